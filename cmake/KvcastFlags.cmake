@@ -1,0 +1,25 @@
+# How every target of ours is compiled: one interface target, linked by name, never a
+# directory-wide flag.
+set(KVCAST_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")
+option(KVCAST_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
+option(KVCAST_BENCHES "Build the benchmarks (needs Google Benchmark)" OFF)
+
+add_library(kvcast_flags INTERFACE)
+target_compile_features(kvcast_flags INTERFACE cxx_std_20)
+target_compile_options(kvcast_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wundef -Werror
+  -fno-omit-frame-pointer)
+target_include_directories(kvcast_flags INTERFACE ${PROJECT_SOURCE_DIR})
+
+if(KVCAST_SANITIZE)
+  # A finding is a failure, so undefined behaviour stops the program like the others do.
+  target_compile_options(kvcast_flags INTERFACE -fsanitize=${KVCAST_SANITIZE}
+    -fno-sanitize-recover=all)
+  target_link_options(kvcast_flags INTERFACE -fsanitize=${KVCAST_SANITIZE})
+endif()
+if(KVCAST_FUZZERS)
+  # Coverage feedback everywhere; only a fuzzer itself links libFuzzer's main.
+  target_compile_options(kvcast_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(kvcast_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,70 @@
+# kvcast_module(NAME n [PURE] [SOURCES ..] [DEPS ..] [LIBS ..] [TESTS ..] [BENCHES ..] [FUZZERS ..])
+#
+# One call per module says all there is to say about it. DEPS are modules of ours, LIBS are
+# libraries of others. Headers are listed with the sources: a file nobody lists is not part of
+# the module, and a test says so.
+#
+#   SOURCES  become the library kvcast_<name> (without sources: an interface, so that a module's
+#            place and its dependencies are fixed before its first file is)
+#   TESTS    become one program <name>_test
+#   BENCHES  become one program <name>_bench     (with KVCAST_BENCHES)
+#   FUZZERS  become one program each, <file>     (with KVCAST_FUZZERS)
+function(kvcast_module)
+  cmake_parse_arguments(M "PURE" "NAME" "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS" ${ARGN})
+  set(library kvcast_${M_NAME})
+  list(TRANSFORM M_DEPS PREPEND kvcast_ OUTPUT_VARIABLE dependencies)
+
+  if(M_SOURCES)
+    add_library(${library} STATIC ${M_SOURCES})
+    target_link_libraries(${library} PUBLIC ${dependencies} ${M_LIBS} kvcast_flags)
+    set(archive "$<TARGET_FILE:${library}>")
+  else()
+    add_library(${library} INTERFACE)
+    target_link_libraries(${library} INTERFACE ${dependencies} ${M_LIBS} kvcast_flags)
+    set(archive "")
+  endif()
+
+  if(M_TESTS AND BUILD_TESTING)
+    add_executable(${M_NAME}_test ${M_TESTS})
+    target_link_libraries(${M_NAME}_test PRIVATE ${library} GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${M_NAME}_test PRIVATE
+      KVCAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(${M_NAME}_test DISCOVERY_MODE PRE_TEST)
+  endif()
+  if(M_BENCHES AND KVCAST_BENCHES)
+    add_executable(${M_NAME}_bench ${M_BENCHES})
+    target_link_libraries(${M_NAME}_bench PRIVATE ${library} benchmark::benchmark_main)
+  endif()
+  if(KVCAST_FUZZERS)
+    foreach(source IN LISTS M_FUZZERS)
+      cmake_path(GET source STEM fuzzer)
+      add_executable(${fuzzer} ${source})
+      target_link_libraries(${fuzzer} PRIVATE ${library})
+      target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+      set_property(GLOBAL APPEND PROPERTY KVCAST_FUZZER_LIST ${fuzzer})
+    endforeach()
+  endif()
+
+  # What the layering test reads: see tests/house.
+  set(pure false)
+  if(M_PURE)
+    set(pure true)
+  endif()
+  foreach(list IN ITEMS M_DEPS M_SOURCES M_TESTS M_BENCHES M_FUZZERS)
+    list(TRANSFORM ${list} REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE quoted)
+    list(JOIN quoted ", " ${list}_json)
+  endforeach()
+  set_property(GLOBAL APPEND_STRING PROPERTY KVCAST_MODULE_MAP
+ \"deps\": [${M_DEPS_json}], \"sources\": [${M_SOURCES_json}], \"tests\": [${M_TESTS_json}],\
+ \"benches\": [${M_BENCHES_json}], \"fuzzers\": [${M_FUZZERS_json}]}")
+endfunction()
+
+# Writes <build>/modules.json and <build>/fuzzers.txt, once every module has been declared.
+function(kvcast_write_module_map)
+  get_property(modules GLOBAL PROPERTY KVCAST_MODULE_MAP)
+  string(REPLACE "}\n  {" "},\n  {" modules "${modules}")
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/modules.json CONTENT "[${modules}\n]\n")
+  get_property(fuzzers GLOBAL PROPERTY KVCAST_FUZZER_LIST)
+  list(JOIN fuzzers "\n" fuzzers)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/fuzzers.txt CONTENT "${fuzzers}\n")
+endfunction()
