@@ -54,16 +54,17 @@ function(kvcast_module)
     list(TRANSFORM ${list} REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE quoted)
     list(JOIN quoted ", " ${list}_json)
   endforeach()
-  set_property(GLOBAL APPEND_STRING PROPERTY KVCAST_MODULE_MAP
- \"deps\": [${M_DEPS_json}], \"sources\": [${M_SOURCES_json}], \"tests\": [${M_TESTS_json}],\
- \"benches\": [${M_BENCHES_json}], \"fuzzers\": [${M_FUZZERS_json}]}")
+  string(CONCAT entry "{\"name\": \"${M_NAME}\", \"pure\": ${pure}, \"archive\": \"${archive}\", "
+    "\"deps\": [${M_DEPS_json}], \"sources\": [${M_SOURCES_json}], \"tests\": [${M_TESTS_json}], "
+    "\"benches\": [${M_BENCHES_json}], \"fuzzers\": [${M_FUZZERS_json}]}")
+  set_property(GLOBAL APPEND PROPERTY KVCAST_MODULE_MAP "${entry}")
 endfunction()
 
 # Writes <build>/modules.json and <build>/fuzzers.txt, once every module has been declared.
 function(kvcast_write_module_map)
   get_property(modules GLOBAL PROPERTY KVCAST_MODULE_MAP)
-  string(REPLACE "}\n  {" "},\n  {" modules "${modules}")
-  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/modules.json CONTENT "[${modules}\n]\n")
+  list(JOIN modules ",\n  " modules)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/modules.json CONTENT "[\n  ${modules}\n]\n")
   get_property(fuzzers GLOBAL PROPERTY KVCAST_FUZZER_LIST)
   list(JOIN fuzzers "\n" fuzzers)
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/fuzzers.txt CONTENT "${fuzzers}\n")

@@ -1,0 +1,113 @@
+#include "kvcast/base/bytes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast {
+
+Bytes Bytes::Copy(std::span<const std::byte> bytes) {
+  Bytes copy;
+  while (!bytes.empty()) {
+    const size_t length = std::min(bytes.size(), kChunkBytesMax);
+    ChunkRef chunk = ChunkRef::OnHeap(length);
+    std::memcpy(chunk.mutable_data(), bytes.data(), length);
+    copy.AppendPiece({std::move(chunk), 0, static_cast<uint32_t>(length)});
+    bytes = bytes.subspan(length);
+  }
+  return copy;
+}
+
+Bytes Bytes::Of(ChunkRef chunk, size_t offset, size_t length) {
+  Bytes bytes;
+  if (length > 0) {
+    KVCAST_CHECK(offset <= chunk.capacity() && length <= chunk.capacity() - offset);
+    bytes.AppendPiece(
+        {std::move(chunk), static_cast<uint32_t>(offset), static_cast<uint32_t>(length)});
+  }
+  return bytes;
+}
+
+void Bytes::AppendPiece(const Piece& piece) {
+  if (size_ == 0) {
+    first_ = piece;
+  } else {
+    rest_.push_back(piece);
+  }
+  size_ += piece.length;
+}
+
+Bytes Bytes::Slice(size_t offset, size_t length) const {
+  KVCAST_CHECK(offset <= size_ && length <= size_ - offset);
+  Bytes slice;
+  for (size_t i = 0; length > 0; ++i) {
+    const Piece& piece = PieceAt(i);
+    if (offset >= piece.length) {
+      offset -= piece.length;
+      continue;
+    }
+    const size_t taken = std::min(length, piece.length - offset);
+    slice.AppendPiece(
+        {piece.chunk, static_cast<uint32_t>(piece.offset + offset), static_cast<uint32_t>(taken)});
+    length -= taken;
+    offset = 0;
+  }
+  return slice;
+}
+
+void Bytes::Append(const Bytes& other) {
+  // The count is taken first: `other` may be this.
+  const size_t count = other.piece_count();
+  for (size_t i = 0; i < count; ++i) {
+    AppendPiece(Piece(other.PieceAt(i)));
+  }
+}
+
+std::span<const std::byte> Bytes::piece(size_t index) const {
+  const Piece& piece = PieceAt(index);
+  return {piece.chunk.data() + piece.offset, piece.length};
+}
+
+void Bytes::CopyTo(std::span<std::byte> out) const {
+  KVCAST_CHECK(out.size() == size_);
+  for (size_t i = 0; i < piece_count(); ++i) {
+    const std::span<const std::byte> from = piece(i);
+    std::memcpy(out.data(), from.data(), from.size());
+    out = out.subspan(from.size());
+  }
+}
+
+std::string Bytes::ToString() const {
+  std::string text(size_, '\0');
+  CopyTo(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+bool operator==(const Bytes& a, const Bytes& b) {
+  if (a.size() != b.size()) {
+    return false;
+  }
+  size_t i = 0;
+  size_t j = 0;
+  std::span<const std::byte> left;
+  std::span<const std::byte> right;
+  for (size_t compared = 0; compared < a.size();) {
+    if (left.empty()) {
+      left = a.piece(i++);
+    }
+    if (right.empty()) {
+      right = b.piece(j++);
+    }
+    const size_t length = std::min(left.size(), right.size());
+    if (std::memcmp(left.data(), right.data(), length) != 0) {
+      return false;
+    }
+    left = left.subspan(length);
+    right = right.subspan(length);
+    compared += length;
+  }
+  return true;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,76 @@
+#include "kvcast/base/bytes.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "kvcast/base/random.h"
+
+namespace kvcast {
+namespace {
+
+TEST(Bytes, AreCutIntoChunksOfBoundedSize) {
+  const std::string text(kChunkBytesMax * 2 + 1, 'x');
+  const Bytes bytes = Bytes::Of(text);
+  EXPECT_EQ(bytes.piece_count(), 3u);
+  EXPECT_EQ(bytes.ToString(), text);
+}
+
+TEST(Bytes, SlicesShareAndDoNotCopy) {
+  const Bytes whole = Bytes::Of("prefill once, load anywhere");
+  const Bytes slice = whole.Slice(8, 4);
+  EXPECT_EQ(slice.ToString(), "once");
+  EXPECT_EQ(slice.piece(0).data(), whole.piece(0).data() + 8);
+}
+
+TEST(Bytes, OutliveTheOnesTheyWereSlicedFrom) {
+  Bytes slice;
+  { slice = Bytes::Of("short-lived").Slice(6, 5); }
+  EXPECT_EQ(slice.ToString(), "lived");
+}
+
+TEST(Bytes, AreEqualByContentHoweverTheyAreCut) {
+  Bytes joined = Bytes::Of("ab");
+  joined.Append(Bytes::Of("cd"));
+  EXPECT_EQ(joined, Bytes::Of("abcd"));
+  EXPECT_FALSE(joined == Bytes::Of("abce"));
+  EXPECT_FALSE(joined == Bytes::Of("abc"));
+  EXPECT_EQ(Bytes(), Bytes::Of(""));
+}
+
+TEST(Bytes, MayBeAppendedToThemselves) {
+  Bytes bytes = Bytes::Of("ab");
+  bytes.Append(bytes);
+  bytes.Append(bytes);
+  EXPECT_EQ(bytes.ToString(), "abababab");
+}
+
+// Whatever is sliced and joined, the content is what the same steps give on a string.
+TEST(Bytes, BehaveLikeAString) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    Bytes bytes;
+    std::string model;
+    for (int step = 0; step < 30; ++step) {
+      if (random.Happens(0.6)) {
+        const std::string more(random.Below(20), static_cast<char>('a' + random.Below(26)));
+        bytes.Append(Bytes::Of(more));
+        model += more;
+      } else {
+        const size_t offset = random.Below(model.size() + 1);
+        const size_t length = random.Below(model.size() - offset + 1);
+        bytes = bytes.Slice(offset, length);
+        model = model.substr(offset, length);
+      }
+      ASSERT_EQ(bytes.ToString(), model) << "seed " << seed;
+      ASSERT_EQ(bytes, Bytes::Of(model)) << "seed " << seed;
+    }
+  }
+}
+
+TEST(BytesDeathTest, StopsOnASliceThatIsNotThere) {
+  EXPECT_DEATH(Bytes::Of("abc").Slice(2, 2), "check failed");
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace kvcast {
+
+class ChunkPool;
+
+// The most one chunk holds. Large enough that a payload is a handful of chunks, small enough that
+// a claimed length is never believed further than this before its bytes arrive.
+inline constexpr size_t kChunkBytesMax = 256 * 1024;
+
+// A piece of memory that is written once, by whoever allocated it, and then only read. Whoever
+// holds a ChunkRef keeps it alive; the last one gives it back to its pool, on any thread.
+class ChunkRef {
+ public:
+  ChunkRef() = default;
+  ChunkRef(const ChunkRef& other);
+  ChunkRef(ChunkRef&& other) noexcept : header_(std::exchange(other.header_, nullptr)) {}
+  ChunkRef& operator=(ChunkRef other) noexcept {
+    std::swap(header_, other.header_);
+    return *this;
+  }
+  ~ChunkRef() { Release(); }
+
+  // Memory from the heap, outside any pool. REQUIRES: 0 < bytes <= kChunkBytesMax.
+  static ChunkRef OnHeap(size_t bytes);
+
+  explicit operator bool() const { return header_ != nullptr; }
+  size_t capacity() const;
+  const std::byte* data() const;
+  // For the writer alone, and only for bytes that no reader has been shown.
+  std::byte* mutable_data();
+  bool SameAs(const ChunkRef& other) const { return header_ == other.header_; }
+
+ private:
+  friend class ChunkPool;
+  struct Header;
+  struct Shelf;
+  explicit ChunkRef(Header* header) : header_(header) {}
+  static Header* NewHeader(size_t capacity);
+  static void FreeHeader(Header* header);
+  void Release();
+
+  Header* header_ = nullptr;
+};
+
+// Hands out chunks in sizes of powers of two and keeps returned ones for the next caller, so that
+// steady traffic allocates nothing. Counts every byte it has handed out or kept.
+//
+// Allocate() belongs to one thread; chunks may be released on any, even after the pool is gone.
+class ChunkPool {
+ public:
+  // Chunks handed out and kept never exceed `bytes_max` together, headers included.
+  explicit ChunkPool(size_t bytes_max);
+  ~ChunkPool();
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+
+  // At least `bytes` of memory, or an empty ref when the pool's bytes are spent: the caller waits
+  // or refuses, as it would for any other absent resource. REQUIRES: 0 < bytes <= kChunkBytesMax.
+  ChunkRef Allocate(size_t bytes);
+
+  // Bytes of chunks that somebody holds.
+  size_t bytes_used() const;
+  // The same, and those kept for reuse.
+  size_t bytes_reserved() const { return bytes_reserved_; }
+
+ private:
+  void TakeReturned();
+  void DropKept();
+
+  size_t bytes_max_;
+  size_t bytes_reserved_ = 0;
+  std::shared_ptr<ChunkRef::Shelf> shelf_;
+};
+
+}  // namespace kvcast

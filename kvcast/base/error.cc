@@ -1,0 +1,49 @@
+#include "kvcast/base/error.h"
+
+namespace kvcast {
+
+std::string_view ToString(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kMalformed:
+      return "malformed";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kTooLarge:
+      return "too large";
+    case ErrorCode::kMismatch:
+      return "mismatch";
+    case ErrorCode::kNotFound:
+      return "not found";
+    case ErrorCode::kInvalid:
+      return "invalid";
+    case ErrorCode::kMachine:
+      return "machine";
+  }
+  return "unknown";
+}
+
+Error Error::At(uint64_t offset) && {
+  // The innermost reader knows best: a later, coarser offset does not replace it.
+  if (!offset_) {
+    offset_ = offset;
+  }
+  return std::move(*this);
+}
+
+Error Error::In(std::string_view name) && {
+  name_ = name_.empty() ? std::string(name) : std::string(name) + ": " + name_;
+  return std::move(*this);
+}
+
+std::string Error::ToString() const {
+  std::string text;
+  if (!name_.empty()) {
+    text += name_ + ": ";
+  }
+  if (offset_) {
+    text += "byte " + std::to_string(*offset_) + ": ";
+  }
+  return text + message_;
+}
+
+}  // namespace kvcast

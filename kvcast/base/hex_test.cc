@@ -1,0 +1,26 @@
+#include "kvcast/base/hex.h"
+
+#include <gtest/gtest.h>
+
+namespace kvcast {
+namespace {
+
+TEST(Hex, WritesTwoLowerCaseDigitsAByteAndReadsBothCases) {
+  const std::byte bytes[] = {std::byte{0x00}, std::byte{0xaf}, std::byte{0x10}};
+  EXPECT_EQ(ToHex(bytes), "00af10");
+  EXPECT_EQ(ToHex(*FromHex("00AF10")), "00af10");
+}
+
+TEST(Hex, SaysWhereTheTroubleBegins) {
+  EXPECT_EQ(FromHex("00zz").error().offset(), 2u);
+  EXPECT_EQ(FromHex("000").error().offset(), 2u);
+}
+
+// A name from a peer must not be able to write escape sequences into an operator's terminal.
+TEST(Printable, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(Printable("tab\tesc\x1b[2J\\"), "tab\\x09esc\\x1b[2J\\x5c");
+  EXPECT_EQ(Printable("abcdef", 3), "abc...");
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,116 @@
+#include "kvcast/base/json.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace kvcast {
+namespace {
+
+// Builds the value as the library's own parser would, and refuses what it would let pass. Deriving
+// from the DOM builder is not part of the library's interface, so this watches through the parse
+// callback and throws what ParseJson() catches.
+class Watch {
+ public:
+  explicit Watch(size_t depth_max) : depth_max_(depth_max) {}
+
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        Enter(depth);
+        keys_.emplace_back();
+        break;
+      case Json::parse_event_t::array_start:
+        Enter(depth);
+        break;
+      case Json::parse_event_t::object_end:
+        keys_.pop_back();
+        break;
+      case Json::parse_event_t::key:
+        if (!keys_.back().insert(parsed.get_ref<const std::string&>()).second) {
+          throw Error(ErrorCode::kMalformed, "A key stands twice in one object.");
+        }
+        break;
+      case Json::parse_event_t::array_end:
+      case Json::parse_event_t::value:
+        break;
+    }
+    return true;
+  }
+
+ private:
+  void Enter(int depth) const {
+    if (static_cast<size_t>(depth) >= depth_max_) {
+      throw Error(ErrorCode::kTooLarge, "Objects and arrays are nested more than " +
+                                            std::to_string(depth_max_) + " deep.");
+    }
+  }
+
+  size_t depth_max_;
+  std::vector<std::set<std::string>> keys_;
+};
+
+// An input iterator that remembers how far the parser has come, for errors of our own.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Cursor(const char* at, size_t* read) : at_(at), read_(read) {}
+  const char& operator*() const { return *at_; }
+  Cursor& operator++() {
+    ++at_;
+    ++*read_;
+    return *this;
+  }
+  Cursor operator++(int) {
+    Cursor before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Cursor& a, const Cursor& b) { return a.at_ == b.at_; }
+  friend bool operator!=(const Cursor& a, const Cursor& b) { return a.at_ != b.at_; }
+
+ private:
+  const char* at_;
+  size_t* read_;
+};
+
+}  // namespace
+
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
+  if (text.size() > limits.bytes_max) {
+    return Error(ErrorCode::kTooLarge, "This JSON has " + std::to_string(text.size()) +
+                                           " bytes; at most " + std::to_string(limits.bytes_max) +
+                                           " are read.");
+  }
+  size_t read = 0;
+  try {
+    return Json::parse(Cursor(text.data(), &read), Cursor(text.data() + text.size(), &read),
+                       Watch(limits.depth_max));
+  } catch (const Json::parse_error& error) {
+    return Error(ErrorCode::kMalformed, "This is not JSON.")
+        .At(error.byte > 0 ? error.byte - 1 : 0);
+  } catch (const Json::exception&) {  // A number out of range.
+    return Error(ErrorCode::kMalformed, "A number is out of range.").At(read);
+  } catch (Error& error) {
+    return std::move(error).At(read);
+  }
+}
+
+Result<std::optional<uint64_t>> JsonCount(const Json& object, std::string_view key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) {
+    return std::optional<uint64_t>();
+  }
+  if (found->is_number_unsigned()) {
+    return std::optional<uint64_t>(found->get<uint64_t>());
+  }
+  return Error(ErrorCode::kMalformed,
+               "\"" + std::string(key) + "\" must be a whole number that is not negative.");
+}
+
+}  // namespace kvcast

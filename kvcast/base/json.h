@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+
+namespace kvcast {
+
+using Json = nlohmann::json;
+
+struct JsonLimits {
+  size_t bytes_max = 16 * 1024 * 1024;
+  size_t depth_max = 32;
+};
+
+// Parses JSON from a stranger: UTF-8 only, nothing after the value, bounded in bytes and depth,
+// and no key twice in one object, since two readers could then believe two different things.
+// Errors name the offset.
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
+
+// `object[key]` as a whole number, if it is one that fits. Absent or null is absent; anything
+// else is malformed. REQUIRES: object.is_object().
+Result<std::optional<uint64_t>> JsonCount(const Json& object, std::string_view key);
+
+}  // namespace kvcast

@@ -1,0 +1,16 @@
+// Any bytes at all: JSON that we can write and read again, or an error with an offset within them.
+#include "kvcast/base/bytes.h"
+#include "kvcast/base/check.h"
+#include "kvcast/base/json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto json = kvcast::ParseJson(text);
+  if (!json.ok()) {
+    KVCAST_CHECK(json.error().offset().value_or(0) <= size);
+    return 0;
+  }
+  const auto again = kvcast::ParseJson(json->dump());
+  KVCAST_CHECK(again.ok() && *again == *json);
+  return 0;
+}

@@ -1,0 +1,82 @@
+#include "kvcast/base/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+namespace kvcast {
+namespace {
+
+TEST(Metrics, AreReadBackByNameAndLabels) {
+  Metrics metrics;
+  Counter& hits = metrics.counter("kvcast_fetch_total", "Fetches.", {{"tier", "ram"}});
+  hits.Add();
+  hits.Add(2);
+  metrics.gauge("kvcast_held_bytes", "Bytes held.").Set(-5);
+  EXPECT_EQ(metrics.Value("kvcast_fetch_total", {{"tier", "ram"}}), 3);
+  EXPECT_EQ(metrics.Value("kvcast_fetch_total", {{"tier", "disk"}}), 0);
+  EXPECT_EQ(metrics.Value("kvcast_held_bytes"), -5);
+  EXPECT_EQ(metrics.Value("kvcast_unheard_of"), 0);
+}
+
+TEST(Metrics, AreTheSameWhoeverAsks) {
+  Metrics metrics;
+  Counter& a = metrics.counter("kvcast_a_total", "A.", {{"x", "1"}, {"y", "2"}});
+  Counter& b = metrics.counter("kvcast_a_total", "A.", {{"y", "2"}, {"x", "1"}});
+  EXPECT_EQ(&a, &b);
+}
+
+TEST(Metrics, RenderAsPrometheusReadsThem) {
+  Metrics metrics;
+  metrics.counter("kvcast_b_total", "Second.", {{"tier", "a\"b\\c\nd"}}).Add(7);
+  Histogram& wait = metrics.histogram("kvcast_a_wait_us", "First.", {1, 10});
+  wait.Observe(1);
+  wait.Observe(5);
+  wait.Observe(100);
+  EXPECT_EQ(metrics.Render(),
+            "# HELP kvcast_a_wait_us First.\n"
+            "# TYPE kvcast_a_wait_us histogram\n"
+            "kvcast_a_wait_us_bucket{le=\"1\"} 1\n"
+            "kvcast_a_wait_us_bucket{le=\"10\"} 2\n"
+            "kvcast_a_wait_us_bucket{le=\"+Inf\"} 3\n"
+            "kvcast_a_wait_us_sum 106\n"
+            "kvcast_a_wait_us_count 3\n"
+            "# HELP kvcast_b_total Second.\n"
+            "# TYPE kvcast_b_total counter\n"
+            "kvcast_b_total{tier=\"a\\\"b\\\\c\\nd\"} 7\n");
+}
+
+TEST(Histogram, TellsQuantilesByItsBounds) {
+  Histogram histogram(Histogram::Exponential(1, 2, 4));  // 1 2 4 8
+  for (const double value : {0.5, 3.0, 3.5, 100.0}) {
+    histogram.Observe(value);
+  }
+  EXPECT_EQ(histogram.Quantile(0.25), 1);
+  EXPECT_EQ(histogram.Quantile(0.75), 4);
+  EXPECT_TRUE(std::isinf(histogram.Quantile(1)));
+}
+
+TEST(Metrics, CountFromEveryThread) {
+  Metrics metrics;
+  Counter& counter = metrics.counter("kvcast_c_total", "Threads.");
+  Histogram& histogram = metrics.histogram("kvcast_d_us", "Threads.", {1});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        counter.Add();
+        histogram.Observe(0.5);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(counter.value(), 4000u);
+  EXPECT_EQ(histogram.count(), 4000u);
+  EXPECT_EQ(histogram.sum(), 2000);
+}
+
+}  // namespace
+}  // namespace kvcast
