@@ -4,6 +4,7 @@ set(KVCAST_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,unde
 option(KVCAST_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 option(KVCAST_BENCHES "Build the benchmarks (needs Google Benchmark)" OFF)
 
+set(CMAKE_CXX_EXTENSIONS OFF)
 add_library(kvcast_flags INTERFACE)
 target_compile_features(kvcast_flags INTERFACE cxx_std_20)
 target_compile_options(kvcast_flags INTERFACE

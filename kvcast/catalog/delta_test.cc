@@ -1,0 +1,96 @@
+#include "kvcast/catalog/delta.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kvcast/base/random.h"
+#include "kvcast/catalog/holdings.h"
+
+namespace kvcast {
+namespace {
+
+TrackName Name(uint64_t id) { return *TrackName::Of(TrackNamespace(), std::to_string(id)); }
+
+TEST(Delta, SaysOnlyTheLastWordAboutAGroup) {
+  Delta delta;
+  delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")});
+  delta.Add(RemoveRecord{1, 5});
+  EXPECT_EQ(delta.ToRecords(), (CatalogRecords{RemoveRecord{1, 5}}));
+}
+
+TEST(Delta, NeverTellsOfATrackThatCameAndWent) {
+  Delta delta;
+  delta.Add(TrackRecord{1, Name(1)});
+  delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")});
+  delta.Add(DropRecord{1});
+  EXPECT_TRUE(delta.empty());
+}
+
+TEST(Delta, DropsATrackThatWasKnownBefore) {
+  Delta delta;
+  delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")});
+  delta.Add(DropRecord{1});
+  EXPECT_EQ(delta.ToRecords(), (CatalogRecords{DropRecord{1}}));
+}
+
+// A history that makes sense: numbers are defined before use and not used after their drop.
+class History {
+ public:
+  explicit History(uint64_t seed) : random_(seed) {}
+
+  CatalogRecord Next() {
+    if (alive_.empty() || random_.Happens(0.2)) {
+      alive_.insert(next_);
+      return TrackRecord{next_, Name(next_++)};
+    }
+    const uint32_t id = *std::next(alive_.begin(), static_cast<long>(random_.Below(alive_.size())));
+    if (random_.Happens(0.1)) {
+      alive_.erase(id);
+      return DropRecord{id};
+    }
+    const uint64_t group = random_.Below(4);
+    if (random_.Happens(0.4)) {
+      return RemoveRecord{id, group};
+    }
+    return AddRecord{id, group, 10 + group, Sha256::Of(std::to_string(id * 100 + group))};
+  }
+
+ private:
+  Random random_;
+  std::set<uint32_t> alive_;
+  uint32_t next_ = 0;
+};
+
+// Applying a merged delta has the effect of applying its parts one after the other.
+TEST(Delta, MergedHasTheEffectOfItsParts) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    History history(seed);
+    Random random(seed + 1);
+    Holdings one_by_one;
+    Holdings in_deltas;
+    Holdings merged;
+    Delta all;
+    for (int round = 0; round < 6; ++round) {
+      Delta delta;
+      for (uint64_t i = random.Below(12); i > 0; --i) {
+        const CatalogRecord record = history.Next();
+        ASSERT_TRUE(one_by_one.Apply(record).ok());
+        delta.Add(record);
+      }
+      for (const CatalogRecord& record : delta.ToRecords()) {
+        ASSERT_TRUE(in_deltas.Apply(record).ok()) << "seed " << seed;
+      }
+      all.Merge(delta);
+    }
+    for (const CatalogRecord& record : all.ToRecords()) {
+      ASSERT_TRUE(merged.Apply(record).ok()) << "seed " << seed;
+    }
+    ASSERT_EQ(in_deltas.tracks(), one_by_one.tracks()) << "seed " << seed;
+    ASSERT_EQ(merged.tracks(), one_by_one.tracks()) << "seed " << seed;
+    ASSERT_EQ(merged.block_count(), one_by_one.block_count()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace kvcast

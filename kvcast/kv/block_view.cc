@@ -1,0 +1,40 @@
+#include "kvcast/kv/block_view.h"
+
+#include <limits>
+#include <string>
+
+namespace kvcast {
+
+Result<BlockView> BlockView::Of(const PagedCache& cache, std::span<const uint32_t> pages,
+                                size_t first_token, uint32_t tokens, const Slice& slice) {
+  if (tokens == 0) {
+    return Error(ErrorCode::kInvalid, "A block has at least one token.");
+  }
+  const size_t page_tokens = cache.page_tokens();
+  const size_t first_page = first_token / page_tokens;
+  const size_t offset = first_token % page_tokens;
+  const size_t page_count = (offset + tokens + page_tokens - 1) / page_tokens;
+  if (first_page > pages.size() || page_count > pages.size() - first_page) {
+    return Error(ErrorCode::kInvalid, "Tokens " + std::to_string(first_token) + " to " +
+                                          std::to_string(first_token + tokens - 1) +
+                                          " do not lie in " + std::to_string(pages.size()) +
+                                          " pages of " + std::to_string(page_tokens) + ".");
+  }
+  const std::span<const uint32_t> own = pages.subspan(first_page, page_count);
+  for (const uint32_t page : own) {
+    if (page >= cache.page_count()) {
+      return Error(ErrorCode::kInvalid, "Page " + std::to_string(page) + " is not one of the " +
+                                            std::to_string(cache.page_count()) + " there are.");
+    }
+  }
+  const BlockShape whole({cache.layers().begin(), cache.layers().end()}, tokens);
+  KVCAST_TRY(BlockShape shape, whole.Sliced(slice));
+  BlockView view(cache, std::move(shape));
+  view.pages_.assign(own.begin(), own.end());
+  view.first_token_ = offset;
+  view.first_layer_ = slice.layers ? slice.layers->first : 0;
+  view.first_head_ = slice.heads ? slice.heads->first : 0;
+  return view;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+#include "kvcast/kv/prefix_chain.h"
+#include "kvcast/kv/rung.h"
+#include "kvcast/kv/slice.h"
+#include "kvcast/kv/tenant.h"
+#include "kvcast/object/properties.h"
+#include "kvcast/object/track_name.h"
+
+namespace kvcast {
+
+// One act of publishing by one publisher: 16 random bytes, so that bytes under a name never change.
+using Generation = std::array<std::byte, 16>;
+
+// The scope that catalogs, quotas and authorisation go by: a tenant and a model.
+//
+//   ( "moq://kvcache.moq.arpa/v1/", "<tenant>/<model name>@<16 hex>" )
+class ModelScope {
+ public:
+  // Invalid: a model name that is not 1 to 255 printable ASCII characters without space or @.
+  static Result<ModelScope> Of(Tenant tenant, std::string_view model_name, const Digest& model_fp);
+  // From the second field of a namespace.
+  static Result<ModelScope> ParseField(std::string_view field);
+
+  const Tenant& tenant() const { return tenant_; }
+  const std::string& model_name() const { return model_name_; }
+  // The first 8 bytes of the model's fingerprint: enough to tell people apart, not caches.
+  const std::string& short_fp() const { return short_fp_; }
+
+  std::string Field() const { return tenant_.name() + "/" + model_name_ + "@" + short_fp_; }
+  TrackNamespace Namespace() const;
+  friend bool operator==(const ModelScope&, const ModelScope&) = default;
+
+ private:
+  ModelScope(Tenant tenant, std::string model_name, std::string short_fp)
+      : tenant_(std::move(tenant)),
+        model_name_(std::move(model_name)),
+        short_fp_(std::move(short_fp)) {}
+  Tenant tenant_;
+  std::string model_name_;
+  std::string short_fp_;
+};
+
+// The track that carries one rung, or a slice of one, of one published prefix.
+//
+//   namespace ( scope's two fields, d_n of the prefix, generation )     track <rung><slice>
+struct CacheTrack {
+  ModelScope scope;
+  BlockHash prefix;
+  Generation generation{};
+  Rung rung = Rung::kBf16;
+  Slice slice;
+
+  TrackName Name() const;
+  // Malformed: another namespace; unsupported: a rung this version does not know.
+  static Result<CacheTrack> Parse(const TrackName& name);
+  friend bool operator==(const CacheTrack&, const CacheTrack&) = default;
+};
+
+// The first object of a group carries the block's hash, for catalogs to list it by.
+inline constexpr uint64_t kBlockHashProperty = 0x3801;
+Properties BlockHashProperties(const BlockHash& hash);
+// Absent if there is none; malformed if it is not 32 bytes.
+Result<std::optional<BlockHash>> BlockHashIn(const Properties& properties);
+
+}  // namespace kvcast

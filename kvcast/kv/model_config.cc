@@ -1,0 +1,320 @@
+#include "kvcast/kv/model_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/base/json.h"
+#include "kvcast/kv/canonical_value.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint64_t kLayersMax = 4096;
+constexpr uint64_t kCountMax = 65536;
+
+Error Malformed(std::string message) { return Error(ErrorCode::kMalformed, std::move(message)); }
+
+// The text part of a configuration, read member by member.
+class ConfigText {
+ public:
+  explicit ConfigText(const Json& config) : config_(config) {}
+
+  // A member that is there and not null.
+  const Json* Find(std::string_view name) const {
+    const auto found = config_.find(name);
+    return found == config_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  // A whole number, 0 included.
+  Result<std::optional<uint64_t>> Whole(std::string_view name) const {
+    return JsonCount(config_, name);
+  }
+
+  // The first of several names for one count, within [1, max].
+  Result<std::optional<uint32_t>> Count(std::initializer_list<std::string_view> names,
+                                        uint64_t max = kCountMax) const {
+    for (const std::string_view name : names) {
+      KVCAST_TRY(const std::optional<uint64_t> count, JsonCount(config_, name));
+      if (count && (*count < 1 || *count > max)) {
+        return Malformed("\"" + std::string(name) + "\" must lie between 1 and " +
+                         std::to_string(max) + "; it is " + std::to_string(*count) + ".");
+      }
+      if (count) {
+        return std::optional(static_cast<uint32_t>(*count));
+      }
+    }
+    return std::optional<uint32_t>();
+  }
+
+  Result<uint32_t> NeededCount(std::initializer_list<std::string_view> names,
+                               uint64_t max = kCountMax) const {
+    KVCAST_TRY(const std::optional<uint32_t> count, Count(names, max));
+    if (!count) {
+      return Malformed("\"" + std::string(*names.begin()) + "\" is missing.");
+    }
+    return *count;
+  }
+
+  Result<std::optional<bool>> Flag(std::string_view name) const {
+    const Json* found = Find(name);
+    if (found == nullptr) {
+      return std::optional<bool>();
+    }
+    if (!found->is_boolean()) {
+      return Malformed("\"" + std::string(name) + "\" must be true or false.");
+    }
+    return std::optional(found->get<bool>());
+  }
+
+ private:
+  const Json& config_;
+};
+
+Result<void> RefuseOtherState(const ConfigText& text) {
+  for (const std::string_view name :
+       {"index_head_dim", "global_head_dim", "num_global_key_value_heads"}) {
+    if (text.Find(name) != nullptr) {
+      return Error(ErrorCode::kUnsupported,
+                   "The model has \"" + std::string(name) +
+                       "\": it caches more than the keys and values kvcast knows of.");
+    }
+  }
+  KVCAST_TRY(const std::optional<uint64_t> shared, text.Whole("num_kv_shared_layers"));
+  if (shared.value_or(0) > 0) {
+    return Error(ErrorCode::kUnsupported,
+                 "The model has \"num_kv_shared_layers\": its last layers cache nothing of their "
+                 "own.");
+  }
+  KVCAST_TRY(const std::optional<bool> encoder, text.Flag("is_encoder_decoder"));
+  if (encoder.value_or(false)) {
+    return Error(ErrorCode::kUnsupported,
+                 "Models with an encoder cache cross-attention too, which kvcast does not know.");
+  }
+  return {};
+}
+
+// What is common to all layers, before windows and RoPE tell them apart.
+Result<LayerGroup> CommonShape(const ConfigText& text, uint32_t heads) {
+  LayerGroup group;
+  KVCAST_TRY(const std::optional<uint32_t> latent, text.Count({"kv_lora_rank"}));
+  if (latent) {
+    KVCAST_TRY(group.rotary_size, text.NeededCount({"qk_rope_head_dim"}));
+    group.attention = Attention::kMla;
+    group.kv_heads = 1;
+    group.key_size = *latent + group.rotary_size;
+    return group;
+  }
+  KVCAST_TRY(std::optional<uint32_t> kv_heads, text.Count({"num_key_value_heads", "num_kv_heads"}));
+  if (!kv_heads) {
+    KVCAST_TRY(const std::optional<bool> multi_query, text.Flag("multi_query"));
+    kv_heads = multi_query.value_or(false) ? 1 : heads;
+  }
+  if (heads % *kv_heads != 0) {
+    return Malformed(std::to_string(heads) + " heads cannot share " + std::to_string(*kv_heads) +
+                     " KV heads evenly.");
+  }
+  KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
+  if (!head_size) {
+    KVCAST_TRY(const uint32_t hidden, text.NeededCount({"hidden_size", "n_embd", "d_model"},
+                                                       kCountMax * kCountMax - 1));
+    if (hidden % heads != 0 || hidden / heads > kCountMax) {
+      return Malformed("A hidden size of " + std::to_string(hidden) + " is not divided by " +
+                       std::to_string(heads) + " heads.");
+    }
+    head_size = hidden / heads;
+  }
+  KVCAST_TRY(const std::optional<uint32_t> value_size, text.Count({"v_head_dim"}));
+  group.attention = *kv_heads == heads ? Attention::kMha : Attention::kGqa;
+  group.kv_heads = *kv_heads;
+  group.key_size = *head_size;
+  group.value_size = value_size.value_or(*head_size);
+  return group;
+}
+
+Result<WindowKind> KindOf(const Json& layer_type) {
+  if (layer_type == "full_attention") {
+    return WindowKind::kFull;
+  }
+  if (layer_type == "sliding_attention") {
+    return WindowKind::kSliding;
+  }
+  if (layer_type == "chunked_attention") {
+    return WindowKind::kChunked;
+  }
+  if (!layer_type.is_string()) {
+    return Malformed("\"layer_types\" must be a list of names.");
+  }
+  return Error(ErrorCode::kUnsupported,
+               "A layer is of type \"" + Printable(layer_type.get<std::string>()) +
+                   "\", which keeps a state other than a KV cache.");
+}
+
+// One kind per layer: the first rule that applies.
+Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t layers) {
+  std::vector<WindowKind> kinds(layers, WindowKind::kFull);
+  if (const Json* types = text.Find("layer_types")) {
+    if (!types->is_array() || types->size() != layers) {
+      return Malformed("\"layer_types\" must name " + std::to_string(layers) + " layers.");
+    }
+    for (uint32_t i = 0; i < layers; ++i) {
+      KVCAST_TRY(kinds[i], KindOf((*types)[i]));
+    }
+    return kinds;
+  }
+  KVCAST_TRY(const std::optional<bool> slides, text.Flag("use_sliding_window"));
+  if (!slides.value_or(true) || text.Find("sliding_window") == nullptr) {
+    return kinds;
+  }
+  KVCAST_TRY(const std::optional<uint64_t> full, text.Whole("max_window_layers"));
+  if (full) {
+    for (uint64_t i = *full; i < layers; ++i) {
+      kinds[i] = WindowKind::kSliding;
+    }
+    return kinds;
+  }
+  KVCAST_TRY(std::optional<uint32_t> pattern, text.Count({"sliding_window_pattern"}));
+  const Json* model_type = text.Find("model_type");
+  if (!pattern && model_type != nullptr && *model_type == "gemma2") {
+    pattern = 2;
+  }
+  for (uint32_t i = 0; i < layers; ++i) {
+    const bool full = pattern && (i + 1) % *pattern == 0;
+    kinds[i] = full ? WindowKind::kFull : WindowKind::kSliding;
+  }
+  return kinds;
+}
+
+Result<uint32_t> WindowOf(const ConfigText& text, WindowKind kind) {
+  switch (kind) {
+    case WindowKind::kFull:
+      return 0u;
+    case WindowKind::kSliding:
+      return text.NeededCount({"sliding_window"}, UINT32_MAX);
+    case WindowKind::kChunked:
+      return text.NeededCount({"attention_chunk_size"}, UINT32_MAX);
+  }
+  return 0u;
+}
+
+// The parameters that turn the keys of layers of one kind.
+Result<Json> RopeOf(const ConfigText& text, WindowKind kind) {
+  if (const Json* parameters = text.Find("rope_parameters")) {
+    if (!parameters->is_object()) {
+      return Malformed("\"rope_parameters\" must be an object.");
+    }
+    const auto own = parameters->find(std::string(ToString(kind)) + "_attention");
+    return own != parameters->end() && own->is_object() ? *own : *parameters;
+  }
+  Json rope = Json::object();
+  const Json* local = kind == WindowKind::kSliding ? text.Find("rope_local_base_freq") : nullptr;
+  if (local != nullptr) {
+    rope["rope_theta"] = *local;
+    return rope;
+  }
+  for (const char* name : {"rope_theta", "rope_scaling"}) {
+    if (const Json* found = text.Find(name)) {
+      rope[name] = *found;
+    }
+  }
+  return rope;
+}
+
+Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t key_size) {
+  const Json* factor = nullptr;
+  for (const char* name : {"partial_rotary_factor", "rotary_pct"}) {
+    if (factor == nullptr) {
+      factor = text.Find(name);
+    }
+  }
+  if (const auto own = rope.find("partial_rotary_factor"); own != rope.end() && !own->is_null()) {
+    factor = &*own;
+  }
+  if (factor == nullptr) {
+    return key_size;
+  }
+  if (!factor->is_number() || factor->get<double>() < 0 || factor->get<double>() > 1) {
+    return Malformed("\"partial_rotary_factor\" must lie between 0 and 1.");
+  }
+  return static_cast<uint32_t>(std::floor(key_size * factor->get<double>()));
+}
+
+Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
+  KVCAST_TRY_VOID(RefuseOtherState(text));
+  KVCAST_TRY(const uint32_t layers,
+             text.NeededCount({"num_hidden_layers", "n_layer", "num_layers"}, kLayersMax));
+  KVCAST_TRY(const uint32_t heads, text.NeededCount({"num_attention_heads", "n_head"}));
+  KVCAST_TRY(const LayerGroup common, CommonShape(text, heads));
+  KVCAST_TRY(const std::vector<WindowKind> kinds, WindowKinds(text, layers));
+  std::vector<LayerGroup> groups;
+  std::array<std::optional<size_t>, 3> group_of_kind;
+  for (uint32_t i = 0; i < layers; ++i) {
+    std::optional<size_t>& known = group_of_kind[static_cast<size_t>(kinds[i])];
+    if (!known) {
+      LayerGroup group = common;
+      group.window_kind = kinds[i];
+      KVCAST_TRY(group.window, WindowOf(text, kinds[i]));
+      KVCAST_TRY(const Json rope, RopeOf(text, kinds[i]));
+      if (group.attention != Attention::kMla) {
+        KVCAST_TRY(group.rotary_size, RotarySize(text, rope, group.key_size));
+      }
+      group.rope = CanonicalValue(rope);
+      known = groups.size();
+      groups.push_back(std::move(group));
+    }
+    groups[*known].layers.push_back(i);
+  }
+  return groups;
+}
+
+bool ChangesNoKv(const std::string& name) {
+  constexpr std::string_view kNames[] = {"transformers_version", "torch_dtype",  "dtype",
+                                         "use_cache",            "bos_token_id", "eos_token_id",
+                                         "pad_token_id"};
+  return name.starts_with('_') || std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+Json WithoutNoise(const Json& object) {
+  Json kept = Json::object();
+  for (const auto& member : object.items()) {
+    if (!ChangesNoKv(member.key())) {
+      kept[member.key()] = member.value();
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
+  KVCAST_TRY(const Json whole, ParseJson(json));
+  if (!whole.is_object()) {
+    return Malformed("A model's configuration is a JSON object.");
+  }
+  const auto nested = whole.find("text_config");
+  const bool has_text = nested != whole.end() && nested->is_object();
+  const ConfigText text(has_text ? *nested : whole);
+
+  ModelConfig config;
+  KVCAST_TRY(config.groups, Groups(text));
+  Json kept = WithoutNoise(whole);
+  if (has_text) {
+    kept["text_config"] = WithoutNoise(*nested);
+  }
+  config.digest = Sha256::Of(CanonicalValue(kept));
+  for (const char* name : {"dtype", "torch_dtype"}) {
+    const Json* found = text.Find(name);
+    if (found == nullptr) {
+      found = ConfigText(whole).Find(name);
+    }
+    if (config.dtype.empty() && found != nullptr && found->is_string()) {
+      config.dtype = found->get<std::string>();
+    }
+  }
+  return config;
+}
+
+}  // namespace kvcast

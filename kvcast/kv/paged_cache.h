@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/kv/block_shape.h"
+
+namespace kvcast {
+
+// In which order a page keeps its tokens (N) and heads (H) before the values (D) of one.
+enum class PageOrder : uint8_t { kNhd, kHnd };
+
+// Where a layer's K and V lie.
+enum class KvPlacement : uint8_t {
+  kApart,         // Two buffers of [page, ...].
+  kPlanesFirst,   // One buffer of [2, page, ...].
+  kPagesFirst,    // One buffer of [page, 2, ...].
+};
+
+// How an engine lays out the cache of one layer.
+struct PageFormat {
+  PageOrder order = PageOrder::kNhd;
+  KvPlacement placement = KvPlacement::kApart;
+  uint32_t page_tokens = 16;
+  uint32_t value_bytes = 2;
+};
+
+// One layer's memory. `value` stays empty unless K and V lie apart; for MLA it is always empty.
+struct LayerMemory {
+  std::span<std::byte> key;
+  std::span<std::byte> value;
+};
+
+// An engine's paged KV cache as kvcast sees it: where, in the engine's own memory, the values of
+// any layer, page, token and head begin. Copies nothing, owns nothing; the memory must outlive it.
+class PagedCache {
+ public:
+  // Invalid: a buffer that is not a whole number of pages, or layers of different numbers of pages.
+  // `shape` says what a token caches; its number of tokens does not matter here.
+  static Result<PagedCache> Of(const BlockShape& shape, const PageFormat& format,
+                               std::span<const LayerMemory> layers);
+
+  uint32_t page_count() const { return page_count_; }
+  uint32_t page_tokens() const { return page_tokens_; }
+  uint32_t value_bytes() const { return value_bytes_; }
+  std::span<const LayerShape> layers() const { return layers_; }
+
+  // Where the values of one token and head begin; `size(plane) * value_bytes()` bytes follow in
+  // one piece. REQUIRES: all within bounds.
+  std::byte* At(size_t layer, Plane plane, uint32_t page, uint32_t token, uint32_t head) const {
+    const Strides& strides = strides_[layer * 2 + static_cast<size_t>(plane)];
+    return strides.base + page * strides.page + token * strides.token + head * strides.head;
+  }
+  // From one head of a token to the next, in bytes; the row's own length if heads are adjacent.
+  size_t head_stride(size_t layer, Plane plane) const {
+    return strides_[layer * 2 + static_cast<size_t>(plane)].head;
+  }
+
+ private:
+  struct Strides {
+    std::byte* base = nullptr;
+    size_t page = 0;
+    size_t token = 0;
+    size_t head = 0;
+  };
+  PagedCache() = default;
+  static Strides StridesOf(const LayerShape& layer, Plane plane, const PageFormat& format,
+                           const LayerMemory& memory, uint32_t pages);
+
+  std::vector<LayerShape> layers_;
+  std::vector<Strides> strides_;  // K and V of each layer.
+  uint32_t page_count_ = 0;
+  uint32_t page_tokens_ = 0;
+  uint32_t value_bytes_ = 0;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,136 @@
+#include "kvcast/kv/prefix_chain.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kSaltBytesMax = 1024;
+constexpr size_t kEngineHashBytesMax = 1024;
+
+// Appends to a message that is hashed as one span: that is what makes it fast.
+class Message {
+ public:
+  Message(std::vector<std::byte>& buffer, uint8_t kind) : buffer_(buffer) {
+    buffer_.clear();
+    Add(kind);
+  }
+  template <typename T>
+  void Add(T number) {
+    std::byte little[sizeof(T)];
+    for (size_t i = 0; i < sizeof(T); ++i) {
+      little[i] = static_cast<std::byte>(number >> (8 * i));
+    }
+    Add(std::span<const std::byte>(little));
+  }
+  void Add(std::span<const std::byte> bytes) {
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  }
+  void Add(const Digest& digest) { Add(digest.span()); }
+  void AddTokens(std::span<const Token> tokens) {
+    if constexpr (std::endian::native == std::endian::little) {
+      Add(std::as_bytes(tokens));
+    } else {
+      for (const Token token : tokens) {
+        Add(token);
+      }
+    }
+  }
+  std::span<const std::byte> bytes() const { return buffer_; }
+
+ private:
+  std::vector<std::byte>& buffer_;
+};
+
+}  // namespace
+
+BlockNamer::BlockNamer(const NamingKey& key, const Digest& model_fp, std::string_view salt)
+    : hmac_(key.bytes()) {
+  KVCAST_CHECK(salt.size() <= kSaltBytesMax);
+  Message message(message_, 0x00);
+  message.Add(model_fp);
+  message.Add(static_cast<uint32_t>(salt.size()));
+  message.Add(AsBytes(salt));
+  root_ = hmac_.Of(message.bytes());
+}
+
+BlockHash BlockNamer::OfTokens(const BlockHash& before, uint64_t index,
+                               std::span<const Token> tokens,
+                               std::span<const ForeignInput> inputs) {
+  constexpr size_t kInputBytes = sizeof(uint32_t) + Digest::kBytes;
+  const uint64_t block_start = (index - 1) * tokens.size();
+  Message message(message_, 0x01);
+  message.Add(before);
+  message.Add(index);
+  message.Add(static_cast<uint32_t>(tokens.size()));
+  message.AddTokens(tokens);
+  message.Add(static_cast<uint32_t>(inputs.size() * kInputBytes));
+  for (const ForeignInput& input : inputs) {
+    KVCAST_CHECK(input.position >= block_start && input.position - block_start < tokens.size());
+    message.Add(static_cast<uint32_t>(input.position - block_start));
+    message.Add(input.digest);
+  }
+  return hmac_.Of(message.bytes());
+}
+
+BlockHash BlockNamer::OfEngineHash(const BlockHash& before, uint64_t index, std::string_view hash) {
+  KVCAST_CHECK(!hash.empty() && hash.size() <= kEngineHashBytesMax);
+  Message message(message_, 0x02);
+  message.Add(before);
+  message.Add(index);
+  message.Add(static_cast<uint32_t>(hash.size()));
+  message.Add(AsBytes(hash));
+  return hmac_.Of(message.bytes());
+}
+
+PrefixChain PrefixChain::Of(BlockNamer& namer, std::span<const Token> tokens,
+                            size_t tokens_per_block, std::span<const ForeignInput> inputs) {
+  KVCAST_CHECK(tokens_per_block > 0);
+  KVCAST_CHECK(std::ranges::is_sorted(inputs, {}, &ForeignInput::position));
+  PrefixChain chain;
+  chain.root_ = namer.root();
+  chain.blocks_.reserve(tokens.size() / tokens_per_block);
+  BlockHash before = chain.root_;
+  for (size_t end = tokens_per_block; end <= tokens.size(); end += tokens_per_block) {
+    size_t begun = 0;
+    while (begun < inputs.size() && inputs[begun].position < end) {
+      ++begun;
+    }
+    before = namer.OfTokens(before, chain.blocks_.size() + 1,
+                            tokens.subspan(end - tokens_per_block, tokens_per_block),
+                            inputs.first(begun));
+    inputs = inputs.subspan(begun);
+    chain.blocks_.push_back(before);
+  }
+  return chain;
+}
+
+PrefixChain PrefixChain::OfEngineHashes(BlockNamer& namer,
+                                        std::span<const std::string_view> hashes) {
+  PrefixChain chain;
+  chain.root_ = namer.root();
+  chain.blocks_.reserve(hashes.size());
+  for (const std::string_view hash : hashes) {
+    chain.blocks_.push_back(namer.OfEngineHash(chain.last(), chain.blocks_.size() + 1, hash));
+  }
+  return chain;
+}
+
+size_t PrefixChain::SharedBlocks(const PrefixChain& other) const {
+  // A hash covers all before it, so the first difference is the last word.
+  if (root_ != other.root_) {
+    return 0;
+  }
+  const size_t shorter = std::min(blocks_.size(), other.blocks_.size());
+  size_t shared = 0;
+  while (shared < shorter && blocks_[shared] == other.blocks_[shared]) {
+    ++shared;
+  }
+  return shared;
+}
+
+}  // namespace kvcast

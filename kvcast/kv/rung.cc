@@ -1,0 +1,28 @@
+#include "kvcast/kv/rung.h"
+
+namespace kvcast {
+namespace {
+
+constexpr Rung kRungs[] = {Rung::kFp16,         Rung::kBf16,   Rung::kFp8,       Rung::kInt8,
+                           Rung::kFp4,          Rung::kInt4,   Rung::kAc,        Rung::kBf16Lossless,
+                           Rung::kFp16Lossless, Rung::kKtcLow, Rung::kKtcMedium, Rung::kKtcHigh};
+constexpr std::string_view kNames[] = {"FP16",          "BF16",    "FP8",        "Int8",
+                                       "FP4",           "Int4",    "AC",         "BF16-lossless",
+                                       "FP16-lossless", "KTC-low", "KTC-medium", "KTC-high"};
+
+}  // namespace
+
+std::string_view ToString(Rung rung) { return kNames[static_cast<size_t>(rung)]; }
+
+std::optional<Rung> RungOf(std::string_view name) {
+  for (const Rung rung : kRungs) {
+    if (ToString(rung) == name) {
+      return rung;
+    }
+  }
+  return std::nullopt;
+}
+
+std::span<const Rung> AllRungs() { return kRungs; }
+
+}  // namespace kvcast

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace kvcast {
+
+// One compression of a cache, one track. The first seven are the draft's, spelt as it spells them.
+enum class Rung : uint8_t {
+  kFp16,
+  kBf16,
+  kFp8,
+  kInt8,
+  kFp4,
+  kInt4,
+  kAc,
+  kBf16Lossless,
+  kFp16Lossless,
+  kKtcLow,
+  kKtcMedium,
+  kKtcHigh,
+};
+
+std::string_view ToString(Rung rung);
+// By its exact name; absent for a rung this version does not know, which is no error: another
+// publisher may be newer.
+std::optional<Rung> RungOf(std::string_view name);
+std::span<const Rung> AllRungs();
+
+}  // namespace kvcast
