@@ -15,20 +15,21 @@ Error Malformed(uint32_t id, std::string_view what) {
 Result<Holdings::Track*> Holdings::Find(uint32_t id) {
   const auto found = tracks_.find(id);
   if (found == tracks_.end()) {
-    return Malformed(id, spent_.contains(id) ? "was dropped." : "was never defined.");
+    return Malformed(id, id < next_id_ ? "was dropped." : "was never defined.");
   }
   return &found->second;
 }
 
 Result<void> Holdings::ApplyTrack(const TrackRecord& record) {
-  if (tracks_.contains(record.id) || spent_.contains(record.id)) {
-    return Malformed(record.id, "is defined twice.");
+  if (record.id < next_id_) {
+    return Malformed(record.id, "is not above those before it.");
   }
-  if (tracks_.size() + spent_.size() >= limits_.tracks_max) {
+  if (tracks_.size() >= limits_.tracks_max) {
     return Error(ErrorCode::kTooLarge,
                  "The catalog names more than " + std::to_string(limits_.tracks_max) + " tracks.");
   }
   tracks_.emplace(record.id, Track{record.name, {}});
+  next_id_ = uint64_t{record.id} + 1;
   return {};
 }
 
@@ -69,7 +70,6 @@ Result<void> Holdings::Apply(const CatalogRecord& record) {
   KVCAST_TRY(Track* const track, Find(id));
   block_count_ -= track->groups.size();
   tracks_.erase(id);
-  spent_.insert(id);
   return {};
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include "kvcast/base/result.h"
 #include "kvcast/catalog/record.h"
@@ -31,8 +30,8 @@ class Holdings {
 
   explicit Holdings(CatalogLimits limits = {}) : limits_(limits) {}
 
-  // Malformed: a number that is not defined, defined twice or spent; mismatch: a group that is
-  // already there with another key or other bytes; too large: more than the limits. A refused
+  // Malformed: a number that is not defined, or defined below one before it; mismatch: a group that
+  // is already there with another key or other bytes; too large: more than the limits. A refused
   // record changes nothing.
   Result<void> Apply(const CatalogRecord& record);
 
@@ -49,7 +48,7 @@ class Holdings {
 
   CatalogLimits limits_;
   std::map<uint32_t, Track> tracks_;
-  std::set<uint32_t> spent_;
+  uint64_t next_id_ = 0;  // Numbers rise, so every one below this is defined or spent.
   size_t block_count_ = 0;
 };
 

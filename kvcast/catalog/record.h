@@ -12,7 +12,7 @@ namespace kvcast {
 // What a catalog says, one fact at a time. Tracks are named once and then go by a number, since a
 // name is longer than everything else about a block.
 
-// From here on, `id` stands for this track.
+// From here on, `id` stands for this track. It is above every one before it in the epoch.
 struct TrackRecord {
   uint32_t id = 0;
   TrackName name;
@@ -36,7 +36,7 @@ struct RemoveRecord {
   friend bool operator==(const RemoveRecord&, const RemoveRecord&) = default;
 };
 
-// It holds nothing of the track, and the number is not used again in this epoch.
+// It holds nothing of the track, and the number is spent.
 struct DropRecord {
   uint32_t id = 0;
   friend bool operator==(const DropRecord&, const DropRecord&) = default;

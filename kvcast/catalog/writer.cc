@@ -6,22 +6,25 @@
 
 namespace kvcast {
 
-// REQUIRES: the record does not contradict the holdings.
-void CatalogWriter::Change(const CatalogRecord& record) {
-  KVCAST_CHECK(holdings_.Apply(record).ok());
+Result<void> CatalogWriter::Change(const CatalogRecord& record) {
+  KVCAST_TRY_VOID(holdings_.Apply(record));
   pending_.Add(record);
+  return {};
 }
 
 Result<void> CatalogWriter::Add(const TrackName& track, uint64_t group, const Digest& key,
                                 uint64_t bytes) {
-  const auto [id, is_new] = ids_.try_emplace(track, next_id_);
-  if (is_new) {
-    Change(TrackRecord{next_id_++, track});
+  auto id = ids_.find(track);
+  if (id == ids_.end()) {
+    if (next_id_ > UINT32_MAX) {
+      return Error(ErrorCode::kTooLarge, "The epoch's track numbers are used up.");
+    }
+    const uint32_t number = static_cast<uint32_t>(next_id_);
+    KVCAST_TRY_VOID(Change(TrackRecord{number, track}));
+    ++next_id_;
+    id = ids_.emplace(track, number).first;
   }
-  const AddRecord record{id->second, group, bytes, key};
-  KVCAST_TRY_VOID(holdings_.Apply(record));
-  pending_.Add(record);
-  return {};
+  return Change(AddRecord{id->second, group, bytes, key});
 }
 
 void CatalogWriter::Remove(const TrackName& track, uint64_t group) {
@@ -36,14 +39,14 @@ void CatalogWriter::Remove(const TrackName& track, uint64_t group) {
   if (groups.size() == 1) {
     Drop(track);  // A name without groups would stay listed for nothing.
   } else {
-    Change(RemoveRecord{id->second, group});
+    KVCAST_CHECK(Change(RemoveRecord{id->second, group}).ok());
   }
 }
 
 void CatalogWriter::Drop(const TrackName& track) {
   const auto id = ids_.find(track);
   if (id != ids_.end()) {
-    Change(DropRecord{id->second});
+    KVCAST_CHECK(Change(DropRecord{id->second}).ok());
     ids_.erase(id);
   }
 }
@@ -66,8 +69,8 @@ std::vector<Object> CatalogWriter::TakeObjects() {
 }
 
 void CatalogWriter::StartEpoch() {
-  // Numbers start anew, which forgets the spent ones too.
-  const Holdings before = std::exchange(holdings_, Holdings());
+  // Numbers start anew.
+  const Holdings before = std::exchange(holdings_, Holdings(limits_));
   ids_.clear();
   next_id_ = 0;
   pending_ = Delta();

@@ -17,9 +17,10 @@ namespace kvcast {
 class CatalogWriter {
  public:
   // A node that restarts has a new boot id and so a new track: epochs begin at 0.
-  CatalogWriter() = default;
+  explicit CatalogWriter(CatalogLimits limits = {}) : limits_(limits), holdings_(limits) {}
 
-  // Says that the node holds a group. Mismatch if it already holds it as something else.
+  // Says that the node holds a group. Mismatch: it already holds it as something else. Too large:
+  // the catalog is full, or its numbers are used up until StartEpoch().
   Result<void> Add(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes);
   // Unlists a group, or a track with all its groups. What is not listed is left alone.
   void Remove(const TrackName& track, uint64_t group);
@@ -40,11 +41,12 @@ class CatalogWriter {
   size_t delta_bytes() const { return delta_bytes_; }
 
  private:
-  void Change(const CatalogRecord& record);
+  Result<void> Change(const CatalogRecord& record);
 
+  CatalogLimits limits_;
   Holdings holdings_;
   std::map<TrackName, uint32_t> ids_;
-  uint32_t next_id_ = 0;
+  uint64_t next_id_ = 0;
   Delta pending_;
   uint64_t epoch_ = 0;
   uint64_t next_object_ = 0;

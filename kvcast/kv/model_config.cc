@@ -119,8 +119,8 @@ Result<LayerGroup> CommonShape(const ConfigText& text, uint32_t heads) {
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
-    KVCAST_TRY(const uint32_t hidden, text.NeededCount({"hidden_size", "n_embd", "d_model"},
-                                                       kCountMax * kCountMax - 1));
+    KVCAST_TRY(const uint32_t hidden,
+               text.NeededCount({"hidden_size", "n_embd", "d_model"}, kCountMax * kCountMax - 1));
     if (hidden % heads != 0 || hidden / heads > kCountMax) {
       return Malformed("A hidden size of " + std::to_string(hidden) + " is not divided by " +
                        std::to_string(heads) + " heads.");
@@ -148,9 +148,9 @@ Result<WindowKind> KindOf(const Json& layer_type) {
   if (!layer_type.is_string()) {
     return Malformed("\"layer_types\" must be a list of names.");
   }
-  return Error(ErrorCode::kUnsupported,
-               "A layer is of type \"" + Printable(layer_type.get<std::string>()) +
-                   "\", which keeps a state other than a KV cache.");
+  return Error(ErrorCode::kUnsupported, "A layer is of type \"" +
+                                            Printable(layer_type.get<std::string>()) +
+                                            "\", which keeps a state other than a KV cache.");
 }
 
 // One kind per layer: the first rule that applies.
@@ -169,9 +169,9 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
   if (!slides.value_or(true) || text.Find("sliding_window") == nullptr) {
     return kinds;
   }
-  KVCAST_TRY(const std::optional<uint64_t> full, text.Whole("max_window_layers"));
-  if (full) {
-    for (uint64_t i = *full; i < layers; ++i) {
+  KVCAST_TRY(const std::optional<uint64_t> full_layers, text.Whole("max_window_layers"));
+  if (full_layers) {
+    for (uint64_t i = *full_layers; i < layers; ++i) {
       kinds[i] = WindowKind::kSliding;
     }
     return kinds;
@@ -271,9 +271,9 @@ Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
 }
 
 bool ChangesNoKv(const std::string& name) {
-  constexpr std::string_view kNames[] = {"transformers_version", "torch_dtype",  "dtype",
-                                         "use_cache",            "bos_token_id", "eos_token_id",
-                                         "pad_token_id"};
+  constexpr std::string_view kNames[] = {
+      "transformers_version", "torch_dtype",  "dtype",       "use_cache",
+      "bos_token_id",         "eos_token_id", "pad_token_id"};
   return name.starts_with('_') || std::ranges::find(kNames, name) != std::end(kNames);
 }
 

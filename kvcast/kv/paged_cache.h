@@ -15,9 +15,9 @@ enum class PageOrder : uint8_t { kNhd, kHnd };
 
 // Where a layer's K and V lie.
 enum class KvPlacement : uint8_t {
-  kApart,         // Two buffers of [page, ...].
-  kPlanesFirst,   // One buffer of [2, page, ...].
-  kPagesFirst,    // One buffer of [page, 2, ...].
+  kApart,        // Two buffers of [page, ...].
+  kPlanesFirst,  // One buffer of [2, page, ...].
+  kPagesFirst,   // One buffer of [page, 2, ...].
 };
 
 // How an engine lays out the cache of one layer.

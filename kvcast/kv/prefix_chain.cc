@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstring>
 
 #include "kvcast/base/check.h"
@@ -19,7 +20,7 @@ class Message {
     buffer_.clear();
     Add(kind);
   }
-  template <typename T>
+  template <std::unsigned_integral T>
   void Add(T number) {
     std::byte little[sizeof(T)];
     for (size_t i = 0; i < sizeof(T); ++i) {

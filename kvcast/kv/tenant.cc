@@ -18,8 +18,8 @@ bool IsTenantCharacter(char c) {
 Result<Tenant> Tenant::Of(std::string_view name) {
   if (name.empty() || name.size() > kTenantBytesMax ||
       !std::ranges::all_of(name, IsTenantCharacter)) {
-    return Error(ErrorCode::kInvalid, "\"" + Printable(name) +
-                                          "\" is not a tenant: 1 to 64 of a-z, 0-9 and - are.");
+    return Error(ErrorCode::kInvalid,
+                 "\"" + Printable(name) + "\" is not a tenant: 1 to 64 of a-z, 0-9 and - are.");
   }
   return Tenant(std::string(name));
 }

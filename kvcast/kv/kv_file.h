@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvcast/base/bytes.h"
+#include "kvcast/base/result.h"
+#include "kvcast/kv/block_shape.h"
+
+namespace kvcast {
+
+// What a KV file's values are.
+enum class ValueType : uint8_t { kBf16, kFp16, kFp32 };
+
+std::string_view ToString(ValueType type);  // "BF16", "F16", "F32", as safetensors spells them.
+uint32_t ValueBytes(ValueType type);
+
+using KvMetadata = std::map<std::string, std::string, std::less<>>;
+
+// A KV cache in a safetensors file, read where it lies: layers.I.k and layers.I.v as
+// [tokens, kv_heads, size], or layers.I.kv as [tokens, latent]. See docs/reference/kv-files.md.
+class KvFile {
+ public:
+  // Refers to `file`, which must outlive the result.
+  static Result<KvFile> Parse(std::span<const std::byte> file);
+
+  ValueType type() const { return type_; }
+  uint32_t tokens() const { return tokens_; }
+  std::span<const LayerShape> layers() const { return layers_; }
+  const KvMetadata& metadata() const { return metadata_; }
+  size_t bytes_per_token() const;
+
+  // All tokens of one layer, K or V, in one piece. REQUIRES: the layer is there; MLA has no V.
+  std::span<const std::byte> Values(size_t layer, Plane plane) const;
+
+ private:
+  ValueType type_ = ValueType::kBf16;
+  uint32_t tokens_ = 0;
+  std::vector<LayerShape> layers_;
+  std::vector<std::span<const std::byte>> values_;  // K and V of each layer.
+  KvMetadata metadata_;
+};
+
+// The plan of a KV file that is to be written: first Header(), then the tensors one after another
+// in the order of parts(), each as KvFile::Values() would give it. Nothing needs to be held whole.
+class KvFilePlan {
+ public:
+  struct Part {
+    size_t layer = 0;
+    Plane plane = Plane::kKey;
+    uint64_t offset = 0;  // From the start of the file.
+    uint64_t bytes = 0;
+  };
+
+  // REQUIRES: tokens > 0, at least one layer.
+  KvFilePlan(std::span<const LayerShape> layers, ValueType type, uint32_t tokens,
+             const KvMetadata& metadata = {});
+
+  const Bytes& header() const { return header_; }
+  std::span<const Part> parts() const { return parts_; }
+  uint64_t file_bytes() const;
+
+ private:
+  Bytes header_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/kv/prefix_chain.h"
+#include "kvcast/kv/slab.h"
+#include "kvcast/kv/slot_table.h"
+#include "kvcast/object/track_name.h"
+
+namespace kvcast {
+
+enum class NodeRef : uint32_t {};
+enum class TrackRef : uint32_t {};
+
+// Where one block can be had.
+struct BlockSource {
+  NodeRef node{};
+  TrackName track;
+  uint64_t group = 0;
+  uint64_t bytes = 0;
+  friend bool operator==(const BlockSource&, const BlockSource&) = default;
+};
+
+// What an index knew about a prompt. Good until the index changes.
+class PrefixMatch {
+ public:
+  // How many blocks from the start are there without a hole: what can simply be loaded.
+  size_t leading() const { return leading_; }
+  // One past the last block that is there. Blocks may be missing in between; whoever computes
+  // those can load the ones after them.
+  size_t end() const { return blocks_.size(); }
+  bool Has(size_t block) const { return block < blocks_.size() && blocks_[block] != kMissing; }
+
+ private:
+  friend class PrefixIndex;
+  static constexpr uint32_t kMissing = UINT32_MAX;
+  std::vector<uint32_t> blocks_;
+  size_t leading_ = 0;
+  uint64_t version_ = 0;
+};
+
+// Which blocks exist somewhere, and where: what catalogs say, arranged so that the longest prefix
+// of a prompt is found in local memory, asking nobody.
+//
+// A block may have many sources: several nodes, rungs and slices. Entries may be stale; that costs
+// one failed fetch. Belongs to one thread.
+class PrefixIndex {
+ public:
+  // Never more than `bytes_max`, all included. The seed keeps a hostile catalog from choosing keys
+  // that fall into one slot; it comes from the machine, or is fixed in a test.
+  explicit PrefixIndex(size_t bytes_max = SIZE_MAX, uint64_t seed = 0);
+
+  NodeRef OpenNode();
+  // Forgets the node with all its tracks; their refs end with it.
+  void CloseNode(NodeRef node);
+
+  // Too large: the index is full.
+  Result<TrackRef> OpenTrack(NodeRef node, const TrackName& name);
+  // Forgets the track with all its blocks.
+  void CloseTrack(TrackRef track);
+
+  // Says that a group of the track is the block `hash`. Mismatch: it is another one already. Too
+  // large: the index is full, or the group or its bytes are past 2^32.
+  Result<void> Add(TrackRef track, uint64_t group, const BlockHash& hash, uint64_t bytes);
+  // Whether it was there.
+  bool Remove(TrackRef track, uint64_t group);
+
+  // Looks every block up, past holes too.
+  PrefixMatch LongestMatch(std::span<const BlockHash> blocks) const;
+  // Where a block of a match is; newest source first. REQUIRES: the index has not changed since.
+  std::vector<BlockSource> Sources(const PrefixMatch& match, size_t block) const;
+
+  size_t block_count() const { return blocks_.size(); }
+  size_t source_count() const { return sources_.size(); }
+  size_t track_count() const { return tracks_.size(); }
+  // Every byte the index has allocated.
+  size_t bytes() const;
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct Block {
+    BlockHash hash;
+    uint32_t first_source = kNone;
+  };
+  // A group of a track, and so one place where a block is.
+  struct Source {
+    uint32_t block = kNone;
+    uint32_t track = kNone;
+    uint32_t group = 0;
+    uint32_t bytes = 0;
+    uint32_t next_of_block = kNone;
+    uint32_t next_of_track = kNone;
+    uint32_t previous_of_track = kNone;
+  };
+  // Names are long and alike: the fields of a tenant and model are kept once, in space_prefixes_.
+  struct Track {
+    uint32_t node = kNone;
+    uint32_t first_source = kNone;
+    uint32_t next_of_node = kNone;
+    uint32_t previous_of_node = kNone;
+    uint32_t space_prefix = kNone;
+    std::string rest;  // The namespace's other fields and the name, encoded.
+  };
+  struct Node {
+    uint32_t first_track = kNone;
+    bool open = false;
+  };
+  struct SpacePrefix {
+    TrackNamespace space;
+    uint32_t tracks = 0;
+  };
+
+  uint32_t TagOf(const BlockHash& hash) const;
+  uint32_t TagOf(uint32_t track, uint32_t group) const;
+  std::optional<uint32_t> FindBlock(uint32_t tag, const BlockHash& hash) const;
+  std::optional<uint32_t> FindSource(uint32_t track, uint64_t group) const;
+  uint32_t InternSpacePrefix(const TrackNamespace& space);
+  void RemoveSource(uint32_t index);
+  void UnlinkFromBlock(uint32_t index);
+  TrackName NameOf(const Track& track) const;
+  Error Full() const;
+
+  size_t bytes_max_;
+  uint64_t seeds_[4];
+  Slab<Block> blocks_;
+  Slab<Source> sources_;
+  Slab<Track> tracks_;
+  Slab<Node> nodes_;
+  SlotTable block_slots_;   // By hash.
+  SlotTable source_slots_;  // By track and group.
+  std::map<uint32_t, SpacePrefix> space_prefixes_;
+  std::map<TrackNamespace, uint32_t> space_prefix_numbers_;
+  uint32_t next_space_prefix_ = 0;
+  size_t name_bytes_ = 0;
+  uint64_t version_ = 0;
+};
+
+}  // namespace kvcast

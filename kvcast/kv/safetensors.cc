@@ -1,0 +1,200 @@
+#include "kvcast/kv/safetensors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/base/byte_reader.h"
+#include "kvcast/base/hex.h"
+#include "kvcast/base/json.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kLengthBytes = 8;
+
+Error Malformed(std::string_view tensor, std::string message) {
+  return Error(ErrorCode::kMalformed, std::move(message))
+      .In("tensor \"" + Printable(tensor) + "\"");
+}
+
+// What a tensor's header promises, with its place in the data.
+struct Entry {
+  Tensor tensor;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+Result<std::vector<uint64_t>> Numbers(std::string_view name, const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) {
+    return Malformed(name, "\"" + std::string(key) + "\" must be a list of numbers.");
+  }
+  std::vector<uint64_t> numbers;
+  for (const Json& number : *found) {
+    if (!number.is_number_unsigned()) {
+      return Malformed(name,
+                       "\"" + std::string(key) + "\" holds something else than whole numbers.");
+    }
+    numbers.push_back(number.get<uint64_t>());
+  }
+  return numbers;
+}
+
+// The product of a shape and the dtype's bits, in bytes; the count may be any 64-bit numbers.
+Result<uint64_t> BytesOf(std::string_view name, const Tensor& tensor) {
+  const uint32_t bits = DtypeBits(tensor.dtype);
+  if (bits == 0) {
+    return Error(ErrorCode::kUnsupported, "Dtype \"" + Printable(tensor.dtype) + "\" is not known.")
+        .In("tensor \"" + Printable(name) + "\"");
+  }
+  uint64_t values = 1;
+  for (const uint64_t size : tensor.shape) {
+    if (__builtin_mul_overflow(values, size, &values)) {
+      return Malformed(name, "Its shape is past 2^64 values.");
+    }
+  }
+  uint64_t total = 0;
+  if (__builtin_mul_overflow(values, uint64_t{bits}, &total) || total % 8 != 0) {
+    return Malformed(name, "Its shape is not a whole number of bytes below 2^64.");
+  }
+  return total / 8;
+}
+
+Result<Entry> ParseTensor(std::string_view name, const Json& object) {
+  if (!object.is_object() || object.size() != 3) {
+    return Malformed(name, "It must be described by dtype, shape and data_offsets.");
+  }
+  Entry entry;
+  const auto dtype = object.find("dtype");
+  if (dtype == object.end() || !dtype->is_string()) {
+    return Malformed(name, "\"dtype\" must be a name.");
+  }
+  entry.tensor.dtype = dtype->get<std::string>();
+  KVCAST_TRY(entry.tensor.shape, Numbers(name, object, "shape"));
+  KVCAST_TRY(const std::vector<uint64_t> offsets, Numbers(name, object, "data_offsets"));
+  if (offsets.size() != 2 || offsets[0] > offsets[1]) {
+    return Malformed(name, "\"data_offsets\" must be a begin and an end.");
+  }
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  KVCAST_TRY(const uint64_t bytes, BytesOf(name, entry.tensor));
+  if (bytes != entry.end - entry.begin) {
+    return Malformed(name, "Its shape needs " + std::to_string(bytes) +
+                               " bytes; its offsets give " +
+                               std::to_string(entry.end - entry.begin) + ".");
+  }
+  return entry;
+}
+
+Result<std::string_view> HeaderText(std::span<const std::byte> file) {
+  ByteReader reader(file);
+  KVCAST_TRY(const uint64_t length, reader.U64Le());
+  if (length > Safetensors::kHeaderBytesMax) {
+    return Error(ErrorCode::kTooLarge,
+                 "The header claims " + std::to_string(length) + " bytes; at most " +
+                     std::to_string(Safetensors::kHeaderBytesMax) + " are read.")
+        .At(0);
+  }
+  if (length > reader.remaining()) {
+    return Error(ErrorCode::kMalformed, "The header claims " + std::to_string(length) +
+                                            " bytes; the file has " +
+                                            std::to_string(reader.remaining()) + " after it.")
+        .At(0);
+  }
+  return AsText(file.subspan(kLengthBytes, length));
+}
+
+Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Json& object) {
+  std::map<std::string, std::string, std::less<>> metadata;
+  if (!object.is_object()) {
+    return Malformed("__metadata__", "It must be an object.");
+  }
+  for (const auto& member : object.items()) {
+    if (!member.value().is_string()) {
+      return Malformed("__metadata__", "\"" + Printable(member.key()) + "\" must be a string.");
+    }
+    metadata.emplace(member.key(), member.value().get<std::string>());
+  }
+  return metadata;
+}
+
+// Together they must fill the data: a hole could hide bytes, an overlap could alias them.
+Result<void> CheckPlaces(std::vector<std::pair<std::string_view, const Entry*>> entries,
+                         size_t data_bytes) {
+  std::ranges::sort(entries, [](const auto& a, const auto& b) {
+    return std::pair(a.second->begin, a.second->end) < std::pair(b.second->begin, b.second->end);
+  });
+  uint64_t end = 0;
+  for (const auto& [name, entry] : entries) {
+    if (entry->begin != end) {
+      return Malformed(name, "Its data begins at " + std::to_string(entry->begin) + "; " +
+                                 std::to_string(end) + " was expected.");
+    }
+    end = entry->end;
+  }
+  if (end != data_bytes) {
+    return Error(ErrorCode::kMalformed, "The tensors end at " + std::to_string(end) +
+                                            " of the data; it has " + std::to_string(data_bytes) +
+                                            " bytes.");
+  }
+  return {};
+}
+
+}  // namespace
+
+uint32_t DtypeBits(std::string_view dtype) {
+  constexpr std::pair<std::string_view, uint32_t> kBits[] = {
+      {"BOOL", 8}, {"U8", 8},   {"I8", 8},   {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8},
+      {"I16", 16}, {"U16", 16}, {"F16", 16}, {"BF16", 16},   {"I32", 32},    {"U32", 32},
+      {"F32", 32}, {"I64", 64}, {"U64", 64}, {"F64", 64},    {"F4", 4}};
+  for (const auto& [name, bits] : kBits) {
+    if (name == dtype) {
+      return bits;
+    }
+  }
+  return 0;
+}
+
+Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {
+  KVCAST_TRY(const std::string_view text, HeaderText(file));
+  Result<Json> parsed = ParseJson(text, {.bytes_max = kHeaderBytesMax, .depth_max = 4});
+  if (!parsed.ok()) {
+    const Error& error = parsed.error();
+    return Error(error.code(), error.message()).At(kLengthBytes + error.offset().value_or(0));
+  }
+  if (!parsed->is_object() || parsed->size() > kTensorsMax + 1) {
+    return Error(ErrorCode::kMalformed, "The header must be an object of at most 65,536 tensors.")
+        .At(kLengthBytes);
+  }
+  Safetensors safetensors;
+  std::map<std::string, Entry, std::less<>> entries;
+  for (const auto& member : parsed->items()) {
+    if (member.key() == "__metadata__") {
+      KVCAST_TRY(safetensors.metadata_, ParseMetadata(member.value()));
+      continue;
+    }
+    if (member.key().size() > kNameBytesMax) {
+      return Malformed(member.key(), "Its name has more than 256 bytes.");
+    }
+    KVCAST_TRY(Entry entry, ParseTensor(member.key(), member.value()));
+    entries.emplace(member.key(), std::move(entry));
+  }
+  const std::span<const std::byte> data = file.subspan(kLengthBytes + text.size());
+  std::vector<std::pair<std::string_view, const Entry*>> places;
+  for (const auto& [name, entry] : entries) {
+    places.emplace_back(name, &entry);
+  }
+  KVCAST_TRY_VOID(CheckPlaces(std::move(places), data.size()));
+  for (auto& [name, entry] : entries) {
+    entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
+    safetensors.tensors_.emplace(name, std::move(entry.tensor));
+  }
+  return safetensors;
+}
+
+const Tensor* Safetensors::Find(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+}  // namespace kvcast

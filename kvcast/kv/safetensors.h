@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvcast/base/result.h"
+
+namespace kvcast {
+
+// One tensor of a file, and where its bytes lie in the file.
+struct Tensor {
+  std::string dtype;  // "BF16", as safetensors spells it.
+  std::vector<uint64_t> shape;
+  std::span<const std::byte> data;
+};
+
+// A safetensors file, read where it lies:
+//
+//   file := header_length:u64 header:json data
+//
+// Everything the header says is checked before anybody relies on it: each tensor's bytes are its
+// shape times its dtype, and together they fill the data without a hole or an overlap.
+class Safetensors {
+ public:
+  static constexpr size_t kHeaderBytesMax = 16 * 1024 * 1024;
+  static constexpr size_t kTensorsMax = 65536;
+  static constexpr size_t kNameBytesMax = 256;
+
+  // Refers to `file`, which must outlive the result.
+  static Result<Safetensors> Parse(std::span<const std::byte> file);
+
+  const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
+  // Null if there is none of that name.
+  const Tensor* Find(std::string_view name) const;
+
+ private:
+  std::map<std::string, Tensor, std::less<>> tensors_;
+  std::map<std::string, std::string, std::less<>> metadata_;
+};
+
+// Bits of one value of a safetensors dtype; 0 for one we do not know.
+uint32_t DtypeBits(std::string_view dtype);
+
+}  // namespace kvcast

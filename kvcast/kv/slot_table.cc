@@ -1,0 +1,63 @@
+#include "kvcast/kv/slot_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast {
+
+// By half again and not double: what is empty is paid for, too.
+size_t SlotTable::GrownSize() const {
+  return std::max<size_t>(64, slots_.size() + slots_.size() / 2);
+}
+
+size_t SlotTable::bytes_after_insert() const {
+  return IsFull() ? GrownSize() * sizeof(uint64_t) : bytes();
+}
+
+void SlotTable::Place(uint64_t slot) {
+  size_t at = Home(TagOf(slot));
+  while (slots_[at] != kEmpty) {
+    at = Next(at);
+  }
+  slots_[at] = slot;
+}
+
+void SlotTable::Insert(uint32_t tag, uint32_t index) {
+  KVCAST_CHECK(index != UINT32_MAX);
+  if (IsFull()) {
+    const std::vector<uint64_t> old = std::exchange(slots_, std::vector<uint64_t>(GrownSize()));
+    for (const uint64_t slot : old) {
+      if (slot != kEmpty) {
+        Place(slot);
+      }
+    }
+  }
+  Place(Slot(tag, index));
+  ++size_;
+}
+
+void SlotTable::Erase(uint32_t tag, uint32_t index) {
+  KVCAST_CHECK(!slots_.empty());
+  size_t hole = Home(tag);
+  while (slots_[hole] != Slot(tag, index)) {
+    KVCAST_CHECK(slots_[hole] != kEmpty);
+    hole = Next(hole);
+  }
+  // Those behind it move up, as long as that brings them no further from home: a hole in the
+  // middle would end a search too early.
+  for (size_t at = Next(hole); slots_[at] != kEmpty; at = Next(at)) {
+    const size_t home = Home(TagOf(slots_[at]));
+    const bool hole_is_between =
+        home <= at ? (home <= hole && hole < at) : (home <= hole || hole < at);
+    if (hole_is_between) {
+      slots_[hole] = slots_[at];
+      hole = at;
+    }
+  }
+  slots_[hole] = kEmpty;
+  --size_;
+}
+
+}  // namespace kvcast
