@@ -9,7 +9,7 @@ namespace kvcast {
 struct LibraryVersion {
   std::string name;
   std::string version;
-  std::string note;  // What else a report should say about it; often empty.
+  std::string purpose;
 };
 
 // Asked from the libraries that are loaded, which may be newer than those we were built with.

@@ -10,9 +10,12 @@
 namespace kvcast {
 
 Result<ScratchDirectory> ScratchDirectory::Make(std::filesystem::path parent) {
-  std::error_code ignored;  // Then the path is empty, and making a directory there says why not.
   if (parent.empty()) {
-    parent = std::filesystem::temp_directory_path(ignored);
+    std::error_code failed;
+    parent = std::filesystem::temp_directory_path(failed);
+    if (failed) {
+      return SystemError("There is no directory for temporary files (TMPDIR)", failed.value());
+    }
   }
   std::string path = parent / "kvcast-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) {
