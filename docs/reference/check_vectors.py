@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+import kvcast_catalog as catalog
 import kvcast_model as model
 import kvcast_names as names
 from kvcast_canonical import canonical, read_json
@@ -159,6 +160,71 @@ def track_naming(given: dict) -> dict:
     }
 
 
+def record_of(item: dict) -> catalog.Record:
+    op, id = item["op"], item["id"]
+    if op == "track":
+        return catalog.Define(id, names.track_name_from_rendered(item["name"]))
+    if op == "add":
+        return catalog.Add(id, item["group"], item["bytes"], bytes.fromhex(item["key"]))
+    return catalog.Remove(id, item["group"]) if op == "remove" else catalog.Drop(id)
+
+
+def record_members(record: catalog.Record) -> dict:
+    if isinstance(record, catalog.Define):
+        return {"op": "track", "id": record.id, "name": record.name.rendered()}
+    if isinstance(record, catalog.Add):
+        return {"op": "add", "id": record.id, "group": record.group, "bytes": record.bytes,
+                "key": record.key.hex()}
+    if isinstance(record, catalog.Remove):
+        return {"op": "remove", "id": record.id, "group": record.group}
+    return {"op": "drop", "id": record.id}
+
+
+def catalogs(given: dict) -> dict:
+    if "objects" in given:
+        return holdings(given)
+    if "a" in given:
+        merged = catalog.merge(*([record_of(item) for item in given[side]] for side in "ab"))
+        return {"merged": [record_members(record) for record in merged]}
+    if "kind" in given:
+        kind = {"snapshot": catalog.SNAPSHOT, "delta": catalog.DELTA}[given["kind"]]
+        records = tuple(record_of(item) for item in given["records"])
+        made = catalog.CatalogObject(kind, given["part"], given["parts"], records)
+        data = made.encode()
+        if catalog.decode(data) != made:
+            raise AssertionError("an object does not survive its bytes")
+        return {"object": data.hex()}
+    if "tenant" in given:
+        fingerprint = names.exactly(32, bytes.fromhex(given["model_fp"]), "a fingerprint")
+        node, boot = bytes.fromhex(given["node"]), bytes.fromhex(given["boot"])
+        made = catalog.catalog_track(
+            given["tenant"], given["model_name"], fingerprint[:8], node, boot
+        )
+        return track_name({"wire": made.wire().hex()})
+    tenant, model_name, *rest = catalog.parse_catalog_track(track_name_of(given))
+    tag, node, boot = (value.hex() for value in rest)
+    return {
+        "tenant": tenant, "model_name": model_name, "model_tag": tag, "node": node, "boot": boot
+    }
+
+
+def holdings(given: dict) -> dict:
+    room = {name: given[name] for name in ("max_tracks", "max_blocks") if name in given}
+    held = catalog.Holdings(**room)
+    for index, data in enumerate(given["objects"]):
+        try:
+            held.apply(index, bytes.fromhex(data))
+        except Refused as refusal:
+            refusal.where = {"at": index}
+            raise
+    return {
+        "holdings": [
+            {"track": name.rendered(), "group": group, "bytes": size, "key": key.hex()}
+            for name, group, size, key in held.listed()
+        ]
+    }
+
+
 TOPICS = {
     "vi64": vi64,
     "track_name": track_name,
@@ -168,6 +234,7 @@ TOPICS = {
     "model": model_description,
     "prefix_chain": prefix_chain,
     "track_naming": track_naming,
+    "catalog": catalogs,
 }
 
 

@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import chain, model, moqt, tracks, values
+    from . import catalog, chain, model, moqt, tracks, values
 
     return {
         "vi64": moqt.VI64,
@@ -22,4 +22,5 @@ def all_cases() -> dict[str, list[tuple]]:
         "model": model.MODEL,
         "prefix_chain": chain.PREFIX_CHAIN,
         "track_naming": tracks.TRACK_NAMING,
+        "catalog": catalog.CATALOG,
     }

@@ -188,7 +188,8 @@ _ACCEPTED = [
     ("counts as doubles, RoPE in digits", _model(_SPELLED % ("2.0", "10000"))),
     ("counts with exponents, RoPE as a double", _model(_SPELLED % ("2e0", "1.0e4"))),
     ("text_config that is no object", _tiny(text_config=None)),
-    ("what stands beside the text part does not count", _model({"text_config": dict(TINY), "n_head": 3})),
+    ("what stands beside the text part does not count", _model(
+        {"text_config": dict(TINY), "n_head": 3})),
     ("no shared layers", _tiny(num_kv_shared_layers=0, index_head_dim=None)),
     ("no encoder", _tiny(is_encoder_decoder=False)),
     ("the largest heads and sizes", _model(
