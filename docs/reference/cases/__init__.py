@@ -1,0 +1,26 @@
+"""What goes into the golden vectors; make_vectors.py computes what comes out."""
+
+import hashlib
+
+REFUSED = "refused"
+
+
+def digest(text: str) -> str:
+    """A made-up digest that anyone can make again."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def all_cases() -> dict[str, list[tuple]]:
+    from . import catalog, chain, model, moqt, tracks, values
+
+    return {
+        "vi64": moqt.VI64,
+        "track_name": moqt.TRACK_NAME,
+        "properties": moqt.PROPERTIES,
+        "canonical": values.CANONICAL,
+        "file_digest": values.FILE_DIGEST,
+        "model": model.MODEL,
+        "prefix_chain": chain.PREFIX_CHAIN,
+        "track_naming": tracks.TRACK_NAMING,
+        "catalog": catalog.CATALOG,
+    }

@@ -1,0 +1,271 @@
+"""Models: how their configs become layer groups, descriptions and fingerprints."""
+
+import json
+
+from . import REFUSED, digest
+
+
+def _model(config, adapter=None, kv_dtype="bf16", block_tokens=16, **digests):
+    return {
+        "config": config if isinstance(config, str) else json.dumps(config),
+        "weights": digests.get("weights", digest("weights")),
+        "tokenizer": digests.get("tokenizer", digest("tokenizer")),
+        "adapter": adapter,
+        "kv_dtype": kv_dtype,
+        "block_tokens": block_tokens,
+    }
+
+
+# Facts of well-known families, each cut down to what matters here and a little that does not.
+
+LLAMA_3 = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 128256,
+    "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
+    "rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192},
+    "bos_token_id": 128000, "eos_token_id": [128001, 128008, 128009], "use_cache": True,
+    "torch_dtype": "bfloat16", "transformers_version": "4.43.0",
+}
+GPT_2 = {
+    "model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "n_positions": 1024,
+    "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05, "bos_token_id": 50256,
+}
+QWEN_2 = {
+    "model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28,
+    "num_hidden_layers": 28, "num_key_value_heads": 4, "rope_theta": 1000000.0,
+    "sliding_window": 131072, "use_sliding_window": False, "max_window_layers": 20,
+}
+MISTRAL = {
+    "model_type": "mistral", "hidden_size": 4096, "num_attention_heads": 32,
+    "num_hidden_layers": 32, "num_key_value_heads": 8, "rope_theta": 10000.0,
+    "sliding_window": 4096,
+}
+GEMMA_2 = {
+    "model_type": "gemma2", "hidden_size": 2304, "head_dim": 256, "num_attention_heads": 8,
+    "num_key_value_heads": 4, "num_hidden_layers": 26, "rope_theta": 10000.0,
+    "sliding_window": 4096, "query_pre_attn_scalar": 256, "attn_logit_softcapping": 50.0,
+}
+GEMMA_3_TEXT = {
+    "model_type": "gemma3_text", "hidden_size": 2560, "head_dim": 256, "num_attention_heads": 8,
+    "num_key_value_heads": 4, "num_hidden_layers": 12, "sliding_window": 1024,
+    "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
+    "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 2,
+    "torch_dtype": "bfloat16", "_name": "not part of it",
+}
+GEMMA_3 = {
+    "model_type": "gemma3", "text_config": GEMMA_3_TEXT, "eos_token_id": [1, 106],
+    "vision_config": {"num_hidden_layers": 27, "torch_dtype": "float32", "_kept": 1},
+    "mm_tokens_per_image": 256, "num_hidden_layers": 99,
+}
+DEEPSEEK_V3 = {
+    "model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
+    "num_attention_heads": 128, "num_key_value_heads": 128, "kv_lora_rank": 512,
+    "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+    "rope_theta": 10000, "rope_scaling": {
+        "type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
+        "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096},
+}
+PHI = {
+    "model_type": "phi", "hidden_size": 2560, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": None, "partial_rotary_factor": 0.4, "rope_theta": 10000.0,
+    "rope_scaling": None,
+}
+GPT_NEOX = {
+    "model_type": "gpt_neox", "hidden_size": 6144, "num_attention_heads": 64,
+    "num_hidden_layers": 44, "rotary_pct": 0.25, "rotary_emb_base": 10000,
+}
+FALCON = {
+    "model_type": "falcon", "hidden_size": 4544, "num_attention_heads": 71, "alibi": False,
+    "num_hidden_layers": 32, "multi_query": True, "new_decoder_architecture": False,
+}
+CHUNKED = {
+    "model_type": "llama4", "boi_token_index": 200080, "text_config": {
+        "model_type": "llama4_text", "hidden_size": 5120, "head_dim": 128,
+        "num_attention_heads": 40, "num_key_value_heads": 8, "num_hidden_layers": 8,
+        "attention_chunk_size": 8192, "rope_theta": 500000.0, "no_rope_layers": [1, 1, 1, 0] * 2,
+        "layer_types": (["chunked_attention"] * 3 + ["full_attention"]) * 2},
+}
+PER_KIND = {
+    "model_type": "new_style", "hidden_size": 640, "head_dim": 256, "num_attention_heads": 4,
+    "num_key_value_heads": 1, "num_hidden_layers": 4, "sliding_window": 512,
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0}},
+}
+TINY = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
+
+
+def _with(config: dict, *without: str, **changes) -> dict:
+    return {key: value for key, value in {**config, **changes}.items() if key not in without}
+
+
+def _tiny(**changes) -> dict:
+    return _model(_with(TINY, **changes))
+
+
+_SLIDE = dict(num_hidden_layers=4, sliding_window=8)
+_SPELLED = (
+    '{"num_hidden_layers": %s, "num_attention_heads": 4, "hidden_size": 64, "rope_theta": %s}'
+)
+
+_ACCEPTED = [
+    ("llama-3-like: GQA and scaled RoPE", _model(LLAMA_3)),
+    ("the same with other token ids and dtype", _model(_with(
+        LLAMA_3, "use_cache", torch_dtype="float16", dtype="float16", bos_token_id=1,
+        eos_token_id=2, pad_token_id=3, transformers_version="5.0.0", _name_or_path="x"))),
+    ("the same with another epsilon", _model(_with(LLAMA_3, rms_norm_eps=1e-06))),
+    ("the same with an adapter", _model(LLAMA_3, adapter=digest("adapter"))),
+    ("the same with KV in fp8", _model(LLAMA_3, kv_dtype="fp8_e4m3")),
+    ("the same in blocks of 64", _model(LLAMA_3, block_tokens=64)),
+    ("the same with other weights", _model(LLAMA_3, weights=digest("other weights"))),
+    ("the same with another tokenizer", _model(LLAMA_3, tokenizer=digest("another"))),
+    ("gpt-2-like: MHA, no RoPE", _model(GPT_2, kv_dtype="fp32")),
+    ("qwen-2-like: window switched off", _model(QWEN_2)),
+    ("qwen-2-like: window from layer 20 on", _model(_with(QWEN_2, use_sliding_window=True))),
+    ("mistral-like: all layers slide", _model(MISTRAL)),
+    ("mistral-like: no window", _model(_with(MISTRAL, sliding_window=None))),
+    ("gemma-2-like: every other layer slides", _model(GEMMA_2)),
+    ("gemma-3-like: nested text part, layer types, local RoPE", _model(GEMMA_3)),
+    ("gemma-3-like: the text part alone", _model(GEMMA_3_TEXT)),
+    ("gemma-3-like: a pattern instead of layer types", _model(_with(
+        GEMMA_3_TEXT, "layer_types", sliding_window_pattern=6))),
+    ("RoPE parameters per kind", _model(PER_KIND)),
+    ("RoPE parameters for one kind of two", _model(_with(PER_KIND, rope_parameters={
+        "full_attention": {"rope_theta": 5.5}, "rope_theta": 7}))),
+    ("RoPE parameters for all, with a rotary factor", _model(_with(
+        PER_KIND, partial_rotary_factor=1.0,
+        rope_parameters={"rope_theta": 10000.0, "partial_rotary_factor": 0.5}))),
+    ("a rotary factor per kind", _model(_with(
+        PER_KIND, partial_rotary_factor=0.75, rope_parameters={
+            "sliding_attention": {"rope_theta": 1e4},
+            "full_attention": {"rope_theta": 1e4, "partial_rotary_factor": 0.25}}))),
+    ("RoPE parameters win over rope_theta", _tiny(
+        rope_theta=1, rope_scaling={"a": 1}, rope_parameters={})),
+    ("RoPE parameters that are null", _tiny(rope_theta=1, rope_parameters=None)),
+    ("RoPE parameters that are no object", _tiny(rope_theta=1, rope_parameters="default")),
+    ("local RoPE without a global one", _tiny(
+        **_SLIDE, sliding_window_pattern=2, rope_local_base_freq=1e4, rope_scaling={"a": 1.5})),
+    ("local RoPE is not for chunks", _tiny(
+        layer_types=["chunked_attention", "full_attention"], attention_chunk_size=4,
+        rope_theta=5, rope_local_base_freq=6)),
+    ("deepseek-v3-like: MLA", _model(DEEPSEEK_V3)),
+    ("MLA without heads, sizes that do not divide", _model(
+        {"num_hidden_layers": 1, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "hidden_size": 7,
+         "partial_rotary_factor": 0.5})),
+    ("a kv_lora_rank of null is no MLA", _tiny(kv_lora_rank=None, qk_rope_head_dim=8)),
+    ("phi-like: partial rotary", _model(PHI)),
+    ("gpt-neox-like: partial rotary by its older name", _model(GPT_NEOX)),
+    ("both names of the factor: the newer counts", _tiny(
+        partial_rotary_factor=0.5, rotary_pct=0.25)),
+    ("a factor of 0", _tiny(partial_rotary_factor=0)),
+    ("a product just below a whole number", _tiny(head_dim=100, partial_rotary_factor=0.29)),
+    ("falcon-like: multi-query", _model(FALCON)),
+    ("multi_query with KV heads named", _model(_with(
+        FALCON, num_kv_heads=71))),
+    ("multi_query false", _model(_with(FALCON, multi_query=False))),
+    ("chunked attention", _model(CHUNKED)),
+    ("older names: d_model, num_layers", _model(
+        {"num_layers": 2, "n_head": 4, "d_model": 32, "n_embd": None})),
+    ("the first name counts", _tiny(n_layer=9, n_head=9, n_embd=9)),
+    ("a first name that is null", _tiny(num_hidden_layers=None, n_layer=3)),
+    ("V of another size", _tiny(head_dim=192, v_head_dim=128)),
+    ("a head size that is not hidden / heads", _tiny(head_dim=24, hidden_size=63)),
+    ("window rules: pattern 1 is all full", _tiny(**_SLIDE, sliding_window_pattern=1)),
+    ("window rules: pattern beyond the layers", _tiny(**_SLIDE, sliding_window_pattern=9)),
+    ("window rules: window layers beyond the layers", _tiny(**_SLIDE, max_window_layers=9)),
+    ("window rules: from layer 0 on", _tiny(**_SLIDE, max_window_layers=0)),
+    ("window rules: window layers before pattern", _tiny(
+        **_SLIDE, max_window_layers=3, sliding_window_pattern=2)),
+    ("window rules: layer types before all others", _tiny(
+        **_SLIDE, use_sliding_window=False, max_window_layers=3,
+        layer_types=["sliding_attention"] * 3 + ["full_attention"])),
+    ("window rules: a window of no use", _tiny(sliding_window=0, use_sliding_window=False)),
+    ("window rules: the largest window", _tiny(sliding_window=2**32 - 1)),
+    ("counts as doubles, RoPE in digits", _model(_SPELLED % ("2.0", "10000"))),
+    ("counts with exponents, RoPE as a double", _model(_SPELLED % ("2e0", "1.0e4"))),
+    ("text_config that is no object", _tiny(text_config=None)),
+    ("what stands beside the text part does not count", _model(
+        {"text_config": dict(TINY), "n_head": 3})),
+    ("no shared layers", _tiny(num_kv_shared_layers=0, index_head_dim=None)),
+    ("no encoder", _tiny(is_encoder_decoder=False)),
+    ("the largest heads and sizes", _model(
+        {"num_hidden_layers": 1, "num_attention_heads": 65536, "num_kv_heads": 1,
+         "head_dim": 65536})),
+]
+
+_REFUSED = [
+    ("a layer that keeps a state", _tiny(layer_types=["linear_attention", "full_attention"])),
+    ("a layer of no kind", _tiny(layer_types=["full_attention", 1])),
+    ("layer types too few", _tiny(layer_types=["full_attention"])),
+    ("layer types too many", _tiny(layer_types=["full_attention"] * 3)),
+    ("layer types that are no list", _tiny(layer_types="full_attention")),
+    ("a sliding layer without a window", _tiny(layer_types=["sliding_attention"] * 2)),
+    ("a chunked layer without a size", _tiny(layer_types=["chunked_attention"] * 2)),
+    ("shared layers", _tiny(num_kv_shared_layers=1)),
+    ("shared layers of no number", _tiny(num_kv_shared_layers="1")),
+    ("an indexer", _model(_with(DEEPSEEK_V3, index_head_dim=128))),
+    ("an indexer at the top", _model({"text_config": DEEPSEEK_V3, "index_head_dim": 128})),
+    ("global head size", _tiny(global_head_dim=512)),
+    ("global KV heads", _tiny(num_global_key_value_heads=1)),
+    ("an encoder", _tiny(is_encoder_decoder=True)),
+    ("an encoder above the text part", _model({"text_config": TINY, "is_encoder_decoder": True})),
+    ("an encoder of no truth", _tiny(is_encoder_decoder=1)),
+    ("KV heads that do not divide heads", _tiny(num_key_value_heads=3)),
+    ("more KV heads than heads", _tiny(num_key_value_heads=8)),
+    ("no KV heads", _tiny(num_key_value_heads=0)),
+    ("KV heads per layer", _tiny(num_key_value_heads=[4, 2])),
+    ("multi_query of no truth", _tiny(multi_query="true")),
+    ("heads that do not divide hidden", _tiny(hidden_size=65)),
+    ("no heads", _tiny(num_attention_heads=0)),
+    ("65,537 heads", _tiny(num_attention_heads=65537, head_dim=1)),
+    ("heads missing", _model({"num_hidden_layers": 2, "hidden_size": 64})),
+    ("hidden size missing", _model({"num_hidden_layers": 2, "num_attention_heads": 4})),
+    ("layers missing", _model({"num_attention_heads": 4, "hidden_size": 64})),
+    ("no layers", _tiny(num_hidden_layers=0)),
+    ("layers below 0", _tiny(num_hidden_layers=-2)),
+    ("4,097 layers", _tiny(num_hidden_layers=4097)),
+    ("2^64-1 layers", _tiny(num_hidden_layers=2**64 - 1)),
+    ("layers with a fraction", _tiny(num_hidden_layers=2.5)),
+    ("layers as a string", _tiny(num_hidden_layers="2")),
+    ("layers as a truth", _tiny(num_hidden_layers=True)),
+    ("layers as a list", _tiny(num_hidden_layers=[2])),
+    ("a head size of 0", _tiny(head_dim=0)),
+    ("a head size of 65,537", _tiny(head_dim=65537)),
+    ("a value size of 0", _tiny(v_head_dim=0)),
+    ("MLA without its rotary part", _model(_with(DEEPSEEK_V3, "qk_rope_head_dim"))),
+    ("MLA of rank 0", _model(_with(DEEPSEEK_V3, kv_lora_rank=0))),
+    ("MLA with a latent of 65,537", _model(_with(
+        DEEPSEEK_V3, kv_lora_rank=65535, qk_rope_head_dim=2))),
+    ("a rotary factor above 1", _tiny(partial_rotary_factor=1.01)),
+    ("a rotary factor below 0", _tiny(partial_rotary_factor=-0.1)),
+    ("a rotary factor as a string", _tiny(partial_rotary_factor="0.5")),
+    ("a rotary factor within RoPE above 1", _tiny(rope_parameters={"partial_rotary_factor": 2})),
+    ("a window of 0", _tiny(sliding_window=0)),
+    ("a window of 2^32", _tiny(sliding_window=2**32)),
+    ("a window as a string", _tiny(sliding_window="8")),
+    ("a pattern of 0", _tiny(**_SLIDE, sliding_window_pattern=0)),
+    ("a pattern as letters", _tiny(**_SLIDE, sliding_window_pattern="LLG")),
+    ("window layers below 0", _tiny(**_SLIDE, max_window_layers=-1)),
+    ("use_sliding_window of no truth", _tiny(**_SLIDE, use_sliding_window=0)),
+    ("a config that is a list", _model("[]")),
+    ("a config that is no JSON", _model("{")),
+    ("an empty config", _model("{}")),
+    ("a member twice", _model('{"num_hidden_layers": 2, ' + json.dumps(TINY)[1:])),
+    ("a member twice, deep within", _model(_SPELLED % ("2", '{"a": [{"b": 1, "b": 1}]}'))),
+    ("a member twice, one spelled otherwise", _model(_SPELLED % ("2", '{"a": 1, "\\u0061": 1}'))),
+    ("a number beyond a double", _model(_SPELLED % ("2", "1e999"))),
+    ("KV in int4", _model(TINY, kv_dtype="int4")),
+    ("KV in BF16, in other letters", _model(TINY, kv_dtype="BF16")),
+    ("KV in nothing", _model(TINY, kv_dtype="")),
+    ("blocks of no tokens", _model(TINY, block_tokens=0)),
+    ("blocks of 2^32 tokens", _model(TINY, block_tokens=2**32)),
+    ("a weights' digest of 31 bytes", _model(TINY, weights=digest("weights")[2:])),
+    ("no tokenizer's digest", _model(TINY, tokenizer="")),
+    ("an adapter's digest of 0 bytes", _model(TINY, adapter="")),
+]
+
+MODEL = [*_ACCEPTED, *((name, given, REFUSED) for name, given in _REFUSED)]

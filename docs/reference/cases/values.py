@@ -1,0 +1,97 @@
+"""Canonical values and the digests of files."""
+
+import json
+
+from . import REFUSED
+
+_TEXTS = [
+    "null", "true", "false", "0", "-0", "1", "-1", "127", "-128", "9223372036854775807",
+    "-9223372036854775808", "9223372036854775808", "18446744073709551615",
+    "18446744073709551616", "-9223372036854775809", "100000000000000000000000000000",
+    "0.0", "-0.0", "1.0", "10000", "10000.0", "1e4", "1E+4", "0.1e5", "100000e-1", "-2.50e1",
+    "0.5", "-0.5", "1e-05", "3.141592653589793", "0.1", "0.10000000000000000555", "0.3",
+    "9007199254740992.0", "9007199254740993.0", "9007199254740994.0", "-9007199254740992.0",
+    "-9007199254740994.0", "9007199254740993", "1e15", "1e16", "1e22", "1e300", "-1e300",
+    "1.7976931348623157e308", "5e-324", "2.2250738585072014e-308", "1e-400", "-1e-400",
+    '""', '"text"', '"\\u00e9"', '"e\\u0301"', '"\\ud83d\\ude00"', '"\\u0000"', '"\\uffff"',
+    '"a\\"b\\\\c\\/d\\b\\f\\n\\r\\t"', '"\\u0041"', '"1"',
+    "[]", "[1, 1.0, true, null]", "[[], [[]], {}]", " [ 1 ,\\t2 ] ".replace("\\t", "\t"),
+    "{}", '{"b": 1, "a": 2}', '{"a": 2, "b": 1}', '{"": 0}', '{"a": {"d": 1, "c": [2]}}',
+    '{"aa": 1, "a": 2, "b": 3, "B": 4, "_": 5}',
+    '{"\\uffff": 1, "\\ud83d\\ude00": 2, "\\u007f": 3}',
+    '{"a": 1, "A": 1}', "[" * 32 + "]" * 32,
+]
+_NOT_JSON = [
+    "", " ", "nul", "True", "NaN", "Infinity", "-Infinity", "+1", "01", "-01", "1.", ".5", "1e",
+    "1e+", "0x10", "1_000", "--1", "'a'", '"a', '"\t"', '"\\x41"', '"\\u12"', '"\\ud83d"',
+    '"\\ude00"', '"\\ude00\\ud83d"', "[1,]", "[1 2]", "[", "]", "{", '{"a"}', '{"a":}',
+    '{"a":1,}', "{a:1}", "{1:1}", '{"a":1}{', "1 2", "[1]]", "// a\n1", "1e309", "-1e309",
+    "1" + "0" * 400, '{"a":1,"a":1}', '{"a":1,"b":2,"a":3}', '[{"x":{"a":1,"\\u0061":2}}]',
+    "\ufeff1", "\u00a01", "1\u0000",
+]
+
+CANONICAL = [
+    *((text, {"json": text}) for text in _TEXTS),
+    *((f"refused: {text!r}", {"json": text}, REFUSED) for text in _NOT_JSON),
+]
+
+
+def _index(*names) -> str:
+    return json.dumps({"metadata": {}, "weight_map": {f"t{i}": n for i, n in enumerate(names)}})
+
+
+_A, _B = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+_INDEX = "model.safetensors.index.json"
+
+
+def _weights(files: dict) -> dict:
+    return {"use": "weights", "files": files}
+
+
+def _tokenizer(*names: str) -> dict:
+    return {"use": "tokenizer", "files": {name: f"this is {name}" for name in names}}
+
+
+def _adapter(*names: str) -> dict:
+    return {"use": "adapter", "files": {name: f"this is {name}" for name in names}}
+
+
+FILE_DIGEST = [
+    ("one file", _weights({"model.safetensors": "w"})),
+    ("an empty file", _weights({"model.safetensors": ""})),
+    ("an index", _weights({_INDEX: _index(_A, _B, _A), _B: "two", _A: "one"})),
+    ("an index in another order", _weights({_INDEX: _index(_B, _A), _A: "one", _B: "two"})),
+    ("contents the other way round", _weights({_INDEX: _index(_A, _B), _A: "two", _B: "one"})),
+    ("an index wins over model.safetensors", _weights(
+        {_INDEX: _index(_A), _A: "one", "model.safetensors": "w"})),
+    ("model.safetensors wins over others", _weights(
+        {"model.safetensors": "w", "other.safetensors": "o"})),
+    ("all that end in .safetensors", _weights(
+        {"b.safetensors": "b", "a.safetensors": "a", "B.safetensors": "B", "a.bin": "x",
+         "adapter_model.safetensors": "x", "consolidated.safetensors.index": "x"})),
+    ("names beyond ASCII in byte order", _weights(
+        {"\uff5e.safetensors": "1", "\U0001f600.safetensors": "2", "z.safetensors": "3"})),
+    ("tokenizer.json", _tokenizer("tokenizer.json", "tokenizer.model", "vocab.json")),
+    ("tokenizer.model", _tokenizer("tokenizer.model", "merges.txt", "vocab.json")),
+    ("merges and vocabulary", _tokenizer("vocab.json", "merges.txt", "special.json")),
+    ("an adapter", _adapter("adapter_model.safetensors", "adapter_config.json", "README.md")),
+    *(
+        (name, given, REFUSED)
+        for name, given in [
+            ("no weights", _weights({"config.json": "{}"})),
+            ("nothing but an adapter's weights", _weights({"adapter_model.safetensors": "x"})),
+            ("an index whose file is missing", _weights({_INDEX: _index(_A, _B), _A: "one"})),
+            ("an index that names nothing", _weights(
+                {_INDEX: _index(), "model.safetensors": "w"})),
+            ("an index without a map", _weights({_INDEX: "{}", "model.safetensors": "w"})),
+            ("an index that is no JSON", _weights({_INDEX: "", "model.safetensors": "w"})),
+            ("an index that names a number", _weights({_INDEX: _index(1), "1": "w"})),
+            ("an index that leaves the folder", _weights({_INDEX: _index("../w"), "../w": "w"})),
+            ("an index that names a folder", _weights({_INDEX: _index(".."), "..": "w"})),
+            ("no tokenizer", _tokenizer("tokenizer_config.json")),
+            ("a vocabulary without merges", _tokenizer("vocab.json")),
+            ("an adapter without its config", _adapter("adapter_model.safetensors")),
+            ("an adapter without its weights", _adapter("adapter_config.json")),
+        ]
+    ),
+]

@@ -1,0 +1,313 @@
+"""From a model's files to its description and fingerprint.
+
+Follows names.md, "Model description and fingerprint".
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+
+from kvcast_canonical import canonical, read_json, whole
+from kvcast_names import MAX_HEADS, MAX_LAYERS, Refused, exactly, u32
+
+KV_DTYPES = ("bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int8")
+MAX_SIZE = 65536
+MAX_U32 = 2**32 - 1
+
+
+def sha256(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+# ---- File digests -----------------------------------------------------------------------------
+# A folder is a dict of file names and contents; a real one would be read file by file.
+
+
+def files_digest(folder: dict[str, bytes], names: list[str]) -> bytes:
+    missing = [name for name in names if name not in folder]
+    if missing or not names:
+        raise Refused(f"files are missing: {missing}")
+    ordered = sorted(names, key=lambda name: name.encode("utf-8"))
+    digests = b"".join(sha256(folder[name]) for name in ordered)
+    return sha256(b"kvcast/files/1" + u32(len(ordered)) + digests)
+
+
+def weight_files(folder: dict[str, bytes]) -> list[str]:
+    index = folder.get("model.safetensors.index.json")
+    if index is not None:
+        parsed = read_json(index)
+        weight_map = parsed.get("weight_map") if isinstance(parsed, dict) else None
+        if not isinstance(weight_map, dict):
+            raise Refused("the index has no weight_map")
+        for name in weight_map.values():
+            if not isinstance(name, str) or name in ("", ".", "..") or set(name) & {"/", "\0"}:
+                raise Refused(f"the weight_map names {name!r}, which is not a file of the folder")
+        return list(set(weight_map.values()))
+    if "model.safetensors" in folder:
+        return ["model.safetensors"]
+    return [
+        name
+        for name in folder
+        if name.endswith(".safetensors") and not name.startswith("adapter_")
+    ]
+
+
+def tokenizer_files(folder: dict[str, bytes]) -> list[str]:
+    for name in ("tokenizer.json", "tokenizer.model"):
+        if name in folder:
+            return [name]
+    return ["merges.txt", "vocab.json"]
+
+
+def adapter_files(folder: dict[str, bytes]) -> list[str]:
+    return ["adapter_config.json", "adapter_model.safetensors"]
+
+
+# ---- Config digest ----------------------------------------------------------------------------
+
+WITHOUT_EFFECT = frozenset(
+    "transformers_version torch_dtype dtype use_cache"
+    " bos_token_id eos_token_id pad_token_id".split()
+)
+
+
+def _effective(members: dict) -> dict:
+    return {
+        name: value
+        for name, value in members.items()
+        if not name.startswith("_") and name not in WITHOUT_EFFECT
+    }
+
+
+def config_digest(config: dict) -> bytes:
+    kept = _effective(config)
+    if isinstance(kept.get("text_config"), dict):
+        kept["text_config"] = _effective(kept["text_config"])
+    return sha256(canonical(kept))
+
+
+# ---- Layer groups -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    """Everything that layers of one group share."""
+
+    attention: str  # mha, gqa or mla
+    kv_heads: int
+    key_size: int
+    value_size: int
+    rotary_size: int
+    window_kind: str  # full, sliding or chunked
+    window: int
+    rope: bytes  # a canonical value
+
+
+@dataclass
+class LayerGroup:
+    kind: LayerKind
+    layers: list[int] = field(default_factory=list)
+
+
+class Members:
+    """A config's text part. A member that is null counts as absent."""
+
+    def __init__(self, values: dict):
+        self.values = {name: value for name, value in values.items() if value is not None}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str):
+        return self.values.get(name)
+
+    def first(self, *names: str) -> str | None:
+        return next((name for name in names if name in self.values), None)
+
+    def count(self, name: str | None, low: int, high: int) -> int:
+        if name is None:
+            raise Refused("the config lacks a count")
+        number = whole(self.values.get(name))
+        if number is None or not low <= number <= high:
+            raise Refused(f"{name} is not a whole number from {low} to {high}")
+        return number
+
+    def flag(self, name: str) -> bool | None:
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise Refused(f"{name} is neither true nor false")
+        return value
+
+
+def _refuse_hidden_state(members: Members) -> None:
+    if "num_kv_shared_layers" in members and members.count("num_kv_shared_layers", 0, MAX_U32):
+        raise Refused("layers share KV")
+    for name in ("index_head_dim", "global_head_dim", "num_global_key_value_heads"):
+        if name in members:
+            raise Refused(f"{name}: there are keys that layer groups do not describe")
+    if members.flag("is_encoder_decoder"):
+        raise Refused("an encoder-decoder keeps KV of two kinds")
+
+
+def _windows(text: Members, layers: int) -> list[tuple[str, int]]:
+    """The window's kind and size of each layer."""
+    full = ("full", 0)
+
+    def sliding():
+        return "sliding", text.count("sliding_window", 1, MAX_U32)
+
+    def chunked():
+        return "chunked", text.count("attention_chunk_size", 1, MAX_U32)
+
+    if "layer_types" in text:
+        types = text.get("layer_types")
+        if not isinstance(types, list) or len(types) != layers:
+            raise Refused("layer_types is not a list of one string per layer")
+        makers = {
+            "full_attention": lambda: full,
+            "sliding_attention": sliding,
+            "chunked_attention": chunked,
+        }
+        for kind in types:
+            if not isinstance(kind, str) or kind not in makers:
+                raise Refused(f"a layer of type {kind!r} keeps no KV cache")
+        return [makers[kind]() for kind in types]
+    if text.flag("use_sliding_window") is False or "sliding_window" not in text:
+        return [full] * layers
+    slides = sliding()
+    if "max_window_layers" in text:
+        first = text.count("max_window_layers", 0, MAX_U32)
+        return [slides if layer >= first else full for layer in range(layers)]
+    if "sliding_window_pattern" in text:
+        period = text.count("sliding_window_pattern", 1, MAX_U32)
+        return [full if (layer + 1) % period == 0 else slides for layer in range(layers)]
+    if text.get("model_type") == "gemma2":
+        return [full if layer % 2 else slides for layer in range(layers)]
+    return [slides] * layers
+
+
+def _rope(text: Members, window_kind: str) -> tuple[dict, object]:
+    """The RoPE parameters of a layer, and the rotary factor that stands within them (or None)."""
+    parameters = text.get("rope_parameters")
+    if isinstance(parameters, dict):
+        of_kind = parameters.get(f"{window_kind}_attention")
+        if isinstance(of_kind, dict):
+            parameters = of_kind
+        return parameters, parameters.get("partial_rotary_factor")
+    if window_kind == "sliding" and "rope_local_base_freq" in text:
+        return {"rope_theta": text.get("rope_local_base_freq")}, None
+    return {
+        name: text.get(name) for name in ("rope_theta", "rope_scaling") if name in text
+    }, None
+
+
+def _rotary_size(text: Members, head_size: int, factor) -> int:
+    if factor is None:
+        name = text.first("partial_rotary_factor", "rotary_pct")
+        factor = text.get(name) if name else 1
+    if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 <= factor <= 1:
+        raise Refused("the rotary factor is not a number from 0 to 1")
+    return math.floor(float(head_size) * factor)  # one multiplication of doubles
+
+
+def layer_groups(config: dict) -> list[LayerGroup]:
+    if not isinstance(config, dict):
+        raise Refused("a config is an object")
+    top = Members(config)
+    text = Members(config["text_config"]) if isinstance(top.get("text_config"), dict) else top
+    _refuse_hidden_state(top)
+    _refuse_hidden_state(text)
+
+    layers = text.count(text.first("num_hidden_layers", "n_layer", "num_layers"), 1, MAX_LAYERS)
+    latent = "kv_lora_rank" in text
+    if latent:
+        rotary = text.count("qk_rope_head_dim", 1, MAX_SIZE)
+        key_size = text.count("kv_lora_rank", 1, MAX_SIZE) + rotary
+        attention, kv_heads, value_size = "mla", 1, 0
+        if key_size > MAX_SIZE:
+            raise Refused(f"a latent of {key_size} values")
+    else:
+        heads = text.count(text.first("num_attention_heads", "n_head"), 1, MAX_HEADS)
+        named = text.first("num_key_value_heads", "num_kv_heads")
+        if named:
+            kv_heads = text.count(named, 1, MAX_HEADS)
+        else:
+            kv_heads = 1 if text.flag("multi_query") else heads
+        if heads % kv_heads:
+            raise Refused(f"{kv_heads} KV heads do not divide {heads} heads")
+        attention = "mha" if kv_heads == heads else "gqa"
+        if "head_dim" in text:
+            key_size = text.count("head_dim", 1, MAX_SIZE)
+        else:
+            hidden = text.count(text.first("hidden_size", "n_embd", "d_model"), 1, MAX_SIZE)
+            if hidden % heads:
+                raise Refused(f"{heads} heads do not divide a hidden size of {hidden}")
+            key_size = hidden // heads
+        value_size = text.count("v_head_dim", 1, MAX_SIZE) if "v_head_dim" in text else key_size
+
+    groups: dict[LayerKind, LayerGroup] = {}
+    for layer, (window_kind, window) in enumerate(_windows(text, layers)):
+        rope, factor = _rope(text, window_kind)
+        kind = LayerKind(
+            attention=attention,
+            kv_heads=kv_heads,
+            key_size=key_size,
+            value_size=value_size,
+            rotary_size=rotary if latent else _rotary_size(text, key_size, factor),
+            window_kind=window_kind,
+            window=window,
+            rope=canonical(rope),
+        )
+        groups.setdefault(kind, LayerGroup(kind)).layers.append(layer)
+    return list(groups.values())  # in the order in which they were first met
+
+
+# ---- Description and fingerprint --------------------------------------------------------------
+
+
+def _field(tag: int, value: bytes) -> bytes:
+    return bytes([tag]) + u32(len(value)) + value
+
+
+def _group_fields(group: LayerGroup) -> bytes:
+    kind = group.kind
+    return b"".join(
+        (
+            _field(1, kind.attention.encode("ascii")),
+            _field(2, b"".join(map(u32, group.layers))),
+            _field(3, u32(kind.kv_heads)),
+            _field(4, u32(kind.key_size)),
+            _field(5, u32(kind.value_size)),
+            _field(6, u32(kind.rotary_size)),
+            _field(7, kind.window_kind.encode("ascii")),
+            _field(8, u32(kind.window)),
+            _field(9, kind.rope),
+        )
+    )
+
+
+def describe(
+    config: dict,
+    weights: bytes,
+    tokenizer: bytes,
+    adapter: bytes | None,
+    kv_dtype: str,
+    block_tokens: int,
+) -> bytes:
+    """The description, whose SHA-256 is model_fp."""
+    if kv_dtype not in KV_DTYPES:
+        raise Refused(f"{kv_dtype!r} is not what KV is computed in")
+    if block_tokens < 1:
+        raise Refused("a block has at least one token")
+    groups = layer_groups(config)
+    return b"kvcast/model/1" + b"".join(
+        (
+            _field(1, exactly(32, weights, "the weights' digest")),
+            _field(2, exactly(32, tokenizer, "the tokenizer's digest")),
+            _field(3, b"" if adapter is None else exactly(32, adapter, "the adapter's digest")),
+            _field(4, config_digest(config)),
+            _field(5, kv_dtype.encode("ascii")),
+            _field(6, u32(block_tokens)),
+            *(_field(7, _group_fields(group)) for group in groups),
+        )
+    )

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/error.h"
+
+namespace kvcast {
+
+// A command of the program is a file, command_<name>.cc, with one function that is declared at the
+// end of this one and called from command_line.cc. It adds its subcommand and options to `app`, and
+// a callback that does the work and sets *exit_status; it never exits. How a command describes
+// itself is said in help_text.h.
+//
+// Results go to stdout, and everything else, progress included, to stderr. Options that do not go
+// together are a CLI::ValidationError, thrown from the callback.
+
+// What the shell is told. Part of the contract: scripts depend on it.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  // It was tried, and stderr says why it did not work.
+inline constexpr int kExitUsage = 2;   // The command line makes no sense; nothing was tried.
+
+// Writes "kvcast: <message>" to stderr.
+void PrintProblem(std::string_view message);
+// The same for an error that ends the command; returns kExitFailed.
+int Failed(const Error& error);
+
+// Headings under which commands are listed.
+inline constexpr const char* kMachineCommands = "This machine";
+
+void AddDoctorCommand(CLI::App& app, int* exit_status);
+void AddVersionCommand(CLI::App& app, int* exit_status);
+
+}  // namespace kvcast

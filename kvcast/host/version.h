@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace kvcast {
+
+// "0.1.0", as the build system knows it.
+std::string Version();
+
+// "kvcast 0.1.0", and what else is worth knowing in a report of a problem: how it was built, and
+// which versions of other libraries run in this process.
+std::string VersionReport();
+
+}  // namespace kvcast

@@ -1,0 +1,226 @@
+#include "kvcast/io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/io/entropy.h"
+#include "kvcast/io/system_error.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kReadBytes = 64 * 1024;
+
+struct OpenFile {
+  Descriptor descriptor;
+  struct stat status {};
+};
+
+Result<OpenFile> OpenForReading(const std::filesystem::path& path, int flags) {
+  OpenFile file;
+  file.descriptor = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags));
+  if (!file.descriptor) {
+    return SystemError("Cannot open it", errno);
+  }
+  if (::fstat(file.descriptor.number(), &file.status) != 0) {
+    return SystemError("Cannot look at it", errno);
+  }
+  if (S_ISDIR(file.status.st_mode)) {
+    return Error(ErrorCode::kInvalid, "This is a directory. Name a file in it.");
+  }
+  return file;
+}
+
+Result<std::span<const std::byte>> Map(const std::filesystem::path& path) {
+  // Without this flag, opening a pipe would wait for somebody to write to it.
+  KVCAST_TRY(const OpenFile file, OpenForReading(path, O_NONBLOCK));
+  if (!S_ISREG(file.status.st_mode)) {
+    return Error(ErrorCode::kInvalid,
+                 "This is not a regular file. Write its contents to one first.");
+  }
+  const auto bytes = static_cast<size_t>(file.status.st_size);
+  if (bytes == 0) {
+    return std::span<const std::byte>();
+  }
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor.number(), 0);
+  if (memory == MAP_FAILED) {
+    return SystemError("Cannot map it into memory", errno);
+  }
+  return std::span(static_cast<const std::byte*>(memory), bytes);
+}
+
+// Adds what one read() gives, and says how much that was; 0 at the end.
+Result<size_t> ReadMore(int descriptor, std::string& text) {
+  const size_t start = text.size();
+  text.resize(start + kReadBytes);
+  ssize_t got = 0;
+  do {
+    got = ::read(descriptor, text.data() + start, kReadBytes);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) {
+    return SystemError("Cannot read it", errno).At(start);
+  }
+  text.resize(start + static_cast<size_t>(got));
+  return static_cast<size_t>(got);
+}
+
+Result<std::string> ReadAll(const std::filesystem::path& path, size_t bytes_max) {
+  KVCAST_TRY(const OpenFile file, OpenForReading(path, 0));
+  // The size that a file claims is not asked for: those of /proc claim none, and pipes have none.
+  std::string text;
+  while (true) {
+    KVCAST_TRY(const size_t got, ReadMore(file.descriptor.number(), text));
+    if (text.size() > bytes_max) {
+      return Error(ErrorCode::kTooLarge,
+                   "This is longer than the " + std::to_string(bytes_max) +
+                       " bytes that such a file may have. Is it the right file?");
+    }
+    if (got == 0) {
+      return text;
+    }
+  }
+}
+
+std::filesystem::path DirectoryOf(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+std::filesystem::path TemporaryIn(const std::filesystem::path& directory) {
+  std::array<std::byte, 8> random{};
+  FillRandom(random);
+  return directory / (".kvcast-" + ToHex(random) + ".tmp");
+}
+
+// Until its directory is on the disk too, a renamed file may be gone after a loss of power.
+Result<void> SyncDirectory(const std::filesystem::path& directory) {
+  const Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // EINVAL: this file system has no such thing, and thus nothing to lose.
+  if (!descriptor || (::fsync(descriptor.number()) != 0 && errno != EINVAL)) {
+    return SystemError("The file is written, but may not survive a loss of power", errno);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
+  auto span = Map(path);
+  if (!span.ok()) {
+    return std::move(span).error().In(path.string());
+  }
+  return MappedFile(*span, path);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : span_(std::exchange(other.span_, {})), path_(std::move(other.path_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(span_, other.span_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!span_.empty()) {
+    ::munmap(const_cast<std::byte*>(span_.data()), span_.size());
+  }
+}
+
+Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max) {
+  auto text = ReadAll(path, bytes_max);
+  if (!text.ok()) {
+    return std::move(text).error().In(path.string());
+  }
+  return text;
+}
+
+Result<FileWriter> FileWriter::Create(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!path.has_filename() || std::filesystem::is_directory(path, ignored)) {
+    return Error(ErrorCode::kInvalid, "A file is to be written here, but this names a directory.")
+        .In(path.string());
+  }
+  std::filesystem::path temporary = TemporaryIn(DirectoryOf(path));
+  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!descriptor) {
+    return SystemError("Cannot create a file in this directory", errno)
+        .In(DirectoryOf(path).string());
+  }
+  return FileWriter(path, std::move(temporary), std::move(descriptor));
+}
+
+FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(bytes_written_, other.bytes_written_);
+  return *this;
+}
+
+FileWriter::~FileWriter() { Discard(); }
+
+void FileWriter::Discard() {
+  if (descriptor_) {
+    ::unlink(temporary_.c_str());
+    descriptor_ = Descriptor();
+  }
+}
+
+Error FileWriter::Fail(Error error) {
+  Discard();
+  return std::move(error).In(path_.string());
+}
+
+Result<void> FileWriter::Append(std::span<const std::byte> bytes) {
+  KVCAST_CHECK(descriptor_);
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return Fail(SystemError("Cannot write it", errno).At(bytes_written_));
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    bytes_written_ += static_cast<uint64_t>(written);
+  }
+  return {};
+}
+
+Result<void> FileWriter::PutInPlace() {
+  if (::fsync(descriptor_.number()) != 0) {
+    return SystemError("Cannot make it durable", errno);
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return SystemError("Cannot put it in place", errno);
+  }
+  return {};
+}
+
+Result<void> FileWriter::Commit() {
+  KVCAST_CHECK(descriptor_);
+  if (auto placed = PutInPlace(); !placed.ok()) {
+    return Fail(std::move(placed).error());
+  }
+  descriptor_ = Descriptor();  // There is no temporary file any more.
+  if (auto synced = SyncDirectory(DirectoryOf(path_)); !synced.ok()) {
+    return Fail(std::move(synced).error());
+  }
+  return {};
+}
+
+Result<void> WriteFileAtomically(const std::filesystem::path& path,
+                                 std::span<const std::byte> bytes) {
+  KVCAST_TRY(FileWriter writer, FileWriter::Create(path));
+  KVCAST_TRY_VOID(writer.Append(bytes));
+  return writer.Commit();
+}
+
+}  // namespace kvcast

@@ -1,0 +1,211 @@
+#include "kvcast/io/file_digest.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "kvcast/io/clock.h"
+#include "kvcast/io/descriptor.h"
+#include "kvcast/io/digest_sidecar.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/system_error.h"
+
+namespace kvcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kReadBytes = 4 * 1024 * 1024;
+// How far ahead of the hash the disk is kept busy.
+constexpr off_t kReadAheadBytes = 16 * 1024 * 1024;
+constexpr size_t kSidecarBytesMax = 512;
+
+struct OpenFile {
+  fs::path path;  // With every symbolic link followed.
+  Descriptor descriptor;
+  struct stat status {};
+};
+
+Result<OpenFile> OpenRegular(const fs::path& path) {
+  OpenFile file;
+  std::error_code failed;
+  file.path = fs::canonical(path, failed);
+  if (failed) {
+    return SystemError("Cannot open it", failed.value());
+  }
+  // Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
+  file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.descriptor) {
+    return SystemError("Cannot open it", errno);
+  }
+  if (::fstat(file.descriptor.number(), &file.status) != 0) {
+    return SystemError("Cannot look at it", errno);
+  }
+  if (!S_ISREG(file.status.st_mode)) {
+    return Error(ErrorCode::kInvalid, "This is not a regular file, so it has no digest.");
+  }
+  return file;
+}
+
+std::optional<fs::path> CacheDirectory(const DigestOptions& options) {
+  if (options.cache_directory) {
+    return options.cache_directory;
+  }
+  const fs::path below = fs::path("kvcast") / "digests";
+  // The XDG specification tells readers to ignore what is not an absolute path.
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/') {
+    return cache / below;
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    return home / (".cache" / below);
+  }
+  return std::nullopt;
+}
+
+// Where a digest may be kept, in order of preference.
+std::vector<fs::path> SidecarPaths(const OpenFile& file, const DigestOptions& options) {
+  std::vector<fs::path> paths = {file.path.string() + ".kvcast-digest"};
+  if (const auto cache = CacheDirectory(options)) {
+    paths.push_back(*cache / Sha256::Of(file.path.string()).ToHex());
+  }
+  return paths;
+}
+
+// Anybody may put a file into /tmp beside one of ours; only a few are believed.
+bool Believed(const struct stat& sidecar, const struct stat& file) {
+  return S_ISREG(sidecar.st_mode) &&
+         (sidecar.st_uid == 0 || sidecar.st_uid == file.st_uid || sidecar.st_uid == ::geteuid());
+}
+
+std::optional<Digest> ReadKept(const fs::path& path, const OpenFile& file) {
+  const Descriptor sidecar(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  struct stat status {};
+  if (!sidecar || ::fstat(sidecar.number(), &status) != 0 || !Believed(status, file.status)) {
+    return std::nullopt;
+  }
+  std::array<char, kSidecarBytesMax> line{};
+  const ssize_t bytes = ::read(sidecar.number(), line.data(), line.size());
+  if (bytes <= 0) {
+    return std::nullopt;
+  }
+  return DigestFromSidecar({line.data(), static_cast<size_t>(bytes)},
+                           FileIdentity::Of(file.status));
+}
+
+// Before the file is read: why may it change later without its times telling? Absent when it
+// cannot.
+std::optional<std::string> WhyNotToKeep(OpenFile& file, const DigestOptions& options) {
+  // The first store into a page through a mapping sets the file's times; those that follow do not,
+  // until the page has been written to disk. So it is written now.
+  if (::fdatasync(file.descriptor.number()) != 0 ||
+      ::fstat(file.descriptor.number(), &file.status) != 0) {
+    return "it cannot be synced to disk";
+  }
+  struct statfs system {};
+  if (::fstatfs(file.descriptor.number(), &system) != 0 || system.f_type == TMPFS_MAGIC ||
+      system.f_type == RAMFS_MAGIC) {
+    return "its file system does not tell when a mapping is written to";
+  }
+  const FileIdentity identity = FileIdentity::Of(file.status);
+  const auto changed = WallTime(Duration(std::max(identity.mtime_ns, identity.ctime_ns)));
+  if (changed + options.settled_after > WallNow()) {
+    return "it was written just now";
+  }
+  return std::nullopt;
+}
+
+Result<Digest> Hash(const OpenFile& file, const DigestOptions& options) {
+  const int descriptor = file.descriptor.number();
+  const auto total = static_cast<uint64_t>(file.status.st_size);
+  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
+  std::vector<std::byte> buffer(kReadBytes);
+  Sha256 hash;
+  uint64_t done = 0;
+  while (true) {
+    ::posix_fadvise(descriptor, static_cast<off_t>(done), kReadAheadBytes, POSIX_FADV_WILLNEED);
+    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return SystemError("Cannot read it", errno).At(done);
+    }
+    if (got == 0) {
+      return hash.Finish();
+    }
+    hash.Update(std::span(buffer).first(static_cast<size_t>(got)));
+    done += static_cast<uint64_t>(got);
+    if (options.progress) {
+      options.progress(done, std::max(done, total));
+    }
+  }
+}
+
+// Asks the path and not the descriptor, so that a file put in its place is noticed too.
+Result<void> CheckUnchanged(const OpenFile& file) {
+  struct stat now {};
+  if (::stat(file.path.c_str(), &now) != 0 ||
+      FileIdentity::Of(now) != FileIdentity::Of(file.status)) {
+    return Error(ErrorCode::kMismatch,
+                 "The file changed while its digest was taken. Try again when nothing writes to "
+                 "it any more.");
+  }
+  return {};
+}
+
+void Keep(const OpenFile& file, const Digest& digest, const DigestOptions& options) {
+  const std::string line = SidecarLine(FileIdentity::Of(file.status), digest);
+  std::string reason;
+  for (const fs::path& path : SidecarPaths(file, options)) {
+    std::error_code ignored;  // Then writing says what is wrong.
+    fs::create_directories(path.parent_path(), ignored);
+    const auto written = WriteFileAtomically(path, AsBytes(line));
+    if (written.ok()) {
+      return;
+    }
+    reason = written.error().ToString();
+  }
+  options.log.Warning("digest not kept", {{"file", file.path.string()}, {"reason", reason}});
+}
+
+Result<Digest> Take(const fs::path& path, const DigestOptions& options) {
+  KVCAST_TRY(OpenFile file, OpenRegular(path));
+  const bool large = static_cast<uint64_t>(file.status.st_size) >= options.kept_bytes_min;
+  if (large) {
+    for (const fs::path& sidecar : SidecarPaths(file, options)) {
+      if (const auto kept = ReadKept(sidecar, file)) {
+        return *kept;
+      }
+    }
+  }
+  const auto why_not = large ? WhyNotToKeep(file, options) : std::nullopt;
+  KVCAST_TRY(const Digest digest, Hash(file, options));
+  KVCAST_TRY_VOID(CheckUnchanged(file));
+  if (why_not) {
+    options.log.Info("digest not kept", {{"file", file.path.string()}, {"reason", *why_not}});
+  } else if (large) {
+    Keep(file, digest, options);
+  }
+  return digest;
+}
+
+}  // namespace
+
+Result<Digest> DigestFile(const fs::path& path, const DigestOptions& options) {
+  auto digest = Take(path, options);
+  if (!digest.ok()) {
+    return std::move(digest).error().In(path.string());
+  }
+  return digest;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,96 @@
+"""Where the functions of a C++ file begin and end, near enough to measure them.
+
+No parser: comments, literals and directives are blanked, then braces are matched, and what stands
+before a brace tells a function from a scope. A lambda is part of the function it stands in.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+BLANKED = re.compile(
+    r'//[^\n]*|/\*.*?\*/'                             # Comments.
+    r'|R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)"'    # Raw strings, before plain ones.
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",          # Not the ' of 1'000.
+    re.DOTALL)
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
+SCOPE = re.compile(r"^(?:template\b.*?>\s*)?(?:inline\s+|export\s+|typedef\s+)*"
+                   r"(?:namespace|class|struct|union|enum|extern)\b(?!.*\)\s*(?:const\b.*)?$)",
+                   re.DOTALL)
+MEMBER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*$", re.DOTALL)
+TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*(\w+)\s*,\s*(\w+)")
+NAME = re.compile(r"((?:[\w~]+(?:<[^()<>]*>)?\s*::\s*)*(?:operator\s*(?:\(\s*\)|[^\s(]+)|[\w~]+))\s*\(")
+
+
+class Function(NamedTuple):
+    name: str
+    line: int
+    lines: int
+
+
+def functions(code: str) -> Iterator[Function]:
+    code = without_directives(blank(code))
+    begin = 0      # Where the statement before the next brace begins.
+    depth = 0      # Braces open inside of the function (or initialiser) we are in.
+    member = 0     # The same inside of a constructor's member initialiser.
+    opened = None  # What stands before the function's brace, and where that begins.
+    for brace in re.finditer(r"[{};]", code):
+        step = {"{": 1, "}": -1, ";": 0}[brace[0]]
+        if depth:
+            depth += step
+            if not depth and (name := name_of(opened[0])):
+                first, last = line_of(code, opened[1]), line_of(code, brace.start())
+                yield Function(name, first, last - first + 1)
+        elif member:
+            member += step
+            continue
+        elif step == 1:
+            head = code[begin:brace.start()]
+            if MEMBER.search(head):
+                member = 1
+                continue
+            if not SCOPE.match(head.strip()):
+                depth = 1
+                opened = head, brace.start() - len(head.lstrip())
+        if not depth:
+            begin = brace.end()
+
+
+def name_of(head: str) -> str | None:
+    """The name of the function that `head` declares; None for an initialiser."""
+    if test := TEST.search(head):
+        return f"{test[1]}.{test[2]}"
+    head = re.sub(r"^(?:\s*(?:public|private|protected)\s*:)+", "", head)
+    name = NAME.search(head)
+    return re.sub(r"\s+", "", name[1]) if name else None
+
+
+def blank(code: str) -> str:
+    """The code with comments and literals emptied and every line where it was."""
+    return BLANKED.sub(lambda match: '""' + "\n" * match[0].count("\n")
+                       if match[0][0] in "\"'R" else "\n" * match[0].count("\n"), code)
+
+
+def without_directives(code: str) -> str:
+    """Of #if and #else only the first, as their braces would not match together."""
+    kept = []
+    end = 0
+    skipping = []  # For every #if around us, whether we are past its #else.
+    for match in DIRECTIVE.finditer(code):
+        between = code[end:match.start()]
+        kept.append("\n" * between.count("\n") if any(skipping) else between)
+        kept.append("\n" * match[0].count("\n"))
+        end = match.end()
+        if match[1].startswith("if"):
+            skipping.append(False)
+        elif match[1].startswith("el") and skipping:
+            skipping[-1] = True
+        elif match[1] == "endif" and skipping:
+            skipping.pop()
+    kept.append(code[end:])
+    return "".join(kept)
+
+
+def line_of(code: str, at: int) -> int:
+    return code.count("\n", 0, at) + 1

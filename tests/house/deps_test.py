@@ -1,0 +1,258 @@
+"""Runs tools/deps on machines made of stand-ins: no root, no network, nothing installed."""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+DEPS = Path(__file__).resolve().parents[2] / "tools" / "deps"
+
+# Says that everything asked for is installed, at 99 unless HAVE says otherwise.
+DPKG_QUERY = """
+shift 3
+for package; do
+  version=99
+  for have in $HAVE; do
+    case $have in "$package="*) version=${have#*=} ;; esac
+  done
+  [ "$version" = none ] || echo "installed $package $version"
+done
+exit 1
+"""
+# Knows one Debian source, $ENTRY; writes down what it is asked to install, and whether services
+# could have started meanwhile.
+APT_GET = """
+case " $* " in
+  *" indextargets "*) echo "bookworm $ENTRY" ;;
+  *" install "*)
+    echo "$*" >"$MACHINE/asked"
+    cp "$MACHINE/usr/sbin/policy-rc.d" "$MACHINE/guard" 2>/dev/null
+    exit "${APT_STATUS:-0}" ;;
+esac
+"""
+# Has the new QUIC in backports, once these are configured.
+APT_CACHE = """
+[ "$1" != policy ] || echo "  Candidate: 0.12.1"
+[ "$1" != madison ] || [ "${BARREN:-}" ] || ! grep -rqs backports "$MACHINE/etc/apt" ||
+  echo "$2 | 1.11.0-1~bpo12+1 | somewhere"
+"""
+TOOLS = "sh awk sed cut cat grep head tee cp rm chmod sort dpkg env".split()
+PROBED = "c++ cmake ninja nm clang++ clang-tidy clang-format python3 pkg-config".split()
+
+DEB822 = """# Comment
+
+Types: deb
+URIs: http://mirror.example/debian-security
+Suites: bookworm-security
+Components: main
+
+Types: deb deb-src
+# Inner comment
+URIs: http://mirror.example/debian
+Suites: bookworm
+  bookworm-updates
+Components: main contrib
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ abc
+"""
+
+
+class Machine(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.machine = Path(scratch.name)
+        for folder in ["bin", "etc/apt/sources.list.d", "usr/sbin"]:
+            (self.machine / folder).mkdir(parents=True)
+        for tool in TOOLS:
+            if path := shutil.which(tool):
+                (self.machine / "bin" / tool).symlink_to(path)
+        for tool in PROBED:
+            self.stand_in(tool, "")
+        for tool, script in {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "apt-cache": APT_CACHE,
+                             "id": "echo 0"}.items():
+            self.stand_in(tool, script)
+        self.is_debian(12)
+        self.policy = self.machine / "usr/sbin/policy-rc.d"
+
+    def stand_in(self, name: str, script: str) -> None:
+        path = self.machine / "bin" / name
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+
+    def is_debian(self, version: int) -> None:
+        (self.machine / "etc/os-release").write_text(f'ID=debian\nVERSION_ID="{version}"\n')
+
+    def deps(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        fixed = {"PATH": str(self.machine / "bin"), "MACHINE": str(self.machine),
+                 "KVCAST_DEPS_MACHINE": str(self.machine)}
+        return subprocess.run([self.machine / "bin/sh", DEPS, *arguments], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, env=fixed | environment)
+
+    def asked(self) -> str:
+        path = self.machine / "asked"
+        return path.read_text() if path.exists() else ""
+
+
+class Listing(Machine):
+    def listed(self, purpose: str, **environment: str) -> set[str]:
+        lines = self.deps("list", purpose, **environment).stdout.splitlines()
+        self.assertTrue(all(len(line.split()) > 2 for line in lines), "no word on what it is for")
+        return {line.split()[1] for line in lines}
+
+    def test_purposes_nest(self):
+        run, test, bench = map(self.listed, ["run", "test", "bench"])
+        self.assertLess(run, test)
+        self.assertLess(run, bench)
+        self.assertIn("libngtcp2-dev", run)
+        self.assertIn("clang", test)
+
+    def test_who_only_runs_gets_none_of_what_tests(self):
+        self.assertFalse({"clang", "clang-tidy", "libgtest-dev", "libbenchmark-dev"} &
+                         self.listed("run"))
+
+    def test_a_peer_comes_with_the_benchmarks_only(self):
+        extra = {"KVCAST_DEPS_EXTRA": "peer|redis-server|||a cache to compare with"}
+        self.assertIn("redis-server", self.listed("bench", **extra))
+        self.assertNotIn("redis-server", self.listed("test", **extra))
+
+    def test_a_purpose_it_does_not_know(self):
+        self.assertEqual(self.deps("fly").returncode, 2)
+        self.assertEqual(self.deps().returncode, 2)
+
+
+class Installing(Machine):
+    def test_nothing_is_done_where_nothing_is_missing(self):
+        ran = self.deps("test")
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+        self.assertEqual(self.asked(), "")
+
+    def test_what_is_missing_is_installed_and_nothing_else(self):
+        self.assertEqual(self.deps("run", HAVE="cmake=none liburing-dev=none").returncode, 0)
+        self.assertTrue(self.asked().endswith("--no-install-recommends cmake liburing-dev\n"))
+
+    def test_what_apt_says_is_shown_when_it_fails(self):
+        self.stand_in("apt-get", "echo the reason; exit 100")
+        ran = self.deps("run", HAVE="cmake=none")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the reason", ran.stderr)
+        self.assertIn("repeat tools/deps run", ran.stderr)
+
+    def test_who_cannot_become_root_is_told_what_is_missing(self):
+        self.stand_in("id", "echo 1000")
+        ran = self.deps("run", HAVE="cmake=none")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("missing: cmake. Run this as root", ran.stderr)
+
+    def test_sudo_is_not_let_ask_without_a_terminal(self):
+        self.stand_in("id", "echo 1000")
+        self.stand_in("sudo", "exit 1")
+        ran = self.deps("run", HAVE="cmake=none")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("password", ran.stderr)
+
+    def test_elsewhere_it_only_looks(self):
+        (self.machine / "etc/os-release").write_text("ID=other\n")
+        self.assertEqual(self.deps("run").returncode, 0)
+        self.stand_in("pkg-config", 'case $* in *ngtcp2*) exit 1 ;; esac')
+        ran = self.deps("run")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("missing: libngtcp2-dev libngtcp2-crypto-gnutls-dev.", ran.stderr)
+        self.assertEqual(self.asked(), "")
+
+
+@unittest.skipUnless(shutil.which("dpkg"), "versions are compared by dpkg")
+class Backports(Machine):
+    OLD = "libngtcp2-dev=0.12.1+dfsg-1"
+
+    def source(self, name: str, content: str, entry: int) -> str:
+        path = self.machine / "etc/apt/sources.list.d" / name
+        path.write_text(content)
+        return f"{path}:{entry}"
+
+    def added(self, suffix: str) -> Path:
+        return self.machine / f"etc/apt/sources.list.d/kvcast-backports.{suffix}"
+
+    def test_are_the_machines_own_source_with_another_suite(self):
+        entry = self.source("debian.sources", DEB822, 2)
+        self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry).returncode, 0)
+        self.assertEqual(self.added("sources").read_text(), (
+            "Types: deb\nURIs: http://mirror.example/debian\nSuites: bookworm-backports\n"
+            "Components: main contrib\n"
+            "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n"))
+        self.assertTrue(self.asked().endswith(" libngtcp2-dev/bookworm-backports\n"))
+
+    def test_are_copied_from_a_line_too(self):
+        entry = self.source("debian.list", "# bookworm\ndeb [arch=amd64 signed-by=/k.gpg] "
+                            "http://mirror.example/bookworm bookworm main contrib # ours\n", 2)
+        self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry).returncode, 0)
+        self.assertEqual(self.added("list").read_text().strip(), (
+            "deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/bookworm "
+            "bookworm-backports main contrib"))
+
+    def test_are_not_added_twice(self):
+        entry = self.source("own.list", "deb http://mirror.example bookworm-backports main\n", 1)
+        self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry).returncode, 0)
+        self.assertFalse(self.added("list").exists())
+        self.assertIn("libngtcp2-dev/bookworm-backports", self.asked())
+
+    def test_are_taken_away_again_where_they_do_not_help(self):
+        entry = self.source("debian.sources", DEB822, 2)
+        ran = self.deps("run", HAVE=self.OLD, ENTRY=entry, BARREN="1")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("bookworm-backports: add that suite", ran.stderr)
+        self.assertFalse(self.added("sources").exists())
+        self.assertEqual(self.asked(), "")
+
+    def test_are_not_for_debian_13(self):
+        self.is_debian(13)
+        entry = self.source("debian.sources", DEB822, 2)
+        self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry).returncode, 1)
+        self.assertFalse(self.added("sources").exists())
+
+    def test_are_not_needed_for_a_version_from_them(self):
+        self.assertEqual(self.deps("run", HAVE="libngtcp2-dev=1.11.0-1~bpo12+1").returncode, 0)
+        self.assertEqual(self.asked(), "")
+
+
+class Peers(Machine):
+    def install(self, **environment: str) -> subprocess.CompletedProcess:
+        return self.deps("bench", HAVE="redis-server=none",
+                         KVCAST_DEPS_EXTRA="peer|redis-server|||a cache", **environment)
+
+    def test_are_installed_without_being_started(self):
+        self.assertEqual(self.install().returncode, 0)
+        self.assertIn("redis-server", self.asked())
+        self.assertIn("exit 101", (self.machine / "guard").read_text())
+        self.assertFalse(self.policy.exists())
+
+    def test_leave_no_guard_behind_when_they_fail(self):
+        self.assertEqual(self.install(APT_STATUS="100").returncode, 1)
+        self.assertTrue((self.machine / "guard").exists())
+        self.assertFalse(self.policy.exists())
+
+    def test_leave_the_machines_own_guard_alone(self):
+        self.policy.write_text("#!/bin/sh\nexit 101\n")
+        self.policy.chmod(0o755)
+        self.assertEqual(self.install().returncode, 0)
+        self.assertEqual(self.policy.read_text(), "#!/bin/sh\nexit 101\n")
+
+    def test_are_not_installed_past_a_guard_that_lets_them_start(self):
+        self.policy.write_text("#!/bin/sh\nexit 0\n")
+        self.policy.chmod(0o755)
+        ran = self.install()
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("would let redis-server start", ran.stderr)
+        self.assertEqual(self.asked(), "")
+        self.assertEqual(self.policy.read_text(), "#!/bin/sh\nexit 0\n")
+
+    def test_other_packages_need_no_guard(self):
+        self.assertEqual(self.deps("bench", HAVE="libbenchmark-dev=none").returncode, 0)
+        self.assertFalse((self.machine / "guard").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

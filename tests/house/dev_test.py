@@ -1,0 +1,125 @@
+"""Runs ./dev among stand-ins for the tools that it calls."""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+DEV = Path(__file__).resolve().parents[2] / "dev"
+
+# "Builds" what the presets would: a program, a benchmark, a fuzzer and their list.
+CMAKE = """
+echo "cmake $*" >>"$LOG"
+case "$*" in
+  --preset*)
+    [ "${FAIL:-}" != configure ] || exit 1
+    mkdir -p "build/$2/apps"
+    echo one_fuzz >build/$2/fuzzers.txt ;;
+  --build*)
+    [ "${FAIL:-}" != "$2" ] || exit 1
+    for name in kvcast one_bench one_fuzz; do
+      printf '#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n' $name $name >"$2/apps/$name"
+      chmod +x "$2/apps/$name"
+    done ;;
+esac
+"""
+CTEST = """
+echo "ctest $*" >>"$LOG"
+[ "${FAIL:-}" = "$2" ] && echo "what the test said" && exit 8
+echo "100% tests passed, 0 tests failed out of 7"
+"""
+
+
+class Dev(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+        shutil.copy(DEV, self.root / "dev")
+        self.stand_in("tools/deps", 'echo "deps $*" >>"$LOG"')
+        self.stand_in("examples/demo", 'echo "demo $*" >>"$LOG"')
+        self.stand_in("path/cmake", CMAKE)
+        self.stand_in("path/ctest", CTEST)
+        self.stand_in("path/git", "exit 128")
+        self.log = self.root / "log"
+
+    def stand_in(self, name: str, script: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+
+    def dev(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        self.log.write_text("")
+        path = f"{self.root / 'path'}:/usr/sbin:/usr/bin:/sbin:/bin"
+        return subprocess.run([self.root / "dev", *arguments], cwd="/", capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL,
+                              env={"PATH": path, "LOG": str(self.log)} | environment)
+
+    def did(self) -> str:
+        return self.log.read_text()
+
+    def test_alone_it_says_what_there_is(self):
+        for arguments in [(), ("--help",)]:
+            ran = self.dev(*arguments)
+            self.assertEqual(ran.returncode, 0)
+            for name in ["run", "build", "test", "check", "bench", "fuzz", "format", "clean"]:
+                self.assertIn(f"./dev {name} ", ran.stdout)
+        self.assertEqual(self.dev("fly").returncode, 2)
+        self.assertEqual(self.did(), "")
+
+    def test_run_leaves_the_program_and_starts_the_demo(self):
+        self.assertEqual(self.dev("run", "--slow").returncode, 0)
+        self.assertTrue(self.did().startswith("deps run\ncmake --preset run\n"))
+        self.assertTrue(self.did().endswith("demo --slow\n"))
+        self.assertTrue((self.root / "bin/kvcast").is_file())
+
+    def test_test_goes_through_every_build(self):
+        ran = self.dev("test")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        for preset in ["release", "asan"]:
+            self.assertIn(f"ctest --test-dir build/{preset} ", self.did())
+        self.assertIn("one_fuzz -max_total_time=20 -runs=20000", self.did())
+        self.assertRegex(ran.stdout, r"all tests passed in \d+ s\n$")
+
+    def test_a_fuzzer_starts_from_the_inputs_we_keep(self):
+        self.dev("fuzz", "7")
+        self.assertNotIn("tests/corpus", self.did())
+        (self.root / "tests/corpus/one_fuzz").mkdir(parents=True)
+        self.dev("fuzz", "7", "one_fuzz")
+        self.assertRegex(self.did(), r"one_fuzz -max_total_time=7 .*corpus tests/corpus/one_fuzz\n")
+
+    def test_it_stops_at_the_first_failure_and_says_how_to_repeat_it(self):
+        for fail, again in {
+                "configure": "cmake --preset release",
+                "build/asan": "cmake --build build/asan",
+                "build/release": "cmake --build build/release",
+                "one_fuzz": "./dev fuzz 20 FUZZER"}.items():
+            with self.subTest(fail):
+                ran = self.dev("test", FAIL=fail)
+                self.assertEqual(ran.returncode, 1)
+                self.assertRegex(ran.stderr, "FAILED after .*\nTo repeat just that:  .*" + again)
+                self.assertNotIn("all tests passed", ran.stdout)
+
+    def test_a_failed_test_is_shown(self):
+        self.stand_in("path/cmake", CMAKE.replace('"${FAIL:-}"', '""'))
+        ran = self.dev("test", FAIL="build/release")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("what the test said", ran.stdout)
+        self.assertIn("ctest --test-dir build/release --rerun-failed", ran.stderr)
+        self.assertNotIn("build/asan", self.did())
+
+    def test_bench_runs_every_benchmark(self):
+        self.assertEqual(self.dev("bench").returncode, 0)
+        self.assertIn("one_bench", self.did())
+        self.assertEqual(self.dev("bench", FAIL="one_bench").returncode, 1)
+
+    def test_clean_removes_what_was_built(self):
+        self.dev("build")
+        self.assertEqual(self.dev("clean").returncode, 0)
+        self.assertFalse((self.root / "build").exists() or (self.root / "bin").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+"""No file of ours names the host of a package registry.
+
+Where packages come from is for each machine to say. The hosts are spelt in parts here, as this
+file is one of ours too; those in the machine's own package sources are added when it runs.
+"""
+
+import re
+from pathlib import Path
+
+import tree
+
+HOSTS = [
+    ("(?:deb|ftp|security|snapshot|archive|backports|packages|http|cdn-\\w+)(?:[.]\\w+)?", "debian",
+     "org"),
+    ("(?:archive|ports|security|\\w+.archive)", "ubuntu", "com"),
+    ("dl-cdn", "alpinelinux", "org"),
+    ("(?:registry|npm)", "npmjs", "(?:org|com)"),
+    ("registry", "yarnpkg", "com"),
+    ("pypi", "(?:org|python[.]org)"),
+    ("files", "pythonhosted", "org"),
+    ("(?:conda|repo)", "anaconda", "(?:org|com)"),
+    ("crates", "io"),
+    ("(?:proxy|sum)", "golang", "org"),
+    ("docker", "io"),
+    ("(?:hub|registry-1|download)", "docker", "com"),
+    ("ghcr", "io"),
+    ("quay", "io"),
+    ("gcr", "io"),
+    ("pkg", "dev"),
+    ("mcr", "microsoft", "com"),
+    ("rubygems", "org"),
+    ("repo1?", "maven(?:[.]apache)?", "org"),
+    ("nuget", "org"),
+    ("packagist", "org"),
+    ("unpkg", "com"),
+    ("jsdelivr", "net"),
+]
+
+
+def machine_hosts(apt: Path) -> list[str]:
+    """The hosts that this machine takes packages from."""
+    parts = apt / "sources.list.d"
+    sources = [apt / "sources.list", *parts.glob("*.list"), *parts.glob("*.sources")]
+    hosts = set()
+    for source in sources:
+        content = tree.text(source) if source.is_file() else None
+        hosts |= set(re.findall(r"://(?:[^/@\s]*@)?([\w-]+(?:\.[\w-]+)+)", content or ""))
+    return sorted(hosts)
+
+
+def check(source: Path, build: Path, apt: Path = Path("/etc/apt")) -> list[str]:
+    del build
+    dot = re.escape(".")
+    names = [dot.join(parts) for parts in HOSTS] + [re.escape(h) for h in machine_hosts(apt)]
+    # Not as part of a longer name, and not the word that a sentence ends with.
+    host = re.compile(rf"(?<![\w-])(?:{'|'.join(names)})(?![\w-]|\.\w)", re.IGNORECASE)
+    complaints = []
+    for name in tree.files(source):
+        content = tree.text(source / name) or ""
+        for line, words in enumerate(content.splitlines(), 1):
+            if match := host.search(words):
+                complaints.append(f"{name}:{line}: names the package host {match[0]}")
+    return complaints
+
+
+if __name__ == "__main__":
+    tree.run(check)

@@ -1,0 +1,34 @@
+"""Plants what readers of the product could not follow; in parts, as the check reads this too."""
+
+import unittest
+
+from itself import check
+from planted import Planted
+
+BESIDE = "../sha" "red/x"
+
+
+class Itself(Planted):
+    def complaints(self) -> list[str]:
+        return check(self.source, self.build)
+
+    def test_a_product_that_speaks_of_itself_passes(self):
+        self.plant("README.md", "# 1\nColour #123456, heading [a](#12). The issue is #include.\n")
+        self.plant("a.sh", f"mktemp /tmp/x.XX{'XX'}XX  # network/working, a/work/b, hackers\n")
+        self.plant("a_test.cc", f'if (!Exists("{BESIDE}")) GTEST_SKIP();\n')
+        self.plant("tests/corpus/f/1", "TO" "DO\n")
+        self.plant("a.png", b"\xff TO" b"DO")
+        self.assertEqual(self.complaints(), [])
+
+    def test_what_a_reader_could_not_follow(self):
+        for words in ["see issue" " #12", "fixes" " #3", "store: retry (" "#45)", "GH" "-12",
+                      "example.com/x/issues" "/9", "// TO" "DO: later", "# FIX" "ME", "X" "XX",
+                      "cd /wor" "k/main", "/home" "/ann/kvcast", "AI" "-generated",
+                      "Co-Authored" "-By: x", f'Read("{BESIDE}")']:
+            with self.subTest(words):
+                self.plant("notes.txt", f"\n{words}\n")
+                self.assert_one(self.complaints(), "notes.txt:2")
+
+
+if __name__ == "__main__":
+    unittest.main()

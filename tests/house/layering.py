@@ -1,0 +1,114 @@
+"""Includes point down only.
+
+A module's files include the module itself and its declared DEPS, nothing else of ours. What lies
+in a module's folder is listed in its kvcast_module call, and the other way round. Pure modules
+stand on pure modules only and include nothing of the machine.
+"""
+
+import graphlib
+import re
+from pathlib import Path
+
+import tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+# Everything else is pure, so that no module stops being so unnoticed.
+IMPURE = {"io", "host"}
+
+# However the DEPS may change: nothing below the waist knows of tensors, and the simulator that
+# reached the machine would prove nothing.
+NEVER = {
+    "relay": {"kv", "codec"},
+    "store": {"kv", "codec"},
+    "moqt": {"kv", "codec"},
+    "sim": {"io", "host"},
+}
+
+# Sockets, threads, clocks, files, entropy. <chrono> is not among them: its durations are values,
+# and who asks its clocks is found by the purity check. So is who asks <cstdlib> for getenv.
+MACHINE = re.compile(
+    r"(?:thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|stop_token"
+    r"|fstream|iostream|filesystem|random|ctime|csignal|syncstream"
+    r"|(?:dirent|dlfcn|fcntl|netdb|poll|pthread|sched|semaphore|signal|time|unistd|liburing)\.h"
+    r"|(?:arpa|linux|net|netinet|sys|CLI|ngtcp2|spdlog)/.*)")
+
+
+def check(source: Path, build: Path) -> list[str]:
+    modules = {module["name"]: module for module in tree.modules(build)}
+    complaints = graph(modules)
+    for module in modules.values():
+        complaints += listed(source, module)
+        complaints += includes(source, module, modules)
+    return complaints + stray_simulator(source, modules)
+
+
+def graph(modules: dict[str, dict]) -> list[str]:
+    complaints = []
+    for name, module in modules.items():
+        if not module["pure"] and name not in IMPURE:
+            complaints.append(f"{name}: is not declared PURE; only {sorted(IMPURE)} need not be")
+        for dep in module["deps"]:
+            if dep not in modules:
+                complaints.append(f"{name}: depends on {dep}, which is no module")
+            elif module["pure"] and not modules[dep]["pure"]:
+                complaints.append(f"{name}: is pure and depends on {dep}, which is not")
+            if dep in NEVER.get(name, ()):
+                complaints.append(f"{name}: must never depend on {dep}")
+    try:
+        graphlib.TopologicalSorter({n: m["deps"] for n, m in modules.items()}).prepare()
+    except graphlib.CycleError as cycle:
+        complaints.append("modules depend on each other: " + " -> ".join(cycle.args[1]))
+    return complaints
+
+
+def listed(source: Path, module: dict) -> list[str]:
+    """Files that no kvcast_module call lists, and listed ones that are not there."""
+    folder = tree.folder_of(source, module["name"])
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*")
+               if path.suffix in {".h", ".cc"}}
+    named = {name for kind in ("sources", "tests", "benches", "fuzzers") for name in module[kind]}
+    where = folder.relative_to(source).as_posix()
+    return ([f"{where}/{name}: not listed in {where}/CMakeLists.txt"
+             for name in sorted(present - named)] +
+            [f"{where}/CMakeLists.txt: lists {name}, which is not there"
+             for name in sorted(named - present)])
+
+
+def includes(source: Path, module: dict, modules: dict[str, dict]) -> list[str]:
+    folder = tree.folder_of(source, module["name"])
+    allowed = {tree.folder_of(source, name).relative_to(source).as_posix()
+               for name in [module["name"], *module["deps"]] if name in modules}
+    complaints = []
+    for name in [n for kind in ("sources", "tests", "benches", "fuzzers") for n in module[kind]]:
+        path = folder / name
+        for line, quote, target in included(path):
+            where = f"{path.relative_to(source).as_posix()}:{line}"
+            if quote == '"' and not any(target.startswith(f"{home}/") for home in allowed):
+                complaints.append(f"{where}: includes \"{target}\"; {module['name']} may include "
+                                  f"{', '.join(sorted(allowed))}, by path from the root")
+            if module["pure"] and name in module["sources"] and MACHINE.fullmatch(target):
+                complaints.append(f"{where}: includes {target}; {module['name']} is pure")
+    return complaints
+
+
+def included(path: Path):
+    if not path.is_file():
+        return
+    for line, content in enumerate(path.read_text().splitlines(), 1):
+        if match := INCLUDE.match(content):
+            yield line, match[1], match[2]
+
+
+def stray_simulator(source: Path, modules: dict[str, dict]) -> list[str]:
+    """The simulator's rule holds for files that belong to no module too."""
+    if "sim" in modules:
+        return []
+    return [f"{path.relative_to(source).as_posix()}:{line}: the simulator must never include {target}"
+            for path in sorted((source / "sim").rglob("*")) if path.suffix in {".h", ".cc"}
+            for line, _, target in included(path)
+            if any(target.startswith(f"kvcast/{name}/") for name in NEVER["sim"])]
+
+
+if __name__ == "__main__":
+    tree.run(check)

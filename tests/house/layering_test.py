@@ -1,0 +1,82 @@
+"""Plants what the layering check is there to find."""
+
+import unittest
+
+from layering import check
+from planted import Planted
+
+
+class Layering(Planted):
+    def test_a_clean_tree_passes(self):
+        self.plant("kvcast/base/a.h", "#include <chrono>\n#include <gnutls/crypto.h>\n")
+        self.plant("kvcast/base/a_test.cc", '#include "kvcast/base/a.h"\n#include <thread>\n')
+        self.plant("kvcast/object/o.cc", '#include "kvcast/base/a.h"\n// #include "kvcast/kv/x.h"\n')
+        self.plant("sim/world.cc", '#include "sim/world.h"\n#include "kvcast/object/o.h"\n')
+        self.plant("sim/world.h")
+        self.declare({"name": "base", "sources": ["a.h"], "tests": ["a_test.cc"]},
+                     {"name": "object", "sources": ["o.cc"], "deps": ["base"]},
+                     {"name": "sim", "sources": ["world.cc", "world.h"], "deps": ["object"]})
+        self.assertEqual(check(self.source, self.build), [])
+
+    def test_a_module_that_is_no_direct_dependency(self):
+        self.plant("kvcast/kv/k.cc", '\n#include "kvcast/base/a.h"\n')
+        self.declare({"name": "base"}, {"name": "object", "deps": ["base"]},
+                     {"name": "kv", "deps": ["object"], "sources": ["k.cc"]})
+        self.plant("kvcast/base/README.md")
+        self.assert_one(check(self.source, self.build), "kvcast/kv/k.cc:2", "kvcast/base/a.h")
+
+    def test_a_test_is_bound_by_the_dependencies_too(self):
+        self.plant("kvcast/base/a_test.cc", '#include "kvcast/kv/k.h"\n')
+        self.declare({"name": "base", "tests": ["a_test.cc"]}, {"name": "kv"})
+        self.assert_one(check(self.source, self.build), "a_test.cc:1", "kvcast/kv/k.h")
+
+    def test_an_include_that_is_not_from_the_root(self):
+        self.plant("kvcast/base/a.cc", '#include "a.h"\n')
+        self.declare({"name": "base", "sources": ["a.cc"]})
+        self.assert_one(check(self.source, self.build), "a.cc:1", "from the root")
+
+    def test_modules_that_depend_on_each_other(self):
+        self.declare({"name": "a", "deps": ["b"]}, {"name": "b", "deps": ["a"]})
+        self.assert_one(check(self.source, self.build), "each other", "a -> b")
+
+    def test_a_dependency_that_is_no_module(self):
+        self.declare({"name": "a", "deps": ["b"]})
+        self.assert_one(check(self.source, self.build), "b, which is no module")
+
+    def test_a_file_that_nobody_lists(self):
+        self.plant("kvcast/codec/simd/orphan.cc")
+        self.declare({"name": "codec"})
+        self.assert_one(check(self.source, self.build), "kvcast/codec/simd/orphan.cc", "not listed")
+
+    def test_a_listed_file_that_is_not_there(self):
+        self.plant("kvcast/codec/README.md")
+        self.declare({"name": "codec", "fuzzers": ["gone_fuzz.cc"]})
+        self.assert_one(check(self.source, self.build), "gone_fuzz.cc", "not there")
+
+    def test_a_pure_module_on_one_that_is_not(self):
+        self.declare({"name": "io", "pure": False}, {"name": "client", "deps": ["io"]})
+        self.assert_one(check(self.source, self.build), "client", "pure", "io")
+
+    def test_a_module_that_stops_being_pure(self):
+        self.declare({"name": "store", "pure": False})
+        self.assert_one(check(self.source, self.build), "store", "PURE")
+
+    def test_what_must_never_be_is_not_healed_by_declaring_it(self):
+        self.declare({"name": "kv"}, {"name": "relay", "deps": ["kv"]})
+        self.assert_one(check(self.source, self.build), "relay", "never", "kv")
+
+    def test_a_simulator_that_reaches_the_machine(self):
+        self.plant("sim/main.cc", '#include "kvcast/io/loop.h"\n')
+        self.declare({"name": "base"})
+        self.assert_one(check(self.source, self.build), "sim/main.cc:1", "kvcast/io/loop.h")
+
+    def test_the_machine_in_a_pure_module(self):
+        for header in ["thread", "fstream", "sys/socket.h", "unistd.h", "spdlog/spdlog.h"]:
+            with self.subTest(header):
+                self.plant("kvcast/base/a.cc", f"#include <{header}>\n")
+                self.declare({"name": "base", "sources": ["a.cc"]})
+                self.assert_one(check(self.source, self.build), "a.cc:1", header, "pure")
+
+
+if __name__ == "__main__":
+    unittest.main()

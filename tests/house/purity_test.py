@@ -1,0 +1,75 @@
+"""Compiles what the purity check is there to find."""
+
+import os
+import subprocess
+import unittest
+
+from planted import Planted
+from purity import asks_for, check
+
+IMPURE = {
+    "the clock": "#include <chrono>\nauto f() { return std::chrono::steady_clock::now(); }",
+    "to sleep": "#include <unistd.h>\nvoid f() { usleep(1); }",
+    "a socket": "#include <sys/socket.h>\nint f() { return socket(0, 0, 0); }",
+    "a thread": "#include <thread>\nvoid f() { std::thread([] {}).join(); }",
+    "a file": '#include <fstream>\nvoid f() { std::ofstream("x") << 1; }',
+    "the environment": '#include <cstdlib>\nauto f() { return std::getenv("HOME"); }',
+    "entropy": "#include <random>\nauto f() { return std::random_device()(); }",
+}
+PURE = """
+#include <gnutls/crypto.h>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+std::shared_ptr<int> f(std::chrono::seconds s) { return std::make_shared<int>(s.count()); }
+std::string g(std::map<int, std::string>& m) { return m[1] + "x"; }
+void h(std::atomic<int>& n) { if (++n > 3) { std::fputs("no", stderr); std::abort(); } }
+struct reader { virtual ~reader() {} virtual int read(); };
+int i(reader& r) { return r.reader::read(); }
+"""
+
+
+class Purity(Planted):
+    def archive(self, code: str) -> str:
+        source = self.plant("a.cc", code)
+        made = self.build / "a.o"
+        subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-c", source, "-o", made],
+                       check=True)
+        (self.build / "liba.a").unlink(missing_ok=True)
+        subprocess.run(["ar", "rc", self.build / "liba.a", made], check=True)
+        return str(self.build / "liba.a")
+
+    def test_values_memory_and_gnutls_are_pure(self):
+        self.declare({"name": "base", "archive": self.archive(PURE)})
+        self.assertEqual(check(self.source, self.build), [])
+
+    def test_each_part_of_the_machine_is_found(self):
+        for what, code in IMPURE.items():
+            with self.subTest(what):
+                self.declare({"name": "base", "archive": self.archive(code)})
+                complaints = check(self.source, self.build)
+                self.assertTrue(any(f"asks for {what}" in c for c in complaints), complaints)
+
+    def test_a_module_that_is_not_pure_may(self):
+        self.declare({"name": "io", "pure": False, "archive": self.archive(IMPURE["a socket"])})
+        self.assertEqual(check(self.source, self.build), [])
+
+    def test_a_library_that_is_not_there_is_not_pure(self):
+        self.declare({"name": "base", "archive": str(self.build / "gone.a")})
+        self.assert_one(check(self.source, self.build), "has not been built")
+
+    def test_names_that_only_look_alike(self):
+        for symbol in ["memmove", "kvcast::Clock::time()", "gnutls_hash", "timeline", "fwrite",
+                       "kvcast::store::read(int)", "operator new(unsigned long)", "__asan_init"]:
+            self.assertIsNone(asks_for(symbol), symbol)
+        for symbol in ["time", "open64", "__open64_2", "getenv@GLIBC_2.2.5", "__poll_chk",
+                       "std::mutex::lock()", "gnutls_rnd"]:
+            self.assertIsNotNone(asks_for(symbol), symbol)
+
+
+if __name__ == "__main__":
+    unittest.main()
