@@ -1,5 +1,6 @@
 #include "kvcast/base/json.h"
 
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -108,6 +109,11 @@ Result<std::optional<uint64_t>> JsonCount(const Json& object, std::string_view k
   }
   if (found->is_number_unsigned()) {
     return std::optional<uint64_t>(found->get<uint64_t>());
+  }
+  constexpr double kExactMax = 9007199254740992.0;  // 2^53
+  const double number = found->is_number_float() ? found->get<double>() : -1;
+  if (number >= 0 && number <= kExactMax && std::trunc(number) == number) {
+    return std::optional<uint64_t>(static_cast<uint64_t>(number));
   }
   return Error(ErrorCode::kMalformed,
                "\"" + std::string(key) + "\" must be a whole number that is not negative.");

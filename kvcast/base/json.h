@@ -20,8 +20,8 @@ struct JsonLimits {
 // Errors name the offset.
 Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
-// `object[key]` as a whole number, if it is one that fits. Absent or null is absent; anything
-// else is malformed. REQUIRES: object.is_object().
+// `object[key]` as a whole number, however it is written (2, 2.0, 2e0). Absent or null is absent;
+// anything else is malformed. REQUIRES: object.is_object().
 Result<std::optional<uint64_t>> JsonCount(const Json& object, std::string_view key);
 
 }  // namespace kvcast

@@ -1,36 +1,72 @@
 #include "kvcast/catalog/delta.h"
 
-#include "kvcast/base/check.h"
+#include <string>
 
 namespace kvcast {
+namespace {
 
-void Delta::Add(const CatalogRecord& record) {
-  if (const auto* drop = std::get_if<DropRecord>(&record)) {
-    Track& track = tracks_[drop->id];
-    if (track.name) {
-      tracks_.erase(drop->id);  // It came and went: nobody needs to hear of it.
-    } else {
-      track.groups.clear();
-      track.dropped = true;
-    }
-    return;
-  }
-  const uint32_t id = std::visit([](const auto& any) { return any.id; }, record);
-  Track& track = tracks_[id];
-  KVCAST_CHECK(!track.dropped);
-  if (const auto* named = std::get_if<TrackRecord>(&record)) {
-    track.name = named->name;
-  } else if (const auto* add = std::get_if<AddRecord>(&record)) {
-    track.groups.insert_or_assign(add->group, *add);
-  } else if (const auto* remove = std::get_if<RemoveRecord>(&record)) {
-    track.groups.insert_or_assign(remove->group, *remove);
-  }
+Error Malformed(uint32_t id, std::string_view what) {
+  return Error(ErrorCode::kMalformed,
+               "Track number " + std::to_string(id) + " " + std::string(what));
 }
 
-void Delta::Merge(const Delta& later) {
-  for (const CatalogRecord& record : later.ToRecords()) {
-    Add(record);
+}  // namespace
+
+Result<void> Delta::Name(const TrackRecord& record) {
+  if (record.id < next_id_ || tracks_.contains(record.id)) {
+    return Malformed(record.id, "is not above those before it.");
   }
+  next_id_ = uint64_t{record.id} + 1;
+  tracks_[record.id].name = record.name;
+  return {};
+}
+
+Result<void> Delta::Drop(uint32_t id) {
+  Track& track = tracks_[id];
+  if (track.dropped) {
+    return Malformed(id, "was dropped.");
+  }
+  if (track.name) {
+    tracks_.erase(id);  // It came and went: nobody needs to hear of it.
+    return {};
+  }
+  track.groups.clear();
+  track.dropped = true;
+  return {};
+}
+
+Result<void> Delta::Add(const CatalogRecord& record) {
+  if (const auto* named = std::get_if<TrackRecord>(&record)) {
+    return Name(*named);
+  }
+  if (const auto* drop = std::get_if<DropRecord>(&record)) {
+    return Drop(drop->id);
+  }
+  const uint32_t id = std::visit([](const auto& any) { return any.id; }, record);
+  const auto known = tracks_.find(id);
+  if (known != tracks_.end() && known->second.dropped) {
+    return Malformed(id, "was dropped.");
+  }
+  if (const auto* remove = std::get_if<RemoveRecord>(&record)) {
+    tracks_[id].groups[remove->group] = Group{true, std::nullopt};
+    return {};
+  }
+  const AddRecord& add = std::get<AddRecord>(record);
+  Group& group = tracks_[id].groups[add.group];
+  if (group.add && *group.add != add) {
+    return Error(ErrorCode::kMismatch, "Group " + std::to_string(add.group) + " of track number " +
+                                           std::to_string(id) +
+                                           " is added again as something else.");
+  }
+  group.add = add;
+  return {};
+}
+
+Result<void> Delta::Merge(const Delta& later) {
+  for (const CatalogRecord& record : later.ToRecords()) {
+    KVCAST_TRY_VOID(Add(record));
+  }
+  return {};
 }
 
 CatalogRecords Delta::ToRecords() const {
@@ -44,8 +80,13 @@ CatalogRecords Delta::ToRecords() const {
     if (track.name) {
       names.push_back(TrackRecord{id, *track.name});
     }
-    for (const auto& [group, change] : track.groups) {
-      std::visit([&](const auto& record) { groups.push_back(record); }, change);
+    for (const auto& [number, group] : track.groups) {
+      if (group.removed) {
+        groups.push_back(RemoveRecord{id, number});
+      }
+      if (group.add) {
+        groups.push_back(*group.add);
+      }
     }
   }
   drops.insert(drops.end(), names.begin(), names.end());

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <variant>
 
+#include "kvcast/base/result.h"
 #include "kvcast/catalog/record.h"
 
 namespace kvcast {
@@ -17,22 +17,31 @@ namespace kvcast {
 // parts one after the other.
 class Delta {
  public:
-  // After all that was added before. REQUIRES: no record for a track after its drop.
-  void Add(const CatalogRecord& record);
-  // After all of this delta.
-  void Merge(const Delta& later);
+  // After all that was added before. Malformed or mismatch: what every reader would refuse after
+  // the records before it; the delta stays as it was.
+  Result<void> Add(const CatalogRecord& record);
+  // After all of this delta. After an error the delta is of no use.
+  Result<void> Merge(const Delta& later);
 
   bool empty() const { return tracks_.empty(); }
   // Drops, then names, then groups; each by track and group.
   CatalogRecords ToRecords() const;
 
  private:
+  struct Group {
+    bool removed = false;          // At some time before it was added, if it was.
+    std::optional<AddRecord> add;  // The last word.
+  };
   struct Track {
     std::optional<TrackName> name;
     bool dropped = false;
-    std::map<uint64_t, std::variant<AddRecord, RemoveRecord>> groups;
+    std::map<uint64_t, Group> groups;
   };
+  Result<void> Name(const TrackRecord& record);
+  Result<void> Drop(uint32_t id);
+
   std::map<uint32_t, Track> tracks_;
+  uint64_t next_id_ = 0;  // Numbers rise: those below this cannot be named any more.
 };
 
 }  // namespace kvcast

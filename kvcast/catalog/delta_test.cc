@@ -14,24 +14,45 @@ TrackName Name(uint64_t id) { return *TrackName::Of(TrackNamespace(), std::to_st
 
 TEST(Delta, SaysOnlyTheLastWordAboutAGroup) {
   Delta delta;
-  delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")});
-  delta.Add(RemoveRecord{1, 5});
+  ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());
+  ASSERT_TRUE(delta.Add(RemoveRecord{1, 5}).ok());
   EXPECT_EQ(delta.ToRecords(), (CatalogRecords{RemoveRecord{1, 5}}));
 }
 
 TEST(Delta, NeverTellsOfATrackThatCameAndWent) {
   Delta delta;
-  delta.Add(TrackRecord{1, Name(1)});
-  delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")});
-  delta.Add(DropRecord{1});
+  ASSERT_TRUE(delta.Add(TrackRecord{1, Name(1)}).ok());
+  ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());
+  ASSERT_TRUE(delta.Add(DropRecord{1}).ok());
   EXPECT_TRUE(delta.empty());
 }
 
 TEST(Delta, DropsATrackThatWasKnownBefore) {
   Delta delta;
-  delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")});
-  delta.Add(DropRecord{1});
+  ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());
+  ASSERT_TRUE(delta.Add(DropRecord{1}).ok());
   EXPECT_EQ(delta.ToRecords(), (CatalogRecords{DropRecord{1}}));
+}
+
+// The reader may hold the group with another key: then the add alone would contradict it.
+TEST(Delta, KeepsARemoveBeforeAnAdd) {
+  Delta delta;
+  const AddRecord add{1, 5, 10, Sha256::Of("x")};
+  ASSERT_TRUE(delta.Add(RemoveRecord{1, 5}).ok());
+  ASSERT_TRUE(delta.Add(add).ok());
+  EXPECT_EQ(delta.ToRecords(), (CatalogRecords{RemoveRecord{1, 5}, add}));
+}
+
+TEST(Delta, RefusesWhatEveryReaderWouldRefuse) {
+  Delta delta;
+  ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());
+  EXPECT_FALSE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("y")}).ok());
+  ASSERT_TRUE(delta.Add(DropRecord{1}).ok());
+  EXPECT_FALSE(delta.Add(DropRecord{1}).ok());
+  EXPECT_FALSE(delta.Add(RemoveRecord{1, 5}).ok());
+  EXPECT_FALSE(delta.Add(TrackRecord{1, Name(1)}).ok());
+  ASSERT_TRUE(delta.Add(TrackRecord{7, Name(7)}).ok());
+  EXPECT_FALSE(delta.Add(TrackRecord{6, Name(6)}).ok());
 }
 
 // A history that makes sense: numbers are defined before use and not used after their drop.
@@ -76,12 +97,12 @@ TEST(Delta, MergedHasTheEffectOfItsParts) {
       for (uint64_t i = random.Below(12); i > 0; --i) {
         const CatalogRecord record = history.Next();
         ASSERT_TRUE(one_by_one.Apply(record).ok());
-        delta.Add(record);
+        ASSERT_TRUE(delta.Add(record).ok());
       }
       for (const CatalogRecord& record : delta.ToRecords()) {
         ASSERT_TRUE(in_deltas.Apply(record).ok()) << "seed " << seed;
       }
-      all.Merge(delta);
+      ASSERT_TRUE(all.Merge(delta).ok());
     }
     for (const CatalogRecord& record : all.ToRecords()) {
       ASSERT_TRUE(merged.Apply(record).ok()) << "seed " << seed;

@@ -8,7 +8,7 @@ namespace kvcast {
 
 Result<void> CatalogWriter::Change(const CatalogRecord& record) {
   KVCAST_TRY_VOID(holdings_.Apply(record));
-  pending_.Add(record);
+  KVCAST_CHECK(pending_.Add(record).ok());  // The holdings took it, so the delta does.
   return {};
 }
 

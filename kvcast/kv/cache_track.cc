@@ -86,8 +86,16 @@ Properties BlockHashProperties(const BlockHash& hash) {
 Result<std::optional<BlockHash>> BlockHashIn(const Properties& properties) {
   // Only where no relay may touch it: one outside would be somebody else's claim.
   const std::optional<Properties> inner = properties.Immutable();
-  const std::optional<Property> found =
-      inner ? inner->Find(kBlockHashProperty) : std::optional<Property>();
+  std::optional<Property> found;
+  for (Property& property : inner ? inner->List() : std::vector<Property>()) {
+    if (property.type != kBlockHashProperty) {
+      continue;
+    }
+    if (found) {
+      return Malformed("A block has one hash; here are two.");
+    }
+    found = std::move(property);
+  }
   if (!found) {
     return std::optional<BlockHash>();
   }

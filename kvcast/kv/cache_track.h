@@ -67,7 +67,7 @@ struct CacheTrack {
 // The first object of a group carries the block's hash, for catalogs to list it by.
 inline constexpr uint64_t kBlockHashProperty = 0x3801;
 Properties BlockHashProperties(const BlockHash& hash);
-// Absent if there is none; malformed if it is not 32 bytes.
+// Absent if there is none; malformed if it stands twice or is not 32 bytes.
 Result<std::optional<BlockHash>> BlockHashIn(const Properties& properties);
 
 }  // namespace kvcast

@@ -98,7 +98,7 @@ Result<void> RefuseOtherState(const ConfigText& text) {
 }
 
 // What is common to all layers, before windows and RoPE tell them apart.
-Result<LayerGroup> CommonShape(const ConfigText& text, uint32_t heads) {
+Result<LayerGroup> CommonShape(const ConfigText& text) {
   LayerGroup group;
   KVCAST_TRY(const std::optional<uint32_t> latent, text.Count({"kv_lora_rank"}));
   if (latent) {
@@ -106,8 +106,12 @@ Result<LayerGroup> CommonShape(const ConfigText& text, uint32_t heads) {
     group.attention = Attention::kMla;
     group.kv_heads = 1;
     group.key_size = *latent + group.rotary_size;
+    if (group.key_size > kCountMax) {
+      return Malformed("A latent has at most 65,536 values.");
+    }
     return group;
   }
+  KVCAST_TRY(const uint32_t heads, text.NeededCount({"num_attention_heads", "n_head"}));
   KVCAST_TRY(std::optional<uint32_t> kv_heads, text.Count({"num_key_value_heads", "num_kv_heads"}));
   if (!kv_heads) {
     KVCAST_TRY(const std::optional<bool> multi_query, text.Flag("multi_query"));
@@ -119,9 +123,8 @@ Result<LayerGroup> CommonShape(const ConfigText& text, uint32_t heads) {
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
-    KVCAST_TRY(const uint32_t hidden,
-               text.NeededCount({"hidden_size", "n_embd", "d_model"}, kCountMax * kCountMax - 1));
-    if (hidden % heads != 0 || hidden / heads > kCountMax) {
+    KVCAST_TRY(const uint32_t hidden, text.NeededCount({"hidden_size", "n_embd", "d_model"}));
+    if (hidden % heads != 0) {
       return Malformed("A hidden size of " + std::to_string(hidden) + " is not divided by " +
                        std::to_string(heads) + " heads.");
     }
@@ -243,11 +246,9 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
 }
 
 Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
-  KVCAST_TRY_VOID(RefuseOtherState(text));
   KVCAST_TRY(const uint32_t layers,
              text.NeededCount({"num_hidden_layers", "n_layer", "num_layers"}, kLayersMax));
-  KVCAST_TRY(const uint32_t heads, text.NeededCount({"num_attention_heads", "n_head"}));
-  KVCAST_TRY(const LayerGroup common, CommonShape(text, heads));
+  KVCAST_TRY(const LayerGroup common, CommonShape(text));
   KVCAST_TRY(const std::vector<WindowKind> kinds, WindowKinds(text, layers));
   std::vector<LayerGroup> groups;
   std::array<std::optional<size_t>, 3> group_of_kind;
@@ -298,6 +299,8 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   const bool has_text = nested != whole.end() && nested->is_object();
   const ConfigText text(has_text ? *nested : whole);
 
+  KVCAST_TRY_VOID(RefuseOtherState(ConfigText(whole)));
+  KVCAST_TRY_VOID(RefuseOtherState(text));
   ModelConfig config;
   KVCAST_TRY(config.groups, Groups(text));
   Json kept = WithoutNoise(whole);

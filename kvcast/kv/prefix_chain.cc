@@ -49,14 +49,19 @@ class Message {
 
 }  // namespace
 
-BlockNamer::BlockNamer(const NamingKey& key, const Digest& model_fp, std::string_view salt)
-    : hmac_(key.bytes()) {
-  KVCAST_CHECK(salt.size() <= kSaltBytesMax);
-  Message message(message_, 0x00);
+Result<BlockNamer> BlockNamer::Of(const NamingKey& key, const Digest& model_fp,
+                                  std::string_view salt) {
+  if (salt.size() > kSaltBytesMax) {
+    return Error(ErrorCode::kInvalid, "A salt has at most 1,024 bytes; this one has " +
+                                          std::to_string(salt.size()) + ".");
+  }
+  BlockNamer namer(key);
+  Message message(namer.message_, 0x00);
   message.Add(model_fp);
   message.Add(static_cast<uint32_t>(salt.size()));
   message.Add(AsBytes(salt));
-  root_ = hmac_.Of(message.bytes());
+  namer.root_ = namer.hmac_.Of(message.bytes());
+  return namer;
 }
 
 BlockHash BlockNamer::OfTokens(const BlockHash& before, uint64_t index,
@@ -88,10 +93,18 @@ BlockHash BlockNamer::OfEngineHash(const BlockHash& before, uint64_t index, std:
   return hmac_.Of(message.bytes());
 }
 
-PrefixChain PrefixChain::Of(BlockNamer& namer, std::span<const Token> tokens,
-                            size_t tokens_per_block, std::span<const ForeignInput> inputs) {
+Result<PrefixChain> PrefixChain::Of(BlockNamer& namer, std::span<const Token> tokens,
+                                    size_t tokens_per_block, std::span<const ForeignInput> inputs) {
   KVCAST_CHECK(tokens_per_block > 0);
-  KVCAST_CHECK(std::ranges::is_sorted(inputs, {}, &ForeignInput::position));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].position >= tokens.size() ||
+        (i > 0 && inputs[i].position <= inputs[i - 1].position)) {
+      return Error(ErrorCode::kInvalid,
+                   "Inputs begin at rising positions within the prompt; one "
+                   "begins at " +
+                       std::to_string(inputs[i].position) + ".");
+    }
+  }
   PrefixChain chain;
   chain.root_ = namer.root();
   chain.blocks_.reserve(tokens.size() / tokens_per_block);
@@ -110,12 +123,16 @@ PrefixChain PrefixChain::Of(BlockNamer& namer, std::span<const Token> tokens,
   return chain;
 }
 
-PrefixChain PrefixChain::OfEngineHashes(BlockNamer& namer,
-                                        std::span<const std::string_view> hashes) {
+Result<PrefixChain> PrefixChain::OfEngineHashes(BlockNamer& namer,
+                                                std::span<const std::string_view> hashes) {
   PrefixChain chain;
   chain.root_ = namer.root();
   chain.blocks_.reserve(hashes.size());
   for (const std::string_view hash : hashes) {
+    if (hash.empty() || hash.size() > kEngineHashBytesMax) {
+      return Error(ErrorCode::kInvalid, "An engine's hash has 1 to 1,024 bytes; one has " +
+                                            std::to_string(hash.size()) + ".");
+    }
     chain.blocks_.push_back(namer.OfEngineHash(chain.last(), chain.blocks_.size() + 1, hash));
   }
   return chain;

@@ -33,20 +33,23 @@ struct ForeignInput {
 // up as a block costs to hash. Movable; one thread at a time.
 class BlockNamer {
  public:
-  // `salt` separates caches further, as engines allow per request. REQUIRES: <= 1,024 bytes.
-  BlockNamer(const NamingKey& key, const Digest& model_fp, std::string_view salt = {});
+  // `salt` separates caches further, as engines allow per request. Invalid: above 1,024 bytes.
+  static Result<BlockNamer> Of(const NamingKey& key, const Digest& model_fp,
+                               std::string_view salt = {});
 
   // d_0: everything but the prompt.
   const BlockHash& root() const { return root_; }
 
-  // The name of block `index` (from 1) with these tokens, after a prefix named `before`. Inputs
-  // have positions within the block, ascending.
+  // The name of block `index` (from 1) with these tokens, after a prefix named `before`.
+  // REQUIRES: inputs with rising positions within the block.
   BlockHash OfTokens(const BlockHash& before, uint64_t index, std::span<const Token> tokens,
                      std::span<const ForeignInput> inputs = {});
   // The same where an engine supplies a hash of its own. REQUIRES: 1 to 1,024 bytes.
   BlockHash OfEngineHash(const BlockHash& before, uint64_t index, std::string_view hash);
 
  private:
+  explicit BlockNamer(const NamingKey& key) : hmac_(key.bytes()) {}
+
   HmacSha256 hmac_;
   BlockHash root_;
   std::vector<std::byte> message_;  // Kept, so that a block costs no allocation.
@@ -61,11 +64,13 @@ class BlockNamer {
 // A trailing partial block gets no hash: its KV changes as the block fills.
 class PrefixChain {
  public:
-  // REQUIRES: tokens_per_block > 0; inputs by rising position.
-  static PrefixChain Of(BlockNamer& namer, std::span<const Token> tokens, size_t tokens_per_block,
-                        std::span<const ForeignInput> inputs = {});
-  // One hash per whole block, as the engine computed them.
-  static PrefixChain OfEngineHashes(BlockNamer& namer, std::span<const std::string_view> hashes);
+  // Invalid: inputs that are not in the prompt, or not by rising position. REQUIRES:
+  // tokens_per_block > 0.
+  static Result<PrefixChain> Of(BlockNamer& namer, std::span<const Token> tokens,
+                                size_t tokens_per_block, std::span<const ForeignInput> inputs = {});
+  // One hash per whole block, as the engine computed them. Invalid: one without 1 to 1,024 bytes.
+  static Result<PrefixChain> OfEngineHashes(BlockNamer& namer,
+                                            std::span<const std::string_view> hashes);
 
   const BlockHash& root() const { return root_; }
   // blocks()[g] names the prefix that ends with block g, counted from 0 as MoQT's groups are.

@@ -5,6 +5,9 @@
 namespace kvcast {
 namespace {
 
+constexpr uint32_t kLayersMax = 4096;
+constexpr uint32_t kHeadsMax = 65536;
+
 std::string RangeText(std::string_view key, const IndexRange& range) {
   return std::string(key) + std::to_string(range.first) + "-" + std::to_string(range.last);
 }
@@ -28,7 +31,7 @@ Result<uint32_t> ParseIndex(std::string_view text, size_t& at) {
 
 // Reads `key` and a range, if the text goes on with that key.
 Result<std::optional<IndexRange>> ParseRange(std::string_view text, std::string_view key,
-                                             size_t& at) {
+                                             uint32_t last_max, size_t& at) {
   if (!text.substr(at).starts_with(key)) {
     return std::optional<IndexRange>();
   }
@@ -40,7 +43,7 @@ Result<std::optional<IndexRange>> ParseRange(std::string_view text, std::string_
     return Malformed(start);
   }
   KVCAST_TRY(range.last, ParseIndex(text, at));
-  if (range.last < range.first) {
+  if (range.last < range.first || range.last > last_max) {
     return Malformed(start);
   }
   return std::optional(range);
@@ -55,8 +58,8 @@ std::string Slice::Suffix() const {
 Result<Slice> Slice::ParseSuffix(std::string_view suffix) {
   Slice slice;
   size_t at = 0;
-  KVCAST_TRY(slice.layers, ParseRange(suffix, ";l=", at));
-  KVCAST_TRY(slice.heads, ParseRange(suffix, ";h=", at));
+  KVCAST_TRY(slice.layers, ParseRange(suffix, ";l=", kLayersMax - 1, at));
+  KVCAST_TRY(slice.heads, ParseRange(suffix, ";h=", kHeadsMax - 1, at));
   if (at != suffix.size()) {
     return Malformed(at);
   }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "kvcast/base/result.h"
+#include "kvcast/object/track_name.h"
+
+namespace kvcast {
+
+// A node, and one run of it. The first is kept across restarts, the second drawn anew at each.
+using NodeId = std::array<std::byte, 16>;
+using BootId = std::array<std::byte, 16>;
+
+// The track on which one node tells what it holds of one tenant's model:
+//
+//   ( the scope's two fields, "catalog", node id and boot id )     "v1"
+//
+// The scope is opaque here: whatever two fields the listed tracks begin with.
+struct CatalogTrack {
+  TrackNamespace scope;
+  NodeId node{};
+  BootId boot{};
+
+  // REQUIRES: a scope of two fields.
+  TrackName Name() const;
+  // What readers subscribe to, to find the catalogs of all nodes.
+  TrackNamespace Prefix() const;
+  static Result<CatalogTrack> Parse(const TrackName& name);
+  friend bool operator==(const CatalogTrack&, const CatalogTrack&) = default;
+};
+
+}  // namespace kvcast
