@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import kvcast_catalog as catalog
+import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_names as names
 from kvcast_canonical import canonical, read_json
@@ -225,6 +226,31 @@ def holdings(given: dict) -> dict:
     }
 
 
+def kv_files(given: dict) -> dict:
+    if "file" in given:
+        read = kv_file.read(bytes.fromhex(given["file"]))
+        return {
+            "tokens": read.tokens,
+            "dtype": read.dtype,
+            "layers": [vars(layer) for layer in read.layers],
+        }
+    members = ("kind", "kv_heads", "key_size", "value_size")
+    made = kv_file.KvFile(
+        given["dtype"],
+        given["tokens"],
+        [kv_file.Layer(*(layer[name] for name in members)) for layer in given["layers"]],
+        [
+            {end: bytes.fromhex(layer[end]) for end in ("k", "v", "kv") if end in layer}
+            for layer in given["layers"]
+        ],
+        given["metadata"],
+    )
+    content = kv_file.write(made)
+    if kv_file.read(content) != made:
+        raise AssertionError("a file does not survive its bytes")
+    return {"file": content.hex()}
+
+
 TOPICS = {
     "vi64": vi64,
     "track_name": track_name,
@@ -235,6 +261,7 @@ TOPICS = {
     "prefix_chain": prefix_chain,
     "track_naming": track_naming,
     "catalog": catalogs,
+    "kv_file": kv_files,
 }
 
 

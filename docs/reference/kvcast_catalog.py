@@ -181,8 +181,7 @@ class Holdings:
         self.objects = 0  # how many have been applied; the next one's object id
         self.parts = None  # of the snapshot; known from object 0 on
         self.names: dict[int, TrackName] = {}  # tracks by id
-        self.ids: dict[TrackName, int] = {}
-        self.spent: set[int] = set()
+        self.next_id = 0  # Ids rise, so every one below this is defined or spent.
         self.blocks: dict[int, dict[int, tuple[int, bytes]]] = {}  # id, group: bytes, key
 
     def apply(self, object_id: int, data: bytes) -> None:
@@ -217,18 +216,15 @@ class Holdings:
             groups.pop(record.group, None)
         else:
             del self.blocks[record.id]
-            del self.ids[self.names.pop(record.id)]
-            self.spent.add(record.id)
+            del self.names[record.id]
 
     def _define(self, record: Define) -> None:
-        if record.id in self.names or record.id in self.spent:
-            raise Refused(f"id {record.id} is defined twice")
-        if record.name in self.ids:
-            raise Refused("a track has two ids")
+        if record.id < self.next_id:
+            raise Refused(f"id {record.id} is not above those before it")
         if len(self.names) == self.max_tracks:
             raise Refused("more tracks than there is room for")
         self.names[record.id] = record.name
-        self.ids[record.name] = record.id
+        self.next_id = record.id + 1
         self.blocks[record.id] = {}
 
     def listed(self) -> list[tuple[TrackName, int, int, bytes]]:
@@ -259,21 +255,20 @@ def merge(first: list[Record], second: list[Record]) -> list[Record]:
     track that is both defined and dropped leaves nothing.
     """
     changes: dict[int, _Changes] = {}
-    defined: set[TrackName] = set()
+    next_id = 0
     for record in (*first, *second):
         fresh = record.id not in changes
         change = changes.setdefault(record.id, _Changes())
         if change.dropped:
             raise Refused(f"id {record.id} is spent")
         if isinstance(record, Define):
-            if not fresh or record.name in defined:
-                raise Refused(f"id {record.id} or its track is defined twice")
+            if not fresh or record.id < next_id:
+                raise Refused(f"id {record.id} is not above those before it")
             change.name = record.name
-            defined.add(record.name)
+            next_id = record.id + 1
         elif isinstance(record, Drop):
             change.dropped = True
             change.groups.clear()
-            defined.discard(change.name)
         elif isinstance(record, Remove):
             change.groups[record.group] = [record]
         else:

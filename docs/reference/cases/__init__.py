@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import catalog, chain, model, moqt, tracks, values
+    from . import catalog, chain, kv_file, model, moqt, tracks, values
 
     return {
         "vi64": moqt.VI64,
@@ -23,4 +23,5 @@ def all_cases() -> dict[str, list[tuple]]:
         "prefix_chain": chain.PREFIX_CHAIN,
         "track_naming": tracks.TRACK_NAMING,
         "catalog": catalog.CATALOG,
+        "kv_file": kv_file.KV_FILE,
     }
