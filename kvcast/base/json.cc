@@ -88,6 +88,13 @@ Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
                                            " bytes; at most " + std::to_string(limits.bytes_max) +
                                            " are read.");
   }
+  // The library would skip a byte order mark and take a NUL for the end.
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return Error(ErrorCode::kMalformed, "JSON does not begin with a byte order mark.").At(0);
+  }
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    return Error(ErrorCode::kMalformed, "JSON has no NUL bytes.").At(nul);
+  }
   size_t read = 0;
   try {
     return Json::parse(Cursor(text.data(), &read), Cursor(text.data() + text.size(), &read),

@@ -18,6 +18,8 @@ TEST(ParseJson, SaysWhereItStopsBeingJson) {
   EXPECT_FALSE(ParseJson("").ok());
   EXPECT_FALSE(ParseJson("\"\xff\"").ok());
   EXPECT_FALSE(ParseJson("1e999").ok());
+  EXPECT_FALSE(ParseJson("\xef\xbb\xbf[]").ok());
+  EXPECT_EQ(ParseJson(std::string_view("[]\0x", 4)).error().offset(), 2u);
 }
 
 // Two readers of the same file must not be able to believe two different things.

@@ -26,10 +26,6 @@ Result<void> Delta::Drop(uint32_t id) {
   if (track.dropped) {
     return Malformed(id, "was dropped.");
   }
-  if (track.name) {
-    tracks_.erase(id);  // It came and went: nobody needs to hear of it.
-    return {};
-  }
   track.groups.clear();
   track.dropped = true;
   return {};
@@ -74,6 +70,9 @@ CatalogRecords Delta::ToRecords() const {
   CatalogRecords names;
   CatalogRecords groups;
   for (const auto& [id, track] : tracks_) {
+    if (track.dropped && track.name) {
+      continue;  // It came and went: nobody needs to hear of it.
+    }
     if (track.dropped) {
       drops.push_back(DropRecord{id});
     }

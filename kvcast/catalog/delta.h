@@ -23,7 +23,6 @@ class Delta {
   // After all of this delta. After an error the delta is of no use.
   Result<void> Merge(const Delta& later);
 
-  bool empty() const { return tracks_.empty(); }
   // Drops, then names, then groups; each by track and group.
   CatalogRecords ToRecords() const;
 

@@ -24,7 +24,8 @@ TEST(Delta, NeverTellsOfATrackThatCameAndWent) {
   ASSERT_TRUE(delta.Add(TrackRecord{1, Name(1)}).ok());
   ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());
   ASSERT_TRUE(delta.Add(DropRecord{1}).ok());
-  EXPECT_TRUE(delta.empty());
+  EXPECT_TRUE(delta.ToRecords().empty());
+  EXPECT_FALSE(delta.Add(RemoveRecord{1, 5}).ok());
 }
 
 TEST(Delta, DropsATrackThatWasKnownBefore) {

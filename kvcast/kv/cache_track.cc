@@ -19,10 +19,14 @@ Error Malformed(std::string message) { return Error(ErrorCode::kMalformed, std::
 
 }  // namespace
 
+bool IsModelName(std::string_view name) {
+  return !name.empty() && name.size() <= kModelNameBytesMax &&
+         std::ranges::all_of(name, IsModelNameCharacter);
+}
+
 Result<ModelScope> ModelScope::Of(Tenant tenant, std::string_view model_name,
                                   const Digest& model_fp) {
-  if (model_name.empty() || model_name.size() > kModelNameBytesMax ||
-      !std::ranges::all_of(model_name, IsModelNameCharacter)) {
+  if (!IsModelName(model_name)) {
     return Error(ErrorCode::kInvalid,
                  "\"" + Printable(model_name) +
                      "\" is not a model name: 1 to 255 printable characters without space or @.");
@@ -48,6 +52,13 @@ Result<ModelScope> ModelScope::ParseField(std::string_view field) {
   return scope;
 }
 
+Result<ModelScope> ModelScope::Parse(const TrackNamespace& space) {
+  if (space.field_count() < 2 || space.field(0) != kService) {
+    return Malformed("This is not a name of a KV cache.");
+  }
+  return ParseField(space.field(1));
+}
+
 TrackNamespace ModelScope::Namespace() const { return *TrackNamespace::Of({kService, Field()}); }
 
 TrackName CacheTrack::Name() const {
@@ -59,11 +70,11 @@ TrackName CacheTrack::Name() const {
 
 Result<CacheTrack> CacheTrack::Parse(const TrackName& name) {
   const TrackNamespace& space = name.space();
-  if (space.field_count() != 4 || space.field(0) != kService ||
-      space.field(2).size() != Digest::kBytes || space.field(3).size() != sizeof(Generation)) {
+  if (space.field_count() != 4 || space.field(2).size() != Digest::kBytes ||
+      space.field(3).size() != sizeof(Generation)) {
     return Malformed("This is not the track of a KV cache.");
   }
-  KVCAST_TRY(const ModelScope scope, ModelScope::ParseField(space.field(1)));
+  KVCAST_TRY(const ModelScope scope, ModelScope::Parse(space));
   const size_t rung_end = std::min(name.name().find(';'), name.name().size());
   const std::string_view rung_name = std::string_view(name.name()).substr(0, rung_end);
   const std::optional<Rung> rung = RungOf(rung_name);

@@ -19,15 +19,18 @@ namespace kvcast {
 // One act of publishing by one publisher: 16 random bytes, so that bytes under a name never change.
 using Generation = std::array<std::byte, 16>;
 
+// 1 to 255 printable ASCII characters without space or @.
+bool IsModelName(std::string_view name);
+
 // The scope that catalogs, quotas and authorisation go by: a tenant and a model.
 //
 //   ( "moq://kvcache.moq.arpa/v1/", "<tenant>/<model name>@<16 hex>" )
 class ModelScope {
  public:
-  // Invalid: a model name that is not 1 to 255 printable ASCII characters without space or @.
+  // Invalid: not a model name.
   static Result<ModelScope> Of(Tenant tenant, std::string_view model_name, const Digest& model_fp);
-  // From the second field of a namespace.
-  static Result<ModelScope> ParseField(std::string_view field);
+  // From a namespace that begins with the two fields.
+  static Result<ModelScope> Parse(const TrackNamespace& space);
 
   const Tenant& tenant() const { return tenant_; }
   const std::string& model_name() const { return model_name_; }
@@ -39,6 +42,7 @@ class ModelScope {
   friend bool operator==(const ModelScope&, const ModelScope&) = default;
 
  private:
+  static Result<ModelScope> ParseField(std::string_view field);
   ModelScope(Tenant tenant, std::string model_name, std::string short_fp)
       : tenant_(std::move(tenant)),
         model_name_(std::move(model_name)),

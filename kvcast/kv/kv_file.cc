@@ -7,12 +7,14 @@
 #include "kvcast/base/check.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
+#include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/safetensors.h"
 
 namespace kvcast {
 namespace {
 
 constexpr uint64_t kSizeMax = 65536;
+constexpr size_t kLayersMax = 4096;
 constexpr size_t kHeaderAlignment = 8;
 
 std::string TensorName(size_t layer, std::string_view kind) {
@@ -90,8 +92,39 @@ Result<Layer> LayerOf(const Safetensors& file, size_t index) {
   return layer;
 }
 
-Json TensorJson(ValueType type, std::vector<uint64_t> shape, uint64_t begin, uint64_t end) {
-  return {{"dtype", ToString(type)}, {"shape", std::move(shape)}, {"data_offsets", {begin, end}}};
+// What we say about a file must be right where it is said at all.
+Result<void> CheckMetadata(const KvMetadata& metadata, uint32_t tokens) {
+  const auto wrong = [&](std::string_view key, auto is_right) {
+    const auto found = metadata.find(key);
+    return found != metadata.end() && !is_right(found->second);
+  };
+  const bool bad_model = wrong("kvcast.model", IsModelName);
+  const bool bad_fp = wrong("kvcast.model_fp", [](const std::string& text) {
+    const Result<Digest> digest = Digest::FromHex(text);
+    return digest.ok() && digest->ToHex() == text;
+  });
+  const bool bad_tokens = wrong(
+      "kvcast.tokens", [&](const std::string& text) { return text == std::to_string(tokens); });
+  const bool bad_rope =
+      wrong("kvcast.rope", [](const std::string& text) { return text == "applied"; });
+  if (bad_model || bad_fp || bad_tokens || bad_rope) {
+    const std::string key = bad_model    ? "model"
+                            : bad_fp     ? "model_fp"
+                            : bad_tokens ? "tokens"
+                                         : "rope";
+    return Error(ErrorCode::kMismatch, "The metadata \"kvcast." + key + "\" is not right.");
+  }
+  return {};
+}
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson TensorJson(ValueType type, std::vector<uint64_t> shape, uint64_t begin, uint64_t end) {
+  OrderedJson tensor;
+  tensor["dtype"] = ToString(type);
+  tensor["shape"] = std::move(shape);
+  tensor["data_offsets"] = {begin, end};
+  return tensor;
 }
 
 }  // namespace
@@ -134,9 +167,11 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
     kv.values_.push_back(layer.value != nullptr ? layer.value->data : std::span<const std::byte>());
     tensors_read += layer.value != nullptr ? 2 : 1;
   }
-  if (kv.layers_.empty()) {
-    return Error(ErrorCode::kMalformed, "The file holds no layers.");
+  if (kv.layers_.empty() || kv.layers_.size() > kLayersMax) {
+    return Error(ErrorCode::kMalformed, "A KV file holds 1 to 4,096 layers; this one has " +
+                                            std::to_string(kv.layers_.size()) + ".");
   }
+  KVCAST_TRY_VOID(CheckMetadata(kv.metadata_, kv.tokens_));
   return kv;
 }
 
@@ -156,7 +191,7 @@ std::span<const std::byte> KvFile::Values(size_t layer, Plane plane) const {
 KvFilePlan::KvFilePlan(std::span<const LayerShape> layers, ValueType type, uint32_t tokens,
                        const KvMetadata& metadata) {
   KVCAST_CHECK(tokens > 0 && !layers.empty());
-  Json header = Json::object();
+  OrderedJson header = OrderedJson::object();
   if (!metadata.empty()) {
     header["__metadata__"] = metadata;
   }

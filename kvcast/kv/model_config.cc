@@ -205,10 +205,8 @@ Result<uint32_t> WindowOf(const ConfigText& text, WindowKind kind) {
 
 // The parameters that turn the keys of layers of one kind.
 Result<Json> RopeOf(const ConfigText& text, WindowKind kind) {
-  if (const Json* parameters = text.Find("rope_parameters")) {
-    if (!parameters->is_object()) {
-      return Malformed("\"rope_parameters\" must be an object.");
-    }
+  if (const Json* parameters = text.Find("rope_parameters");
+      parameters != nullptr && parameters->is_object()) {
     const auto own = parameters->find(std::string(ToString(kind)) + "_attention");
     return own != parameters->end() && own->is_object() ? *own : *parameters;
   }

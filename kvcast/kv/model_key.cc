@@ -80,6 +80,14 @@ Result<KvDtype> KvDtypeOf(std::string_view name) {
                    "\" is not a KV dtype; bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 and int8 are.");
 }
 
+Result<uint32_t> BlockTokensOf(uint64_t tokens) {
+  if (tokens < 1 || tokens > UINT32_MAX) {
+    return Error(ErrorCode::kInvalid, "A block has at least one token and fewer than 2^32; not " +
+                                          std::to_string(tokens) + ".");
+  }
+  return static_cast<uint32_t>(tokens);
+}
+
 std::string ModelDescription::Encode() const {
   Fields fields;
   fields.Add(1, weights);

@@ -20,6 +20,9 @@ std::string_view ToString(KvDtype dtype);
 // By kvcast's name ("bf16") or Hugging Face's ("bfloat16").
 Result<KvDtype> KvDtypeOf(std::string_view name);
 
+// Invalid: not 1 to 2^32 - 1.
+Result<uint32_t> BlockTokensOf(uint64_t tokens);
+
 // Everything that changes the KV of given tokens. Two engines share caches exactly if their
 // descriptions are equal; how they lay out their pages is not part of it.
 struct ModelDescription {

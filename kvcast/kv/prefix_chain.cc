@@ -94,13 +94,17 @@ BlockHash BlockNamer::OfEngineHash(const BlockHash& before, uint64_t index, std:
 }
 
 Result<PrefixChain> PrefixChain::Of(BlockNamer& namer, std::span<const Token> tokens,
-                                    size_t tokens_per_block, std::span<const ForeignInput> inputs) {
+                                    size_t tokens_per_block,
+                                    std::span<const ForeignInput> unsorted_inputs) {
   KVCAST_CHECK(tokens_per_block > 0);
+  std::vector<ForeignInput> sorted(unsorted_inputs.begin(), unsorted_inputs.end());
+  std::ranges::sort(sorted, {}, &ForeignInput::position);
+  std::span<const ForeignInput> inputs = sorted;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].position >= tokens.size() ||
-        (i > 0 && inputs[i].position <= inputs[i - 1].position)) {
+        (i > 0 && inputs[i].position == inputs[i - 1].position)) {
       return Error(ErrorCode::kInvalid,
-                   "Inputs begin at rising positions within the prompt; one "
+                   "Inputs begin within the prompt, each at its own token; one "
                    "begins at " +
                        std::to_string(inputs[i].position) + ".");
     }

@@ -64,7 +64,7 @@ class BlockNamer {
 // A trailing partial block gets no hash: its KV changes as the block fills.
 class PrefixChain {
  public:
-  // Invalid: inputs that are not in the prompt, or not by rising position. REQUIRES:
+  // Inputs may come in any order. Invalid: one outside the prompt, or two at one token. REQUIRES:
   // tokens_per_block > 0.
   static Result<PrefixChain> Of(BlockNamer& namer, std::span<const Token> tokens,
                                 size_t tokens_per_block, std::span<const ForeignInput> inputs = {});

@@ -95,13 +95,17 @@ Result<std::string_view> HeaderText(std::span<const std::byte> file) {
                      std::to_string(Safetensors::kHeaderBytesMax) + " are read.")
         .At(0);
   }
-  if (length > reader.remaining()) {
+  if (length == 0 || length > reader.remaining()) {
     return Error(ErrorCode::kMalformed, "The header claims " + std::to_string(length) +
                                             " bytes; the file has " +
                                             std::to_string(reader.remaining()) + " after it.")
         .At(0);
   }
-  return AsText(file.subspan(kLengthBytes, length));
+  const std::string_view text = AsText(file.subspan(kLengthBytes, length));
+  if (text.front() != '{') {
+    return Error(ErrorCode::kMalformed, "The header must begin with {.").At(kLengthBytes);
+  }
+  return text;
 }
 
 Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Json& object) {

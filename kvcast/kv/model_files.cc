@@ -1,0 +1,91 @@
+#include "kvcast/kv/model_files.h"
+
+#include <initializer_list>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/base/json.h"
+
+namespace kvcast {
+namespace {
+
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+// The distinct files a weight index names.
+Result<FileNames> IndexedFiles(std::string_view index) {
+  KVCAST_TRY(const Json json, ParseJson(index));
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
+    return Error(ErrorCode::kMalformed, "It has no \"weight_map\" that names files.");
+  }
+  FileNames names;
+  for (const Json& file : *map) {
+    if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
+      return Error(ErrorCode::kMalformed,
+                   "\"weight_map\" names something else than a file beside it.");
+    }
+    names.insert(file.get<std::string>());
+  }
+  return names;
+}
+
+// All of them, if they are in the folder.
+Result<std::vector<std::string>> Present(const FileNames& folder, const FileNames& wanted) {
+  for (const std::string& name : wanted) {
+    if (!folder.contains(name)) {
+      return Error(ErrorCode::kNotFound,
+                   "\"" + Printable(name) + "\" is not in the model's folder.");
+    }
+  }
+  return std::vector<std::string>(wanted.begin(), wanted.end());
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
+                                             std::optional<std::string_view> index) {
+  if (index) {
+    Result<FileNames> named = IndexedFiles(*index);
+    if (!named.ok()) {
+      return std::move(named).error().In(kWeightIndexFile);
+    }
+    return Present(folder, *named);
+  }
+  if (folder.contains("model.safetensors")) {
+    return std::vector<std::string>{"model.safetensors"};
+  }
+  FileNames found;
+  for (const std::string& name : folder) {
+    if (name.ends_with(".safetensors") && !name.starts_with("adapter_")) {
+      found.insert(name);
+    }
+  }
+  if (found.empty()) {
+    return Error(ErrorCode::kNotFound,
+                 "There are no weights (*.safetensors) in the model's folder.");
+  }
+  return Present(folder, found);
+}
+
+Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
+    if (folder.contains(name)) {
+      return std::vector<std::string>{name};
+    }
+  }
+  Result<std::vector<std::string>> both = Present(folder, {"merges.txt", "vocab.json"});
+  if (!both.ok()) {
+    return Error(ErrorCode::kNotFound,
+                 "There is no tokenizer in the model's folder: tokenizer.json, tokenizer.model, or "
+                 "merges.txt and vocab.json.");
+  }
+  return both;
+}
+
+Result<std::vector<std::string>> AdapterFiles(const FileNames& folder) {
+  return Present(folder, {"adapter_config.json", "adapter_model.safetensors"});
+}
+
+}  // namespace kvcast

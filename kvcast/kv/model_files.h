@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvcast/base/result.h"
+
+namespace kvcast {
+
+// Which files of a model's folder go into its digests; see docs/reference/names.md. Names come
+// back in ascending byte order, the order in which DigestOfFiles() takes their digests.
+using FileNames = std::set<std::string, std::less<>>;
+
+inline constexpr std::string_view kWeightIndexFile = "model.safetensors.index.json";
+
+// `index` is the content of kWeightIndexFile, if that is in the folder.
+Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
+                                             std::optional<std::string_view> index);
+Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder);
+Result<std::vector<std::string>> AdapterFiles(const FileNames& folder);
+
+}  // namespace kvcast
