@@ -20,7 +20,8 @@ case "$*" in
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
     for name in kvcast one_bench one_fuzz; do
-      printf '#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n' $name $name >"$2/apps/$name"
+      script='#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n'
+      printf "$script" $name $name >"$2/apps/$name"
       chmod +x "$2/apps/$name"
     done ;;
 esac
@@ -54,8 +55,8 @@ class Dev(unittest.TestCase):
     def dev(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         self.log.write_text("")
         path = f"{self.root / 'path'}:/usr/sbin:/usr/bin:/sbin:/bin"
-        return subprocess.run([self.root / "dev", *arguments], cwd="/", capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL,
+        return subprocess.run([self.root / "dev", *arguments], cwd="/", capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL,
                               env={"PATH": path, "LOG": str(self.log)} | environment)
 
     def did(self) -> str:
