@@ -20,7 +20,8 @@ SCOPE = re.compile(r"^(?:template\b.*?>\s*)?(?:inline\s+|export\s+|typedef\s+)*"
                    re.DOTALL)
 MEMBER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*$", re.DOTALL)
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*(\w+)\s*,\s*(\w+)")
-NAME = re.compile(r"((?:[\w~]+(?:<[^()<>]*>)?\s*::\s*)*(?:operator\s*(?:\(\s*\)|[^\s(]+)|[\w~]+))\s*\(")
+NAME = re.compile(r"((?:[\w~]+(?:<[^()<>]*>)?\s*::\s*)*"
+                  r"(?:operator\s*(?:\(\s*\)|[^\s(]+)|[\w~]+))\s*\(")
 
 
 class Function(NamedTuple):

@@ -15,11 +15,13 @@ case "$*" in
   --preset*)
     [ "${FAIL:-}" != configure ] || exit 1
     mkdir -p "build/$2/apps"
+    echo '[{"file": "a.cc"}, {"file": "b.cc"}]' >build/$2/compile_commands.json
     echo one_fuzz >build/$2/fuzzers.txt ;;
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
     for name in kvcast one_bench one_fuzz; do
-      printf '#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n' $name $name >"$2/apps/$name"
+      script='#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n'
+      printf "$script" $name $name >"$2/apps/$name"
       chmod +x "$2/apps/$name"
     done ;;
 esac
@@ -53,8 +55,8 @@ class Dev(unittest.TestCase):
     def dev(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         self.log.write_text("")
         path = f"{self.root / 'path'}:/usr/sbin:/usr/bin:/sbin:/bin"
-        return subprocess.run([self.root / "dev", *arguments], cwd="/", capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL,
+        return subprocess.run([self.root / "dev", *arguments], cwd="/", capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL,
                               env={"PATH": path, "LOG": str(self.log)} | environment)
 
     def did(self) -> str:
@@ -109,6 +111,19 @@ class Dev(unittest.TestCase):
         self.assertIn("what the test said", ran.stdout)
         self.assertIn("ctest --test-dir build/release --rerun-failed", ran.stderr)
         self.assertNotIn("build/asan", self.did())
+
+    def test_check_looks_at_layout_threads_and_lint_as_well(self):
+        self.stand_in("path/clang-format", '[ "${FAIL:-}" != format ]')
+        self.stand_in("path/clang-tidy", 'echo "a.h:1:2: error: odd"; [ "${FAIL:-}" != tidy ]')
+        (self.root / "a.cc").write_text("")
+        ran = self.dev("check")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("ctest --test-dir build/tsan ", self.did())
+        self.assertIn("one_fuzz -max_total_time=60 ", self.did())
+        self.assertEqual(self.dev("check", FAIL="format").returncode, 1)
+        ran = self.dev("check", FAIL="tidy")
+        self.assertEqual(ran.returncode, 1)
+        self.assertEqual(ran.stdout.count("a.h:1:2: error: odd"), 1)
 
     def test_bench_runs_every_benchmark(self):
         self.assertEqual(self.dev("bench").returncode, 0)

@@ -14,10 +14,11 @@ NOT_READ = ("tests/corpus/",)
 
 FOREIGN = {
     "refers to a ticket": re.compile(
-        r"\b(?:issues?|tickets?|bugs?|PR|MR|pull request|fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?)"
-        r"(?: |-|: ?)?#\d+|(?<!\])\(#\d+\)|\bGH-\d+|/(?:issues|pull)/\d+", re.IGNORECASE),
+        r"\b(?:issues?|tickets?|bugs?|PR|MR|pull request"
+        r"|fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?)(?: |-|: ?)?#\d+|(?<!\])\(#\d+\)|\bGH-\d+|/(?:issues|pull)/\d+", re.IGNORECASE),
     "puts something off": re.compile(r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b"),
-    "names a place where it was made": re.compile(r"(?<![\w.\-/])/(?:wor" r"k|home/\w+|Users/\w+)/"),
+    "names a place where it was made": re.compile(
+        r"(?<![\w.\-/])/(?:wor" r"k|home/\w+|Users/\w+)/"),
     "tells how it was made": re.compile(
         r"\b(?:AI|machine|LLM)[- ](?:generated|written|assisted)\b|\bco-authored" r"-by\b",
         re.IGNORECASE),

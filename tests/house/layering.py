@@ -104,7 +104,7 @@ def stray_simulator(source: Path, modules: dict[str, dict]) -> list[str]:
     """The simulator's rule holds for files that belong to no module too."""
     if "sim" in modules:
         return []
-    return [f"{path.relative_to(source).as_posix()}:{line}: the simulator must never include {target}"
+    return [f"{path.relative_to(source).as_posix()}:{line}: sim must never include {target}"
             for path in sorted((source / "sim").rglob("*")) if path.suffix in {".h", ".cc"}
             for line, _, target in included(path)
             if any(target.startswith(f"kvcast/{name}/") for name in NEVER["sim"])]

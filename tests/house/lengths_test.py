@@ -123,7 +123,8 @@ class Measuring(unittest.TestCase):
         self.assertNotIn("Nor", found)
 
     def test_a_function_begins_where_its_declaration_does(self):
-        self.assertEqual(list(functions("\nint\nF(int a,\n  int b)\n{\n}\n")), [Function("F", 2, 5)])
+        found = list(functions("\nint\nF(int a,\n  int b)\n{\n}\n"))
+        self.assertEqual(found, [Function("F", 2, 5)])
 
 
 if __name__ == "__main__":
