@@ -1,0 +1,60 @@
+#include "kvcast/io/human_units.h"
+
+#include <array>
+#include <cstdio>
+#include <span>
+
+namespace kvcast {
+namespace {
+
+// "1.02", "10.2", "102": three digits, but none behind a point that says nothing.
+std::string ThreeDigits(double value) {
+  const int behind_point = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::array<char, 64> text{};
+  const int length = std::snprintf(text.data(), text.size(), "%.*f", behind_point, value);
+  std::string digits(text.data(), static_cast<size_t>(length));
+  while (digits.find('.') != std::string::npos && (digits.back() == '0' || digits.back() == '.')) {
+    digits.pop_back();
+  }
+  return digits;
+}
+
+// The largest unit of which there is at least one.
+std::string InUnits(double value, double step, std::span<const char* const> units) {
+  size_t unit = 0;
+  while (unit + 1 < units.size() && value >= step) {
+    value /= step;
+    ++unit;
+  }
+  return ThreeDigits(value) + " " + units[unit];
+}
+
+}  // namespace
+
+std::string HumanBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return InUnits(static_cast<double>(bytes), 1024, kUnits);
+}
+
+std::string HumanRate(double bytes_per_s) {
+  static constexpr const char* kUnits[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  return InUnits(bytes_per_s, 1000, kUnits);
+}
+
+std::string HumanDuration(Duration duration) {
+  using std::chrono::seconds;
+  if (duration < seconds(1)) {
+    static constexpr const char* kUnits[] = {"ns", "us", "ms"};
+    return InUnits(static_cast<double>(duration.count()), 1000, kUnits);
+  }
+  const auto whole = std::chrono::round<seconds>(duration).count();
+  if (whole < 60) {
+    return std::to_string(whole) + " s";
+  }
+  if (whole < 3600) {
+    return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  }
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
+}
+
+}  // namespace kvcast

@@ -1,0 +1,38 @@
+#include "kvcast/io/human_units.h"
+
+#include <gtest/gtest.h>
+
+namespace kvcast {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(HumanBytes, ShowsThreeDigits) {
+  EXPECT_EQ(HumanBytes(0), "0 bytes");
+  EXPECT_EQ(HumanBytes(512), "512 bytes");
+  EXPECT_EQ(HumanBytes(1536), "1.5 KiB");
+  EXPECT_EQ(HumanBytes(8 * 1024 * 1024), "8 MiB");
+  EXPECT_EQ(HumanBytes(146028888064), "136 GiB");
+  EXPECT_EQ(HumanBytes(1023), "1023 bytes");
+  EXPECT_EQ(HumanBytes(~uint64_t{0}), "16384 PiB");
+}
+
+TEST(HumanRate, CountsInThousands) {
+  EXPECT_EQ(HumanRate(1'020'000'000), "1.02 GB/s");
+  EXPECT_EQ(HumanRate(950e6), "950 MB/s");
+  EXPECT_EQ(HumanRate(0), "0 B/s");
+  EXPECT_EQ(HumanRate(99.96e6), "100 MB/s");
+}
+
+TEST(HumanDuration, ShowsWhatMatters) {
+  EXPECT_EQ(HumanDuration(microseconds(85)), "85 us");
+  EXPECT_EQ(HumanDuration(microseconds(1234)), "1.23 ms");
+  EXPECT_EQ(HumanDuration(milliseconds(1600)), "2 s");
+  EXPECT_EQ(HumanDuration(seconds(125)), "2 min 5 s");
+  EXPECT_EQ(HumanDuration(seconds(7260)), "2 h 1 min");
+}
+
+}  // namespace
+}  // namespace kvcast

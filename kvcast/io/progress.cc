@@ -1,0 +1,72 @@
+#include "kvcast/io/progress.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "kvcast/io/clock.h"
+#include "kvcast/io/human_units.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kSilent = seconds(2);
+constexpr Duration kTerminalPause = milliseconds(100);
+constexpr Duration kLinePause = seconds(10);
+constexpr const char* kClearLine = "\r\033[K";
+
+void WriteToStderr(const std::string& text) {
+  if (!text.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stderr);  // Where nobody reads, nobody is told.
+  }
+}
+
+}  // namespace
+
+std::string ProgressMeter::Line(uint64_t bytes_done, uint64_t bytes_total, Instant now) const {
+  const double elapsed_s = std::chrono::duration<double>(now - start_).count();
+  const double rate = static_cast<double>(bytes_done) / elapsed_s;
+  std::string line = name_ + ": " + HumanBytes(bytes_done);
+  if (bytes_total > 0) {
+    line += " of " + HumanBytes(bytes_total);
+  }
+  line += ", " + HumanRate(rate);
+  if (bytes_total > bytes_done && rate > 0) {
+    const double left_s = static_cast<double>(bytes_total - bytes_done) / rate;
+    line += ", " + HumanDuration(seconds(static_cast<int64_t>(left_s) + 1)) + " left";
+  }
+  return line;
+}
+
+std::string ProgressMeter::Update(uint64_t bytes_done, uint64_t bytes_total, Instant now) {
+  const Duration pause = on_terminal_ ? kTerminalPause : kLinePause;
+  if (now < start_ + kSilent || (shown_any_ && now < shown_ + pause)) {
+    return "";
+  }
+  shown_any_ = true;
+  shown_ = now;
+  const std::string line = Line(bytes_done, bytes_total, now);
+  return on_terminal_ ? kClearLine + line : line + "\n";
+}
+
+std::string ProgressMeter::Finish(Instant now) {
+  if (!shown_any_) {
+    return "";
+  }
+  shown_any_ = false;
+  return on_terminal_ ? kClearLine : name_ + ": done in " + HumanDuration(now - start_) + "\n";
+}
+
+Progress::Progress(std::string name)
+    : meter_(std::move(name), ::isatty(STDERR_FILENO) == 1, Now()) {}
+
+Progress::~Progress() { WriteToStderr(meter_.Finish(Now())); }
+
+void Progress::Update(uint64_t bytes_done, uint64_t bytes_total) {
+  WriteToStderr(meter_.Update(bytes_done, bytes_total, Now()));
+}
+
+}  // namespace kvcast
