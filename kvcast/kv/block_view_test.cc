@@ -1,0 +1,172 @@
+#include "kvcast/kv/block_view.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+namespace kvcast {
+namespace {
+
+constexpr uint32_t kPages = 5;
+constexpr uint32_t kPageTokens = 4;
+
+const BlockShape& TwoLayers() {
+  static const BlockShape shape({{2, 3, 3}, {4, 2, 5}}, 1);
+  return shape;
+}
+
+// An engine's memory, where each value's two bytes say which value it is.
+class Engine {
+ public:
+  Engine(const BlockShape& shape, PageOrder order, KvPlacement placement)
+      : shape_(shape), format_{order, placement, kPageTokens, 2} {
+    for (const LayerShape& layer : shape.layers()) {
+      const size_t token = size_t{kPages} * kPageTokens * layer.kv_heads * 2;
+      const bool apart = placement == KvPlacement::kApart;
+      keys_.emplace_back(token * (apart ? layer.key_size : layer.key_size + layer.value_size));
+      values_.emplace_back(apart ? token * layer.value_size : 0);
+    }
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      memory_.push_back({keys_[i], values_[i]});
+    }
+  }
+  Result<PagedCache> Cache() const { return PagedCache::Of(shape_, format_, memory_); }
+  std::vector<LayerMemory>& memory() { return memory_; }
+
+  // Where the layout itself, written out once more, says that a value is.
+  std::byte* Place(size_t layer, Plane plane, uint32_t page, uint32_t token, uint32_t head) {
+    const LayerShape& shape = shape_.layers()[layer];
+    const size_t size = shape.size(plane);
+    const size_t within = format_.order == PageOrder::kNhd ? (token * shape.kv_heads + head) * size
+                                                           : (head * kPageTokens + token) * size;
+    const size_t key_page = size_t{kPageTokens} * shape.kv_heads * shape.key_size;
+    const size_t value_page = size_t{kPageTokens} * shape.kv_heads * shape.value_size;
+    const bool key = plane == Plane::kKey;
+    switch (format_.placement) {
+      case KvPlacement::kApart:
+        return (key ? keys_ : values_)[layer].data() +
+               2 * (page * (key ? key_page : value_page) + within);
+      case KvPlacement::kPlanesFirst:
+        return keys_[layer].data() +
+               2 * ((key ? 0 : kPages * key_page) + page * (key ? key_page : value_page) + within);
+      case KvPlacement::kPagesFirst:
+        return keys_[layer].data() +
+               2 * (page * (key_page + value_page) + (key ? 0 : key_page) + within);
+    }
+    return nullptr;
+  }
+
+ private:
+  BlockShape shape_;
+  PageFormat format_;
+  std::vector<std::vector<std::byte>> keys_;
+  std::vector<std::vector<std::byte>> values_;
+  std::vector<LayerMemory> memory_;
+};
+
+TEST(BlockView, FindsEveryRowInEveryLayout) {
+  const uint32_t table[] = {3, 0, 4, 1};
+  for (const PageOrder order : {PageOrder::kNhd, PageOrder::kHnd}) {
+    for (const KvPlacement placement :
+         {KvPlacement::kApart, KvPlacement::kPlanesFirst, KvPlacement::kPagesFirst}) {
+      Engine engine(TwoLayers(), order, placement);
+      const PagedCache cache = *engine.Cache();
+      ASSERT_EQ(cache.page_count(), kPages);
+      const BlockView view = *BlockView::Of(cache, table, 6, 8);
+      for (uint32_t token = 0; token < 8; ++token) {
+        for (size_t layer = 0; layer < 2; ++layer) {
+          for (const Plane plane : {Plane::kKey, Plane::kValue}) {
+            const LayerShape& shape = TwoLayers().layers()[layer];
+            for (uint32_t head = 0; head < shape.kv_heads; ++head) {
+              const std::span<const std::byte> row = view.Row(token, layer, plane, head);
+              const uint32_t at = 6 + token;
+              ASSERT_EQ(row.data(), engine.Place(layer, plane, table[at / 4], at % 4, head));
+              ASSERT_EQ(row.size(), shape.size(plane) * 2u);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BlockView, OfASliceCountsItsOwnLayersAndHeads) {
+  Engine engine(TwoLayers(), PageOrder::kNhd, KvPlacement::kApart);
+  const PagedCache cache = *engine.Cache();
+  const uint32_t table[] = {2};
+  const Slice slice{IndexRange{1, 1}, IndexRange{2, 3}};
+  const BlockView view = *BlockView::Of(cache, table, 0, 4, slice);
+  EXPECT_EQ(view.shape(), BlockShape({{2, 2, 5}}, 4));
+  EXPECT_EQ(view.Row(1, 0, Plane::kValue, 0).data(), engine.Place(1, Plane::kValue, 2, 1, 2));
+}
+
+TEST(BlockView, WritesStraightIntoTheEnginesMemory) {
+  Engine engine(TwoLayers(), PageOrder::kHnd, KvPlacement::kPagesFirst);
+  const PagedCache cache = *engine.Cache();
+  const uint32_t table[] = {4};
+  BlockView view = *BlockView::Of(cache, table, 0, 4);
+  view.MutableRow(3, 1, Plane::kValue, 3)[9] = std::byte{42};
+  EXPECT_EQ(engine.Place(1, Plane::kValue, 4, 3, 3)[9], std::byte{42});
+}
+
+// A wrong block table must not reach past the engine's memory.
+TEST(BlockView, RefusesPagesThatAreNotThere) {
+  Engine engine(TwoLayers(), PageOrder::kNhd, KvPlacement::kApart);
+  const PagedCache cache = *engine.Cache();
+  const uint32_t table[] = {0, 5};
+  EXPECT_TRUE(BlockView::Of(cache, table, 0, 4).ok());
+  EXPECT_FALSE(BlockView::Of(cache, table, 4, 4).ok());  // Page 5 of 5.
+  EXPECT_FALSE(BlockView::Of(cache, table, 1, 8).ok());  // Ends on a third page.
+  EXPECT_FALSE(BlockView::Of(cache, table, 99, 1).ok());
+  EXPECT_FALSE(BlockView::Of(cache, table, 0, 0).ok());
+  EXPECT_FALSE(BlockView::Of(cache, table, 0, 4, {IndexRange{0, 2}, {}}).ok());
+  EXPECT_FALSE(BlockView::Of(cache, table, 0, 4, {{}, IndexRange{0, 2}}).ok());  // Layer 0 has 2.
+}
+
+TEST(PagedCache, RefusesBuffersThatDoNotFitTheModel) {
+  Engine engine(TwoLayers(), PageOrder::kNhd, KvPlacement::kApart);
+  std::vector<LayerMemory>& memory = engine.memory();
+  const LayerMemory good = memory[1];
+  memory[1].key = good.key.first(good.key.size() - 1);
+  EXPECT_FALSE(engine.Cache().ok());
+  memory[1] = {good.key, good.value.first(good.value.size() / 5 * 4)};
+  EXPECT_FALSE(engine.Cache().ok());
+  memory[1] = {good.key.first(good.key.size() / 5 * 4),
+               good.value.first(good.value.size() / 5 * 4)};
+  EXPECT_FALSE(engine.Cache().ok());  // Four pages, where layer 0 has five.
+  memory.pop_back();
+  EXPECT_FALSE(engine.Cache().ok());
+}
+
+TEST(PagedCache, HoldsMlaWithoutValues) {
+  const BlockShape shape({{1, 12, 0}}, 1);
+  std::vector<std::byte> latent(12 * 2 * 4 * 3);
+  const LayerMemory memory[] = {{latent, {}}};
+  const PagedCache cache =
+      *PagedCache::Of(shape, {PageOrder::kNhd, KvPlacement::kApart, 4, 2}, memory);
+  EXPECT_EQ(cache.page_count(), 3u);
+  const uint32_t table[] = {2};
+  const BlockView view = *BlockView::Of(cache, table, 0, 4);
+  EXPECT_EQ(view.Row(1, 0, Plane::kKey, 0).data(), latent.data() + (2 * 4 + 1) * 24);
+  EXPECT_TRUE(view.Row(1, 0, Plane::kValue, 0).empty());
+  EXPECT_FALSE(BlockView::Of(cache, table, 0, 4, {{}, IndexRange{0, 0}}).ok());
+}
+
+TEST(BlockShape, IsMadeFromLayerGroups) {
+  LayerGroup sliding;
+  sliding.layers = {0, 2};
+  sliding.kv_heads = 4;
+  sliding.key_size = sliding.value_size = 8;
+  LayerGroup full = sliding;
+  full.layers = {1};
+  full.kv_heads = 2;
+  const LayerGroup groups[] = {sliding, full};
+  const BlockShape shape(groups, 128);
+  EXPECT_EQ(shape.layers()[1].kv_heads, 2u);
+  EXPECT_EQ(shape.layers()[2].kv_heads, 4u);
+  EXPECT_EQ(shape.values_per_token(), 2 * 4 * 16u + 2 * 16u);
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,35 @@
+// Any bytes as a file: tensors that lie within it and fill it, or an error with an offset.
+#include "kvcast/base/check.h"
+#include "kvcast/kv/kv_file.h"
+#include "kvcast/kv/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::span<const std::byte> file = std::as_bytes(std::span(data, size));
+  const auto safetensors = kvcast::Safetensors::Parse(file);
+  if (!safetensors.ok()) {
+    KVCAST_CHECK(safetensors.error().offset().value_or(0) <= size);
+    KVCAST_CHECK(!kvcast::KvFile::Parse(file).ok());
+    return 0;
+  }
+  for (const auto& [name, tensor] : safetensors->tensors()) {
+    KVCAST_CHECK(tensor.data.empty() ||
+                 (tensor.data.data() >= file.data() &&
+                  tensor.data.data() + tensor.data.size() <= file.data() + size));
+  }
+  const auto kv = kvcast::KvFile::Parse(file);
+  if (!kv.ok()) {
+    return 0;
+  }
+  size_t bytes = 0;
+  for (size_t layer = 0; layer < kv->layers().size(); ++layer) {
+    bytes += kv->Values(layer, kvcast::Plane::kKey).size();
+    if (kv->layers()[layer].value_size > 0) {
+      bytes += kv->Values(layer, kvcast::Plane::kValue).size();
+    }
+  }
+  KVCAST_CHECK(bytes == kv->bytes_per_token() * kv->tokens());
+  // What we would write is what we read.
+  const kvcast::KvFilePlan plan(kv->layers(), kv->type(), kv->tokens(), kv->metadata());
+  KVCAST_CHECK(plan.file_bytes() - plan.header().size() == bytes);
+  return 0;
+}

@@ -1,0 +1,92 @@
+#include "kvcast/kv/kv_file.h"
+
+#include <gtest/gtest.h>
+
+#include "kvcast/base/random.h"
+#include "kvcast/kv/safetensors.h"
+
+namespace kvcast {
+namespace {
+
+std::string FileOf(std::string header, size_t data_bytes) {
+  std::string length(8, '\0');
+  for (size_t i = 0; i < 8; ++i) {
+    length[i] = static_cast<char>(header.size() >> (8 * i));
+  }
+  return length + header + std::string(data_bytes, 'x');
+}
+
+TEST(KvFile, ReadsWhatThePlanWrites) {
+  const LayerShape layers[] = {{2, 4, 4}, {1, 3, 5}, {1, 6, 0}};
+  const KvFilePlan plan(layers, ValueType::kFp16, 7, {{"kvcast.model", "tinylm"}});
+  std::string file = plan.header().ToString();
+  Random random(1);
+  for (const KvFilePlan::Part& part : plan.parts()) {
+    ASSERT_EQ(part.offset, file.size());
+    std::string data(part.bytes, '\0');
+    random.Fill(std::as_writable_bytes(std::span(data)));
+    file += data;
+  }
+  ASSERT_EQ(file.size(), plan.file_bytes());
+  const Result<KvFile> read = KvFile::Parse(AsBytes(file));
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(read->tokens(), 7u);
+  EXPECT_EQ(read->type(), ValueType::kFp16);
+  EXPECT_EQ(read->bytes_per_token(), (2 * 8 + 8 + 6) * 2u);
+  EXPECT_EQ(read->metadata().at("kvcast.model"), "tinylm");
+  for (const KvFilePlan::Part& part : plan.parts()) {
+    EXPECT_EQ(AsText(read->Values(part.layer, part.plane)), file.substr(part.offset, part.bytes));
+  }
+}
+
+TEST(KvFile, SaysWhichTensorIsMissing) {
+  const std::string header =
+      R"({"layers.0.k":{"dtype":"BF16","shape":[1,1,1],"data_offsets":[0,2]}})";
+  const Result<KvFile> read = KvFile::Parse(AsBytes(FileOf(header, 2)));
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().ToString().find("layers.0.v"), std::string::npos);
+}
+
+TEST(KvFile, SaysWhatIsWrongWithATruncatedFile) {
+  const LayerShape layers[] = {{1, 4, 4}};
+  const KvFilePlan plan(layers, ValueType::kBf16, 2);
+  const std::string whole = plan.header().ToString() + std::string(32, 'x');
+  for (size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_FALSE(KvFile::Parse(AsBytes(whole.substr(0, length))).ok()) << length;
+  }
+  EXPECT_TRUE(KvFile::Parse(AsBytes(whole)).ok());
+}
+
+// A length is a claim; a terabyte header must cost nothing.
+TEST(Safetensors, BelievesNoClaim) {
+  std::string file = FileOf("{}", 0);
+  file[5] = '\x7f';
+  EXPECT_EQ(Safetensors::Parse(AsBytes(file)).error().code(), ErrorCode::kTooLarge);
+  const char* headers[] = {
+      R"({"a":{"dtype":"U8","shape":[18446744073709551615,2],"data_offsets":[0,4]}})",
+      R"({"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}})",
+      R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551612,18446744073709551616]}})",
+      R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[1,5]}})",
+      R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+      R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})",
+      R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})",
+      R"({"a":{"dtype":"Q9","shape":[4],"data_offsets":[0,4]}})",
+      R"({"a":{"dtype":"U8","shape":[-4],"data_offsets":[0,4]}})",
+      R"({"a":7})",
+      R"({"__metadata__":{"a":1},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"};
+  for (const char* header : headers) {
+    EXPECT_FALSE(Safetensors::Parse(AsBytes(FileOf(header, 4))).ok()) << header;
+  }
+  EXPECT_TRUE(Safetensors::Parse(
+                  AsBytes(FileOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4)))
+                  .ok());
+}
+
+TEST(Safetensors, NamesTheOffsetWithinTheFile) {
+  const Result<Safetensors> broken = Safetensors::Parse(AsBytes(FileOf("{\"a\" 7}", 0)));
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().offset(), 8u + 5u);
+}
+
+}  // namespace
+}  // namespace kvcast

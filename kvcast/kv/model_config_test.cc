@@ -1,0 +1,94 @@
+#include "kvcast/kv/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kvcast/kv/model_key.h"
+
+namespace kvcast {
+namespace {
+
+constexpr std::string_view kLlama =
+    R"({"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2,
+        "hidden_size": 64, "rope_theta": 10000.0, "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16"})";
+
+std::string With(std::string_view member) {
+  std::string json(kLlama);
+  return json.insert(1, std::string(member) + ", ");
+}
+
+TEST(ModelConfig, SaysWhatAModelCaches) {
+  const ModelConfig config = *ModelConfig::Parse(kLlama);
+  ASSERT_EQ(config.groups.size(), 1u);
+  EXPECT_EQ(config.groups[0].attention, Attention::kGqa);
+  EXPECT_EQ(config.groups[0].kv_heads, 2u);
+  EXPECT_EQ(config.groups[0].key_size, 8u);
+  EXPECT_EQ(config.dtype, "bfloat16");
+}
+
+// Saving a model again with another version of a library must not lose its caches.
+TEST(ModelConfig, IsTheSameWhateverDoesNotChangeKv) {
+  const Digest digest = ModelConfig::Parse(kLlama)->digest;
+  for (const char* member : {R"("transformers_version": "5.0")", R"("use_cache": true)",
+                             R"("_name_or_path": "/models/x")", R"("eos_token_id": [1, 2])"}) {
+    EXPECT_EQ(ModelConfig::Parse(With(member))->digest, digest) << member;
+  }
+}
+
+// A wrong hit is worse than a miss: what might change KV changes the name.
+TEST(ModelConfig, IsAnotherWhereKvMightChange) {
+  const Digest digest = ModelConfig::Parse(kLlama)->digest;
+  for (const char* member : {R"("attention_bias": true)", R"("hidden_act": "gelu")",
+                             R"("quantization_config": {"bits": 4})", R"("unheard_of": 1)"}) {
+    EXPECT_NE(ModelConfig::Parse(With(member))->digest, digest) << member;
+  }
+}
+
+TEST(ModelConfig, MixesLayersThatSlideWithLayersThatDoNot) {
+  const Result<ModelConfig> config = ModelConfig::Parse(With(
+      R"("sliding_window": 512, "rope_local_base_freq": 500,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention"])"));
+  ASSERT_TRUE(config.ok());
+  ASSERT_EQ(config->groups.size(), 2u);
+  EXPECT_EQ(config->groups[0].layers, (std::vector<uint32_t>{0, 2, 3}));
+  EXPECT_EQ(config->groups[0].window, 512u);
+  EXPECT_EQ(config->groups[1].layers, (std::vector<uint32_t>{1}));
+  EXPECT_NE(config->groups[0].rope, config->groups[1].rope);
+}
+
+TEST(ModelConfig, SaysWhyItRefusesAModel) {
+  const Result<ModelConfig> recurrent = ModelConfig::Parse(With(
+      R"("layer_types": ["linear_attention", "full_attention", "full_attention", "full_attention"])"));
+  ASSERT_FALSE(recurrent.ok());
+  EXPECT_EQ(recurrent.error().code(), ErrorCode::kUnsupported);
+  EXPECT_NE(recurrent.error().message().find("linear_attention"), std::string::npos);
+}
+
+// Every field of a description changes the fingerprint.
+TEST(ModelDescription, IsNamedByAllOfIt) {
+  ModelDescription model;
+  model.groups = ModelConfig::Parse(kLlama)->groups;
+  std::vector<ModelDescription> others(14, model);
+  others[1].weights = Sha256::Of("w");
+  others[2].tokenizer = Sha256::Of("w");
+  others[3].adapter = Sha256::Of("w");
+  others[4].config = Sha256::Of("w");
+  others[5].kv_dtype = KvDtype::kFp16;
+  others[6].block_tokens = 16;
+  others[7].groups[0].kv_heads = 8;
+  others[8].groups[0].attention = Attention::kMha;
+  others[9].groups[0].rope = "";
+  others[10].groups[0].window = 1;
+  others[11].groups[0].layers.pop_back();
+  others[12].groups[0].rotary_size = 4;
+  others[13].groups.push_back(others[13].groups[0]);
+  std::set<Digest> fingerprints;
+  for (const ModelDescription& other : others) {
+    fingerprints.insert(other.Fingerprint());
+  }
+  EXPECT_EQ(fingerprints.size(), others.size());
+}
+
+}  // namespace
+}  // namespace kvcast

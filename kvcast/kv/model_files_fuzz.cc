@@ -1,0 +1,14 @@
+// Any bytes as a weight index: plain names in rising order, or an error.
+#include <algorithm>
+
+#include "kvcast/base/check.h"
+#include "kvcast/kv/model_files.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view index(reinterpret_cast<const char*>(data), size);
+  const auto files = kvcast::WeightFiles({"a.safetensors", "b.safetensors"}, index);
+  if (files.ok()) {
+    KVCAST_CHECK(!files->empty() && std::ranges::is_sorted(*files));
+  }
+  return 0;
+}

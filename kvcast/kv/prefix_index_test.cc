@@ -1,0 +1,221 @@
+#include "kvcast/kv/prefix_index.h"
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "kvcast/base/random.h"
+
+namespace kvcast {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+BlockHash HashOf(uint64_t number) { return Sha256::Of("block " + std::to_string(number)); }
+
+std::vector<BlockHash> Hashes(size_t count) {
+  std::vector<BlockHash> hashes;
+  for (size_t i = 0; i < count; ++i) {
+    hashes.push_back(HashOf(i));
+  }
+  return hashes;
+}
+
+// As long as a real one: four fields and a rung.
+TrackName NameOf(uint64_t number) {
+  const Digest prefix = Sha256::Of("prefix " + std::to_string(number));
+  const std::string_view fields[] = {"moq://kvcache.moq.arpa/v1/",
+                                     "tenant/meta-llama/Llama-3.1-70B@0123456789abcdef",
+                                     AsText(prefix.bytes), AsText(prefix.bytes).substr(0, 16)};
+  return *TrackName::Of(*TrackNamespace::Of(fields), "BF16-lossless");
+}
+
+TEST(PrefixIndex, FindsTheLongestPrefixSomebodyHas) {
+  PrefixIndex index;
+  const NodeRef node = index.OpenNode();
+  const TrackRef track = *index.OpenTrack(node, NameOf(1));
+  for (uint64_t group = 0; group < 3; ++group) {
+    ASSERT_TRUE(index.Add(track, group, HashOf(group), 100).ok());
+  }
+  const PrefixMatch match = index.LongestMatch(Hashes(5));
+  EXPECT_EQ(match.leading(), 3u);
+  EXPECT_EQ(match.end(), 3u);
+  EXPECT_EQ(index.Sources(match, 2), (std::vector<BlockSource>{{node, NameOf(1), 2, 100}}));
+  EXPECT_TRUE(index.Sources(match, 3).empty());
+}
+
+// Whoever computes the missing block can still load those after it.
+TEST(PrefixIndex, LooksPastHoles) {
+  PrefixIndex index;
+  const TrackRef track = *index.OpenTrack(index.OpenNode(), NameOf(1));
+  for (const uint64_t group : {0u, 1u, 3u, 4u}) {
+    ASSERT_TRUE(index.Add(track, group, HashOf(group), 100).ok());
+  }
+  const PrefixMatch match = index.LongestMatch(Hashes(9));
+  EXPECT_EQ(match.leading(), 2u);
+  EXPECT_EQ(match.end(), 5u);
+  EXPECT_FALSE(match.Has(2));
+  EXPECT_TRUE(match.Has(3));
+}
+
+TEST(PrefixIndex, KeepsEverySourceOfABlock) {
+  PrefixIndex index;
+  const NodeRef a = index.OpenNode();
+  const NodeRef b = index.OpenNode();
+  const TrackRef on_a = *index.OpenTrack(a, NameOf(1));
+  const TrackRef on_b = *index.OpenTrack(b, NameOf(1));
+  const TrackRef other = *index.OpenTrack(b, NameOf(2));
+  for (const TrackRef track : {on_a, on_b, other}) {
+    ASSERT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
+  }
+  EXPECT_EQ(index.Sources(index.LongestMatch(Hashes(1)), 0).size(), 3u);
+  index.CloseTrack(other);
+  EXPECT_EQ(index.Sources(index.LongestMatch(Hashes(1)), 0).size(), 2u);
+  index.CloseNode(b);
+  const std::vector<BlockSource> left = index.Sources(index.LongestMatch(Hashes(1)), 0);
+  EXPECT_EQ(left, (std::vector<BlockSource>{{a, NameOf(1), 0, 100}}));
+  index.CloseNode(a);
+  EXPECT_EQ(index.LongestMatch(Hashes(1)).leading(), 0u);
+  EXPECT_EQ(index.block_count() + index.source_count() + index.track_count(), 0u);
+}
+
+TEST(PrefixIndex, RefusesAGroupAsAnotherBlock) {
+  PrefixIndex index;
+  const TrackRef track = *index.OpenTrack(index.OpenNode(), NameOf(1));
+  ASSERT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
+  EXPECT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
+  EXPECT_EQ(index.Add(track, 0, HashOf(1), 100).error().code(), ErrorCode::kMismatch);
+  EXPECT_EQ(index.Add(track, uint64_t{1} << 32, HashOf(1), 1).error().code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(index.source_count(), 1u);
+}
+
+TEST(PrefixIndexDeathTest, DoesNotAnswerFromAMatchThatIsOver) {
+  PrefixIndex index;
+  const TrackRef track = *index.OpenTrack(index.OpenNode(), NameOf(1));
+  ASSERT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
+  const PrefixMatch match = index.LongestMatch(Hashes(1));
+  index.Remove(track, 0);
+  EXPECT_DEATH((void)index.Sources(match, 0), "check failed");
+}
+
+// Whatever is added and removed, it answers as a plain map would.
+TEST(PrefixIndex, BehavesLikeAMap) {
+  using Place = std::pair<int, uint64_t>;  // Track and group.
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    PrefixIndex index(SIZE_MAX, seed);
+    std::vector<NodeRef> nodes = {index.OpenNode(), index.OpenNode(), index.OpenNode()};
+    std::map<int, std::pair<size_t, TrackRef>> tracks;
+    std::map<Place, uint64_t> model;
+    for (int step = 0; step < 600; ++step) {
+      const int track = static_cast<int>(random.Below(12));
+      const uint64_t group = random.Below(20);
+      if (!tracks.contains(track)) {
+        const size_t node = random.Below(nodes.size());
+        tracks.emplace(
+            track,
+            std::pair(node, *index.OpenTrack(nodes[node], NameOf(static_cast<uint64_t>(track)))));
+      } else if (random.Happens(0.6)) {
+        const uint64_t hash = group;
+        ASSERT_TRUE(index.Add(tracks.at(track).second, group, HashOf(hash), group).ok());
+        model[{track, group}] = hash;
+      } else if (random.Happens(0.8)) {
+        EXPECT_EQ(index.Remove(tracks.at(track).second, group), model.erase({track, group}) > 0);
+      } else if (random.Happens(0.8)) {
+        index.CloseTrack(tracks.at(track).second);
+        tracks.erase(track);
+        std::erase_if(model, [&](const auto& entry) { return entry.first.first == track; });
+      } else {
+        const size_t node = random.Below(nodes.size());
+        index.CloseNode(nodes[node]);
+        nodes[node] = index.OpenNode();
+        std::erase_if(
+            model, [&](const auto& entry) { return tracks.at(entry.first.first).first == node; });
+        std::erase_if(tracks, [&](const auto& entry) { return entry.second.first == node; });
+      }
+    }
+    const PrefixMatch match = index.LongestMatch(Hashes(25));
+    for (uint64_t block = 0; block < 25; ++block) {
+      std::vector<std::pair<std::string, uint64_t>> expected;
+      for (const auto& [place, hash] : model) {
+        if (hash == block) {
+          expected.emplace_back(NameOf(static_cast<uint64_t>(place.first)).Render(), place.second);
+        }
+      }
+      std::vector<std::pair<std::string, uint64_t>> found;
+      for (const BlockSource& source : index.Sources(match, block)) {
+        found.emplace_back(source.track.Render(), source.group);
+      }
+      std::ranges::sort(expected);
+      std::ranges::sort(found);
+      ASSERT_EQ(found, expected) << "seed " << seed << " block " << block;
+    }
+    ASSERT_EQ(index.source_count(), model.size());
+    ASSERT_EQ(index.track_count(), tracks.size());
+  }
+}
+
+struct Filled {
+  size_t sources = 0;
+  size_t tracks = 0;
+};
+
+Filled FillWithBlocks(PrefixIndex& index, size_t blocks) {
+  Filled filled;
+  const NodeRef node = index.OpenNode();
+  while (filled.sources < blocks) {
+    const TrackRef track = *index.OpenTrack(node, NameOf(filled.tracks++));
+    for (uint64_t group = 0; group < 8; ++group) {
+      EXPECT_TRUE(index.Add(track, group, HashOf(filled.sources++), 1 << 20).ok());
+    }
+  }
+  return filled;
+}
+
+// The budget of a client's memory: 128 bytes a block and source, 256 a track, at any size.
+TEST(PrefixIndex, CostsAtMostWhatItPromises) {
+  for (const size_t blocks : {50000u, 75000u, 100000u, 150000u}) {
+    PrefixIndex index;
+    const Filled filled = FillWithBlocks(index, blocks);
+    EXPECT_LE(index.bytes(), filled.sources * 128 + filled.tracks * 256) << blocks;
+  }
+}
+
+// What it says of its memory is what the allocator says.
+TEST(PrefixIndex, CountsItsBytesExactly) {
+  if (kSanitized) {
+    GTEST_SKIP() << "sanitizers replace the allocator that would be asked";
+  }
+  const auto allocated = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const size_t before = allocated();
+  PrefixIndex index;
+  FillWithBlocks(index, 100000);
+  const double actual = static_cast<double>(allocated() - before);
+  EXPECT_NEAR(static_cast<double>(index.bytes()) / actual, 1.0, 0.03);
+}
+
+TEST(PrefixIndex, StopsAtItsBudget) {
+  PrefixIndex index(1 << 20);
+  const NodeRef node = index.OpenNode();
+  bool full = false;
+  for (uint64_t i = 0; i < 100000 && !full; ++i) {
+    const Result<TrackRef> track = index.OpenTrack(node, NameOf(i));
+    full = !track.ok() || !index.Add(*track, 0, HashOf(i), 1).ok();
+    ASSERT_LE(index.bytes(), size_t{1} << 20);
+  }
+  EXPECT_TRUE(full);
+  EXPECT_GT(index.source_count(), 2000u);
+}
+
+}  // namespace
+}  // namespace kvcast
