@@ -218,5 +218,19 @@ TEST(TokenizerFile, NeedsATokenForEveryByte) {
   EXPECT_EQ(parsed.error().code(), ErrorCode::kMalformed);
 }
 
+// What the model is shown in the README: long, alike but for the question, and within its context.
+TEST(Prompts, ShareAllButTheQuestion) {
+  const auto a = *ModelTokenizer().Encode(*ReadFile(kFolder + "prompts/shared-prefix-a.txt"));
+  const auto b = *ModelTokenizer().Encode(*ReadFile(kFolder + "prompts/shared-prefix-b.txt"));
+  const auto shared = static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  EXPECT_GE(shared, 3300u);
+  EXPECT_LE(shared, 3700u);
+  for (const auto& prompt : {a, b}) {
+    EXPECT_GT(prompt.size(), shared + 10);
+    EXPECT_LT(prompt.size(), shared + 60);
+    EXPECT_LE(prompt.size() + 100, 4096u);
+  }
+}
+
 }  // namespace
 }  // namespace kvcast::tinylm
