@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
+#include <algorithm>
 #include <string>
 
 namespace kvcast {
@@ -12,11 +12,13 @@ TEST(TerminalLog, WritesALineWithTheTimeInFront) {
   testing::internal::CaptureStderr();
   TerminalLog sink;
   Log(&sink, "store").Warning("segment dropped", {{"bytes", 4096}});
-  const std::string line = testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(std::regex_match(
-      line, std::regex(R"(time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z level=warning module=store )"
-                       R"(event="segment dropped" bytes=4096\n)")))
-      << line;
+  std::string line = testing::internal::GetCapturedStderr();
+  std::replace_if(
+      line.begin(), line.begin() + static_cast<ptrdiff_t>(line.find(" level")),
+      [](char c) { return c >= '0' && c <= '9'; }, 'd');
+  EXPECT_EQ(line,
+            "time=dddd-dd-ddTdd:dd:dd.dddZ level=warning module=store event=\"segment dropped\" "
+            "bytes=4096\n");
 }
 
 // What a peer sent is never read as a format.
