@@ -1,5 +1,6 @@
 #include "examples/tinylm/sample_tokenizer.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "kvcast/base/json.h"

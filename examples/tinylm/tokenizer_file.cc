@@ -1,6 +1,7 @@
 #include "examples/tinylm/tokenizer_file.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

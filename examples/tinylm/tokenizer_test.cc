@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "examples/tinylm/file.h"
 #include "examples/tinylm/sample_tokenizer.h"

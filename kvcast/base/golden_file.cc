@@ -1,5 +1,6 @@
 #include "kvcast/base/golden_file.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace kvcast {

@@ -1,6 +1,7 @@
 #include "kvcast/base/json.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>  // Whoever looks into a value includes <nlohmann/json.hpp>.
+#include <optional>
 #include <string_view>
 
 #include "kvcast/base/result.h"

@@ -1,4 +1,6 @@
 // Any bytes at all: JSON that we can write and read again, or an error with an offset within them.
+#include <nlohmann/json.hpp>
+
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/check.h"
 #include "kvcast/base/json.h"

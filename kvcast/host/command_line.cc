@@ -29,6 +29,8 @@ constexpr const char* kReadOn =
     "Exit status: 0 done, 1 failed (stderr says why), 2 the command line was not understood.";
 
 void AddCommands(CLI::App& app, int* exit_status) {
+  AddNameCommand(app, exit_status);
+  AddInspectCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }

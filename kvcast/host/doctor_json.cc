@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "kvcast/base/json.h"
 #include "kvcast/host/doctor.h"
 #include "kvcast/host/doctor_report.h"

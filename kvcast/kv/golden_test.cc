@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "kvcast/base/byte_reader.h"

@@ -1,6 +1,7 @@
 #include "kvcast/kv/kv_file.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "kvcast/base/byte_writer.h"

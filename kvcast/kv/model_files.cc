@@ -1,6 +1,7 @@
 #include "kvcast/kv/model_files.h"
 
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"

@@ -1,6 +1,7 @@
 #include "kvcast/kv/safetensors.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "kvcast/base/byte_reader.h"

@@ -1,0 +1,142 @@
+// kvcast name and kvcast inspect, as whoever types them sees them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "kvcast/base/json.h"
+#include "kvcast/host/command_outcome_test.h"
+#include "kvcast/host/model_text.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/scratch_directory.h"
+#include "kvcast/kv/kv_file.h"
+
+namespace kvcast {
+namespace {
+
+// A folder with a small model in it, whose weights are anything.
+class CacheCommands : public testing::Test {
+ protected:
+  void SetUp() override {
+    Write("model/config.json",
+          R"({"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "head_dim": 8, "hidden_size": 32, "torch_dtype": "bfloat16"})");
+    Write("model/model.safetensors", "weights");
+    Write("model/tokenizer.json", "{}");
+    Write("a.tokens", "1 2 3 4 5 6 7 8 9");
+    Write("b.tokens", "[1, 2, 3, 4, 5, 6, 7, 9]");
+  }
+
+  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  void Write(const std::string& name, std::string_view content) {
+    std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
+    ASSERT_TRUE(WriteFileAtomically(Path(name), AsBytes(content)).ok());
+  }
+
+  CommandOutcome Name(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"name", "--model", Path("model"), "--block-tokens", "4"});
+    std::vector<const char*> pointers;
+    for (const std::string& argument : arguments) {
+      pointers.push_back(argument.c_str());
+    }
+    return RunKvcast(pointers);
+  }
+
+  void WriteKvFile(const std::string& name, uint32_t heads, const KvMetadata& metadata) {
+    const std::vector<LayerShape> layers(2, LayerShape{heads, 8, 8});
+    const KvFilePlan plan(layers, ValueType::kBf16, 5, metadata);
+    Write(name,
+          plan.header().ToString() + std::string(plan.file_bytes() - plan.header().size(), 'x'));
+  }
+
+  ScratchDirectory folder_ = *ScratchDirectory::Make();
+};
+
+TEST_F(CacheCommands, NameListsTheBlocksOfAPrompt) {
+  const CommandOutcome outcome = Name({Path("a.tokens")});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("public/model@"), std::string::npos);
+  EXPECT_NE(outcome.out.find("9 tokens, 2 blocks, 1 tokens after the last"), std::string::npos);
+  EXPECT_NE(outcome.out.find("layers 0-1: gqa, 2 KV heads of 8, full attention"),
+            std::string::npos);
+}
+
+TEST_F(CacheCommands, NameSaysWhatTwoPromptsShare) {
+  const CommandOutcome outcome = Name({Path("a.tokens"), Path("b.tokens"), "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json json = *ParseJson(outcome.out);
+  EXPECT_EQ(json["shared_blocks"], 1);
+  EXPECT_EQ(json["prompts"][0]["blocks"][0], json["prompts"][1]["blocks"][0]);
+  EXPECT_NE(json["prompts"][0]["blocks"][1], json["prompts"][1]["blocks"][1]);
+}
+
+TEST_F(CacheCommands, NameChangesWithWhateverChangesTheKv) {
+  const auto first_block = [&](std::vector<std::string> more) {
+    more.push_back("--json");
+    more.push_back(Path("a.tokens"));
+    const CommandOutcome outcome = Name(more);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return ParseJson(outcome.out)->at("prompts")[0]["blocks"][0].get<std::string>();
+  };
+  Write("adapter/adapter_config.json", "{}");
+  Write("adapter/adapter_model.safetensors", "lora");
+  Write("acme.key", std::string(64, 'a') + "\n");
+  const std::string plain = first_block({});
+  EXPECT_EQ(first_block({}), plain);
+  EXPECT_NE(first_block({"--adapter", Path("adapter")}), plain);
+  EXPECT_NE(first_block({"--kv-dtype", "fp16"}), plain);
+  EXPECT_NE(first_block({"--salt", "x"}), plain);
+  EXPECT_NE(first_block({"--tenant", "acme", "--key-file", Path("acme.key")}), plain);
+  Write("model/model.safetensors", "other weights");
+  EXPECT_NE(first_block({}), plain);
+}
+
+TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
+  Write("bad.tokens", "1 2 three");
+  EXPECT_EQ(Name({Path("bad.tokens")}).status, 1);
+  EXPECT_NE(Name({Path("bad.tokens")}).err.find("bad.tokens: byte 4:"), std::string::npos);
+  EXPECT_NE(Name({"--tenant", "acme"}).err.find("--key-file"), std::string::npos);
+  std::filesystem::remove(Path("model/tokenizer.json"));
+  EXPECT_NE(Name({Path("a.tokens")}).err.find("no tokenizer"), std::string::npos);
+  Write("model/config.json", "{\"num_hidden_layers\": 2,}");
+  EXPECT_NE(Name({Path("a.tokens")}).err.find("config.json: byte 24"), std::string::npos);
+  std::filesystem::remove(Path("model/config.json"));
+  EXPECT_EQ(Name({Path("a.tokens")}).status, 1);
+}
+
+TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
+  WriteKvFile("kv.safetensors", 2, {{"kvcast.model", "tiny"}});
+  const std::string file = Path("kv.safetensors");
+  const CommandOutcome outcome = RunKvcast({"inspect", file.c_str()});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("bytes per token  128\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("layers 0-1: 2 KV heads of 8"), std::string::npos);
+  EXPECT_NE(outcome.out.find("model            tiny"), std::string::npos);
+}
+
+TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
+  const std::string model = Path("model");
+  const auto inspect = [&](const std::string& name) {
+    const std::string file = Path(name);
+    return RunKvcast({"inspect", file.c_str(), "--model", model.c_str()});
+  };
+  WriteKvFile("fits.safetensors", 2, {});
+  EXPECT_NE(inspect("fits.safetensors").out.find("the file fits the model"), std::string::npos);
+  WriteKvFile("heads.safetensors", 1, {});
+  EXPECT_EQ(inspect("heads.safetensors").status, 1);
+  WriteKvFile("other.safetensors", 2, {{"kvcast.model_fp", std::string(64, '0')}});
+  EXPECT_NE(inspect("other.safetensors").err.find("another model key"), std::string::npos);
+  Write("damaged.safetensors", "not a file of tensors");
+  EXPECT_NE(inspect("damaged.safetensors").err.find("damaged.safetensors: byte 0:"),
+            std::string::npos);
+}
+
+TEST(ModelText, PutsNumbersTogether) {
+  EXPECT_EQ(Grouped(7), "7");
+  EXPECT_EQ(Grouped(1234567), "1,234,567");
+  EXPECT_EQ(Ranges({0, 1, 2, 4, 6, 7}), "0-2, 4, 6-7");
+}
+
+}  // namespace
+}  // namespace kvcast

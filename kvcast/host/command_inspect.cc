@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/host/command.h"
+#include "kvcast/host/model_flags.h"
+#include "kvcast/host/model_text.h"
+#include "kvcast/io/file.h"
+#include "kvcast/kv/kv_file.h"
+
+namespace kvcast {
+namespace {
+
+struct InspectOptions {
+  std::string file;
+  ModelFlags model;
+  bool json = false;
+};
+
+struct Inspected {
+  const KvFile& file;
+  uint64_t bytes = 0;
+  std::string model_name;  // Empty if nobody says.
+  std::string model_fp;    // In hex.
+  bool checked = false;    // Against a model's folder, not just the file's own word.
+};
+
+std::string MetadataOr(const KvFile& file, std::string_view key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? "" : found->second;
+}
+
+// Whether a file that says which model it is of, and a model, belong together.
+Result<void> CheckAgainst(const ModelFolder& model, const KvFile& file) {
+  const BlockShape shape(model.description.groups, 1);
+  if (!std::ranges::equal(shape.layers(), file.layers())) {
+    return Error(ErrorCode::kMismatch, "The file was not made by model " + model.name +
+                                           ": its layers, heads or head sizes are others.");
+  }
+  const std::string said = MetadataOr(file, "kvcast.model_fp");
+  if (!said.empty() && said != model.description.Fingerprint().ToHex()) {
+    return Error(ErrorCode::kMismatch,
+                 "The file was made under another model key, " + said +
+                     ": other weights, tokenizer, adapter, KV dtype or block length.");
+  }
+  return {};
+}
+
+void PrintText(const Inspected& inspected, uint64_t block_tokens) {
+  const KvFile& file = inspected.file;
+  fmt::print("tokens           {}\n", Grouped(file.tokens()));
+  fmt::print("values           {}\n", ToString(file.type()));
+  std::string label = "layers";
+  fmt::print("{:<17}{}\n", label, file.layers().size());
+  for (const std::string& line : LayerLines(file.layers())) {
+    fmt::print("                 {}\n", line);
+  }
+  fmt::print("bytes per token  {}\n", Grouped(file.bytes_per_token()));
+  fmt::print("bytes per block  {} at {} tokens\n", Grouped(file.bytes_per_token() * block_tokens),
+             block_tokens);
+  fmt::print("blocks           {}, {} tokens after the last\n", file.tokens() / block_tokens,
+             file.tokens() % block_tokens);
+  fmt::print("file             {} bytes\n", Grouped(inspected.bytes));
+  fmt::print("model            {}\n",
+             inspected.model_name.empty() ? "not said" : Printable(inspected.model_name));
+  fmt::print("model key        {}\n",
+             inspected.model_fp.empty() ? "not said; --model DIR computes it" : inspected.model_fp);
+  if (inspected.checked) {
+    fmt::print("                 the file fits the model\n");
+  }
+}
+
+void PrintJson(const Inspected& inspected, uint64_t block_tokens) {
+  const KvFile& file = inspected.file;
+  Json layers = Json::array();
+  for (const LayerShape& layer : file.layers()) {
+    layers.push_back({{"kv_heads", layer.kv_heads},
+                      {"key_size", layer.key_size},
+                      {"value_size", layer.value_size}});
+  }
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  const Json json = {{"tokens", file.tokens()},
+                     {"values", ToString(file.type())},
+                     {"layers", layers},
+                     {"bytes_per_token", file.bytes_per_token()},
+                     {"block_tokens", block_tokens},
+                     {"file_bytes", inspected.bytes},
+                     {"model", or_null(inspected.model_name)},
+                     {"model_fp", or_null(inspected.model_fp)},
+                     {"metadata", file.metadata()}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+Result<void> RunInspect(const InspectOptions& options) {
+  KVCAST_TRY(const uint32_t block_tokens, BlockTokensOf(options.model.block_tokens));
+  KVCAST_TRY(const MappedFile mapped, MappedFile::Open(options.file));
+  const Result<KvFile> file = KvFile::Parse(mapped.span());
+  if (!file.ok()) {
+    return Error(file.error()).In(options.file);
+  }
+  Inspected inspected{*file, mapped.span().size(), MetadataOr(*file, "kvcast.model"),
+                      MetadataOr(*file, "kvcast.model_fp")};
+  if (!options.model.folder.empty()) {
+    KVCAST_TRY(const ModelFolder model, options.model.Load());
+    if (Result<void> fits = CheckAgainst(model, *file); !fits.ok()) {
+      return std::move(fits).error().In(options.file);
+    }
+    inspected.model_name = model.name;
+    inspected.model_fp = model.description.Fingerprint().ToHex();
+    inspected.checked = true;
+  }
+  if (options.json) {
+    PrintJson(inspected, block_tokens);
+  } else {
+    PrintText(inspected, block_tokens);
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, int* exit_status) {
+  CLI::App* const command = app.add_subcommand(
+      "inspect",
+      "Say what a KV cache in a file holds: shape, bytes per token, model key\n\n"
+      "The file is safetensors with layers.I.k and layers.I.v of [tokens, KV heads, head size], or "
+      "layers.I.kv of [tokens, latent]. Everything in it is checked. With --model, so is whether "
+      "the file fits that model.");
+  command->group(kCacheCommands);
+  command->footer("kvcast inspect cache.safetensors\nkvcast inspect cache.safetensors --model DIR");
+  const auto options = std::make_shared<InspectOptions>();
+  command->add_option("FILE", options->file, "A KV cache in a safetensors file")->required();
+  ModelFlags::AddTo(*command, options->model);
+  command->add_flag("--json", options->json, "Print everything as JSON");
+  command->callback([options, exit_status] {
+    const Result<void> result = RunInspect(*options);
+    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+  });
+}
+
+}  // namespace kvcast

@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/host/command.h"
+#include "kvcast/host/model_flags.h"
+#include "kvcast/host/model_text.h"
+#include "kvcast/io/file.h"
+#include "kvcast/kv/cache_track.h"
+#include "kvcast/kv/prefix_chain.h"
+#include "kvcast/kv/token_list.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kPromptBytesMax = 256 * 1024 * 1024;
+constexpr size_t kKeyFileBytesMax = 4096;
+// Blocks listed of a long chain: its ends tell people most. --all lists all.
+constexpr size_t kBlocksListed = 12;
+
+struct NameOptions {
+  ModelFlags model;
+  std::vector<std::string> prompts;
+  std::string tenant = "public";
+  std::string key_file;
+  std::string salt;
+  bool all = false;
+  bool json = false;
+};
+
+struct NamedPrompt {
+  std::string file;
+  size_t tokens = 0;
+  PrefixChain chain;
+};
+
+// The 32 bytes of a key, or its 64 hex digits with or without a line end.
+Result<NamingKey> KeyIn(const std::string& file) {
+  KVCAST_TRY(const std::string content, ReadFile(file, kKeyFileBytesMax));
+  Result<NamingKey> key = NamingKey::Of(AsBytes(content));
+  if (key.ok()) {
+    return key;
+  }
+  const std::string_view digits =
+      std::string_view(content).substr(0, content.find_last_not_of(" \r\n") + 1);
+  const Result<Digest> hex = Digest::FromHex(digits);
+  if (!hex.ok()) {
+    return Error(ErrorCode::kMalformed, "A naming key is 32 bytes, or 64 hex digits.").In(file);
+  }
+  return NamingKey::Of(hex->bytes);
+}
+
+Result<NamingKey> KeyOf(const NameOptions& options) {
+  KVCAST_TRY(const Tenant tenant, Tenant::Of(options.tenant));
+  if (tenant.IsPublic() && options.key_file.empty()) {
+    return NamingKey::Public();
+  }
+  if (tenant.IsPublic()) {
+    return Error(ErrorCode::kInvalid,
+                 "The public tenant's key is known to all; --key-file goes with --tenant.");
+  }
+  if (options.key_file.empty()) {
+    return Error(ErrorCode::kInvalid, "Tenant " + tenant.name() +
+                                          " has a naming key of its own: say where with "
+                                          "--key-file.");
+  }
+  return KeyIn(options.key_file);
+}
+
+Result<NamedPrompt> NamePrompt(const std::string& file, BlockNamer& namer, uint32_t block_tokens) {
+  KVCAST_TRY(const std::string text, ReadFile(file == "-" ? "/dev/stdin" : file, kPromptBytesMax));
+  Result<std::vector<Token>> tokens = ParseTokenList(text);
+  if (!tokens.ok()) {
+    return std::move(tokens).error().In(file);
+  }
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, *tokens, block_tokens));
+  return NamedPrompt{file, tokens->size(), std::move(chain)};
+}
+
+void PrintModel(const ModelFolder& model, const ModelScope& scope) {
+  fmt::print("model    {}\n", scope.Field());
+  fmt::print("         fingerprint {}\n", model.description.Fingerprint().ToHex());
+  fmt::print("         KV in {}, {} tokens a block\n", ToString(model.description.kv_dtype),
+             model.description.block_tokens);
+  for (const std::string& line : LayerLines(model.description)) {
+    fmt::print("         {}\n", line);
+  }
+}
+
+void PrintPrompt(const NamedPrompt& prompt, uint32_t block_tokens) {
+  const size_t blocks = prompt.chain.blocks().size();
+  fmt::print("prompt   {}: {} tokens, {} block{}, {} tokens after the last\n", prompt.file,
+             Grouped(prompt.tokens), blocks, blocks == 1 ? "" : "s",
+             prompt.tokens - blocks * block_tokens);
+}
+
+std::string TokenRange(size_t block, uint32_t block_tokens) {
+  return fmt::format("{}-{}", block * block_tokens, (block + 1) * block_tokens - 1);
+}
+
+// Calls print(block) for the blocks that are listed, with a line for those that are not.
+template <typename Print>
+void ListBlocks(size_t blocks, bool all, Print print) {
+  for (size_t block = 0; block < blocks; ++block) {
+    if (!all && blocks > kBlocksListed && block == kBlocksListed / 2) {
+      const size_t hidden = blocks - kBlocksListed;
+      fmt::print("         ... {} more, --all lists them\n", hidden);
+      block += hidden;
+    }
+    print(block);
+  }
+}
+
+void PrintChain(const NamedPrompt& prompt, uint32_t block_tokens, bool all) {
+  fmt::print("\n{:>5}  {:<15}  {}\n", "block", "tokens", "name");
+  fmt::print("{:>5}  {:<15}  {}\n", "root", "", prompt.chain.root().ToHex());
+  ListBlocks(prompt.chain.blocks().size(), all, [&](size_t block) {
+    fmt::print("{:>5}  {:<15}  {}\n", block, TokenRange(block, block_tokens),
+               prompt.chain.blocks()[block].ToHex());
+  });
+}
+
+std::string ShortName(const PrefixChain& chain, size_t block) {
+  return block < chain.blocks().size() ? chain.blocks()[block].ToHex().substr(0, 24) : "-";
+}
+
+void PrintComparison(const NamedPrompt& a, const NamedPrompt& b, uint32_t block_tokens, bool all) {
+  const size_t shared = a.chain.SharedBlocks(b.chain);
+  fmt::print("\n{:>5}  {:<15}  {:<24}  {}\n", "block", "tokens", "first prompt",
+             "second prompt");
+  ListBlocks(std::max(a.chain.blocks().size(), b.chain.blocks().size()), all, [&](size_t block) {
+    fmt::print("{:>5}  {:<15}  {:<24}  {:<24}  {}\n", block, TokenRange(block, block_tokens),
+               ShortName(a.chain, block), ShortName(b.chain, block),
+               block < shared ? "shared" : "differs");
+  });
+  fmt::print("\nThe prompts share {} block{}: the KV of {} tokens need not be computed twice.\n",
+             shared, shared == 1 ? "" : "s", Grouped(shared * block_tokens));
+}
+
+Json PromptJson(const NamedPrompt& prompt) {
+  Json blocks = Json::array();
+  for (const BlockHash& block : prompt.chain.blocks()) {
+    blocks.push_back(block.ToHex());
+  }
+  return {{"file", prompt.file},
+          {"tokens", prompt.tokens},
+          {"root", prompt.chain.root().ToHex()},
+          {"blocks", blocks}};
+}
+
+void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts) {
+  Json json = {{"model", ModelJson(model.name, model.description)}, {"prompts", Json::array()}};
+  for (const NamedPrompt& prompt : prompts) {
+    json["prompts"].push_back(PromptJson(prompt));
+  }
+  if (prompts.size() == 2) {
+    json["shared_blocks"] = prompts[0].chain.SharedBlocks(prompts[1].chain);
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+Result<void> RunName(const NameOptions& options) {
+  KVCAST_TRY(const NamingKey key, KeyOf(options));
+  KVCAST_TRY(const ModelFolder model, options.model.Load());
+  const Digest fingerprint = model.description.Fingerprint();
+  KVCAST_TRY(const Tenant tenant, Tenant::Of(options.tenant));
+  KVCAST_TRY(const ModelScope scope, ModelScope::Of(tenant, model.name, fingerprint));
+  KVCAST_TRY(BlockNamer namer, BlockNamer::Of(key, fingerprint, options.salt));
+  const uint32_t block_tokens = model.description.block_tokens;
+  std::vector<NamedPrompt> prompts;
+  for (const std::string& file : options.prompts) {
+    KVCAST_TRY(NamedPrompt prompt, NamePrompt(file, namer, block_tokens));
+    prompts.push_back(std::move(prompt));
+  }
+  if (options.json) {
+    PrintJson(model, prompts);
+    return {};
+  }
+  PrintModel(model, scope);
+  for (const NamedPrompt& prompt : prompts) {
+    PrintPrompt(prompt, block_tokens);
+  }
+  if (prompts.size() == 2) {
+    PrintComparison(prompts[0], prompts[1], block_tokens, options.all);
+  } else if (prompts.size() == 1) {
+    PrintChain(prompts[0], block_tokens, options.all);
+  }
+  return {};
+}
+
+}  // namespace
+
+void AddNameCommand(CLI::App& app, int* exit_status) {
+  CLI::App* const command = app.add_subcommand(
+      "name",
+      "Name a model and the blocks of a prompt, or see what two prompts share\n\n"
+      "A block's name covers the model, its weights, tokenizer and adapter, and every token from "
+      "the start of the prompt. Engines with equal names have equal KV, so this shows what would "
+      "be loaded instead of computed. Token ids come as numbers with spaces or commas between "
+      "them, as tokenizers print them. A block that is not full has no name.");
+  command->group(kCacheCommands);
+  command->footer(
+      "kvcast name --model DIR prompt.tokens\n"
+      "kvcast name --model DIR first.tokens second.tokens\n"
+      "kvcast name --model DIR --tenant acme --key-file acme.key --json prompt.tokens");
+  const auto options = std::make_shared<NameOptions>();
+  command->add_option("PROMPT", options->prompts, "One or two files of token ids; - is stdin")
+      ->expected(0, 2);
+  ModelFlags::AddTo(*command, options->model)->required();
+  command->add_option("--tenant", options->tenant, "Whose names these are")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--key-file", options->key_file, "The tenant's naming key, 32 bytes or in hex")
+      ->type_name("FILE");
+  command->add_option("--salt", options->salt, "Keeps these names apart from all others")
+      ->type_name("TEXT");
+  command->add_flag("--all", options->all, "List every block, however many there are");
+  command->add_flag("--json", options->json, "Print everything as JSON");
+  command->callback([options, exit_status] {
+    const Result<void> result = RunName(*options);
+    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+  });
+}
+
+}  // namespace kvcast

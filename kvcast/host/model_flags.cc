@@ -1,0 +1,42 @@
+#include "kvcast/host/model_flags.h"
+
+namespace kvcast {
+
+CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
+  CLI::Option* const folder =
+      command
+          .add_option("--model", flags.folder,
+                      "The model's folder, as Hugging Face lays it out: config.json, weights, "
+                      "tokenizer")
+          ->type_name("DIR");
+  command.add_option("--model-name", flags.name, "What to call the model")
+      ->type_name("NAME")
+      ->default_str("the folder's name");
+  command.add_option("--adapter", flags.adapter, "The folder of a LoRA adapter on top of it")
+      ->type_name("DIR");
+  command
+      .add_option("--kv-dtype", flags.kv_dtype,
+                  "What the engine computes KV in: bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 or int8")
+      ->type_name("TYPE")
+      ->default_str("what config.json says");
+  command.add_option("--block-tokens", flags.block_tokens, "How many tokens make a block")
+      ->type_name("N")
+      ->capture_default_str();
+  return folder;
+}
+
+Result<ModelFolder> ModelFlags::Load() const {
+  ModelOptions options;
+  options.kv_dtype = kv_dtype;
+  options.block_tokens = block_tokens;
+  if (!adapter.empty()) {
+    options.adapter = adapter;
+  }
+  KVCAST_TRY(ModelFolder model, ModelFolder::Load(folder, options));
+  if (!name.empty()) {
+    model.name = name;
+  }
+  return model;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "kvcast/base/result.h"
+#include "kvcast/host/model_folder.h"
+
+namespace kvcast {
+
+// The options by which a command is told which model it is about.
+struct ModelFlags {
+  std::string folder;
+  std::string name;
+  std::string adapter;
+  std::string kv_dtype;
+  uint64_t block_tokens = kBlockTokensDefault;
+
+  // Adds them to a command; `flags` must outlive it.
+  static CLI::Option* AddTo(CLI::App& command, ModelFlags& flags);
+  Result<ModelFolder> Load() const;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,111 @@
+#include "kvcast/host/model_folder.h"
+
+#include <system_error>
+#include <vector>
+
+#include "kvcast/io/file.h"
+#include "kvcast/io/file_digest.h"
+#include "kvcast/io/progress.h"
+#include "kvcast/io/terminal_log.h"
+#include "kvcast/kv/model_config.h"
+#include "kvcast/kv/model_files.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kJsonBytesMax = 16 * 1024 * 1024;
+
+Result<FileNames> NamesIn(const std::filesystem::path& folder) {
+  FileNames names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    names.insert(at->path().filename().string());
+  }
+  if (error) {
+    return Error(ErrorCode::kNotFound, "The folder of a model cannot be read: " + error.message() +
+                                           ". It holds config.json, weights and tokenizer.")
+        .In(folder.string());
+  }
+  return names;
+}
+
+Result<Digest> DigestOf(const std::filesystem::path& folder,
+                        const std::vector<std::string>& names) {
+  TerminalLog log;
+  std::vector<Digest> digests;
+  for (const std::string& name : names) {
+    Progress progress("Hashing " + name + ", once");
+    DigestOptions options;
+    options.log = Log(&log, "io");
+    options.progress = [&](uint64_t done, uint64_t total) { progress.Update(done, total); };
+    KVCAST_TRY(const Digest digest, DigestFile(folder / name, options));
+    digests.push_back(digest);
+  }
+  return DigestOfFiles(digests);
+}
+
+// What went wrong, and in which folder.
+template <typename T>
+Result<T> In(const std::filesystem::path& folder, Result<T> result) {
+  if (!result.ok()) {
+    return std::move(result).error().In(folder.string());
+  }
+  return result;
+}
+
+Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  KVCAST_TRY(const std::string text, ReadFile(path, kJsonBytesMax));
+  return In(path, ModelConfig::Parse(text));
+}
+
+Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& names) {
+  std::optional<std::string> index;
+  if (names.contains(kWeightIndexFile)) {
+    KVCAST_TRY(index, ReadFile(folder / kWeightIndexFile, kJsonBytesMax));
+  }
+  KVCAST_TRY(const std::vector<std::string> files, In(folder, WeightFiles(names, index)));
+  return DigestOf(folder, files);
+}
+
+// "model" for "models/model/" and for "." within it alike.
+std::string NameOf(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(folder, error);
+  const std::string name = (error ? folder : whole).filename().string();
+  return name.empty() ? "model" : name;
+}
+
+}  // namespace
+
+Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
+                                      const ModelOptions& options) {
+  KVCAST_TRY(const FileNames names, NamesIn(folder));
+  KVCAST_TRY(ModelConfig config, ConfigIn(folder));
+  ModelFolder model;
+  model.name = NameOf(folder);
+  ModelDescription& description = model.description;
+  const std::string& dtype = options.kv_dtype.empty() ? config.dtype : options.kv_dtype;
+  if (dtype.empty()) {
+    return Error(ErrorCode::kInvalid,
+                 "config.json does not say what the model computes in; say it with --kv-dtype.")
+        .In(folder.string());
+  }
+  KVCAST_TRY(description.kv_dtype, KvDtypeOf(dtype));
+  KVCAST_TRY(description.block_tokens, BlockTokensOf(options.block_tokens));
+  description.groups = std::move(config.groups);
+  description.config = config.digest;
+  KVCAST_TRY(const std::vector<std::string> tokenizer, In(folder, TokenizerFiles(names)));
+  KVCAST_TRY(description.tokenizer, DigestOf(folder, tokenizer));
+  if (options.adapter) {
+    KVCAST_TRY(const FileNames adapter_names, NamesIn(*options.adapter));
+    KVCAST_TRY(const std::vector<std::string> adapter,
+               In(*options.adapter, AdapterFiles(adapter_names)));
+    KVCAST_TRY(description.adapter, DigestOf(*options.adapter, adapter));
+  }
+  KVCAST_TRY(description.weights, WeightsIn(folder, names));
+  return model;
+}
+
+}  // namespace kvcast

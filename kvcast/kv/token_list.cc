@@ -1,0 +1,52 @@
+#include "kvcast/kv/token_list.h"
+
+#include <charconv>
+#include <string>
+
+#include "kvcast/base/hex.h"
+
+namespace kvcast {
+namespace {
+
+constexpr std::string_view kSpaces = " \t\r\n";
+
+// Leaves `at` on the next character that is not one of `skipped`, or at the end.
+void Skip(std::string_view text, std::string_view skipped, size_t& at) {
+  at = std::min(text.find_first_not_of(skipped, at), text.size());
+}
+
+}  // namespace
+
+Result<std::vector<Token>> ParseTokenList(std::string_view text) {
+  std::vector<Token> tokens;
+  size_t at = 0;
+  Skip(text, kSpaces, at);
+  const bool bracketed = at < text.size() && text[at] == '[';
+  at += bracketed ? 1 : 0;
+  for (Skip(text, " \t\r\n,", at); at < text.size() && text[at] != ']';
+       Skip(text, " \t\r\n,", at)) {
+    Token token = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data() + at, end, token);
+    const bool separated = parsed.ptr == end ||
+                           kSpaces.find(*parsed.ptr) != std::string_view::npos ||
+                           *parsed.ptr == ',' || *parsed.ptr == ']';
+    if (parsed.ec != std::errc() || !separated) {
+      return Error(ErrorCode::kMalformed, "\"" + Printable(text.substr(at, 12)) +
+                                              "\" does not begin with a token id: a number below "
+                                              "2^32.")
+          .At(at);
+    }
+    tokens.push_back(token);
+    at = static_cast<size_t>(parsed.ptr - text.data());
+  }
+  const bool closed = at < text.size();
+  at += closed ? 1 : 0;
+  Skip(text, kSpaces, at);
+  if (closed != bracketed || at != text.size()) {
+    return Error(ErrorCode::kMalformed, "The list's brackets do not match.").At(at);
+  }
+  return tokens;
+}
+
+}  // namespace kvcast
