@@ -134,7 +134,7 @@ int RunCommandLine(int argc, const char* const* argv) {
     return Run(argc, argv);
   } catch (const std::exception& exception) {
     // No code of ours throws; the standard library does when memory or stdout is gone.
-    std::fprintf(stderr, "kvcast: It stopped: %s.\n", exception.what());
+    static_cast<void>(std::fprintf(stderr, "kvcast: It stopped: %s.\n", exception.what()));
     return kExitFailed;
   }
 }

@@ -139,7 +139,7 @@ TEST_F(FileWriterTest, LeavesTheOldFileWhenWritingFails) {
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const auto written = WriteFileAtomically(scratch_ / "out", AsBytes(std::string(5000, 'x')));
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
-  std::signal(SIGXFSZ, handler);
+  ASSERT_NE(std::signal(SIGXFSZ, handler), SIG_ERR);
 
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().offset(), 4096u);

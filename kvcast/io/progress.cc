@@ -20,7 +20,8 @@ constexpr const char* kClearLine = "\r\033[K";
 
 void WriteToStderr(const std::string& text) {
   if (!text.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stderr);  // Where nobody reads, nobody is told.
+    // Where nobody can read, nobody is told.
+    static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
   }
 }
 
