@@ -18,7 +18,9 @@ class Cli(unittest.TestCase):
     def test_the_prompts_have_the_ids_that_the_reference_gives_them(self):
         reference = reference_tokenizer.Tokenizer(HERE / "model" / "tokenizer.json")
         for path in sorted((HERE / "prompts").glob("*.txt")):
-            ids = [int(word) for word in tinylm("tokenize", "--file", path).stdout.split()]
+            printed = tinylm("tokenize", "--file", path).stdout
+            self.assertEqual(path.with_suffix(".tokens").read_bytes(), printed)
+            ids = [int(word) for word in printed.split()]
             self.assertEqual(ids, [0, *reference.encode(path.read_bytes().decode("utf-8"))])
 
     def test_what_is_tokenized_can_be_detokenized(self):

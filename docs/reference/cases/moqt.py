@@ -108,15 +108,13 @@ def _track_name() -> list[tuple]:
     return cases
 
 
-def _properties() -> list[tuple]:
+def _written_properties() -> list[tuple]:
     def number(kind, value):
         return {"type": kind, "value": value}
 
     def data(kind, value):
         return {"type": kind, "bytes": value}
 
-    block = digest("a block's hash")
-    immutable = "0b" "23" "b801" "20" + block
     cases = [
         (f"write {why}", {"properties": listed})
         for why, listed in [
@@ -138,7 +136,11 @@ def _properties() -> list[tuple]:
         ("write bytes under an even type", {"properties": [data(2, "00")]}, REFUSED),
         ("write a number under an odd type", {"properties": [number(3, 0)]}, REFUSED),
     ]
-    cases += [
+    return cases
+
+
+def _read_properties() -> list[tuple]:
+    cases = [
         (f"read {why}", {"wire": wire})
         for why, wire in [
             ("none", ""),
@@ -161,7 +163,13 @@ def _properties() -> list[tuple]:
             ("a length of 2^64-1", "01" "ffffffffffffffffff" "00"),
         ]
     ]
-    cases += [
+    return cases
+
+
+def _block_hash_properties() -> list[tuple]:
+    block = digest("a block's hash")
+    immutable = "0b" "23" "b801" "20" + block
+    cases = [
         ("write a block's hash", {"block_hash": block}),
         ("write a block's hash of 31 bytes", {"block_hash": block[2:]}, REFUSED),
     ]
@@ -188,4 +196,4 @@ def _properties() -> list[tuple]:
 
 VI64 = _vi64()
 TRACK_NAME = _track_name()
-PROPERTIES = _properties()
+PROPERTIES = _written_properties() + _read_properties() + _block_hash_properties()
