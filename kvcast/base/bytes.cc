@@ -7,16 +7,28 @@
 
 namespace kvcast {
 
-Bytes Bytes::Copy(std::span<const std::byte> bytes) {
+template <typename Allocate>
+std::optional<Bytes> Bytes::CopyInto(std::span<const std::byte> bytes, Allocate allocate) {
   Bytes copy;
   while (!bytes.empty()) {
     const size_t length = std::min(bytes.size(), kChunkBytesMax);
-    ChunkRef chunk = ChunkRef::OnHeap(length);
+    ChunkRef chunk = allocate(length);
+    if (!chunk) {
+      return std::nullopt;
+    }
     std::memcpy(chunk.mutable_data(), bytes.data(), length);
     copy.AppendPiece({std::move(chunk), 0, static_cast<uint32_t>(length)});
     bytes = bytes.subspan(length);
   }
   return copy;
+}
+
+Bytes Bytes::Copy(std::span<const std::byte> bytes) {
+  return *CopyInto(bytes, [](size_t length) { return ChunkRef::OnHeap(length); });
+}
+
+std::optional<Bytes> Bytes::Copy(std::span<const std::byte> bytes, ChunkPool& pool) {
+  return CopyInto(bytes, [&](size_t length) { return pool.Allocate(length); });
 }
 
 Bytes Bytes::Of(ChunkRef chunk, size_t offset, size_t length) {

@@ -68,6 +68,19 @@ TEST(Bytes, BehaveLikeAString) {
   }
 }
 
+TEST(Bytes, AreCopiedIntoAPoolForAsLongAsItHasRoom) {
+  ChunkPool pool(600 * 1024);
+  const std::string text(300 * 1024, 'x');
+  std::optional<Bytes> first = Bytes::Copy(AsBytes(text), pool);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->ToString(), text);
+  EXPECT_GT(pool.bytes_used(), text.size());
+  EXPECT_FALSE(Bytes::Copy(AsBytes(text), pool).has_value());
+  first.reset();
+  EXPECT_EQ(pool.bytes_used(), 0u);
+  EXPECT_TRUE(Bytes::Copy(AsBytes(text), pool).has_value());
+}
+
 TEST(BytesDeathTest, StopsOnASliceThatIsNotThere) {
   EXPECT_DEATH(Bytes::Of("abc").Slice(2, 2), "check failed");
 }

@@ -32,6 +32,12 @@ echo "ctest $*" >>"$LOG"
 echo "100% tests passed, 0 tests failed out of 7"
 """
 
+SEEDS = """
+import pathlib, sys
+folder = pathlib.Path(sys.argv[1]) / "one_fuzz"
+folder.mkdir(parents=True, exist_ok=True)
+"""
+
 
 class Dev(unittest.TestCase):
     def setUp(self):
@@ -44,6 +50,8 @@ class Dev(unittest.TestCase):
         self.stand_in("path/cmake", CMAKE)
         self.stand_in("path/ctest", CTEST)
         self.stand_in("path/git", "exit 128")
+        (self.root / "tests").mkdir()
+        (self.root / "tests/fuzz_seeds.py").write_text(SEEDS)
         self.log = self.root / "log"
 
     def stand_in(self, name: str, script: str) -> None:
@@ -85,12 +93,12 @@ class Dev(unittest.TestCase):
         self.assertIn("one_fuzz -max_total_time=20 -runs=20000", self.did())
         self.assertRegex(ran.stdout, r"all tests passed in \d+ s\n$")
 
-    def test_a_fuzzer_starts_from_the_inputs_we_keep(self):
+    def test_a_fuzzer_starts_from_the_vectors_and_the_inputs_we_keep(self):
         self.dev("fuzz", "7")
         self.assertNotIn("tests/corpus", self.did())
         (self.root / "tests/corpus/one_fuzz").mkdir(parents=True)
         self.dev("fuzz", "7", "one_fuzz")
-        self.assertRegex(self.did(), r"one_fuzz -max_total_time=7 .*corpus tests/corpus/one_fuzz\n")
+        self.assertRegex(self.did(), r"one_fuzz -max_total_time=7 .*corpus build/fuzz/seeds/one_fuzz tests/corpus/one_fuzz\n")
 
     def test_it_stops_at_the_first_failure_and_says_how_to_repeat_it(self):
         for fail, again in {
