@@ -31,7 +31,12 @@ int RunDoctor(const DoctorOptions& options) {
   const std::vector<Section> sections = Judge(facts);
   fmt::print("{}", options.json ? DoctorJson(facts, sections)
                                 : DoctorReport(facts, sections, StdoutHasColours()));
-  return Usable(sections) ? kExitOk : kExitFailed;
+  if (!Usable(sections)) {
+    return Failed(Error(ErrorCode::kMachine,
+                        "It cannot work on this machine. Do what the report says of what is "
+                        "blocking."));
+  }
+  return kExitOk;
 }
 
 }  // namespace

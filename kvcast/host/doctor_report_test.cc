@@ -128,6 +128,7 @@ TEST(DoctorCommand, PrintsJson) {
 TEST(DoctorCommand, FailsWhenTheNamedDiskCannotBeUsed) {
   const CommandOutcome outcome = RunKvcast({"doctor", "--disk", "/nonexistent/kvcast"});
   EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_EQ(outcome.err.find("kvcast: It cannot work on this machine."), 0u);
   EXPECT_NE(outcome.out.find("/nonexistent/kvcast"), std::string::npos);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/io/entropy.h"
+#include "kvcast/io/regular_file.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {
@@ -18,33 +18,8 @@ namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
 
-struct OpenFile {
-  Descriptor descriptor;
-  struct stat status {};
-};
-
-Result<OpenFile> OpenForReading(const std::filesystem::path& path, int flags) {
-  OpenFile file;
-  file.descriptor = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags));
-  if (!file.descriptor) {
-    return SystemError("Cannot open it", errno);
-  }
-  if (::fstat(file.descriptor.number(), &file.status) != 0) {
-    return SystemError("Cannot look at it", errno);
-  }
-  if (S_ISDIR(file.status.st_mode)) {
-    return Error(ErrorCode::kInvalid, "This is a directory. Name a file in it.");
-  }
-  return file;
-}
-
 Result<std::span<const std::byte>> Map(const std::filesystem::path& path) {
-  // Without this flag, opening a pipe would wait for somebody to write to it.
-  KVCAST_TRY(const OpenFile file, OpenForReading(path, O_NONBLOCK));
-  if (!S_ISREG(file.status.st_mode)) {
-    return Error(ErrorCode::kInvalid,
-                 "This is not a regular file. Write its contents to one first.");
-  }
+  KVCAST_TRY(const RegularFile file, OpenRegular(path));
   const auto bytes = static_cast<size_t>(file.status.st_size);
   if (bytes == 0) {
     return std::span<const std::byte>();
@@ -72,11 +47,14 @@ Result<size_t> ReadMore(int descriptor, std::string& text) {
 }
 
 Result<std::string> ReadAll(const std::filesystem::path& path, size_t bytes_max) {
-  KVCAST_TRY(const OpenFile file, OpenForReading(path, 0));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) {
+    return SystemError("Cannot open it", errno);
+  }
   // The size that a file claims is not asked for: those of /proc claim none, and pipes have none.
   std::string text;
   while (true) {
-    KVCAST_TRY(const size_t got, ReadMore(file.descriptor.number(), text));
+    KVCAST_TRY(const size_t got, ReadMore(file.number(), text));
     if (text.size() > bytes_max) {
       return Error(ErrorCode::kTooLarge,
                    "This is longer than the " + std::to_string(bytes_max) +

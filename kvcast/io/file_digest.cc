@@ -17,6 +17,7 @@
 #include "kvcast/io/descriptor.h"
 #include "kvcast/io/digest_sidecar.h"
 #include "kvcast/io/file.h"
+#include "kvcast/io/regular_file.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {
@@ -29,31 +30,14 @@ constexpr size_t kReadBytes = 4 * 1024 * 1024;
 constexpr off_t kReadAheadBytes = 16 * 1024 * 1024;
 constexpr size_t kSidecarBytesMax = 512;
 
-struct OpenFile {
-  fs::path path;  // With every symbolic link followed.
-  Descriptor descriptor;
-  struct stat status {};
-};
-
-Result<OpenFile> OpenRegular(const fs::path& path) {
-  OpenFile file;
+// With every symbolic link followed, so that one file has one digest however it is reached.
+Result<fs::path> RealPath(const fs::path& path) {
   std::error_code failed;
-  file.path = fs::canonical(path, failed);
+  fs::path real = fs::canonical(path, failed);
   if (failed) {
     return SystemError("Cannot open it", failed.value());
   }
-  // Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
-  file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.descriptor) {
-    return SystemError("Cannot open it", errno);
-  }
-  if (::fstat(file.descriptor.number(), &file.status) != 0) {
-    return SystemError("Cannot look at it", errno);
-  }
-  if (!S_ISREG(file.status.st_mode)) {
-    return Error(ErrorCode::kInvalid, "This is not a regular file, so it has no digest.");
-  }
-  return file;
+  return real;
 }
 
 std::optional<fs::path> CacheDirectory(const DigestOptions& options) {
@@ -72,10 +56,10 @@ std::optional<fs::path> CacheDirectory(const DigestOptions& options) {
 }
 
 // Where a digest may be kept, in order of preference.
-std::vector<fs::path> SidecarPaths(const OpenFile& file, const DigestOptions& options) {
-  std::vector<fs::path> paths = {file.path.string() + ".kvcast-digest"};
+std::vector<fs::path> SidecarPaths(const fs::path& real, const DigestOptions& options) {
+  std::vector<fs::path> paths = {real.string() + ".kvcast-digest"};
   if (const auto cache = CacheDirectory(options)) {
-    paths.push_back(*cache / Sha256::Of(file.path.string()).ToHex());
+    paths.push_back(*cache / Sha256::Of(real.string()).ToHex());
   }
   return paths;
 }
@@ -86,7 +70,7 @@ bool Believed(const struct stat& sidecar, const struct stat& file) {
          (sidecar.st_uid == 0 || sidecar.st_uid == file.st_uid || sidecar.st_uid == ::geteuid());
 }
 
-std::optional<Digest> ReadKept(const fs::path& path, const OpenFile& file) {
+std::optional<Digest> ReadKept(const fs::path& path, const RegularFile& file) {
   const Descriptor sidecar(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   struct stat status {};
   if (!sidecar || ::fstat(sidecar.number(), &status) != 0 || !Believed(status, file.status)) {
@@ -103,7 +87,7 @@ std::optional<Digest> ReadKept(const fs::path& path, const OpenFile& file) {
 
 // Before the file is read: why may it change later without its times telling? Absent when it
 // cannot.
-std::optional<std::string> WhyNotToKeep(OpenFile& file, const DigestOptions& options) {
+std::optional<std::string> WhyNotToKeep(RegularFile& file, const DigestOptions& options) {
   // The first store into a page through a mapping sets the file's times; those that follow do not,
   // until the page has been written to disk. So it is written now.
   if (::fdatasync(file.descriptor.number()) != 0 ||
@@ -123,7 +107,7 @@ std::optional<std::string> WhyNotToKeep(OpenFile& file, const DigestOptions& opt
   return std::nullopt;
 }
 
-Result<Digest> Hash(const OpenFile& file, const DigestOptions& options) {
+Result<Digest> Hash(const RegularFile& file, const DigestOptions& options) {
   const int descriptor = file.descriptor.number();
   const auto total = static_cast<uint64_t>(file.status.st_size);
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -151,10 +135,9 @@ Result<Digest> Hash(const OpenFile& file, const DigestOptions& options) {
 }
 
 // Asks the path and not the descriptor, so that a file put in its place is noticed too.
-Result<void> CheckUnchanged(const OpenFile& file) {
+Result<void> CheckUnchanged(const fs::path& real, const RegularFile& file) {
   struct stat now {};
-  if (::stat(file.path.c_str(), &now) != 0 ||
-      FileIdentity::Of(now) != FileIdentity::Of(file.status)) {
+  if (::stat(real.c_str(), &now) != 0 || FileIdentity::Of(now) != FileIdentity::Of(file.status)) {
     return Error(ErrorCode::kMismatch,
                  "The file changed while its digest was taken. Try again when nothing writes to "
                  "it any more.");
@@ -162,10 +145,10 @@ Result<void> CheckUnchanged(const OpenFile& file) {
   return {};
 }
 
-void Keep(const OpenFile& file, const Digest& digest, const DigestOptions& options) {
-  const std::string line = SidecarLine(FileIdentity::Of(file.status), digest);
+// Where the first of `paths` is that can be written.
+void Keep(const std::string& line, const std::vector<fs::path>& paths, const Log& log) {
   std::string reason;
-  for (const fs::path& path : SidecarPaths(file, options)) {
+  for (const fs::path& path : paths) {
     std::error_code ignored;  // Then writing says what is wrong.
     fs::create_directories(path.parent_path(), ignored);
     const auto written = WriteFileAtomically(path, AsBytes(line));
@@ -174,26 +157,30 @@ void Keep(const OpenFile& file, const Digest& digest, const DigestOptions& optio
     }
     reason = written.error().ToString();
   }
-  options.log.Warning("digest not kept", {{"file", file.path.string()}, {"reason", reason}});
+  log.Warning("digest not kept", {{"sidecar", paths.front().string()}, {"reason", reason}});
 }
 
 Result<Digest> Take(const fs::path& path, const DigestOptions& options) {
-  KVCAST_TRY(OpenFile file, OpenRegular(path));
-  const bool large = static_cast<uint64_t>(file.status.st_size) >= options.kept_bytes_min;
-  if (large) {
-    for (const fs::path& sidecar : SidecarPaths(file, options)) {
-      if (const auto kept = ReadKept(sidecar, file)) {
-        return *kept;
-      }
+  KVCAST_TRY(const fs::path real, RealPath(path));
+  KVCAST_TRY(RegularFile file, OpenRegular(real));
+  if (static_cast<uint64_t>(file.status.st_size) < options.kept_bytes_min) {
+    KVCAST_TRY(const Digest digest, Hash(file, options));
+    KVCAST_TRY_VOID(CheckUnchanged(real, file));
+    return digest;
+  }
+  const std::vector<fs::path> sidecars = SidecarPaths(real, options);
+  for (const fs::path& sidecar : sidecars) {
+    if (const auto kept = ReadKept(sidecar, file)) {
+      return *kept;
     }
   }
-  const auto why_not = large ? WhyNotToKeep(file, options) : std::nullopt;
+  const auto why_not = WhyNotToKeep(file, options);
   KVCAST_TRY(const Digest digest, Hash(file, options));
-  KVCAST_TRY_VOID(CheckUnchanged(file));
+  KVCAST_TRY_VOID(CheckUnchanged(real, file));
   if (why_not) {
-    options.log.Info("digest not kept", {{"file", file.path.string()}, {"reason", *why_not}});
-  } else if (large) {
-    Keep(file, digest, options);
+    options.log.Info("digest not kept", {{"file", real.string()}, {"reason", *why_not}});
+  } else {
+    Keep(SidecarLine(FileIdentity::Of(file.status), digest), sidecars, options.log);
   }
   return digest;
 }

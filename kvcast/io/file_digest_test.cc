@@ -227,7 +227,7 @@ TEST_F(DigestFileTest, OfASmallFileIsNotKept) {
 TEST_F(DigestFileTest, NamesTheFileItCannotRead) {
   EXPECT_EQ(DigestFile(scratch_ / "absent").error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(DigestFile(scratch_.path()).error().ToString(),
-            scratch_.path().string() + ": This is not a regular file, so it has no digest.");
+            scratch_.path().string() + ": This is a directory. Name a file in it.");
 }
 
 TEST(DigestFileOnTmpfs, IsNeverKept) {

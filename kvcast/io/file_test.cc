@@ -102,8 +102,9 @@ TEST_F(ReadFileTest, ReadsFilesOfTheKernel) {
 }
 
 TEST_F(ReadFileTest, NamesTheFileItCannotRead) {
-  EXPECT_EQ(ReadFile(scratch_.path(), 10).error().ToString(),
-            scratch_.path().string() + ": This is a directory. Name a file in it.");
+  EXPECT_EQ(
+      ReadFile(scratch_.path(), 10).error().ToString(),
+      scratch_.path().string() + ": byte 0: Cannot read it: Is a directory. Name a file in it.");
   EXPECT_EQ(ReadFile(scratch_ / "absent", 10).error().code(), ErrorCode::kNotFound);
 }
 

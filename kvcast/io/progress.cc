@@ -16,6 +16,7 @@ using std::chrono::seconds;
 constexpr Duration kSilent = seconds(2);
 constexpr Duration kTerminalPause = milliseconds(100);
 constexpr Duration kLinePause = seconds(10);
+constexpr size_t kColumns = 79;
 constexpr const char* kClearLine = "\r\033[K";
 
 void WriteToStderr(const std::string& text) {
@@ -26,6 +27,16 @@ void WriteToStderr(const std::string& text) {
 }
 
 }  // namespace
+
+// Cuts the front of a name, which is often a path, so that the line does not wrap: a terminal
+// rewrites only the last row of one that does.
+std::string ProgressMeter::Fitted(const std::string& line) const {
+  if (!on_terminal_ || line.size() <= kColumns) {
+    return line;
+  }
+  const size_t excess = line.size() - kColumns + 3;
+  return excess < name_.size() ? "..." + line.substr(excess) : line;
+}
 
 std::string ProgressMeter::Line(uint64_t bytes_done, uint64_t bytes_total, Instant now) const {
   const double elapsed_s = std::chrono::duration<double>(now - start_).count();
@@ -49,7 +60,7 @@ std::string ProgressMeter::Update(uint64_t bytes_done, uint64_t bytes_total, Ins
   }
   shown_any_ = true;
   shown_ = now;
-  const std::string line = Line(bytes_done, bytes_total, now);
+  const std::string line = Fitted(Line(bytes_done, bytes_total, now));
   return on_terminal_ ? kClearLine + line : line + "\n";
 }
 

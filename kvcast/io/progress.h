@@ -23,6 +23,7 @@ class ProgressMeter {
   std::string Finish(Instant now);
 
  private:
+  std::string Fitted(const std::string& line) const;
   std::string Line(uint64_t bytes_done, uint64_t bytes_total, Instant now) const;
 
   std::string name_;

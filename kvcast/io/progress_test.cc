@@ -35,6 +35,14 @@ TEST(ProgressMeter, RewritesOneLineOnATerminal) {
   EXPECT_EQ(meter.Finish(kStart + seconds(3)), "\r\033[K");
 }
 
+TEST(ProgressMeter, FitsIntoATerminal) {
+  ProgressMeter meter("Hashing " + std::string(100, 'x') + "/model.safetensors",
+                      /*on_terminal=*/true, kStart);
+  const std::string line = meter.Update(2 * kGib, 10 * kGib, kStart + seconds(2));
+  EXPECT_EQ(line.size(), std::string("\r\033[K").size() + 79);
+  EXPECT_NE(line.find("x/model.safetensors: 2 GiB of 10 GiB"), std::string::npos);
+}
+
 // The log of a service must not fill with it.
 TEST(ProgressMeter, WritesALineEveryTenSecondsElsewhere) {
   ProgressMeter meter("Hashing", /*on_terminal=*/false, kStart);

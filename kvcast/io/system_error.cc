@@ -13,6 +13,8 @@ std::string_view WhatToDo(int error_number) {
     case ENAMETOOLONG:
     case ELOOP:
       return " Check the path.";
+    case EISDIR:
+      return " Name a file in it.";
     case EACCES:
     case EPERM:
       return " Check the permissions (ls -ld) of it and of the directories above it.";
