@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace kvcast {
+
+// CRC-32C (Castagnoli), which every processor of today computes in hardware. Guards against damage,
+// not against an attacker. Pieces are chained by passing the sum so far.
+uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t sum = 0);
+
+}  // namespace kvcast

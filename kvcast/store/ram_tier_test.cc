@@ -1,0 +1,105 @@
+#include "kvcast/store/ram_tier.h"
+
+#include <gtest/gtest.h>
+
+#include "kvcast/base/random.h"
+
+namespace kvcast {
+namespace {
+
+TrackName Name(std::string_view name) {
+  return *TrackName::Of(*TrackNamespace::Of({"space"}), name);
+}
+
+Object ObjectAt(uint64_t group, uint64_t object, std::string_view payload = "payload") {
+  Object made;
+  made.location = {group, object};
+  made.payload = Bytes::Of(payload);
+  return made;
+}
+
+TEST(RamTier, GivesBackWhatWasPutByReference) {
+  RamTier tier(1 << 20);
+  const Object object = ObjectAt(3, 17);
+  ASSERT_TRUE(tier.Put(Name("a"), object).ok());
+  const std::optional<Object> found = tier.Get(Name("a"), {3, 17});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->ConsistentWith(object));
+  EXPECT_EQ(found->payload.piece(0).data(), object.payload.piece(0).data());
+  EXPECT_FALSE(tier.Get(Name("a"), {3, 18}).has_value());
+  EXPECT_FALSE(tier.Get(Name("b"), {3, 17}).has_value());
+}
+
+TEST(RamTier, NeverLetsANameYieldTwoPayloads) {
+  RamTier tier(1 << 20);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "one")).ok());
+  EXPECT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "one")).ok());
+  EXPECT_EQ(tier.Put(Name("a"), ObjectAt(0, 0, "two")).error().code(), ErrorCode::kMismatch);
+  EXPECT_EQ(tier.Get(Name("a"), {0, 0})->payload, Bytes::Of("one"));
+}
+
+TEST(RamTier, GivesARangeInOrderAcrossGroups) {
+  RamTier tier(1 << 20);
+  for (const Location at : {Location{2, 1}, {0, 0}, {1, 5}, {0, 7}, {2, 0}}) {
+    ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(at.group, at.object)).ok());
+  }
+  std::vector<Location> found;
+  for (const Object& object : tier.GetRange(Name("a"), {{0, 5}, {2, 0}}, 10)) {
+    found.push_back(object.location);
+  }
+  EXPECT_EQ(found, (std::vector<Location>{{0, 7}, {1, 5}, {2, 0}}));
+  EXPECT_EQ(tier.GetRange(Name("a"), LocationRange::Groups(0, 9), 2).size(), 2u);
+}
+
+// A node answers for a track after its objects have been evicted.
+TEST(RamTier, RemembersATrackBeyondItsObjects) {
+  RamTier tier(1 << 20);
+  EXPECT_EQ(tier.Find(Name("a")), nullptr);
+  const Properties properties = PropertiesBuilder().Number(2, 7).Build();
+  tier.Describe(Name("a"), properties);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(4, 2)).ok());
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(1, 9)).ok());
+  tier.EndTrack(Name("a"));
+  EXPECT_EQ(tier.Find(Name("a"))->properties, properties);
+  EXPECT_EQ(tier.Find(Name("a"))->largest, (Location{4, 2}));
+  EXPECT_TRUE(tier.Find(Name("a"))->ended);
+}
+
+TEST(RamTier, EvictsWholeGroupsAndTheLongestUnusedFirst) {
+  const std::string payload(10000, 'x');
+  RamTier tier(50000);
+  for (uint64_t group = 0; group < 2; ++group) {
+    for (uint64_t object = 0; object < 2; ++object) {
+      ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(group, object, payload)).ok());
+    }
+  }
+  ASSERT_TRUE(tier.Get(Name("a"), {0, 0}).has_value());  // Group 1 is now the oldest.
+  ASSERT_TRUE(tier.Put(Name("b"), ObjectAt(0, 0, payload)).ok());
+  EXPECT_TRUE(tier.Get(Name("a"), {0, 1}).has_value());
+  EXPECT_FALSE(tier.Get(Name("a"), {1, 0}).has_value());
+  EXPECT_FALSE(tier.Get(Name("a"), {1, 1}).has_value());
+  const std::vector<EvictedGroup> evicted = tier.TakeEvicted();
+  ASSERT_EQ(evicted.size(), 1u);
+  EXPECT_EQ(evicted[0].track, Name("a"));
+  EXPECT_EQ(evicted[0].group, 1u);
+  EXPECT_TRUE(tier.TakeEvicted().empty());
+}
+
+TEST(RamTier, NeverPassesItsBytes) {
+  RamTier tier(200000);
+  Random random(1);
+  size_t refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const TrackName track = Name(std::to_string(random.Below(5)));
+    const std::string payload(random.Below(20000), 'x');
+    refused +=
+        tier.Put(track, ObjectAt(random.Below(6), static_cast<uint64_t>(i), payload)).ok() ? 0u : 1u;
+    ASSERT_LE(tier.bytes(), 200000u);
+  }
+  EXPECT_LT(refused, 3000u);
+  EXPECT_EQ(tier.Put(Name("x"), ObjectAt(0, 0, std::string(200001, 'x'))).error().code(),
+            ErrorCode::kTooLarge);
+}
+
+}  // namespace
+}  // namespace kvcast
