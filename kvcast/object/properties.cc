@@ -60,6 +60,20 @@ Result<void> Validate(std::string_view encoded, bool inside_immutable) {
   return {};
 }
 
+// Calls visit(property) for each until it returns false. REQUIRES: Parse() has seen the bytes.
+template <typename Visit>
+void ForEach(std::string_view encoded, Visit visit) {
+  ByteReader reader(AsBytes(encoded));
+  uint64_t type = 0;
+  bool more = true;
+  while (more && !reader.done()) {
+    Result<Property> property = ReadProperty(reader, type);
+    KVCAST_CHECK(property.ok());
+    type = property->type;
+    more = visit(*property);
+  }
+}
+
 }  // namespace
 
 Result<Properties> Properties::Parse(std::string encoded) {
@@ -71,33 +85,34 @@ Result<Properties> Properties::Parse(std::string encoded) {
 
 std::vector<Property> Properties::List() const {
   std::vector<Property> list;
-  ByteReader reader(AsBytes(encoded_));
-  uint64_t type = 0;
-  while (!reader.done()) {
-    Result<Property> property = ReadProperty(reader, type);
-    KVCAST_CHECK(property.ok());  // Parse() promised this.
-    type = property->type;
-    list.push_back(*std::move(property));
-  }
+  ForEach(encoded_, [&](Property& property) {
+    list.push_back(std::move(property));
+    return true;
+  });
   return list;
 }
 
 std::optional<Properties> Properties::Immutable() const {
-  for (Property& property : List()) {
+  std::optional<Properties> inner;
+  ForEach(encoded_, [&](Property& property) {
     if (property.type == property::kImmutable) {
-      Properties inner;
-      inner.encoded_ = std::move(property.bytes);
-      return inner;
+      inner.emplace().encoded_ = std::move(property.bytes);
     }
-  }
-  return std::nullopt;
+    return property.type < property::kImmutable;
+  });
+  return inner;
 }
 
 std::optional<Property> Properties::Find(uint64_t type) const {
-  for (Property& property : List()) {
+  std::optional<Property> found;
+  ForEach(encoded_, [&](Property& property) {
     if (property.type == type) {
-      return std::move(property);
+      found = std::move(property);
     }
+    return !found && property.type < type;
+  });
+  if (found) {
+    return found;
   }
   const std::optional<Properties> inner = Immutable();
   return inner ? inner->Find(type) : std::nullopt;
