@@ -117,6 +117,9 @@ Result<std::optional<uint64_t>> JsonCount(const Json& object, std::string_view k
   if (found->is_number_unsigned()) {
     return std::optional<uint64_t>(found->get<uint64_t>());
   }
+  if (found->is_number_integer() && found->get<int64_t>() == 0) {  // -0
+    return std::optional<uint64_t>(0);
+  }
   constexpr double kExactMax = 9007199254740992.0;  // 2^53
   const double number = found->is_number_float() ? found->get<double>() : -1;
   if (number >= 0 && number <= kExactMax && std::trunc(number) == number) {

@@ -42,11 +42,13 @@ TEST(ParseJson, IsBoundedInBytesAndDepth) {
 }
 
 TEST(JsonCount, TakesOnlyWholeNumbersThatAreNotNegative) {
-  const Json json = *ParseJson(R"({"a": 3, "b": -3, "c": 3.0, "d": "3", "e": null, "g": 3.5})");
+  const Json json =
+      *ParseJson(R"({"a": 3, "b": -3, "c": 3.0, "d": "3", "e": null, "g": 3.5, "z": -0})");
   EXPECT_EQ(**JsonCount(json, "a"), 3u);
   EXPECT_FALSE(JsonCount(json, "b").ok());
   EXPECT_EQ(**JsonCount(json, "c"), 3u);
   EXPECT_FALSE(JsonCount(json, "d").ok());
+  EXPECT_EQ(**JsonCount(json, "z"), 0u);
   EXPECT_FALSE(JsonCount(json, "g").ok());
   EXPECT_FALSE(JsonCount(json, "e")->has_value());
   EXPECT_FALSE(JsonCount(json, "f")->has_value());

@@ -46,10 +46,11 @@ size_t BlockShape::values_per_token() const {
 Result<BlockShape> BlockShape::Sliced(const Slice& slice) const {
   std::span<const LayerShape> chosen = layers_;
   if (slice.layers) {
-    if (slice.layers->last >= layers_.size()) {
+    if (slice.layers->first > slice.layers->last || slice.layers->last >= layers_.size()) {
       return Error(ErrorCode::kInvalid,
-                   "The slice ends with layer " + std::to_string(slice.layers->last) +
-                       "; the model has " + std::to_string(layers_.size()) + ".");
+                   "The slice is of layers " + std::to_string(slice.layers->first) + " to " +
+                       std::to_string(slice.layers->last) + "; the model has " +
+                       std::to_string(layers_.size()) + ".");
     }
     chosen = chosen.subspan(slice.layers->first, slice.layers->count());
   }
@@ -58,10 +59,12 @@ Result<BlockShape> BlockShape::Sliced(const Slice& slice) const {
     if (!slice.heads) {
       break;
     }
-    if (slice.heads->last >= layer.kv_heads || layer.value_size == 0) {
+    if (slice.heads->first > slice.heads->last || slice.heads->last >= layer.kv_heads ||
+        layer.value_size == 0) {
       return Error(ErrorCode::kInvalid,
-                   "The slice ends with KV head " + std::to_string(slice.heads->last) +
-                       "; a layer has " + std::to_string(layer.kv_heads) +
+                   "The slice is of KV heads " + std::to_string(slice.heads->first) + " to " +
+                       std::to_string(slice.heads->last) + "; a layer has " +
+                       std::to_string(layer.kv_heads) +
                        (layer.value_size == 0 ? " latent for all heads." : "."));
     }
     layer.kv_heads = slice.heads->count();

@@ -153,6 +153,25 @@ TEST(PagedCache, HoldsMlaWithoutValues) {
   EXPECT_FALSE(BlockView::Of(cache, table, 0, 4, {{}, IndexRange{0, 0}}).ok());
 }
 
+// A range that ends before it begins would count almost 2^32.
+TEST(BlockShape, RefusesASliceThatEndsBeforeItBegins) {
+  Slice heads;
+  heads.heads = IndexRange{1, 0};
+  EXPECT_FALSE(TwoLayers().Sliced(heads).ok());
+  Slice layers;
+  layers.layers = IndexRange{1, 0};
+  EXPECT_FALSE(TwoLayers().Sliced(layers).ok());
+}
+
+// 2^31 tokens * 2^16 heads * 2^16 values * 2 bytes are 2^64, which is 0.
+TEST(PagedCache, RefusesPagesPastTheAddressSpace) {
+  const BlockShape shape({{65536, 65536, 65536}}, 1);
+  std::vector<std::byte> bytes(64);
+  const LayerMemory memory{bytes, bytes};
+  const PageFormat format{PageOrder::kNhd, KvPlacement::kApart, 1u << 31, 2};
+  EXPECT_FALSE(PagedCache::Of(shape, format, std::span(&memory, 1)).ok());
+}
+
 TEST(BlockShape, IsMadeFromLayerGroups) {
   LayerGroup sliding;
   sliding.layers = {0, 2};

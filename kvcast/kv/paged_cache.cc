@@ -15,6 +15,14 @@ size_t PlanePageBytes(const LayerShape& layer, Plane plane, const PageFormat& fo
   return size_t{format.page_tokens} * layer.kv_heads * layer.size(plane) * format.value_bytes;
 }
 
+// Whether a page of both planes has less than 2^63 bytes, so that no product above wraps.
+bool PageFits(const LayerShape& layer, const PageFormat& format) {
+  size_t bytes = size_t{format.page_tokens} * layer.kv_heads;
+  return !__builtin_mul_overflow(bytes, size_t{layer.key_size} + layer.value_size, &bytes) &&
+         !__builtin_mul_overflow(bytes, size_t{format.value_bytes}, &bytes) &&
+         bytes <= std::numeric_limits<size_t>::max() / 2;
+}
+
 // How many pages `memory` holds when one takes `page_bytes`.
 Result<uint32_t> Pages(size_t layer, std::span<const std::byte> memory, size_t page_bytes) {
   const size_t pages = memory.size() / page_bytes;
@@ -72,6 +80,9 @@ Result<PagedCache> PagedCache::Of(const BlockShape& shape, const PageFormat& for
   cache.value_bytes_ = format.value_bytes;
   for (size_t i = 0; i < layers.size(); ++i) {
     const LayerShape& layer = cache.layers_[i];
+    if (!PageFits(layer, format)) {
+      return Invalid(i, "A page of it would have more bytes than there are.");
+    }
     const size_t key_bytes = PlanePageBytes(layer, Plane::kKey, format);
     const size_t value_bytes = PlanePageBytes(layer, Plane::kValue, format);
     const bool apart = format.placement == KvPlacement::kApart;

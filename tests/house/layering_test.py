@@ -35,6 +35,16 @@ class Layering(Planted):
         self.declare({"name": "base", "sources": ["a.cc"]})
         self.assert_one(check(self.source, self.build), "a.cc:1", "from the root")
 
+    def test_an_include_in_angle_brackets(self):
+        self.plant("kvcast/base/a.cc", "#include <kvcast/io/clock.h>\n")
+        self.declare({"name": "base", "sources": ["a.cc"]})
+        self.assert_one(check(self.source, self.build), "a.cc:1", "kvcast/io/clock.h")
+
+    def test_an_include_that_climbs_into_another_module(self):
+        self.plant("kvcast/base/a.cc", '#include "kvcast/base/../io/clock.h"\n')
+        self.declare({"name": "base", "sources": ["a.cc"]})
+        self.assert_one(check(self.source, self.build), "a.cc:1", "from the root")
+
     def test_modules_that_depend_on_each_other(self):
         self.declare({"name": "a", "deps": ["b"]}, {"name": "b", "deps": ["a"]})
         self.assert_one(check(self.source, self.build), "each other", "a -> b")
