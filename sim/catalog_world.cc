@@ -67,7 +67,7 @@ CatalogWorld::CatalogWorld(uint64_t seed)
   for (size_t i = 0; i < kNodes; ++i) {
     nodes_.push_back({std::make_unique<CatalogWriter>(), {}});
     boots_.push_back(0);
-    feeds_.push_back(std::make_unique<IndexFeed>(index_));
+    feeds_.push_back(*IndexFeed::Open(index_));
   }
 }
 
@@ -140,7 +140,7 @@ void CatalogWorld::Restart(size_t node) {
   ++boots_[node];
   nodes_[node] = {std::make_unique<CatalogWriter>(), {}};
   feeds_[node].reset();
-  feeds_[node] = std::make_unique<IndexFeed>(index_);
+  feeds_[node] = *IndexFeed::Open(index_);
 }
 
 void CatalogWorld::Send(size_t node, Object object) {

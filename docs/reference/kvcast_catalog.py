@@ -257,15 +257,14 @@ def merge(first: list[Record], second: list[Record]) -> list[Record]:
     changes: dict[int, _Changes] = {}
     next_id = 0
     for record in (*first, *second):
-        fresh = record.id not in changes
+        if isinstance(record, Define) and record.id < next_id:
+            raise Refused(f"id {record.id} is not above those before it")
+        next_id = max(next_id, record.id + 1)  # One in use was defined before.
         change = changes.setdefault(record.id, _Changes())
         if change.dropped:
             raise Refused(f"id {record.id} is spent")
         if isinstance(record, Define):
-            if not fresh or record.id < next_id:
-                raise Refused(f"id {record.id} is not above those before it")
             change.name = record.name
-            next_id = record.id + 1
         elif isinstance(record, Drop):
             change.dropped = True
             change.groups.clear()

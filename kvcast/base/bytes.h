@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/chunk.h"
@@ -27,6 +28,19 @@ inline std::string_view AsText(std::span<const std::byte> bytes) {
 class Bytes {
  public:
   Bytes() = default;
+  Bytes(const Bytes&) = default;
+  // What was moved from is empty.
+  Bytes(Bytes&& other) noexcept
+      : first_(std::move(other.first_)),
+        rest_(std::move(other.rest_)),
+        size_(std::exchange(other.size_, 0)) {}
+  Bytes& operator=(Bytes other) noexcept {
+    std::swap(first_, other.first_);
+    rest_.swap(other.rest_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Bytes() = default;
 
   // Copies, into chunks from the heap.
   static Bytes Of(std::string_view text) { return Copy(AsBytes(text)); }

@@ -38,6 +38,15 @@ TEST(Bytes, AreEqualByContentHoweverTheyAreCut) {
   EXPECT_EQ(Bytes(), Bytes::Of(""));
 }
 
+TEST(Bytes, AreEmptyOnceTheyWereMovedFrom) {
+  Bytes a = Bytes::Of("first");
+  const Bytes b = std::move(a);
+  EXPECT_TRUE(a.empty());  // NOLINT: looking at it is the point.
+  a.Append(Bytes::Of("second"));
+  EXPECT_EQ(a.ToString(), "second");
+  EXPECT_EQ(b.ToString(), "first");
+}
+
 TEST(Bytes, MayBeAppendedToThemselves) {
   Bytes bytes = Bytes::Of("ab");
   bytes.Append(bytes);

@@ -107,7 +107,11 @@ ChunkPool::ChunkPool(size_t bytes_max)
     : bytes_max_(bytes_max), shelf_(std::make_shared<ChunkRef::Shelf>()) {}
 
 // Chunks still held free themselves, or are freed with the shelf if they come back this instant.
-ChunkPool::~ChunkPool() { shelf_->open.store(false, std::memory_order_relaxed); }
+ChunkPool::~ChunkPool() {
+  shelf_->open.store(false, std::memory_order_relaxed);
+  TakeReturned();
+  DropKept();
+}
 
 ChunkRef ChunkPool::Allocate(size_t bytes) {
   KVCAST_CHECK(bytes > 0 && bytes <= kChunkBytesMax);

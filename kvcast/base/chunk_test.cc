@@ -1,6 +1,7 @@
 #include "kvcast/base/chunk.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <thread>
 #include <vector>
@@ -9,6 +10,12 @@
 
 namespace kvcast {
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 TEST(ChunkPool, HandsTheSameMemoryOutAgain) {
   ChunkPool pool(1 << 20);
@@ -44,6 +51,24 @@ TEST(ChunkPool, CountsWhatIsHeldAndWhatIsKept) {
   }
   EXPECT_EQ(pool.bytes_used(), 0u);
   EXPECT_GE(pool.bytes_reserved(), 256u);
+}
+
+// One chunk that somebody still holds must not keep all the others.
+TEST(ChunkPool, GivesBackWhatItKeptWhenItGoes) {
+  if (kSanitized) {
+    GTEST_SKIP() << "sanitizers replace the allocator that would be asked";
+  }
+  const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  ChunkRef survivor;
+  {
+    ChunkPool pool(64 << 20);
+    std::vector<ChunkRef> chunks;
+    for (int i = 0; i < 100; ++i) {
+      chunks.push_back(pool.Allocate(kChunkBytesMax));
+    }
+    survivor = chunks.front();
+  }
+  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd - before, size_t{2} << 20);
 }
 
 TEST(ChunkPool, MayGoBeforeItsChunks) {

@@ -1,5 +1,6 @@
 #include "kvcast/catalog/delta.h"
 
+#include <algorithm>
 #include <string>
 
 namespace kvcast {
@@ -13,7 +14,7 @@ Error Malformed(uint32_t id, std::string_view what) {
 }  // namespace
 
 Result<void> Delta::Name(const TrackRecord& record) {
-  if (record.id < next_id_ || tracks_.contains(record.id)) {
+  if (record.id < next_id_) {
     return Malformed(record.id, "is not above those before it.");
   }
   next_id_ = uint64_t{record.id} + 1;
@@ -35,10 +36,12 @@ Result<void> Delta::Add(const CatalogRecord& record) {
   if (const auto* named = std::get_if<TrackRecord>(&record)) {
     return Name(*named);
   }
-  if (const auto* drop = std::get_if<DropRecord>(&record)) {
-    return Drop(drop->id);
-  }
+  // A number in use was defined before, and so were all that may ever be below it.
   const uint32_t id = std::visit([](const auto& any) { return any.id; }, record);
+  next_id_ = std::max(next_id_, uint64_t{id} + 1);
+  if (std::holds_alternative<DropRecord>(record)) {
+    return Drop(id);
+  }
   const auto known = tracks_.find(id);
   if (known != tracks_.end() && known->second.dropped) {
     return Malformed(id, "was dropped.");

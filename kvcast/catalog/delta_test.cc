@@ -54,6 +54,8 @@ TEST(Delta, RefusesWhatEveryReaderWouldRefuse) {
   EXPECT_FALSE(delta.Add(TrackRecord{1, Name(1)}).ok());
   ASSERT_TRUE(delta.Add(TrackRecord{7, Name(7)}).ok());
   EXPECT_FALSE(delta.Add(TrackRecord{6, Name(6)}).ok());
+  ASSERT_TRUE(delta.Add(RemoveRecord{9, 0}).ok());  // Defined before this delta.
+  EXPECT_FALSE(delta.Add(TrackRecord{8, Name(8)}).ok());
 }
 
 // A history that makes sense: numbers are defined before use and not used after their drop.

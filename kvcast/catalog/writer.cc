@@ -15,7 +15,8 @@ Result<void> CatalogWriter::Change(const CatalogRecord& record) {
 Result<void> CatalogWriter::Add(const TrackName& track, uint64_t group, const Digest& key,
                                 uint64_t bytes) {
   auto id = ids_.find(track);
-  if (id == ids_.end()) {
+  const bool is_new = id == ids_.end();
+  if (is_new) {
     if (next_id_ > UINT32_MAX) {
       return Error(ErrorCode::kTooLarge, "The epoch's track numbers are used up.");
     }
@@ -24,7 +25,11 @@ Result<void> CatalogWriter::Add(const TrackName& track, uint64_t group, const Di
     ++next_id_;
     id = ids_.emplace(track, number).first;
   }
-  return Change(AddRecord{id->second, group, bytes, key});
+  Result<void> added = Change(AddRecord{id->second, group, bytes, key});
+  if (!added.ok() && is_new) {
+    Drop(track);  // A name without groups would stay listed for nothing.
+  }
+  return added;
 }
 
 void CatalogWriter::Remove(const TrackName& track, uint64_t group) {

@@ -69,6 +69,19 @@ TEST(Catalog, RefusesToListAGroupAsSomethingElse) {
   EXPECT_FALSE(writer.Add(Name(1), 0, Sha256::Of("b"), 10).ok());
 }
 
+// A full catalog refuses a block, and does not keep the name of its track either.
+TEST(Catalog, ThatIsFullNamesNoTracksInVain) {
+  CatalogWriter writer({.tracks_max = 2, .blocks_max = 1});
+  ASSERT_TRUE(writer.Add(Name(1), 0, Sha256::Of("a"), 10).ok());
+  for (uint64_t track = 2; track < 10; ++track) {
+    EXPECT_EQ(writer.Add(Name(track), 0, Sha256::Of("b"), 10).error().code(), ErrorCode::kTooLarge);
+  }
+  EXPECT_EQ(writer.holdings().tracks().size(), 1u);
+  writer.Remove(Name(1), 0);
+  EXPECT_TRUE(writer.Add(Name(10), 0, Sha256::Of("b"), 10).ok());
+  EXPECT_EQ(writer.holdings().tracks().size(), 1u);
+}
+
 // Whoever follows from the start, and whoever comes late and reads the epoch, know the same.
 TEST(Catalog, LeavesEveryFollowerWithTheSameKnowledge) {
   for (uint64_t seed = 0; seed < 200; ++seed) {

@@ -4,16 +4,23 @@
 
 namespace kvcast {
 
-IndexFeed::IndexFeed(PrefixIndex& index) : index_(index), node_(index.OpenNode()) {}
+Result<std::unique_ptr<IndexFeed>> IndexFeed::Open(PrefixIndex& index, CatalogLimits limits) {
+  KVCAST_TRY(const NodeRef node, index.OpenNode());
+  return std::unique_ptr<IndexFeed>(new IndexFeed(index, node, limits));
+}
 
 IndexFeed::~IndexFeed() { index_.CloseNode(node_); }
 
 void IndexFeed::Forget() {
   for (const auto& [id, track] : tracks_) {
-    index_.CloseTrack(track);
+    if (track) {
+      index_.CloseTrack(*track);
+    }
   }
   tracks_.clear();
   next_id_ = 0;
+  blocks_ = 0;
+  left_out_ = 0;
 }
 
 void IndexFeed::Restart() {
@@ -47,32 +54,65 @@ Result<void> IndexFeed::OnObject(Location location, const Bytes& payload) {
 }
 
 Result<void> IndexFeed::Apply(const CatalogRecord& record) {
+  if (const auto* named = std::get_if<TrackRecord>(&record)) {
+    return ApplyTrack(*named);
+  }
   const uint32_t id = std::visit([](const auto& any) { return any.id; }, record);
   const auto known = tracks_.find(id);
-  if (const auto* named = std::get_if<TrackRecord>(&record)) {
-    if (id < next_id_) {
-      return Error(ErrorCode::kMalformed,
-                   "Track number " + std::to_string(id) + " is not above those before it.");
-    }
-    KVCAST_TRY(const TrackRef track, index_.OpenTrack(node_, named->name));
-    tracks_.emplace(id, track);
-    next_id_ = uint64_t{id} + 1;
-    return {};
-  }
   if (known == tracks_.end()) {
     return Error(ErrorCode::kMalformed, "Track number " + std::to_string(id) + " is not defined.");
   }
-  const TrackRef track = known->second;
-  if (const auto* add = std::get_if<AddRecord>(&record)) {
-    return index_.Add(track, add->group, add->key, add->bytes);
-  }
-  if (const auto* remove = std::get_if<RemoveRecord>(&record)) {
-    index_.Remove(track, remove->group);
+  if (std::holds_alternative<DropRecord>(record)) {
+    if (known->second) {
+      blocks_ -= index_.CloseTrack(*known->second);
+    }
+    tracks_.erase(known);
     return {};
   }
-  index_.CloseTrack(track);
-  tracks_.erase(known);
+  if (!known->second) {
+    left_out_ += std::holds_alternative<AddRecord>(record) ? 1u : 0u;
+    return {};
+  }
+  if (const auto* add = std::get_if<AddRecord>(&record)) {
+    return ApplyAdd(*known->second, *add);
+  }
+  blocks_ -= index_.Remove(*known->second, std::get<RemoveRecord>(record).group) ? 1u : 0u;
   return {};
+}
+
+Result<void> IndexFeed::ApplyTrack(const TrackRecord& record) {
+  if (record.id < next_id_) {
+    return Error(ErrorCode::kMalformed,
+                 "Track number " + std::to_string(record.id) + " is not above those before it.");
+  }
+  if (tracks_.size() >= limits_.tracks_max) {
+    // Remembering even its number would let a node spend our memory.
+    return Error(ErrorCode::kTooLarge,
+                 "The catalog names more than " + std::to_string(limits_.tracks_max) + " tracks.");
+  }
+  next_id_ = uint64_t{record.id} + 1;
+  std::optional<TrackRef>& track = tracks_[record.id];
+  if (const Result<TrackRef> opened = index_.OpenTrack(node_, record.name); opened.ok()) {
+    track = *opened;
+  } else {
+    ++left_out_;
+  }
+  return {};
+}
+
+Result<void> IndexFeed::ApplyAdd(TrackRef track, const AddRecord& record) {
+  if (blocks_ >= limits_.blocks_max) {
+    ++left_out_;
+    return {};
+  }
+  const size_t before = index_.source_count();
+  Result<void> added = index_.Add(track, record.group, record.key, record.bytes);
+  if (!added.ok() && added.error().code() == ErrorCode::kTooLarge) {
+    ++left_out_;
+    return {};
+  }
+  blocks_ += index_.source_count() - before;
+  return added;
 }
 
 }  // namespace kvcast

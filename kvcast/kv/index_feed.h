@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
+#include "kvcast/catalog/holdings.h"
 #include "kvcast/catalog/reader.h"
 #include "kvcast/kv/prefix_index.h"
 
@@ -12,10 +15,13 @@ namespace kvcast {
 
 // Keeps an index true to one node's catalog: takes the objects of the catalog's track as they
 // arrive, and forgets the node when it is destroyed.
+//
+// A node that lists more than its limits, or than the index has room for, is believed as far as it
+// fits: what comes later is left out and counted, and nobody else's entries suffer.
 class IndexFeed {
  public:
-  // The index must outlive the feed.
-  explicit IndexFeed(PrefixIndex& index);
+  // Too large: the index has no room for a node. It must outlive the feed.
+  static Result<std::unique_ptr<IndexFeed>> Open(PrefixIndex& index, CatalogLimits limits = {});
   ~IndexFeed();
   IndexFeed(const IndexFeed&) = delete;
   IndexFeed& operator=(const IndexFeed&) = delete;
@@ -32,16 +38,27 @@ class IndexFeed {
   bool synced() const { return reader_.synced(); }
   void Restart();
 
+  // Tracks and blocks of this epoch that were left out for want of room.
+  uint64_t left_out() const { return left_out_; }
+
  private:
+  IndexFeed(PrefixIndex& index, NodeRef node, CatalogLimits limits)
+      : index_(index), node_(node), limits_(limits) {}
   Result<void> Apply(const CatalogRecord& record);
+  Result<void> ApplyTrack(const TrackRecord& record);
+  Result<void> ApplyAdd(TrackRef track, const AddRecord& record);
   void Forget();
 
   PrefixIndex& index_;
   NodeRef node_;
+  CatalogLimits limits_;
   CatalogReader reader_;
   bool broken_ = false;
-  std::unordered_map<uint32_t, TrackRef> tracks_;
+  // Absent for a track that was left out, up to limits_.tracks_max of them.
+  std::unordered_map<uint32_t, std::optional<TrackRef>> tracks_;
   uint64_t next_id_ = 0;  // Numbers rise, so every one below this is defined or spent.
+  size_t blocks_ = 0;
+  uint64_t left_out_ = 0;
 };
 
 }  // namespace kvcast

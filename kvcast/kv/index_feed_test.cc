@@ -21,15 +21,15 @@ size_t Leading(const PrefixIndex& index, size_t blocks) {
 TEST(IndexFeed, FollowsACatalog) {
   PrefixIndex index;
   CatalogWriter writer;
-  IndexFeed feed(index);
+  const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
   const auto deliver = [&] {
     for (const Object& object : writer.TakeObjects()) {
-      ASSERT_TRUE(feed.OnObject(object.location, object.payload).ok());
+      ASSERT_TRUE(feed->OnObject(object.location, object.payload).ok());
     }
   };
   ASSERT_TRUE(writer.Add(Name("a"), 0, HashOf(0), 10).ok());
   deliver();
-  EXPECT_TRUE(feed.synced());
+  EXPECT_TRUE(feed->synced());
   EXPECT_EQ(Leading(index, 3), 1u);
   ASSERT_TRUE(writer.Add(Name("a"), 1, HashOf(1), 10).ok());
   ASSERT_TRUE(writer.Add(Name("b"), 2, HashOf(2), 10).ok());
@@ -52,9 +52,9 @@ TEST(IndexFeed, ForgetsItsNodeWhenItGoes) {
   {
     CatalogWriter writer;
     ASSERT_TRUE(writer.Add(Name("a"), 0, HashOf(0), 10).ok());
-    IndexFeed feed(index);
+    const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
     const Object snapshot = writer.TakeObjects()[0];
-    ASSERT_TRUE(feed.OnObject(snapshot.location, snapshot.payload).ok());
+    ASSERT_TRUE(feed->OnObject(snapshot.location, snapshot.payload).ok());
     EXPECT_EQ(index.source_count(), 1u);
   }
   EXPECT_EQ(index.source_count(), 0u);
@@ -65,20 +65,73 @@ TEST(IndexFeed, ForgetsWhatABrokenCatalogSaid) {
   PrefixIndex index;
   CatalogWriter writer;
   ASSERT_TRUE(writer.Add(Name("a"), 0, HashOf(0), 10).ok());
-  IndexFeed feed(index);
+  const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
   const Object snapshot = writer.TakeObjects()[0];
-  ASSERT_TRUE(feed.OnObject(snapshot.location, snapshot.payload).ok());
+  ASSERT_TRUE(feed->OnObject(snapshot.location, snapshot.payload).ok());
   CatalogObject lie;
   lie.records = {AddRecord{0, 1, 10, HashOf(1)}, AddRecord{0, 0, 10, HashOf(9)}};
-  EXPECT_FALSE(feed.OnObject({0, 1}, lie.Encode()).ok());
+  EXPECT_FALSE(feed->OnObject({0, 1}, lie.Encode()).ok());
   EXPECT_EQ(index.source_count(), 0u);
   lie.records = {AddRecord{0, 2, 10, HashOf(2)}};
-  EXPECT_TRUE(feed.OnObject({0, 2}, lie.Encode()).ok());  // Ignored until the next epoch.
+  EXPECT_TRUE(feed->OnObject({0, 2}, lie.Encode()).ok());  // Ignored until the next epoch.
   EXPECT_EQ(index.source_count(), 0u);
   writer.StartEpoch();
   const Object next = writer.TakeObjects()[0];
-  ASSERT_TRUE(feed.OnObject(next.location, next.payload).ok());
+  ASSERT_TRUE(feed->OnObject(next.location, next.payload).ok());
   EXPECT_EQ(index.source_count(), 1u);
+}
+
+// One node that lists more than there is room for must not cost the others what they listed.
+TEST(IndexFeed, LeavesOutWhatHasNoRoomAndSparesEverybodyElse) {
+  PrefixIndex index(200000);
+  const std::unique_ptr<IndexFeed> honest = *IndexFeed::Open(index);
+  const std::unique_ptr<IndexFeed> greedy = *IndexFeed::Open(index);
+  CatalogWriter honest_writer;
+  for (uint64_t group = 0; group < 20; ++group) {
+    ASSERT_TRUE(honest_writer.Add(Name("honest"), group, HashOf(group), 10).ok());
+  }
+  const Object honest_snapshot = honest_writer.TakeObjects()[0];
+  ASSERT_TRUE(honest->OnObject(honest_snapshot.location, honest_snapshot.payload).ok());
+  CatalogWriter greedy_writer;
+  for (uint64_t group = 0; group < 5000; ++group) {
+    ASSERT_TRUE(greedy_writer.Add(Name("greedy"), group, HashOf(1000 + group), 10).ok());
+  }
+  for (const Object& object : greedy_writer.TakeObjects()) {
+    ASSERT_TRUE(greedy->OnObject(object.location, object.payload).ok());
+  }
+  EXPECT_GT(greedy->left_out(), 1000u);
+  EXPECT_EQ(honest->left_out(), 0u);
+  EXPECT_EQ(Leading(index, 30), 20u);
+  ASSERT_TRUE(honest_writer.Add(Name("honest"), 20, HashOf(20), 10).ok());
+  honest_writer.Remove(Name("honest"), 0);
+  const Object delta = honest_writer.TakeObjects()[0];
+  ASSERT_TRUE(honest->OnObject(delta.location, delta.payload).ok());
+  EXPECT_EQ(Leading(index, 30), 0u);  // Its removal was heard, full or not.
+}
+
+TEST(IndexFeed, HoldsEachNodeToItsLimits) {
+  PrefixIndex index;
+  const std::unique_ptr<IndexFeed> feed =
+      *IndexFeed::Open(index, {.tracks_max = 2, .blocks_max = 3});
+  CatalogWriter writer;
+  for (uint64_t group = 0; group < 5; ++group) {
+    ASSERT_TRUE(writer.Add(Name("a"), group, HashOf(group), 10).ok());
+  }
+  const Object snapshot = writer.TakeObjects()[0];
+  ASSERT_TRUE(feed->OnObject(snapshot.location, snapshot.payload).ok());
+  EXPECT_EQ(index.source_count(), 3u);
+  EXPECT_EQ(feed->left_out(), 2u);
+  writer.Remove(Name("a"), 0);  // Makes room for one more.
+  ASSERT_TRUE(writer.Add(Name("a"), 5, HashOf(5), 10).ok());
+  const Object delta = writer.TakeObjects()[0];
+  ASSERT_TRUE(feed->OnObject(delta.location, delta.payload).ok());
+  EXPECT_EQ(index.source_count(), 3u);
+  for (const char* name : {"b", "c"}) {
+    ASSERT_TRUE(writer.Add(Name(name), 0, HashOf(9), 10).ok());
+  }
+  const Object third = writer.TakeObjects()[0];
+  EXPECT_FALSE(feed->OnObject(third.location, third.payload).ok());
+  EXPECT_EQ(index.source_count(), 0u);
 }
 
 TEST(IndexFeed, RefusesNumbersThatStandForNothing) {
@@ -87,9 +140,9 @@ TEST(IndexFeed, RefusesNumbersThatStandForNothing) {
         CatalogRecords{TrackRecord{1, Name("a")}, TrackRecord{0, Name("b")}},
         CatalogRecords{TrackRecord{1, Name("a")}, DropRecord{1}, RemoveRecord{1, 0}}}) {
     PrefixIndex index;
-    IndexFeed feed(index);
+    const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
     const CatalogObject object{CatalogKind::kSnapshot, 0, 1, records};
-    EXPECT_FALSE(feed.OnObject({0, 0}, object.Encode()).ok());
+    EXPECT_FALSE(feed->OnObject({0, 0}, object.Encode()).ok());
     EXPECT_EQ(index.track_count(), 0u);
   }
 }

@@ -1,13 +1,10 @@
 #include "kvcast/kv/prefix_index.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
-#include "kvcast/base/random.h"
 
 namespace kvcast {
 namespace {
@@ -17,48 +14,54 @@ constexpr size_t kSharedFields = 2;
 // What the allocator adds to a string's own bytes, and what a node of a map costs beside its value.
 constexpr size_t kAllocationBytes = 16;
 constexpr size_t kMapNodeBytes = 48;
-// How many blocks are looked up side by side: enough for the memory to be busy all the time.
-constexpr size_t kLookAhead = 32;
-
-uint64_t Load(const BlockHash& hash, size_t word) {
-  uint64_t value = 0;
-  std::memcpy(&value, hash.bytes.data() + word * sizeof(value), sizeof(value));
-  return value;
-}
-
-// The two halves of a 128-bit product, folded: every input bit reaches every output bit.
-uint64_t Fold(uint64_t a, uint64_t b) {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(a) * b;
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-}
 
 size_t HeapBytes(const std::string& text) {
   return text.capacity() < sizeof(std::string) / 2 ? 0 : text.capacity() + 1 + kAllocationBytes;
 }
 
+// A track's name in two parts: the fields that others have too, and the rest, encoded.
+struct SplitName {
+  TrackNamespace shared;
+  std::string rest;
+};
+
+SplitName Split(const TrackName& name) {
+  std::vector<std::string_view> fields;
+  for (size_t i = 0; i < name.space().field_count(); ++i) {
+    fields.push_back(name.space().field(i));
+  }
+  const size_t shared = std::min(fields.size(), kSharedFields);
+  const TrackName rest =
+      *TrackName::Of(*TrackNamespace::Of(std::span(fields).subspan(shared)), name.name());
+  ByteWriter writer;
+  rest.WriteTo(writer);
+  return {*TrackNamespace::Of(std::span(fields).first(shared)), writer.Take().ToString()};
+}
+
+TrackName Join(const TrackNamespace& shared, std::string_view encoded_rest) {
+  ByteReader reader(AsBytes(encoded_rest));
+  const Result<TrackName> rest = TrackName::ReadFrom(reader);
+  KVCAST_CHECK(rest.ok());
+  std::vector<std::string_view> fields;
+  for (const TrackNamespace* space : {&shared, &rest->space()}) {
+    for (size_t i = 0; i < space->field_count(); ++i) {
+      fields.push_back(space->field(i));
+    }
+  }
+  return *TrackName::Of(*TrackNamespace::Of(fields), rest->name());
+}
+
 }  // namespace
 
-PrefixIndex::PrefixIndex(size_t bytes_max, uint64_t seed) : bytes_max_(bytes_max) {
-  Random random(seed);
-  for (uint64_t& word : seeds_) {
-    word = random.Next();
-  }
-}
-
-uint32_t PrefixIndex::TagOf(const BlockHash& hash) const {
-  const uint64_t first = Fold(Load(hash, 0) ^ seeds_[0], Load(hash, 1) ^ seeds_[1]);
-  const uint64_t second = Fold(Load(hash, 2) ^ seeds_[2], Load(hash, 3) ^ seeds_[3]);
-  return static_cast<uint32_t>((first ^ second) >> 32);
-}
+PrefixIndex::PrefixIndex(size_t bytes_max, uint64_t seed)
+    : bytes_max_(bytes_max), seed_(seed), hash_slots_(seed) {}
 
 uint32_t PrefixIndex::TagOf(uint32_t track, uint32_t group) const {
-  const uint64_t place = uint64_t{track} << 32 | group;
-  return static_cast<uint32_t>(Fold(place ^ seeds_[0], seeds_[1] | 1) >> 32);
-}
-
-std::optional<uint32_t> PrefixIndex::FindBlock(uint32_t tag, const BlockHash& hash) const {
-  return block_slots_.Find(tag, [&](uint32_t index) { return blocks_[index].hash == hash; });
+  // splitmix64's finish: neighbouring groups go far apart.
+  uint64_t place = (uint64_t{track} << 32 | group) + seed_ + 0x9e3779b97f4a7c15;
+  place = (place ^ (place >> 30)) * 0xbf58476d1ce4e5b9;
+  place = (place ^ (place >> 27)) * 0x94d049bb133111eb;
+  return static_cast<uint32_t>(place >> 32);
 }
 
 std::optional<uint32_t> PrefixIndex::FindSource(uint32_t track, uint64_t group) const {
@@ -76,16 +79,14 @@ Error PrefixIndex::Full() const {
 }
 
 size_t PrefixIndex::bytes() const {
-  size_t prefix_bytes = 0;
-  for (const auto& [number, prefix] : space_prefixes_) {
-    // Kept twice: by number and by name.
-    prefix_bytes += 2 * (kMapNodeBytes + sizeof(SpacePrefix) + prefix.space.length() + 16);
-  }
   return sizeof(*this) + blocks_.bytes() + sources_.bytes() + tracks_.bytes() + nodes_.bytes() +
-         block_slots_.bytes() + source_slots_.bytes() + name_bytes_ + prefix_bytes;
+         hash_slots_.bytes() + source_slots_.bytes() + name_bytes_ + prefix_bytes_;
 }
 
-NodeRef PrefixIndex::OpenNode() {
+Result<NodeRef> PrefixIndex::OpenNode() {
+  if (!HasRoomFor(nodes_.bytes_to_allocate())) {
+    return Full();
+  }
   const uint32_t node = nodes_.Allocate();
   nodes_[node].open = true;
   return NodeRef{node};
@@ -100,38 +101,50 @@ void PrefixIndex::CloseNode(NodeRef ref) {
   nodes_.Free(node);
 }
 
+size_t PrefixIndex::BytesToIntern(const TrackNamespace& space) const {
+  if (space_prefix_numbers_.contains(space)) {
+    return 0;
+  }
+  // Kept twice, by number and by name, each with its own copy of the fields.
+  return 2 * (kMapNodeBytes + sizeof(SpacePrefix) + kAllocationBytes + space.length() +
+              2 * space.field_count());
+}
+
 uint32_t PrefixIndex::InternSpacePrefix(const TrackNamespace& space) {
+  prefix_bytes_ += BytesToIntern(space);
   const auto [known, is_new] = space_prefix_numbers_.try_emplace(space, next_space_prefix_);
   if (is_new) {
     space_prefixes_.emplace(next_space_prefix_++, SpacePrefix{space, 0});
   }
+  ++space_prefixes_.at(known->second).tracks;
   return known->second;
+}
+
+void PrefixIndex::ForgetSpacePrefix(uint32_t number) {
+  const auto prefix = space_prefixes_.find(number);
+  if (--prefix->second.tracks == 0) {
+    const TrackNamespace space = prefix->second.space;
+    space_prefix_numbers_.erase(space);
+    space_prefixes_.erase(prefix);
+    prefix_bytes_ -= BytesToIntern(space);
+  }
 }
 
 Result<TrackRef> PrefixIndex::OpenTrack(NodeRef ref, const TrackName& name) {
   const uint32_t node = static_cast<uint32_t>(ref);
   KVCAST_CHECK(nodes_[node].open);
-  if (bytes() + sizeof(Track) + name.space().length() + name.name().size() > bytes_max_) {
+  SplitName split = Split(name);
+  const size_t rest_bytes = HeapBytes(split.rest);
+  if (!HasRoomFor(tracks_.bytes_to_allocate() + BytesToIntern(split.shared) + rest_bytes)) {
     return Full();
   }
   ++version_;
-  std::vector<std::string_view> fields;
-  for (size_t i = 0; i < name.space().field_count(); ++i) {
-    fields.push_back(name.space().field(i));
-  }
-  const size_t shared = std::min(fields.size(), kSharedFields);
-  const TrackName rest =
-      *TrackName::Of(*TrackNamespace::Of(std::span(fields).subspan(shared)), name.name());
-  ByteWriter writer;
-  rest.WriteTo(writer);
-
   const uint32_t index = tracks_.Allocate();
   Track& track = tracks_[index];
   track.node = node;
-  track.rest = writer.Take().ToString();
-  track.space_prefix = InternSpacePrefix(*TrackNamespace::Of(std::span(fields).first(shared)));
-  ++space_prefixes_.at(track.space_prefix).tracks;
-  name_bytes_ += HeapBytes(track.rest);
+  track.rest = std::move(split.rest);
+  track.space_prefix = InternSpacePrefix(split.shared);
+  name_bytes_ += rest_bytes;
   track.next_of_node = nodes_[node].first_track;
   if (track.next_of_node != kNone) {
     tracks_[track.next_of_node].previous_of_node = index;
@@ -140,25 +153,12 @@ Result<TrackRef> PrefixIndex::OpenTrack(NodeRef ref, const TrackName& name) {
   return TrackRef{index};
 }
 
-TrackName PrefixIndex::NameOf(const Track& track) const {
-  ByteReader reader(AsBytes(track.rest));
-  const Result<TrackName> rest = TrackName::ReadFrom(reader);
-  KVCAST_CHECK(rest.ok());
-  std::vector<std::string_view> fields;
-  for (const TrackNamespace* space :
-       {&space_prefixes_.at(track.space_prefix).space, &rest->space()}) {
-    for (size_t i = 0; i < space->field_count(); ++i) {
-      fields.push_back(space->field(i));
-    }
-  }
-  return *TrackName::Of(*TrackNamespace::Of(fields), rest->name());
-}
-
-void PrefixIndex::CloseTrack(TrackRef ref) {
+size_t PrefixIndex::CloseTrack(TrackRef ref) {
   const uint32_t index = static_cast<uint32_t>(ref);
   Track& track = tracks_[index];
   KVCAST_CHECK(track.node != kNone);
-  while (track.first_source != kNone) {
+  size_t removed = 0;
+  for (; track.first_source != kNone; ++removed) {
     RemoveSource(track.first_source);
   }
   ++version_;
@@ -168,13 +168,37 @@ void PrefixIndex::CloseTrack(TrackRef ref) {
   if (track.next_of_node != kNone) {
     tracks_[track.next_of_node].previous_of_node = before;
   }
-  SpacePrefix& prefix = space_prefixes_.at(track.space_prefix);
-  if (--prefix.tracks == 0) {
-    space_prefix_numbers_.erase(prefix.space);
-    space_prefixes_.erase(track.space_prefix);
-  }
+  ForgetSpacePrefix(track.space_prefix);
   name_bytes_ -= HeapBytes(track.rest);
   tracks_.Free(index);
+  return removed;
+}
+
+uint32_t PrefixIndex::BlockFor(const BlockHash& hash) {
+  const uint32_t slot = hash_slots_.Find(hash);
+  if (slot != HashSlots::kNone) {
+    return hash_slots_.number(slot);
+  }
+  const uint32_t block = blocks_.Allocate();
+  hash_slots_.Insert(hash, block, [&](uint32_t number, uint32_t at) { blocks_[number].slot = at; });
+  return block;
+}
+
+// Puts a source at the head of its block's list and its track's.
+void PrefixIndex::Link(uint32_t index) {
+  Source& source = sources_[index];
+  Block& block = blocks_[source.block];
+  source.next_of_block = block.first_source;
+  if (source.next_of_block != kNone) {
+    sources_[source.next_of_block].previous_of_block = index;
+  }
+  block.first_source = index;
+  Track& track = tracks_[source.track];
+  source.next_of_track = track.first_source;
+  if (source.next_of_track != kNone) {
+    sources_[source.next_of_track].previous_of_track = index;
+  }
+  track.first_source = index;
 }
 
 Result<void> PrefixIndex::Add(TrackRef ref, uint64_t group, const BlockHash& hash,
@@ -184,40 +208,30 @@ Result<void> PrefixIndex::Add(TrackRef ref, uint64_t group, const BlockHash& has
   if (group > UINT32_MAX || group_bytes > UINT32_MAX) {
     return Error(ErrorCode::kTooLarge, "A block's group and its bytes are below 2^32.");
   }
+  if (hash == BlockHash()) {
+    return Error(ErrorCode::kMismatch, "A hash of zeros is nobody's.");
+  }
   if (const std::optional<uint32_t> known = FindSource(track, group)) {
     const Source& source = sources_[*known];
-    if (blocks_[source.block].hash == hash && source.bytes == group_bytes) {
+    if (hash_slots_.digest(blocks_[source.block].slot) == hash && source.bytes == group_bytes) {
       return {};
     }
     return Error(ErrorCode::kMismatch, "Group " + std::to_string(group) +
                                            " of the track is already there as another block.");
   }
-  const size_t grown = block_slots_.bytes_after_insert() - block_slots_.bytes() +
-                       source_slots_.bytes_after_insert() - source_slots_.bytes();
-  if (bytes() + grown + sizeof(Block) + sizeof(Source) > bytes_max_) {
+  if (!HasRoomFor(hash_slots_.bytes_to_insert() + source_slots_.bytes_to_insert() +
+                  blocks_.bytes_to_allocate() + sources_.bytes_to_allocate())) {
     return Full();
   }
   ++version_;
-  const uint32_t tag = TagOf(hash);
-  std::optional<uint32_t> block = FindBlock(tag, hash);
-  if (!block) {
-    block = blocks_.Allocate();
-    blocks_[*block].hash = hash;
-    block_slots_.Insert(tag, *block);
-  }
+  const uint32_t block = BlockFor(hash);
   const uint32_t index = sources_.Allocate();
   Source& source = sources_[index];
-  source.block = *block;
+  source.block = block;
   source.track = track;
   source.group = static_cast<uint32_t>(group);
   source.bytes = static_cast<uint32_t>(group_bytes);
-  source.next_of_block = blocks_[*block].first_source;
-  blocks_[*block].first_source = index;
-  source.next_of_track = tracks_[track].first_source;
-  if (source.next_of_track != kNone) {
-    sources_[source.next_of_track].previous_of_track = index;
-  }
-  tracks_[track].first_source = index;
+  Link(index);
   source_slots_.Insert(TagOf(track, source.group), index);
   return {};
 }
@@ -233,13 +247,13 @@ bool PrefixIndex::Remove(TrackRef ref, uint64_t group) {
 void PrefixIndex::UnlinkFromBlock(uint32_t index) {
   const Source& source = sources_[index];
   Block& block = blocks_[source.block];
-  uint32_t* link = &block.first_source;
-  while (*link != index) {
-    link = &sources_[*link].next_of_block;
+  const uint32_t before = source.previous_of_block;
+  (before == kNone ? block.first_source : sources_[before].next_of_block) = source.next_of_block;
+  if (source.next_of_block != kNone) {
+    sources_[source.next_of_block].previous_of_block = before;
   }
-  *link = source.next_of_block;
   if (block.first_source == kNone) {
-    block_slots_.Erase(TagOf(block.hash), source.block);
+    hash_slots_.Erase(block.slot, [&](uint32_t number, uint32_t at) { blocks_[number].slot = at; });
     blocks_.Free(source.block);
   }
 }
@@ -261,36 +275,12 @@ void PrefixIndex::RemoveSource(uint32_t index) {
 PrefixMatch PrefixIndex::LongestMatch(std::span<const BlockHash> blocks) const {
   PrefixMatch match;
   match.version_ = version_;
-  match.blocks_.assign(blocks.size(), kNone);
-  std::array<uint32_t, kLookAhead> tags{};
-  std::array<uint32_t, kLookAhead> candidates{};
-  for (size_t base = 0; base < blocks.size(); base += kLookAhead) {
-    const size_t count = std::min(kLookAhead, blocks.size() - base);
-    // Three passes, so that the memory fetches one block's slot while we look at another's.
-    for (size_t i = 0; i < count; ++i) {
-      tags[i] = TagOf(blocks[base + i]);
-      block_slots_.Prefetch(tags[i]);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      candidates[i] = block_slots_.Find(tags[i], [](uint32_t) { return true; }).value_or(kNone);
-      if (candidates[i] != kNone) {
-        __builtin_prefetch(&blocks_[candidates[i]]);
-        __builtin_prefetch(&blocks_[candidates[i]].first_source);
-      }
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (candidates[i] != kNone) {
-        const BlockHash& wanted = blocks[base + i];
-        const bool found = blocks_[candidates[i]].hash == wanted;
-        match.blocks_[base + i] =
-            found ? candidates[i] : FindBlock(tags[i], wanted).value_or(kNone);
-      }
-    }
-  }
-  while (!match.blocks_.empty() && match.blocks_.back() == kNone) {
+  match.blocks_.resize(blocks.size());
+  hash_slots_.FindAll(blocks, match.blocks_);
+  while (!match.blocks_.empty() && match.blocks_.back() == PrefixMatch::kMissing) {
     match.blocks_.pop_back();
   }
-  const auto hole = std::ranges::find(match.blocks_, kNone);
+  const auto hole = std::ranges::find(match.blocks_, PrefixMatch::kMissing);
   match.leading_ = static_cast<size_t>(hole - match.blocks_.begin());
   return match;
 }
@@ -301,11 +291,14 @@ std::vector<BlockSource> PrefixIndex::Sources(const PrefixMatch& match, size_t b
   if (!match.Has(block)) {
     return sources;
   }
-  for (uint32_t index = blocks_[match.blocks_[block]].first_source; index != kNone;
+  const uint32_t number = hash_slots_.number(match.blocks_[block]);
+  for (uint32_t index = blocks_[number].first_source; index != kNone;
        index = sources_[index].next_of_block) {
     const Source& source = sources_[index];
     const Track& track = tracks_[source.track];
-    sources.push_back({NodeRef{track.node}, NameOf(track), source.group, source.bytes});
+    sources.push_back({NodeRef{track.node},
+                       Join(space_prefixes_.at(track.space_prefix).space, track.rest), source.group,
+                       source.bytes});
   }
   return sources;
 }

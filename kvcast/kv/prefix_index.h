@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kvcast/base/result.h"
+#include "kvcast/kv/hash_slots.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/kv/slab.h"
 #include "kvcast/kv/slot_table.h"
@@ -40,8 +41,8 @@ class PrefixMatch {
 
  private:
   friend class PrefixIndex;
-  static constexpr uint32_t kMissing = UINT32_MAX;
-  std::vector<uint32_t> blocks_;
+  static constexpr uint32_t kMissing = HashSlots::kNone;
+  std::vector<uint32_t> blocks_;  // Slots of the index.
   size_t leading_ = 0;
   uint64_t version_ = 0;
 };
@@ -53,21 +54,24 @@ class PrefixMatch {
 // one failed fetch. Belongs to one thread.
 class PrefixIndex {
  public:
-  // Never more than `bytes_max`, all included. The seed keeps a hostile catalog from choosing keys
-  // that fall into one slot; it comes from the machine, or is fixed in a test.
+  // Never more than `bytes_max`, all included, not even while it grows. The seed keeps a hostile
+  // catalog from choosing keys that fall into one slot; it comes from the machine, or is fixed in
+  // a test. REQUIRES: room for the index itself.
   explicit PrefixIndex(size_t bytes_max = SIZE_MAX, uint64_t seed = 0);
 
-  NodeRef OpenNode();
+  // Too large: the index is full.
+  Result<NodeRef> OpenNode();
   // Forgets the node with all its tracks; their refs end with it.
   void CloseNode(NodeRef node);
 
   // Too large: the index is full.
   Result<TrackRef> OpenTrack(NodeRef node, const TrackName& name);
-  // Forgets the track with all its blocks.
-  void CloseTrack(TrackRef track);
+  // Forgets the track with all its blocks; how many there were.
+  size_t CloseTrack(TrackRef track);
 
-  // Says that a group of the track is the block `hash`. Mismatch: it is another one already. Too
-  // large: the index is full, or the group or its bytes are past 2^32.
+  // Says that a group of the track is the block `hash`. Mismatch: it is another one already, or a
+  // hash of zeros, which names nothing. Too large: the index is full, or the group or its bytes are
+  // past 2^32.
   Result<void> Add(TrackRef track, uint64_t group, const BlockHash& hash, uint64_t bytes);
   // Whether it was there.
   bool Remove(TrackRef track, uint64_t group);
@@ -86,8 +90,9 @@ class PrefixIndex {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  // Its hash is in hash_slots_.
   struct Block {
-    BlockHash hash;
+    uint32_t slot = kNone;
     uint32_t first_source = kNone;
   };
   // A group of a track, and so one place where a block is.
@@ -97,6 +102,7 @@ class PrefixIndex {
     uint32_t group = 0;
     uint32_t bytes = 0;
     uint32_t next_of_block = kNone;
+    uint32_t previous_of_block = kNone;
     uint32_t next_of_track = kNone;
     uint32_t previous_of_track = kNone;
   };
@@ -118,28 +124,31 @@ class PrefixIndex {
     uint32_t tracks = 0;
   };
 
-  uint32_t TagOf(const BlockHash& hash) const;
   uint32_t TagOf(uint32_t track, uint32_t group) const;
-  std::optional<uint32_t> FindBlock(uint32_t tag, const BlockHash& hash) const;
   std::optional<uint32_t> FindSource(uint32_t track, uint64_t group) const;
+  size_t BytesToIntern(const TrackNamespace& space) const;
   uint32_t InternSpacePrefix(const TrackNamespace& space);
+  void ForgetSpacePrefix(uint32_t number);
+  uint32_t BlockFor(const BlockHash& hash);
+  void Link(uint32_t index);
   void RemoveSource(uint32_t index);
   void UnlinkFromBlock(uint32_t index);
-  TrackName NameOf(const Track& track) const;
+  bool HasRoomFor(size_t more) const { return more <= bytes_max_ && bytes() <= bytes_max_ - more; }
   Error Full() const;
 
   size_t bytes_max_;
-  uint64_t seeds_[4];
-  Slab<Block> blocks_;
-  Slab<Source> sources_;
-  Slab<Track> tracks_;
-  Slab<Node> nodes_;
-  SlotTable block_slots_;   // By hash.
-  SlotTable source_slots_;  // By track and group.
+  uint64_t seed_;
+  Slab<Block, &Block::slot> blocks_;
+  Slab<Source, &Source::block> sources_;
+  Slab<Track, &Track::next_of_node> tracks_;
+  Slab<Node, &Node::first_track> nodes_;
+  HashSlots hash_slots_;    // Blocks by hash.
+  SlotTable source_slots_;  // Sources by track and group.
   std::map<uint32_t, SpacePrefix> space_prefixes_;
   std::map<TrackNamespace, uint32_t> space_prefix_numbers_;
   uint32_t next_space_prefix_ = 0;
-  size_t name_bytes_ = 0;
+  size_t name_bytes_ = 0;    // Of the tracks' own parts.
+  size_t prefix_bytes_ = 0;  // Of the shared ones.
   uint64_t version_ = 0;
 };
 

@@ -7,13 +7,9 @@
 
 namespace kvcast {
 
-// By half again and not double: what is empty is paid for, too.
+// By a quarter and not double: what is empty is paid for, too.
 size_t SlotTable::GrownSize() const {
-  return std::max<size_t>(64, slots_.size() + slots_.size() / 2);
-}
-
-size_t SlotTable::bytes_after_insert() const {
-  return IsFull() ? GrownSize() * sizeof(uint64_t) : bytes();
+  return std::max<size_t>(16, slots_.size() + slots_.size() / 4);
 }
 
 void SlotTable::Place(uint64_t slot) {

@@ -32,17 +32,10 @@ class SlotTable {
     return std::nullopt;
   }
 
-  // Asks the memory for the slot that Find() will look at first.
-  void Prefetch(uint32_t tag) const {
-    if (!slots_.empty()) {
-      __builtin_prefetch(&slots_[Home(tag)]);
-    }
-  }
-
   size_t size() const { return size_; }
   size_t bytes() const { return slots_.capacity() * sizeof(uint64_t); }
-  // What bytes() would be after one more Insert().
-  size_t bytes_after_insert() const;
+  // What Insert() would add to that, at its peak: while it grows, old and new slots are both there.
+  size_t bytes_to_insert() const { return IsFull() ? GrownSize() * sizeof(uint64_t) : 0; }
 
  private:
   static constexpr uint64_t kEmpty = 0;

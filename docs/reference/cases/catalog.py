@@ -196,6 +196,7 @@ _MERGE_REFUSED = [
     ("a drop twice", [drop(1)], [drop(1)]),
     ("an id defined twice", [track(1)], [track(1, Y)]),
     ("ids that fall", [track(2)], [track(1, Y)]),
+    ("an id defined below one in use", [add(2, 0)], [track(1, Y)]),
     ("a track behind its block", [add(1, 0)], [track(1)]),
     ("a block with two keys", [add(1, 0)], [add(1, 0, "b")]),
     ("a block with two sizes", [remove(1, 0), add(1, 0)], [add(1, 0, "a", 9)]),
