@@ -119,14 +119,14 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max
   return text;
 }
 
-Result<FileWriter> FileWriter::Create(const std::filesystem::path& path) {
+Result<FileWriter> FileWriter::Create(const std::filesystem::path& path, mode_t mode) {
   std::error_code ignored;
   if (!path.has_filename() || std::filesystem::is_directory(path, ignored)) {
     return Error(ErrorCode::kInvalid, "A file is to be written here, but this names a directory.")
         .In(path.string());
   }
   std::filesystem::path temporary = TemporaryIn(DirectoryOf(path));
-  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!descriptor) {
     return SystemError("Cannot create a file in this directory", errno)
         .In(DirectoryOf(path).string());
@@ -195,8 +195,8 @@ Result<void> FileWriter::Commit() {
 }
 
 Result<void> WriteFileAtomically(const std::filesystem::path& path,
-                                 std::span<const std::byte> bytes) {
-  KVCAST_TRY(FileWriter writer, FileWriter::Create(path));
+                                 std::span<const std::byte> bytes, mode_t mode) {
+  KVCAST_TRY(FileWriter writer, FileWriter::Create(path, mode));
   KVCAST_TRY_VOID(writer.Append(bytes));
   return writer.Commit();
 }

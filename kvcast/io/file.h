@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -51,14 +53,15 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max
 class FileWriter {
  public:
   // Fails at once where Commit() would have to: no directory, no permission, or one in the way.
-  static Result<FileWriter> Create(const std::filesystem::path& path);
+  // `mode` is what open() takes: who may read and write the file, less the umask.
+  static Result<FileWriter> Create(const std::filesystem::path& path, mode_t mode = 0666);
 
   FileWriter(FileWriter&& other) noexcept = default;
   FileWriter& operator=(FileWriter&& other) noexcept;
   ~FileWriter();
 
   // REQUIRES, of both: neither has failed before, and Commit() was not called.
-  Result<void> Append(std::span<const std::byte> bytes);
+  Result<void> Append(std::span<const std::byte> bytes, mode_t mode = 0666);
   // After this, and only if it succeeds, the file is in place and survives a loss of power.
   Result<void> Commit();
 
