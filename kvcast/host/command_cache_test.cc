@@ -45,7 +45,7 @@ class CacheCommands : public testing::Test {
 
   void WriteKvFile(const std::string& name, uint32_t heads, const KvMetadata& metadata) {
     const std::vector<LayerShape> layers(2, LayerShape{heads, 8, 8});
-    const KvFilePlan plan(layers, ValueType::kBf16, 5, metadata);
+    const KvFilePlan plan = *KvFilePlan::Of(layers, ValueType::kBf16, 5, metadata);
     Write(name,
           plan.header().ToString() + std::string(plan.file_bytes() - plan.header().size(), 'x'));
   }
