@@ -1,5 +1,6 @@
 // kvcast name and kvcast inspect, as whoever types them sees them.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -103,6 +104,28 @@ TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
   EXPECT_NE(Name({Path("a.tokens")}).err.find("config.json: byte 24"), std::string::npos);
   std::filesystem::remove(Path("model/config.json"));
   EXPECT_EQ(Name({Path("a.tokens")}).status, 1);
+}
+
+TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
+  Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "../elsewhere"}})");
+  EXPECT_NE(Name({}).err.find("model.safetensors.index.json: byte 16: "), std::string::npos);
+  Write("model/config.json", R"({"num_hidden_layers": 0})");
+  EXPECT_NE(Name({}).err.find("config.json: byte 1: "), std::string::npos);
+  Write("model/config.json", R"({"num_hidden_layers": 2, "num_attention_heads": 4,
+              "head_dim": 8, "torch_dtype": "float7"})");
+  EXPECT_NE(Name({}).err.find("config.json: byte 80: "), std::string::npos) << Name({}).err;
+}
+
+// Waiting for somebody to write into it would be waiting for ever.
+TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
+  for (const char* name : {"model/model.safetensors.index.json", "model/config.json"}) {
+    std::filesystem::remove(Path(name));
+    ASSERT_EQ(::mkfifo(Path(name).c_str(), 0600), 0);
+    const CommandOutcome outcome = Name({Path("a.tokens")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find(Path(name) + ": This is not a regular file."), std::string::npos)
+        << outcome.err;
+  }
 }
 
 TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
