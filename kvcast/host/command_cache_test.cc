@@ -128,6 +128,13 @@ TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
   }
 }
 
+TEST_F(CacheCommands, NamePrintsJsonWhateverAFileIsCalled) {
+  Write("\xff.tokens", "1 2 3 4");
+  const CommandOutcome outcome = Name({"--json", Path("\xff.tokens")});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(ParseJson(outcome.out).ok());
+}
+
 TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
   WriteKvFile("kv.safetensors", 2, {{"kvcast.model", "tiny"}});
   const std::string file = Path("kv.safetensors");

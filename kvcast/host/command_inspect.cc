@@ -5,6 +5,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/file.h"
@@ -90,7 +91,7 @@ void PrintJson(const Inspected& inspected, uint64_t block_tokens) {
                      {"model", or_null(inspected.model_name)},
                      {"model_fp", or_null(inspected.model_fp)},
                      {"metadata", file.metadata()}};
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}", JsonText(json));
 }
 
 Result<void> RunInspect(const InspectOptions& options) {

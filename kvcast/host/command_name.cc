@@ -6,6 +6,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/file.h"
@@ -159,7 +160,7 @@ void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts
   if (prompts.size() == 2) {
     json["shared_blocks"] = prompts[0].chain.SharedBlocks(prompts[1].chain);
   }
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}", JsonText(json));
 }
 
 Result<void> RunName(const NameOptions& options) {
