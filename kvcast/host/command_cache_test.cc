@@ -1,6 +1,8 @@
 // kvcast name and kvcast inspect, as whoever types them sees them.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -126,6 +128,22 @@ TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
     EXPECT_NE(outcome.err.find(Path(name) + ": This is not a regular file."), std::string::npos)
         << outcome.err;
   }
+}
+
+TEST_F(CacheCommands, NameReadsStandardInput) {
+  Write("bad.tokens", "1 2 three");
+  const auto with_input = [&](const char* name) {
+    const int before = ::dup(STDIN_FILENO);
+    const int input = ::open(Path(name).c_str(), O_RDONLY | O_CLOEXEC);
+    ::dup2(input, STDIN_FILENO);
+    ::close(input);
+    const CommandOutcome outcome = Name({"-"});
+    ::dup2(before, STDIN_FILENO);
+    ::close(before);
+    return outcome;
+  };
+  EXPECT_NE(with_input("a.tokens").out.find("9 tokens, 2 blocks"), std::string::npos);
+  EXPECT_EQ(with_input("bad.tokens").err.find("kvcast: standard input: byte 4: "), 0u);
 }
 
 TEST_F(CacheCommands, NamePrintsJsonWhateverAFileIsCalled) {

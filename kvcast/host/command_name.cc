@@ -72,10 +72,12 @@ Result<NamingKey> KeyOf(const NameOptions& options) {
 }
 
 Result<NamedPrompt> NamePrompt(const std::string& file, BlockNamer& namer, uint32_t block_tokens) {
-  KVCAST_TRY(const std::string text, ReadFile(file == "-" ? "/dev/stdin" : file, kPromptBytesMax));
+  const bool is_input = file == "-";
+  KVCAST_TRY(const std::string text,
+             is_input ? ReadStandardInput(kPromptBytesMax) : ReadFile(file, kPromptBytesMax));
   Result<std::vector<Token>> tokens = ParseTokenList(text);
   if (!tokens.ok()) {
-    return std::move(tokens).error().In(file);
+    return std::move(tokens).error().In(is_input ? "standard input" : file);
   }
   KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, *tokens, block_tokens));
   return NamedPrompt{file, tokens->size(), std::move(chain)};
