@@ -153,6 +153,15 @@ TEST_F(CacheCommands, NamePrintsJsonWhateverAFileIsCalled) {
   EXPECT_TRUE(ParseJson(outcome.out).ok());
 }
 
+TEST_F(CacheCommands, RefuseBlockLengthsAsTheyWereTyped) {
+  for (const char* length : {"-1", "0", "x", "010", "4294967296", "-18446744073709551615"}) {
+    const std::string file = Path("kv.safetensors");
+    const CommandOutcome outcome = RunKvcast({"inspect", file.c_str(), "--block-tokens", length});
+    EXPECT_EQ(outcome.status, 2) << length;
+    EXPECT_NE(outcome.err.find("'" + std::string(length) + "'"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
   WriteKvFile("kv.safetensors", 2, {{"kvcast.model", "tiny"}});
   const std::string file = Path("kv.safetensors");
@@ -178,6 +187,17 @@ TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
   Write("damaged.safetensors", "not a file of tensors");
   EXPECT_NE(inspect("damaged.safetensors").err.find("damaged.safetensors: byte 0:"),
             std::string::npos);
+}
+
+TEST_F(CacheCommands, InspectIgnoresNothingItIsTold) {
+  WriteKvFile("kv.safetensors", 2, {});
+  const std::string file = Path("kv.safetensors");
+  for (const char* option : {"--adapter", "--kv-dtype", "--model-name"}) {
+    const CommandOutcome outcome = RunKvcast({"inspect", file.c_str(), option, "bf16"});
+    EXPECT_EQ(outcome.status, 2) << option;
+    EXPECT_NE(outcome.err.find("--model"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(RunKvcast({"inspect", file.c_str(), "--block-tokens", "4"}).status, 0);
 }
 
 TEST(ModelText, PutsNumbersTogether) {
