@@ -46,9 +46,10 @@ class CacheCommands : public testing::Test {
     return RunKvcast(pointers);
   }
 
-  void WriteKvFile(const std::string& name, uint32_t heads, const KvMetadata& metadata) {
+  void WriteKvFile(const std::string& name, uint32_t heads, const KvMetadata& metadata,
+                   ValueType type = ValueType::kBf16) {
     const std::vector<LayerShape> layers(2, LayerShape{heads, 8, 8});
-    const KvFilePlan plan = *KvFilePlan::Of(layers, ValueType::kBf16, 5, metadata);
+    const KvFilePlan plan = *KvFilePlan::Of(layers, type, 5, metadata);
     Write(name,
           plan.header().ToString() + std::string(plan.file_bytes() - plan.header().size(), 'x'));
   }
@@ -187,6 +188,24 @@ TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
   Write("damaged.safetensors", "not a file of tensors");
   EXPECT_NE(inspect("damaged.safetensors").err.find("damaged.safetensors: byte 0:"),
             std::string::npos);
+}
+
+// A cache in other values than the engine's would have to be converted, and so is not its cache.
+TEST_F(CacheCommands, InspectComparesTheTypeOfValues) {
+  const std::string model = Path("model");
+  const auto inspect = [&](ValueType type, const char* dtype) {
+    WriteKvFile("kv.safetensors", 2, {}, type);
+    const std::string file = Path("kv.safetensors");
+    return RunKvcast({"inspect", file.c_str(), "--model", model.c_str(), "--kv-dtype", dtype});
+  };
+  EXPECT_EQ(inspect(ValueType::kBf16, "bf16").status, 0);
+  EXPECT_EQ(inspect(ValueType::kFp16, "fp16").status, 0);
+  EXPECT_EQ(inspect(ValueType::kFp32, "fp32").status, 0);
+  const CommandOutcome other = inspect(ValueType::kFp32, "bf16");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.err.find("holds F32; the model computes KV in bf16"), std::string::npos)
+      << other.err;
+  EXPECT_NE(inspect(ValueType::kBf16, "int8").err.find("KV files cannot hold"), std::string::npos);
 }
 
 TEST_F(CacheCommands, InspectIgnoresNothingItIsTold) {
