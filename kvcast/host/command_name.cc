@@ -132,8 +132,7 @@ std::string ShortName(const PrefixChain& chain, size_t block) {
 
 void PrintComparison(const NamedPrompt& a, const NamedPrompt& b, uint32_t block_tokens, bool all) {
   const size_t shared = a.chain.SharedBlocks(b.chain);
-  fmt::print("\n{:>5}  {:<15}  {:<24}  {}\n", "block", "tokens", "first prompt",
-             "second prompt");
+  fmt::print("\n{:>5}  {:<15}  {:<24}  {}\n", "block", "tokens", "first prompt", "second prompt");
   ListBlocks(std::max(a.chain.blocks().size(), b.chain.blocks().size()), all, [&](size_t block) {
     fmt::print("{:>5}  {:<15}  {:<24}  {:<24}  {}\n", block, TokenRange(block, block_tokens),
                ShortName(a.chain, block), ShortName(b.chain, block),
@@ -203,7 +202,9 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
       "A block's name covers the model, its weights, tokenizer and adapter, and every token from "
       "the start of the prompt. Engines with equal names have equal KV, so this shows what would "
       "be loaded instead of computed. Token ids come as numbers with spaces or commas between "
-      "them, as tokenizers print them. A block that is not full has no name.");
+      "them, as tokenizers print them. A block that is not full has no name.\n\n"
+      "What the model is called changes no block's name, but it is where hosts look for each "
+      "other's blocks: give the same --model-name on all of them.");
   command->group(kCacheCommands);
   command->footer(
       "kvcast name --model DIR prompt.tokens\n"

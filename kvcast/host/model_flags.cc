@@ -26,7 +26,9 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
                       "The model's folder, as Hugging Face lays it out: config.json, weights, "
                       "tokenizer")
           ->type_name("DIR");
-  command.add_option("--model-name", flags.name, "What to call the model")
+  command
+      .add_option("--model-name", flags.name,
+                  "What to call the model. Hosts find each other's blocks under this name")
       ->type_name("NAME")
       ->needs(folder)
       ->default_str("the folder's name");
