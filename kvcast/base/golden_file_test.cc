@@ -35,5 +35,14 @@ TEST(GoldenFile, RefusesCasesThatCannotFail) {
   EXPECT_FALSE(GoldenFile::Parse(R"({"format": "other", "topic": "t", "cases": []})").ok());
 }
 
+TEST(GoldenFile, PointsAtTheMemberThatIsWrong) {
+  EXPECT_EQ(GoldenFile::Parse(" 7").error().offset(), 1u);
+  EXPECT_EQ(GoldenFile::Parse(R"({"format": "other"})").error().offset(), 1u);
+  const size_t cases = *WithCases("").error().offset();  // Where they should begin.
+  EXPECT_EQ(WithCases("7").error().offset(), cases - 9);
+  EXPECT_EQ(WithCases(R"([{"name": "a", "in": 1}])").error().offset(), cases + 15);
+  EXPECT_EQ(WithCases(R"([{"name": "a", "in": {}, "out": {}}, 7])").error().offset(), cases + 37);
+}
+
 }  // namespace
 }  // namespace kvcast

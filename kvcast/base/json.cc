@@ -14,7 +14,9 @@ namespace {
 // callback and throws what ParseJson() catches.
 class Watch {
  public:
-  explicit Watch(size_t depth_max) : depth_max_(depth_max) {}
+  // `read` is how far the parser has come in `text`.
+  Watch(std::string_view text, const size_t* read, size_t depth_max)
+      : text_(text), read_(read), depth_max_(depth_max) {}
 
   bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
     switch (event) {
@@ -30,7 +32,7 @@ class Watch {
         break;
       case Json::parse_event_t::key:
         if (!keys_.back().insert(parsed.get_ref<const std::string&>()).second) {
-          throw Error(ErrorCode::kMalformed, "A key stands twice in one object.");
+          throw Error(ErrorCode::kMalformed, "A key stands twice in one object.").At(StringBegin());
         }
         break;
       case Json::parse_event_t::array_end:
@@ -44,10 +46,25 @@ class Watch {
   void Enter(int depth) const {
     if (static_cast<size_t>(depth) >= depth_max_) {
       throw Error(ErrorCode::kTooLarge, "Objects and arrays are nested more than " +
-                                            std::to_string(depth_max_) + " deep.");
+                                            std::to_string(depth_max_) + " deep.")
+          .At(*read_ - 1);
     }
   }
 
+  // Of the string that the parser has just read: back to a quote without a backslash before it.
+  size_t StringBegin() const {
+    size_t at = *read_ - 1;
+    size_t escapes = 0;
+    do {
+      at = text_.rfind('"', at - 1);
+      const size_t before = at == 0 ? std::string_view::npos : text_.find_last_not_of('\\', at - 1);
+      escapes = at - (before == std::string_view::npos ? 0 : before + 1);
+    } while (escapes % 2 != 0);
+    return at;
+  }
+
+  std::string_view text_;
+  const size_t* read_;
   size_t depth_max_;
   std::vector<std::set<std::string>> keys_;
 };
@@ -80,6 +97,14 @@ class Cursor {
   size_t* read_;
 };
 
+// Of the number at whose end the parser has stopped, one character past it if there is one.
+size_t NumberBegin(std::string_view text, size_t read) {
+  constexpr std::string_view kOfNumbers = "+-.0123456789Ee";
+  const size_t last = text.substr(0, read).find_last_of(kOfNumbers);
+  const size_t before = text.substr(0, last).find_last_not_of(kOfNumbers);
+  return before == std::string_view::npos ? 0 : before + 1;
+}
+
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
@@ -98,14 +123,14 @@ Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
   size_t read = 0;
   try {
     return Json::parse(Cursor(text.data(), &read), Cursor(text.data() + text.size(), &read),
-                       Watch(limits.depth_max));
+                       Watch(text, &read, limits.depth_max));
   } catch (const Json::parse_error& error) {
     return Error(ErrorCode::kMalformed, "This is not JSON.")
         .At(error.byte > 0 ? error.byte - 1 : 0);
   } catch (const Json::exception&) {  // A number out of range.
-    return Error(ErrorCode::kMalformed, "A number is out of range.").At(read);
+    return Error(ErrorCode::kMalformed, "A number is out of range.").At(NumberBegin(text, read));
   } catch (Error& error) {
-    return std::move(error).At(read);
+    return std::move(error);
   }
 }
 

@@ -18,7 +18,7 @@ struct JsonLimits {
 
 // Parses JSON from a stranger: UTF-8 only, nothing after the value, bounded in bytes and depth,
 // and no key twice in one object, since two readers could then believe two different things.
-// Errors name the offset.
+// Errors name the offset; for what is wrong with the value once it is read, see json_place.h.
 Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 // `object[key]` as a whole number, however it is written (2, 2.0, 2e0). Absent or null is absent;

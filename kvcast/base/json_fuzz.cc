@@ -4,6 +4,7 @@
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/check.h"
 #include "kvcast/base/json.h"
+#include "kvcast/base/json_place.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -11,6 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!json.ok()) {
     KVCAST_CHECK(json.error().offset().value_or(0) <= size);
     return 0;
+  }
+  if (json->is_object()) {
+    for (const auto& member : json->items()) {
+      const uint64_t place = kvcast::JsonPlace(text, {member.key()});
+      KVCAST_CHECK(place < size && text[place] == '"');
+    }
   }
   const auto again = kvcast::ParseJson(json->dump());
   KVCAST_CHECK(again.ok() && *again == *json);

@@ -24,6 +24,15 @@ TEST(ParseJson, SaysWhereItStopsBeingJson) {
   EXPECT_EQ(ParseJson(std::string_view("[]\0x", 4)).error().offset(), 2u);
 }
 
+TEST(ParseJson, PointsAtTheKeyOrNumberItRefuses) {
+  EXPECT_EQ(ParseJson(R"({"a": 1, "a": 2})").error().offset(), 9u);
+  EXPECT_EQ(ParseJson(R"({"\"\\": 1, "\"\\": 2})").error().offset(), 12u);
+  EXPECT_EQ(ParseJson("[1, -1e999 ]").error().offset(), 4u);
+  EXPECT_EQ(ParseJson("[1, 1e999]").error().offset(), 4u);
+  EXPECT_EQ(ParseJson("1e999").error().offset(), 0u);
+  EXPECT_EQ(ParseJson("[[[[]]]]", {.depth_max = 3}).error().offset(), 3u);
+}
+
 // Two readers of the same file must not be able to believe two different things.
 TEST(ParseJson, RefusesAKeyThatStandsTwice) {
   EXPECT_FALSE(ParseJson(R"({"a": 1, "a": 2})").ok());

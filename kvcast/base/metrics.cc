@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "kvcast/base/check.h"
@@ -16,11 +17,11 @@ std::string Number(double value) {
   return std::string(text.data(), end.ptr);
 }
 
-// Within the quotes of a label, and at the end of a HELP line.
-std::string Escaped(std::string_view text) {
+// Within the quotes of a label, or at the end of a HELP line, where quotes are letters like others.
+std::string Escaped(std::string_view text, bool quoted) {
   std::string escaped;
   for (const char c : text) {
-    if (c == '\\' || c == '"') {
+    if (c == '\\' || (quoted && c == '"')) {
       escaped += '\\';
     }
     escaped += c == '\n' ? std::string("\\n") : std::string(1, c);
@@ -28,11 +29,24 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
+bool IsName(std::string_view name, std::string_view also) {
+  const auto is_letter = [also](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || also.find(c) != also.npos;
+  };
+  return !name.empty() && is_letter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// Two underscores in front are Prometheus' own, and "le" is the bound of a histogram's bucket.
+bool IsLabelKey(std::string_view key) {
+  return IsName(key, "_") && !key.starts_with("__") && key != "le";
+}
+
 std::string RenderLabels(Labels labels) {
   std::ranges::sort(labels);
   std::string text;
   for (const auto& [key, value] : labels) {
-    text += (text.empty() ? "" : ",") + key + "=\"" + Escaped(value) + "\"";
+    text += (text.empty() ? "" : ",") + key + "=\"" + Escaped(value, /*quoted=*/true) + "\"";
   }
   return text;
 }
@@ -72,6 +86,9 @@ std::vector<double> Histogram::Exponential(double first, double factor, size_t c
 }
 
 void Histogram::Observe(double value) {
+  if (std::isnan(value)) {
+    return;
+  }
   const auto bound = std::ranges::lower_bound(bounds_, value);
   buckets_[static_cast<size_t>(bound - bounds_.begin())].Add();
   sum_.fetch_add(value, std::memory_order_relaxed);
@@ -99,6 +116,9 @@ double Histogram::Quantile(double share) const {
 
 Metrics::Series& Metrics::SeriesFor(std::string_view name, std::string_view help, Kind kind,
                                     const Labels& labels) {
+  KVCAST_CHECK(IsName(name, "_:"));
+  KVCAST_CHECK(
+      std::ranges::all_of(labels, [](const auto& each) { return IsLabelKey(each.first); }));
   const auto [family, is_new] = families_.try_emplace(std::string(name));
   if (is_new) {
     family->second.kind = kind;
@@ -155,8 +175,8 @@ std::string Metrics::Render() const {
   constexpr std::string_view kKinds[] = {"counter", "gauge", "histogram"};
   std::string text;
   for (const auto& [name, family] : families_) {
-    text += "# HELP " + name + " " + Escaped(family.help) + "\n# TYPE " + name + " " +
-            std::string(kKinds[static_cast<size_t>(family.kind)]) + "\n";
+    text += "# HELP " + name + " " + Escaped(family.help, /*quoted=*/false) + "\n# TYPE " + name +
+            " " + std::string(kKinds[static_cast<size_t>(family.kind)]) + "\n";
     for (const auto& [labels, series] : family.series) {
       if (series.counter != nullptr) {
         text += Line(name, labels, std::to_string(series.counter->value()));

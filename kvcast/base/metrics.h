@@ -43,6 +43,7 @@ class Histogram {
   // `count` bounds, each `factor` times the one before.
   static std::vector<double> Exponential(double first, double factor, size_t count);
 
+  // What is not a number lies under no bound, and would spoil the sum: it is not counted.
   void Observe(double value);
   uint64_t count() const;
   double sum() const { return sum_.load(std::memory_order_relaxed); }
@@ -64,6 +65,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 // the same one, which stays where it is for the registry's life: keep the reference, not the name.
 //
 // Names end in their unit, counters in _total: kvcast_fetch_bytes_total{tier="ram"}.
+// A name or a label's key that Prometheus would not read is a bug of ours, and stops us.
 // Asking and rendering belong to one thread; the metrics themselves to any.
 class Metrics {
  public:

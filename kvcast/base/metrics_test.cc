@@ -47,6 +47,38 @@ TEST(Metrics, RenderAsPrometheusReadsThem) {
             "kvcast_b_total{tier=\"a\\\"b\\\\c\\nd\"} 7\n");
 }
 
+// Quotes are escaped in labels only: a HELP line has none to end.
+TEST(Metrics, HelpKeepsItsQuotes) {
+  Metrics metrics;
+  metrics.gauge("kvcast_a", "The \"a\" of\nC:\\.");
+  EXPECT_EQ(metrics.Render(),
+            "# HELP kvcast_a The \"a\" of\\nC:\\\\.\n"
+            "# TYPE kvcast_a gauge\n"
+            "kvcast_a 0\n");
+}
+
+// One bad name, and Prometheus would refuse all the others with it.
+TEST(MetricsDeathTest, HaveNamesThatPrometheusReads) {
+  Metrics metrics;
+  for (const char* name : {"", "1a", "a-b", "a b", "a\n"}) {
+    EXPECT_DEATH(metrics.counter(name, "A."), "") << name;
+  }
+  for (const char* key : {"", "1a", "a:b", "a-b", "__a"}) {
+    EXPECT_DEATH(metrics.counter("kvcast_a_total", "A.", {{key, "x"}}), "") << key;
+  }
+  EXPECT_DEATH(metrics.histogram("kvcast_a_us", "A.", {1}, {{"le", "x"}}), "");
+  metrics.counter("kvcast:a_total", "A.", {{"_b1", "x"}});
+}
+
+TEST(Histogram, DoesNotCountWhatIsNoNumber) {
+  Histogram histogram({1, 2});
+  histogram.Observe(std::nan(""));
+  histogram.Observe(2);
+  EXPECT_EQ(histogram.count(), 1u);
+  EXPECT_EQ(histogram.bucket(0), 0u);
+  EXPECT_EQ(histogram.sum(), 2);
+}
+
 TEST(Histogram, TellsQuantilesByItsBounds) {
   Histogram histogram(Histogram::Exponential(1, 2, 4));  // 1 2 4 8
   for (const double value : {0.5, 3.0, 3.5, 100.0}) {

@@ -1,5 +1,8 @@
 // kvcast name and kvcast inspect, as whoever types them sees them.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -43,9 +46,10 @@ class CacheCommands : public testing::Test {
     return RunKvcast(pointers);
   }
 
-  void WriteKvFile(const std::string& name, uint32_t heads, const KvMetadata& metadata) {
+  void WriteKvFile(const std::string& name, uint32_t heads, const KvMetadata& metadata,
+                   ValueType type = ValueType::kBf16) {
     const std::vector<LayerShape> layers(2, LayerShape{heads, 8, 8});
-    const KvFilePlan plan(layers, ValueType::kBf16, 5, metadata);
+    const KvFilePlan plan = *KvFilePlan::Of(layers, type, 5, metadata);
     Write(name,
           plan.header().ToString() + std::string(plan.file_bytes() - plan.header().size(), 'x'));
   }
@@ -105,6 +109,60 @@ TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
   EXPECT_EQ(Name({Path("a.tokens")}).status, 1);
 }
 
+TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
+  Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "../elsewhere"}})");
+  EXPECT_NE(Name({}).err.find("model.safetensors.index.json: byte 16: "), std::string::npos);
+  Write("model/config.json", R"({"num_hidden_layers": 0})");
+  EXPECT_NE(Name({}).err.find("config.json: byte 1: "), std::string::npos);
+  Write("model/config.json", R"({"num_hidden_layers": 2, "num_attention_heads": 4,
+              "head_dim": 8, "torch_dtype": "float7"})");
+  EXPECT_NE(Name({}).err.find("config.json: byte 80: "), std::string::npos) << Name({}).err;
+}
+
+// Waiting for somebody to write into it would be waiting for ever.
+TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
+  for (const char* name : {"model/model.safetensors.index.json", "model/config.json"}) {
+    std::filesystem::remove(Path(name));
+    ASSERT_EQ(::mkfifo(Path(name).c_str(), 0600), 0);
+    const CommandOutcome outcome = Name({Path("a.tokens")});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find(Path(name) + ": This is not a regular file."), std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST_F(CacheCommands, NameReadsStandardInput) {
+  Write("bad.tokens", "1 2 three");
+  const auto with_input = [&](const char* name) {
+    const int before = ::dup(STDIN_FILENO);
+    const int input = ::open(Path(name).c_str(), O_RDONLY | O_CLOEXEC);
+    ::dup2(input, STDIN_FILENO);
+    ::close(input);
+    const CommandOutcome outcome = Name({"-"});
+    ::dup2(before, STDIN_FILENO);
+    ::close(before);
+    return outcome;
+  };
+  EXPECT_NE(with_input("a.tokens").out.find("9 tokens, 2 blocks"), std::string::npos);
+  EXPECT_EQ(with_input("bad.tokens").err.find("kvcast: standard input: byte 4: "), 0u);
+}
+
+TEST_F(CacheCommands, NamePrintsJsonWhateverAFileIsCalled) {
+  Write("\xff.tokens", "1 2 3 4");
+  const CommandOutcome outcome = Name({"--json", Path("\xff.tokens")});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(ParseJson(outcome.out).ok());
+}
+
+TEST_F(CacheCommands, RefuseBlockLengthsAsTheyWereTyped) {
+  for (const char* length : {"-1", "0", "x", "010", "4294967296", "-18446744073709551615"}) {
+    const std::string file = Path("kv.safetensors");
+    const CommandOutcome outcome = RunKvcast({"inspect", file.c_str(), "--block-tokens", length});
+    EXPECT_EQ(outcome.status, 2) << length;
+    EXPECT_NE(outcome.err.find("'" + std::string(length) + "'"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
   WriteKvFile("kv.safetensors", 2, {{"kvcast.model", "tiny"}});
   const std::string file = Path("kv.safetensors");
@@ -130,6 +188,35 @@ TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
   Write("damaged.safetensors", "not a file of tensors");
   EXPECT_NE(inspect("damaged.safetensors").err.find("damaged.safetensors: byte 0:"),
             std::string::npos);
+}
+
+// A cache in other values than the engine's would have to be converted, and so is not its cache.
+TEST_F(CacheCommands, InspectComparesTheTypeOfValues) {
+  const std::string model = Path("model");
+  const auto inspect = [&](ValueType type, const char* dtype) {
+    WriteKvFile("kv.safetensors", 2, {}, type);
+    const std::string file = Path("kv.safetensors");
+    return RunKvcast({"inspect", file.c_str(), "--model", model.c_str(), "--kv-dtype", dtype});
+  };
+  EXPECT_EQ(inspect(ValueType::kBf16, "bf16").status, 0);
+  EXPECT_EQ(inspect(ValueType::kFp16, "fp16").status, 0);
+  EXPECT_EQ(inspect(ValueType::kFp32, "fp32").status, 0);
+  const CommandOutcome other = inspect(ValueType::kFp32, "bf16");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.err.find("holds F32; the model computes KV in bf16"), std::string::npos)
+      << other.err;
+  EXPECT_NE(inspect(ValueType::kBf16, "int8").err.find("KV files cannot hold"), std::string::npos);
+}
+
+TEST_F(CacheCommands, InspectIgnoresNothingItIsTold) {
+  WriteKvFile("kv.safetensors", 2, {});
+  const std::string file = Path("kv.safetensors");
+  for (const char* option : {"--adapter", "--kv-dtype", "--model-name"}) {
+    const CommandOutcome outcome = RunKvcast({"inspect", file.c_str(), option, "bf16"});
+    EXPECT_EQ(outcome.status, 2) << option;
+    EXPECT_NE(outcome.err.find("--model"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(RunKvcast({"inspect", file.c_str(), "--block-tokens", "4"}).status, 0);
 }
 
 TEST(ModelText, PutsNumbersTogether) {

@@ -6,6 +6,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/file.h"
@@ -71,10 +72,12 @@ Result<NamingKey> KeyOf(const NameOptions& options) {
 }
 
 Result<NamedPrompt> NamePrompt(const std::string& file, BlockNamer& namer, uint32_t block_tokens) {
-  KVCAST_TRY(const std::string text, ReadFile(file == "-" ? "/dev/stdin" : file, kPromptBytesMax));
+  const bool is_input = file == "-";
+  KVCAST_TRY(const std::string text,
+             is_input ? ReadStandardInput(kPromptBytesMax) : ReadFile(file, kPromptBytesMax));
   Result<std::vector<Token>> tokens = ParseTokenList(text);
   if (!tokens.ok()) {
-    return std::move(tokens).error().In(file);
+    return std::move(tokens).error().In(is_input ? "standard input" : file);
   }
   KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, *tokens, block_tokens));
   return NamedPrompt{file, tokens->size(), std::move(chain)};
@@ -129,8 +132,7 @@ std::string ShortName(const PrefixChain& chain, size_t block) {
 
 void PrintComparison(const NamedPrompt& a, const NamedPrompt& b, uint32_t block_tokens, bool all) {
   const size_t shared = a.chain.SharedBlocks(b.chain);
-  fmt::print("\n{:>5}  {:<15}  {:<24}  {}\n", "block", "tokens", "first prompt",
-             "second prompt");
+  fmt::print("\n{:>5}  {:<15}  {:<24}  {}\n", "block", "tokens", "first prompt", "second prompt");
   ListBlocks(std::max(a.chain.blocks().size(), b.chain.blocks().size()), all, [&](size_t block) {
     fmt::print("{:>5}  {:<15}  {:<24}  {:<24}  {}\n", block, TokenRange(block, block_tokens),
                ShortName(a.chain, block), ShortName(b.chain, block),
@@ -159,7 +161,7 @@ void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts
   if (prompts.size() == 2) {
     json["shared_blocks"] = prompts[0].chain.SharedBlocks(prompts[1].chain);
   }
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}", JsonText(json));
 }
 
 Result<void> RunName(const NameOptions& options) {
@@ -200,7 +202,9 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
       "A block's name covers the model, its weights, tokenizer and adapter, and every token from "
       "the start of the prompt. Engines with equal names have equal KV, so this shows what would "
       "be loaded instead of computed. Token ids come as numbers with spaces or commas between "
-      "them, as tokenizers print them. A block that is not full has no name.");
+      "them, as tokenizers print them. A block that is not full has no name.\n\n"
+      "What the model is called changes no block's name, but it is where hosts look for each "
+      "other's blocks: give the same --model-name on all of them.");
   command->group(kCacheCommands);
   command->footer(
       "kvcast name --model DIR prompt.tokens\n"

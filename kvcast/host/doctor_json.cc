@@ -3,6 +3,7 @@
 #include "kvcast/base/json.h"
 #include "kvcast/host/doctor.h"
 #include "kvcast/host/doctor_report.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/version.h"
 
 namespace kvcast {
@@ -95,20 +96,19 @@ std::string DoctorJson(const MachineFacts& facts, const std::vector<Section>& se
   for (const LibraryVersion& library : facts.libraries) {
     libraries[library.name] = library.version;
   }
-  Json report = {{"version", Version()},
-                 {"system", facts.system},
-                 {"libraries", libraries},
-                 {"usable", Usable(sections)},
-                 {"findings", JsonOf(sections)},
-                 {"facts",
-                  {{"cpu", JsonOf(facts.cpu)},
-                   {"memory", JsonOf(facts.memory)},
-                   {"udp", JsonOf(facts.udp)},
-                   {"io_uring", JsonOf(facts.uring)},
-                   {"limits", JsonOf(facts.limits)},
-                   {"disk", facts.disk ? JsonOf(*facts.disk) : Json()}}}};
-  // A path may hold any bytes; JSON may not.
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const Json report = {{"version", Version()},
+                       {"system", facts.system},
+                       {"libraries", libraries},
+                       {"usable", Usable(sections)},
+                       {"findings", JsonOf(sections)},
+                       {"facts",
+                        {{"cpu", JsonOf(facts.cpu)},
+                         {"memory", JsonOf(facts.memory)},
+                         {"udp", JsonOf(facts.udp)},
+                         {"io_uring", JsonOf(facts.uring)},
+                         {"limits", JsonOf(facts.limits)},
+                         {"disk", facts.disk ? JsonOf(*facts.disk) : Json()}}}};
+  return JsonText(report);
 }
 
 }  // namespace kvcast

@@ -1,6 +1,23 @@
 #include "kvcast/host/model_flags.h"
 
+#include <charconv>
+#include <system_error>
+
 namespace kvcast {
+namespace {
+
+// CLI11 would take -1 for 2^64 - 1 and 010 for 8. Says what is wrong; empty if nothing is.
+std::string BlockLengthProblem(const std::string& text) {
+  uint64_t tokens = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, tokens);
+  const bool is_number = error == std::errc() && read == end && !text.starts_with('0');
+  return is_number && BlockTokensOf(tokens).ok()
+             ? ""
+             : "'" + text + "' is not a number of tokens from 1 to 4294967295.";
+}
+
+}  // namespace
 
 CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
   CLI::Option* const folder =
@@ -9,18 +26,24 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
                       "The model's folder, as Hugging Face lays it out: config.json, weights, "
                       "tokenizer")
           ->type_name("DIR");
-  command.add_option("--model-name", flags.name, "What to call the model")
+  command
+      .add_option("--model-name", flags.name,
+                  "What to call the model. Hosts find each other's blocks under this name")
       ->type_name("NAME")
+      ->needs(folder)
       ->default_str("the folder's name");
   command.add_option("--adapter", flags.adapter, "The folder of a LoRA adapter on top of it")
+      ->needs(folder)
       ->type_name("DIR");
   command
       .add_option("--kv-dtype", flags.kv_dtype,
                   "What the engine computes KV in: bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 or int8")
       ->type_name("TYPE")
+      ->needs(folder)
       ->default_str("what config.json says");
   command.add_option("--block-tokens", flags.block_tokens, "How many tokens make a block")
       ->type_name("N")
+      ->check(BlockLengthProblem)
       ->capture_default_str();
   return folder;
 }

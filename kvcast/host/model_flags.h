@@ -16,7 +16,8 @@ struct ModelFlags {
   std::string kv_dtype;
   uint64_t block_tokens = kBlockTokensDefault;
 
-  // Adds them to a command; `flags` must outlive it.
+  // Adds them to a command; `flags` must outlive it. Returns --model, without which only
+  // --block-tokens says anything: the others are then a usage error.
   static CLI::Option* AddTo(CLI::App& command, ModelFlags& flags);
   Result<ModelFolder> Load() const;
 };

@@ -56,14 +56,27 @@ Result<T> In(const std::filesystem::path& folder, Result<T> result) {
 
 Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  KVCAST_TRY(const std::string text, ReadFile(path, kJsonBytesMax));
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, kJsonBytesMax));
   return In(path, ModelConfig::Parse(text));
+}
+
+Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConfig& config) {
+  if (config.dtype.empty()) {
+    return Error(ErrorCode::kInvalid,
+                 "config.json does not say what the model computes in; say it with --kv-dtype.")
+        .In(folder.string());
+  }
+  Result<KvDtype> dtype = KvDtypeOf(config.dtype);
+  if (!dtype.ok()) {
+    return std::move(dtype).error().At(config.dtype_at).In((folder / "config.json").string());
+  }
+  return dtype;
 }
 
 Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& names) {
   std::optional<std::string> index;
   if (names.contains(kWeightIndexFile)) {
-    KVCAST_TRY(index, ReadFile(folder / kWeightIndexFile, kJsonBytesMax));
+    KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kJsonBytesMax));
   }
   KVCAST_TRY(const std::vector<std::string> files, In(folder, WeightFiles(names, index)));
   return DigestOf(folder, files);
@@ -86,13 +99,8 @@ Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
   ModelFolder model;
   model.name = NameOf(folder);
   ModelDescription& description = model.description;
-  const std::string& dtype = options.kv_dtype.empty() ? config.dtype : options.kv_dtype;
-  if (dtype.empty()) {
-    return Error(ErrorCode::kInvalid,
-                 "config.json does not say what the model computes in; say it with --kv-dtype.")
-        .In(folder.string());
-  }
-  KVCAST_TRY(description.kv_dtype, KvDtypeOf(dtype));
+  KVCAST_TRY(description.kv_dtype,
+             options.kv_dtype.empty() ? DtypeSaidIn(folder, config) : KvDtypeOf(options.kv_dtype));
   KVCAST_TRY(description.block_tokens, BlockTokensOf(options.block_tokens));
   description.groups = std::move(config.groups);
   description.config = config.digest;

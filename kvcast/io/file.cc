@@ -46,15 +46,11 @@ Result<size_t> ReadMore(int descriptor, std::string& text) {
   return static_cast<size_t>(got);
 }
 
-Result<std::string> ReadAll(const std::filesystem::path& path, size_t bytes_max) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file) {
-    return SystemError("Cannot open it", errno);
-  }
+Result<std::string> ReadAll(int descriptor, size_t bytes_max) {
   // The size that a file claims is not asked for: those of /proc claim none, and pipes have none.
   std::string text;
   while (true) {
-    KVCAST_TRY(const size_t got, ReadMore(file.number(), text));
+    KVCAST_TRY(const size_t got, ReadMore(descriptor, text));
     if (text.size() > bytes_max) {
       return Error(ErrorCode::kTooLarge,
                    "This is longer than the " + std::to_string(bytes_max) +
@@ -64,6 +60,13 @@ Result<std::string> ReadAll(const std::filesystem::path& path, size_t bytes_max)
       return text;
     }
   }
+}
+
+Result<std::string> In(std::string_view name, Result<std::string> text) {
+  if (!text.ok()) {
+    return std::move(text).error().In(name);
+  }
+  return text;
 }
 
 std::filesystem::path DirectoryOf(const std::filesystem::path& path) {
@@ -112,21 +115,33 @@ MappedFile::~MappedFile() {
 }
 
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max) {
-  auto text = ReadAll(path, bytes_max);
-  if (!text.ok()) {
-    return std::move(text).error().In(path.string());
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file) {
+    return SystemError("Cannot open it", errno).In(path.string());
   }
-  return text;
+  return In(path.string(), ReadAll(file.number(), bytes_max));
 }
 
-Result<FileWriter> FileWriter::Create(const std::filesystem::path& path) {
+Result<std::string> ReadRegularFile(const std::filesystem::path& path, size_t bytes_max) {
+  const Result<RegularFile> file = OpenRegular(path);
+  if (!file.ok()) {
+    return Error(file.error()).In(path.string());
+  }
+  return In(path.string(), ReadAll(file->descriptor.number(), bytes_max));
+}
+
+Result<std::string> ReadStandardInput(size_t bytes_max) {
+  return In("standard input", ReadAll(STDIN_FILENO, bytes_max));
+}
+
+Result<FileWriter> FileWriter::Create(const std::filesystem::path& path, mode_t mode) {
   std::error_code ignored;
   if (!path.has_filename() || std::filesystem::is_directory(path, ignored)) {
     return Error(ErrorCode::kInvalid, "A file is to be written here, but this names a directory.")
         .In(path.string());
   }
   std::filesystem::path temporary = TemporaryIn(DirectoryOf(path));
-  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!descriptor) {
     return SystemError("Cannot create a file in this directory", errno)
         .In(DirectoryOf(path).string());
@@ -195,8 +210,8 @@ Result<void> FileWriter::Commit() {
 }
 
 Result<void> WriteFileAtomically(const std::filesystem::path& path,
-                                 std::span<const std::byte> bytes) {
-  KVCAST_TRY(FileWriter writer, FileWriter::Create(path));
+                                 std::span<const std::byte> bytes, mode_t mode) {
+  KVCAST_TRY(FileWriter writer, FileWriter::Create(path, mode));
   KVCAST_TRY_VOID(writer.Append(bytes));
   return writer.Commit();
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -40,7 +42,12 @@ class MappedFile {
 };
 
 // Everything in a file, a pipe or a file of /proc, if that is at most `bytes_max`.
+// Waits for whoever writes to a pipe, so it is for files that a person named to be read once.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max);
+// The same for what must be a regular file: anything else is refused, and nothing waited for.
+Result<std::string> ReadRegularFile(const std::filesystem::path& path, size_t bytes_max);
+// The same for standard input, which errors call just that.
+Result<std::string> ReadStandardInput(size_t bytes_max);
 
 // Writes a file piece by piece, into place only when it is whole: a reader of `path` sees the old
 // file or the new one, after a crash too.
@@ -51,7 +58,8 @@ Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max
 class FileWriter {
  public:
   // Fails at once where Commit() would have to: no directory, no permission, or one in the way.
-  static Result<FileWriter> Create(const std::filesystem::path& path);
+  // `mode` is what open() takes: who may read and write the file, less the umask.
+  static Result<FileWriter> Create(const std::filesystem::path& path, mode_t mode = 0666);
 
   FileWriter(FileWriter&& other) noexcept = default;
   FileWriter& operator=(FileWriter&& other) noexcept;
@@ -81,6 +89,6 @@ class FileWriter {
 
 // The same for bytes that are all there.
 Result<void> WriteFileAtomically(const std::filesystem::path& path,
-                                 std::span<const std::byte> bytes);
+                                 std::span<const std::byte> bytes, mode_t mode = 0666);
 
 }  // namespace kvcast

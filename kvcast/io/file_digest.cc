@@ -56,18 +56,24 @@ std::optional<fs::path> CacheDirectory(const DigestOptions& options) {
   return std::nullopt;
 }
 
+struct Sidecar {
+  fs::path path;
+  mode_t mode = 0;  // When it is written. Whatever the umask, others only ever read it.
+};
+
 // Where a digest may be kept, in order of preference.
-std::vector<fs::path> SidecarPaths(const fs::path& real, const DigestOptions& options) {
-  std::vector<fs::path> paths = {real.string() + ".kvcast-digest"};
+std::vector<Sidecar> SidecarsOf(const fs::path& real, const DigestOptions& options) {
+  std::vector<Sidecar> sidecars = {{real.string() + ".kvcast-digest", 0644}};
   if (const auto cache = CacheDirectory(options)) {
-    paths.push_back(*cache / Sha256::Of(real.string()).ToHex());
+    sidecars.push_back({*cache / Sha256::Of(real.string()).ToHex(), 0600});
   }
-  return paths;
+  return sidecars;
 }
 
-// Anybody may put a file into /tmp beside one of ours; only a few are believed.
+// Anybody may put a file into /tmp beside one of ours, and some give a group the right to write
+// what they create; only a few are believed, and only where nobody else could have written.
 bool Believed(const struct stat& sidecar, const struct stat& file) {
-  return S_ISREG(sidecar.st_mode) &&
+  return S_ISREG(sidecar.st_mode) && (sidecar.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
          (sidecar.st_uid == 0 || sidecar.st_uid == file.st_uid || sidecar.st_uid == ::geteuid());
 }
 
@@ -146,19 +152,19 @@ Result<void> CheckUnchanged(const fs::path& real, const RegularFile& file) {
   return {};
 }
 
-// Where the first of `paths` is that can be written.
-void Keep(const std::string& line, const std::vector<fs::path>& paths, const Log& log) {
+// Where the first of `sidecars` is that can be written.
+void Keep(const std::string& line, const std::vector<Sidecar>& sidecars, const Log& log) {
   std::string reason;
-  for (const fs::path& path : paths) {
+  for (const Sidecar& sidecar : sidecars) {
     std::error_code ignored;  // Then writing says what is wrong.
-    fs::create_directories(path.parent_path(), ignored);
-    const auto written = WriteFileAtomically(path, AsBytes(line));
+    fs::create_directories(sidecar.path.parent_path(), ignored);
+    const auto written = WriteFileAtomically(sidecar.path, AsBytes(line), sidecar.mode);
     if (written.ok()) {
       return;
     }
     reason = written.error().ToString();
   }
-  log.Warning("digest not kept", {{"sidecar", paths.front().string()}, {"reason", reason}});
+  log.Warning("digest not kept", {{"sidecar", sidecars.front().path.string()}, {"reason", reason}});
 }
 
 Result<Digest> Take(const fs::path& path, const DigestOptions& options) {
@@ -169,9 +175,9 @@ Result<Digest> Take(const fs::path& path, const DigestOptions& options) {
     KVCAST_TRY_VOID(CheckUnchanged(real, file));
     return digest;
   }
-  const std::vector<fs::path> sidecars = SidecarPaths(real, options);
-  for (const fs::path& sidecar : sidecars) {
-    if (const auto kept = ReadKept(sidecar, file)) {
+  const std::vector<Sidecar> sidecars = SidecarsOf(real, options);
+  for (const Sidecar& sidecar : sidecars) {
+    if (const auto kept = ReadKept(sidecar.path, file)) {
       return *kept;
     }
   }

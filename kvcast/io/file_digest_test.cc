@@ -207,6 +207,36 @@ TEST_F(DigestFileTest, DoesNotBelieveAStrangersSidecar) {
   EXPECT_EQ(reads_, 2);
 }
 
+// Whoever may write a sidecar decides what its file's digest is, whoever owns it.
+TEST_F(DigestFileTest, DoesNotBelieveASidecarThatOthersMayWrite) {
+  Settle();
+  Take();
+  int reads = 1;
+  for (const unsigned mode : {0664u, 0646u}) {
+    fs::permissions(sidecar_, fs::perms(mode));
+    Take();
+    EXPECT_EQ(reads_, ++reads);
+    Take();  // The sidecar has been put right.
+    EXPECT_EQ(reads_, reads);
+  }
+}
+
+TEST_F(DigestFileTest, LeavesNothingThatOthersMayWrite) {
+  const mode_t before = ::umask(0);
+  Settle();
+  Take();
+  EXPECT_EQ(fs::status(sidecar_).permissions(), fs::perms(0644));
+  fs::remove(sidecar_);
+  fs::permissions(file_.parent_path(), fs::perms(0555));
+  {
+    const Unprivileged user;
+    Take();
+  }
+  ::umask(before);
+  const fs::path cached = scratch_ / "cache" / Sha256::Of(fs::canonical(file_).string()).ToHex();
+  EXPECT_EQ(fs::status(cached).permissions(), fs::perms(0600));
+}
+
 TEST_F(DigestFileTest, IsOneHoweverTheFileIsReached) {
   Settle();
   fs::create_symlink(file_, scratch_ / "link");

@@ -101,6 +101,17 @@ TEST_F(ReadFileTest, ReadsFilesOfTheKernel) {
   EXPECT_FALSE(ReadFile("/proc/self/status", 1 << 20)->empty());
 }
 
+// Opening a pipe that nobody writes to would never return.
+TEST_F(ReadFileTest, WaitsForNoPipeWhereARegularFileIsWanted) {
+  Write(scratch_ / "file", "text");
+  EXPECT_EQ(*ReadRegularFile(scratch_ / "file", 4), "text");
+  EXPECT_EQ(ReadRegularFile(scratch_ / "file", 3).error().code(), ErrorCode::kTooLarge);
+  ASSERT_EQ(::mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadRegularFile(scratch_ / "pipe", 4).error().ToString(),
+            (scratch_ / "pipe").string() +
+                ": This is not a regular file. Write its contents to one first.");
+}
+
 TEST_F(ReadFileTest, NamesTheFileItCannotRead) {
   EXPECT_EQ(
       ReadFile(scratch_.path(), 10).error().ToString(),

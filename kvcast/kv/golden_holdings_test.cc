@@ -227,11 +227,11 @@ Result<Json> WrittenKvFile(const Json& in) {
                          : dtype == "F16" ? ValueType::kFp16
                                           : ValueType::kFp32;
   const uint64_t tokens = in["tokens"].get<uint64_t>();
-  if (layers.empty() || tokens == 0 || tokens > UINT32_MAX || ToString(type) != dtype) {
+  if (tokens > UINT32_MAX || ToString(type) != dtype) {
     return Error(ErrorCode::kInvalid, "No file has this.");
   }
-  const KvFilePlan plan(layers, type, static_cast<uint32_t>(tokens),
-                        in.value("metadata", KvMetadata()));
+  KVCAST_TRY(const KvFilePlan plan, KvFilePlan::Of(layers, type, static_cast<uint32_t>(tokens),
+                                                   in.value("metadata", KvMetadata())));
   const std::string file = plan.header().ToString() + data;
   KVCAST_TRY_VOID(KvFile::Parse(AsBytes(file)));
   return Json{{"file", Hex(file)}};

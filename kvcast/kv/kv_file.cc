@@ -17,13 +17,17 @@ namespace {
 constexpr uint64_t kSizeMax = 65536;
 constexpr size_t kLayersMax = 4096;
 constexpr size_t kHeaderAlignment = 8;
+// Of the data. What file systems and off_t hold, less room for any header.
+constexpr uint64_t kDataBytesMax = (uint64_t{1} << 63) - (uint64_t{1} << 32);
 
 std::string TensorName(size_t layer, std::string_view kind) {
   return "layers." + std::to_string(layer) + "." + std::string(kind);
 }
 
-Error Mismatch(const std::string& name, std::string message) {
-  return Error(ErrorCode::kMismatch, std::move(message)).In("tensor \"" + name + "\"");
+// What is wrong with a tensor, or with one thing about it ("shape").
+Error Wrong(const Safetensors& file, const std::string& name, std::string_view about,
+            std::string message, ErrorCode code = ErrorCode::kMismatch) {
+  return Error(code, std::move(message)).At(file.Place(name, about)).In("tensor \"" + name + "\"");
 }
 
 std::optional<ValueType> ValueTypeOf(std::string_view dtype) {
@@ -36,19 +40,21 @@ std::optional<ValueType> ValueTypeOf(std::string_view dtype) {
 }
 
 // A tensor whose dimensions are within what any model has; `rank` of them.
-Result<void> CheckTensor(const std::string& name, const Tensor& tensor, size_t rank) {
+Result<void> CheckTensor(const Safetensors& file, const std::string& name, const Tensor& tensor,
+                         size_t rank) {
   if (!ValueTypeOf(tensor.dtype)) {
-    return Error(ErrorCode::kUnsupported,
-                 "Its dtype is " + Printable(tensor.dtype) + "; KV files hold BF16, F16 or F32.")
-        .In("tensor \"" + name + "\"");
+    return Wrong(file, name, "dtype",
+                 "Its dtype is " + Printable(tensor.dtype) + "; KV files hold BF16, F16 or F32.",
+                 ErrorCode::kUnsupported);
   }
   const bool fits = tensor.shape.size() == rank && tensor.shape[0] >= 1 &&
                     tensor.shape[0] <= UINT32_MAX &&
                     std::all_of(tensor.shape.begin() + 1, tensor.shape.end(),
                                 [](uint64_t size) { return size >= 1 && size <= kSizeMax; });
   if (!fits) {
-    return Mismatch(name, rank == 3 ? "Its shape must be [tokens, kv_heads, head_size]."
-                                    : "Its shape must be [tokens, latent].");
+    return Wrong(file, name, "shape",
+                 rank == 3 ? "Its shape must be [tokens, kv_heads, head_size]."
+                           : "Its shape must be [tokens, latent].");
   }
   return {};
 }
@@ -68,9 +74,9 @@ Result<Layer> LayerOf(const Safetensors& file, size_t index) {
   layer.value = file.Find(value_name);
   if (const Tensor* latent = file.Find(latent_name)) {
     if (layer.key != nullptr || layer.value != nullptr) {
-      return Mismatch(latent_name, "The layer has K or V beside it.");
+      return Wrong(file, latent_name, "", "The layer has K or V beside it.");
     }
-    KVCAST_TRY_VOID(CheckTensor(latent_name, *latent, 2));
+    KVCAST_TRY_VOID(CheckTensor(file, latent_name, *latent, 2));
     layer.key = latent;
     layer.shape = {1, static_cast<uint32_t>(latent->shape[1]), 0};
     return layer;
@@ -79,13 +85,14 @@ Result<Layer> LayerOf(const Safetensors& file, size_t index) {
     return Error(ErrorCode::kMalformed, "There is no \"" +
                                             (layer.key == nullptr ? key_name : value_name) +
                                             "\". A KV file has layers.I.k and layers.I.v, or "
-                                            "layers.I.kv, for every layer.");
+                                            "layers.I.kv, for every layer.")
+        .At(file.Place(layer.key == nullptr ? value_name : key_name));
   }
-  KVCAST_TRY_VOID(CheckTensor(key_name, *layer.key, 3));
-  KVCAST_TRY_VOID(CheckTensor(value_name, *layer.value, 3));
+  KVCAST_TRY_VOID(CheckTensor(file, key_name, *layer.key, 3));
+  KVCAST_TRY_VOID(CheckTensor(file, value_name, *layer.value, 3));
   if (layer.key->shape[1] != layer.value->shape[1] ||
       layer.key->shape[0] != layer.value->shape[0]) {
-    return Mismatch(value_name, "K and V differ in tokens or heads.");
+    return Wrong(file, value_name, "shape", "K and V differ in tokens or heads.");
   }
   layer.shape = {static_cast<uint32_t>(layer.key->shape[1]),
                  static_cast<uint32_t>(layer.key->shape[2]),
@@ -93,27 +100,54 @@ Result<Layer> LayerOf(const Safetensors& file, size_t index) {
   return layer;
 }
 
-// What we say about a file must be right where it is said at all.
-Result<void> CheckMetadata(const KvMetadata& metadata, uint32_t tokens) {
+// What we say about a file must be right where it is said at all: the key that is not.
+std::optional<std::string_view> WrongMetadata(const KvMetadata& metadata, uint32_t tokens) {
   const auto wrong = [&](std::string_view key, auto is_right) {
     const auto found = metadata.find(key);
     return found != metadata.end() && !is_right(found->second);
   };
-  const bool bad_model = wrong("kvcast.model", IsModelName);
-  const bool bad_fp = wrong("kvcast.model_fp", [](const std::string& text) {
-    const Result<Digest> digest = Digest::FromHex(text);
-    return digest.ok() && digest->ToHex() == text;
-  });
-  const bool bad_tokens = wrong(
-      "kvcast.tokens", [&](const std::string& text) { return text == std::to_string(tokens); });
-  const bool bad_rope =
-      wrong("kvcast.rope", [](const std::string& text) { return text == "applied"; });
-  if (bad_model || bad_fp || bad_tokens || bad_rope) {
-    const std::string key = bad_model    ? "model"
-                            : bad_fp     ? "model_fp"
-                            : bad_tokens ? "tokens"
-                                         : "rope";
-    return Error(ErrorCode::kMismatch, "The metadata \"kvcast." + key + "\" is not right.");
+  if (wrong("kvcast.model", IsModelName)) {
+    return "kvcast.model";
+  }
+  if (wrong("kvcast.model_fp", [](const std::string& text) {
+        const Result<Digest> digest = Digest::FromHex(text);
+        return digest.ok() && digest->ToHex() == text;
+      })) {
+    return "kvcast.model_fp";
+  }
+  if (wrong("kvcast.tokens",
+            [&](const std::string& text) { return text == std::to_string(tokens); })) {
+    return "kvcast.tokens";
+  }
+  if (wrong("kvcast.rope", [](const std::string& text) { return text == "applied"; })) {
+    return "kvcast.rope";
+  }
+  return std::nullopt;
+}
+
+Error MetadataError(ErrorCode code, std::string_view key) {
+  return Error(code, "The metadata \"" + std::string(key) + "\" is not right.");
+}
+
+Error NoFileHolds(std::string message) { return Error(ErrorCode::kInvalid, std::move(message)); }
+
+// Whether a file of this would be read again.
+Result<void> CheckPlan(std::span<const LayerShape> layers, uint32_t tokens,
+                       const KvMetadata& metadata) {
+  if (tokens == 0 || layers.empty() || layers.size() > kLayersMax) {
+    return NoFileHolds("A KV file holds at least one token, of 1 to 4,096 layers.");
+  }
+  const auto fits = [](uint32_t size) { return size >= 1 && size <= kSizeMax; };
+  for (const LayerShape& layer : layers) {
+    const bool latent = layer.value_size == 0;
+    if (!fits(layer.kv_heads) || !fits(layer.key_size) ||
+        !(latent ? layer.kv_heads == 1 : fits(layer.value_size))) {
+      return NoFileHolds(
+          "A layer of a KV file has 1 to 65,536 heads of 1 to 65,536 values, or one latent.");
+    }
+  }
+  if (const auto key = WrongMetadata(metadata, tokens)) {
+    return MetadataError(ErrorCode::kInvalid, *key);
   }
   return {};
 }
@@ -126,6 +160,26 @@ OrderedJson TensorJson(ValueType type, std::vector<uint64_t> shape, uint64_t beg
   tensor["shape"] = std::move(shape);
   tensor["data_offsets"] = {begin, end};
   return tensor;
+}
+
+// With its length in front, and spaces at its end for the data to be aligned.
+Result<Bytes> HeaderBytes(const OrderedJson& header) {
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const OrderedJson::type_error&) {
+    return NoFileHolds("The metadata of a KV file is UTF-8; this is not.");
+  }
+  text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
+  if (text.size() > Safetensors::kHeaderBytesMax) {
+    return Error(ErrorCode::kTooLarge,
+                 "The header would have " + std::to_string(text.size()) + " bytes; at most " +
+                     std::to_string(Safetensors::kHeaderBytesMax) + " are read.");
+  }
+  ByteWriter writer;
+  writer.U64Le(text.size());
+  writer.Write(text);
+  return writer.Take();
 }
 
 }  // namespace
@@ -161,7 +215,8 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
     const bool same_dtype = layer.value == nullptr || layer.value->dtype == layer.key->dtype;
     if (type != kv.type_ || tokens != kv.tokens_ || !same_dtype) {
       return Error(ErrorCode::kMismatch, "Layer " + std::to_string(index) +
-                                             " differs from those before it in dtype or tokens.");
+                                             " differs from those before it in dtype or tokens.")
+          .At(safetensors.Place(TensorName(index, layer.value != nullptr ? "k" : "kv")));
     }
     kv.layers_.push_back(layer.shape);
     kv.values_.push_back(layer.key->data);
@@ -170,9 +225,12 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
   }
   if (kv.layers_.empty() || kv.layers_.size() > kLayersMax) {
     return Error(ErrorCode::kMalformed, "A KV file holds 1 to 4,096 layers; this one has " +
-                                            std::to_string(kv.layers_.size()) + ".");
+                                            std::to_string(kv.layers_.size()) + ".")
+        .At(safetensors.Place(""));
   }
-  KVCAST_TRY_VOID(CheckMetadata(kv.metadata_, kv.tokens_));
+  if (const auto key = WrongMetadata(kv.metadata_, kv.tokens_)) {
+    return MetadataError(ErrorCode::kMismatch, *key).At(safetensors.Place("__metadata__", *key));
+  }
   return kv;
 }
 
@@ -189,13 +247,14 @@ std::span<const std::byte> KvFile::Values(size_t layer, Plane plane) const {
   return values_[layer * 2 + static_cast<size_t>(plane)];
 }
 
-KvFilePlan::KvFilePlan(std::span<const LayerShape> layers, ValueType type, uint32_t tokens,
-                       const KvMetadata& metadata) {
-  KVCAST_CHECK(tokens > 0 && !layers.empty());
+Result<KvFilePlan> KvFilePlan::Of(std::span<const LayerShape> layers, ValueType type,
+                                  uint32_t tokens, const KvMetadata& metadata) {
+  KVCAST_TRY_VOID(CheckPlan(layers, tokens, metadata));
   OrderedJson header = OrderedJson::object();
   if (!metadata.empty()) {
     header["__metadata__"] = metadata;
   }
+  KvFilePlan plan;
   uint64_t offset = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
     for (const Plane plane : {Plane::kKey, Plane::kValue}) {
@@ -204,27 +263,28 @@ KvFilePlan::KvFilePlan(std::span<const LayerShape> layers, ValueType type, uint3
         continue;
       }
       const bool latent = layer.value_size == 0;
-      const uint64_t bytes =
-          uint64_t{tokens} * layer.kv_heads * layer.size(plane) * ValueBytes(type);
+      const uint64_t token_bytes = uint64_t{layer.kv_heads} * layer.size(plane) * ValueBytes(type);
+      uint64_t bytes = 0;
+      uint64_t end = 0;
+      if (__builtin_mul_overflow(token_bytes, uint64_t{tokens}, &bytes) ||
+          __builtin_add_overflow(offset, bytes, &end) || end > kDataBytesMax) {
+        return Error(ErrorCode::kTooLarge, "The file would have 2^63 bytes or more.");
+      }
       std::vector<uint64_t> shape = {tokens, layer.kv_heads, layer.size(plane)};
       if (latent) {
         shape.erase(shape.begin() + 1);
       }
       const std::string_view kind = latent ? "kv" : plane == Plane::kKey ? "k" : "v";
-      header[TensorName(i, kind)] = TensorJson(type, std::move(shape), offset, offset + bytes);
-      parts_.push_back({i, plane, offset, bytes});
-      offset += bytes;
+      header[TensorName(i, kind)] = TensorJson(type, std::move(shape), offset, end);
+      plan.parts_.push_back({i, plane, offset, bytes});
+      offset = end;
     }
   }
-  std::string text = header.dump();
-  text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
-  ByteWriter writer;
-  writer.U64Le(text.size());
-  writer.Write(text);
-  header_ = writer.Take();
-  for (Part& part : parts_) {
-    part.offset += header_.size();
+  KVCAST_TRY(plan.header_, HeaderBytes(header));
+  for (Part& part : plan.parts_) {
+    part.offset += plan.header_.size();
   }
+  return plan;
 }
 
 uint64_t KvFilePlan::file_bytes() const { return parts_.back().offset + parts_.back().bytes; }

@@ -57,15 +57,17 @@ class KvFilePlan {
     uint64_t bytes = 0;
   };
 
-  // REQUIRES: tokens > 0, at least one layer.
-  KvFilePlan(std::span<const LayerShape> layers, ValueType type, uint32_t tokens,
-             const KvMetadata& metadata = {});
+  // Invalid or too large: what KvFile::Parse() would refuse to read again.
+  static Result<KvFilePlan> Of(std::span<const LayerShape> layers, ValueType type, uint32_t tokens,
+                               const KvMetadata& metadata = {});
 
   const Bytes& header() const { return header_; }
   std::span<const Part> parts() const { return parts_; }
   uint64_t file_bytes() const;
 
  private:
+  KvFilePlan() = default;
+
   Bytes header_;
   std::vector<Part> parts_;
 };

@@ -18,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto kv = kvcast::KvFile::Parse(file);
   if (!kv.ok()) {
+    KVCAST_CHECK(kv.error().offset().value_or(0) <= size);
     return 0;
   }
   size_t bytes = 0;
@@ -29,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   KVCAST_CHECK(bytes == kv->bytes_per_token() * kv->tokens());
   // What we would write is what we read.
-  const kvcast::KvFilePlan plan(kv->layers(), kv->type(), kv->tokens(), kv->metadata());
-  KVCAST_CHECK(plan.file_bytes() - plan.header().size() == bytes);
+  const auto plan = kvcast::KvFilePlan::Of(kv->layers(), kv->type(), kv->tokens(), kv->metadata());
+  KVCAST_CHECK(plan.ok() && plan->file_bytes() - plan->header().size() == bytes);
   return 0;
 }

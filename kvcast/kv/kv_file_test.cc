@@ -18,7 +18,8 @@ std::string FileOf(std::string header, size_t data_bytes) {
 
 TEST(KvFile, ReadsWhatThePlanWrites) {
   const LayerShape layers[] = {{2, 4, 4}, {1, 3, 5}, {1, 6, 0}};
-  const KvFilePlan plan(layers, ValueType::kFp16, 7, {{"kvcast.model", "tinylm"}});
+  const KvFilePlan plan =
+      *KvFilePlan::Of(layers, ValueType::kFp16, 7, {{"kvcast.model", "tinylm"}});
   std::string file = plan.header().ToString();
   Random random(1);
   for (const KvFilePlan::Part& part : plan.parts()) {
@@ -49,12 +50,35 @@ TEST(KvFile, SaysWhichTensorIsMissing) {
 
 TEST(KvFile, SaysWhatIsWrongWithATruncatedFile) {
   const LayerShape layers[] = {{1, 4, 4}};
-  const KvFilePlan plan(layers, ValueType::kBf16, 2);
+  const KvFilePlan plan = *KvFilePlan::Of(layers, ValueType::kBf16, 2);
   const std::string whole = plan.header().ToString() + std::string(32, 'x');
   for (size_t length = 0; length < whole.size(); ++length) {
     EXPECT_FALSE(KvFile::Parse(AsBytes(whole.substr(0, length))).ok()) << length;
   }
   EXPECT_TRUE(KvFile::Parse(AsBytes(whole)).ok());
+}
+
+// Whatever could not be read again is not written.
+TEST(KvFilePlan, RefusesWhatNoFileHolds) {
+  const auto plan = [](std::vector<LayerShape> layers, uint32_t tokens, KvMetadata metadata = {}) {
+    return KvFilePlan::Of(layers, ValueType::kFp32, tokens, metadata);
+  };
+  EXPECT_TRUE(plan({{1, 4, 4}}, 1, {{"note", "\u00e9\n"}}).ok());
+  EXPECT_FALSE(plan({{1, 4, 4}}, 1, {{"note", "\xff"}}).ok());
+  EXPECT_FALSE(plan({{1, 4, 4}}, 1, {{"\xff", "note"}}).ok());
+  EXPECT_FALSE(plan({{1, 4, 4}}, 2, {{"kvcast.tokens", "1"}}).ok());
+  EXPECT_FALSE(plan({{1, 4, 4}}, 0).ok());
+  EXPECT_FALSE(plan({}, 1).ok());
+  EXPECT_FALSE(plan({{0, 4, 4}}, 1).ok());
+  EXPECT_FALSE(plan({{1, 0, 4}}, 1).ok());
+  EXPECT_FALSE(plan({{2, 4, 0}}, 1).ok());  // A latent has no heads.
+  EXPECT_FALSE(plan({{65537, 4, 4}}, 1).ok());
+  EXPECT_FALSE(plan(std::vector<LayerShape>(4097, LayerShape{1, 1, 1}), 1).ok());
+  // 2^32 tokens of 2^32 values of 4 bytes each are 2^66 bytes, past what 64 bits count.
+  EXPECT_EQ(plan({{65536, 65536, 65536}}, UINT32_MAX).error().code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(
+      plan(std::vector<LayerShape>(4096, LayerShape{64, 65536, 65536}), UINT32_MAX).error().code(),
+      ErrorCode::kTooLarge);
 }
 
 // A length is a claim; a terabyte header must cost nothing.
@@ -80,6 +104,40 @@ TEST(Safetensors, BelievesNoClaim) {
   EXPECT_TRUE(Safetensors::Parse(
                   AsBytes(FileOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4)))
                   .ok());
+}
+
+// The length comes first, so what the header has at n is at n + 8 of the file.
+TEST(Safetensors, PointsAtTheMemberThatIsWrong) {
+  const auto offset = [](std::string_view header) {
+    return Safetensors::Parse(AsBytes(FileOf(std::string(header), 4))).error().offset();
+  };
+  EXPECT_EQ(offset(R"({"a":7})"), 8u + 1u);
+  EXPECT_EQ(offset(R"({"a":{"dtype":7,"shape":[4],"data_offsets":[0,4]}})"), 8u + 6u);
+  EXPECT_EQ(offset(R"({"a":{"dtype":"U8","shape":[-4],"data_offsets":[0,4]}})"), 8u + 19u);
+  EXPECT_EQ(offset(R"({"a":{"dtype":"Q9","shape":[4],"data_offsets":[0,4]}})"), 8u + 6u);
+  EXPECT_EQ(offset(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}})"), 8u + 31u);
+  EXPECT_EQ(offset(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[1,5]}})"), 8u + 31u);
+  EXPECT_EQ(offset(R"({"__metadata__":{"b":"","a":1}})"), 8u + 24u);
+  const std::string short_of_data = R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})";
+  EXPECT_EQ(offset(short_of_data), 8u + short_of_data.size() + 3u);
+}
+
+TEST(KvFile, PointsAtTheTensorThatIsWrong) {
+  const auto offset = [](std::string_view header, size_t bytes) {
+    return KvFile::Parse(AsBytes(FileOf(std::string(header), bytes))).error().offset();
+  };
+  EXPECT_EQ(offset(R"({"layers.0.kv":{"dtype":"U8","shape":[1,4],"data_offsets":[0,4]}})", 4),
+            8u + 16u);
+  EXPECT_EQ(offset(R"({"layers.0.kv":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4),
+            8u + 30u);
+  EXPECT_EQ(offset(R"({"__metadata__":{"kvcast.rope":"none"},)"
+                   R"("layers.0.kv":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]}})",
+                   4),
+            8u + 17u);
+  EXPECT_EQ(offset(R"({"layers.0.kv":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},)"
+                   R"("layers.1.kv":{"dtype":"F16","shape":[2,1],"data_offsets":[4,8]}})",
+                   8),
+            8u + 66u);
 }
 
 TEST(Safetensors, NamesTheOffsetWithinTheFile) {

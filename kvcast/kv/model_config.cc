@@ -9,6 +9,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
+#include "kvcast/base/json_place.h"
 #include "kvcast/kv/canonical_value.h"
 
 namespace kvcast {
@@ -19,10 +20,13 @@ constexpr uint64_t kCountMax = 65536;
 
 Error Malformed(std::string message) { return Error(ErrorCode::kMalformed, std::move(message)); }
 
-// The text part of a configuration, read member by member.
+// A configuration, or the text part of a larger one, read member by member.
 class ConfigText {
  public:
-  explicit ConfigText(const Json& config) : config_(config) {}
+  // `json` is the file that `config` was parsed from, and `part` the member of it that `config` is;
+  // empty for all of it.
+  ConfigText(const Json& config, std::string_view json, std::string_view part)
+      : config_(config), json_(json), part_(part) {}
 
   // A member that is there and not null.
   const Json* Find(std::string_view name) const {
@@ -30,19 +34,34 @@ class ConfigText {
     return found == config_.end() || found->is_null() ? nullptr : &*found;
   }
 
+  // Where a member stands in the file, for errors.
+  uint64_t Place(std::string_view name) const {
+    return part_.empty() ? JsonPlace(json_, {name}) : JsonPlace(json_, {part_, name});
+  }
+  // The same for an element of a member that is a list.
+  uint64_t Place(std::string_view name, size_t index) const {
+    const std::string at = std::to_string(index);
+    return part_.empty() ? JsonPlace(json_, {name, at}) : JsonPlace(json_, {part_, name, at});
+  }
+
   // A whole number, 0 included.
   Result<std::optional<uint64_t>> Whole(std::string_view name) const {
-    return JsonCount(config_, name);
+    Result<std::optional<uint64_t>> count = JsonCount(config_, name);
+    if (!count.ok()) {
+      return std::move(count).error().At(Place(name));
+    }
+    return count;
   }
 
   // The first of several names for one count, within [1, max].
   Result<std::optional<uint32_t>> Count(std::initializer_list<std::string_view> names,
                                         uint64_t max = kCountMax) const {
     for (const std::string_view name : names) {
-      KVCAST_TRY(const std::optional<uint64_t> count, JsonCount(config_, name));
+      KVCAST_TRY(const std::optional<uint64_t> count, Whole(name));
       if (count && (*count < 1 || *count > max)) {
         return Malformed("\"" + std::string(name) + "\" must lie between 1 and " +
-                         std::to_string(max) + "; it is " + std::to_string(*count) + ".");
+                         std::to_string(max) + "; it is " + std::to_string(*count) + ".")
+            .At(Place(name));
       }
       if (count) {
         return std::optional(static_cast<uint32_t>(*count));
@@ -55,7 +74,8 @@ class ConfigText {
                                uint64_t max = kCountMax) const {
     KVCAST_TRY(const std::optional<uint32_t> count, Count(names, max));
     if (!count) {
-      return Malformed("\"" + std::string(*names.begin()) + "\" is missing.");
+      return Malformed("\"" + std::string(*names.begin()) + "\" is missing.")
+          .At(Place(*names.begin()));
     }
     return *count;
   }
@@ -66,13 +86,15 @@ class ConfigText {
       return std::optional<bool>();
     }
     if (!found->is_boolean()) {
-      return Malformed("\"" + std::string(name) + "\" must be true or false.");
+      return Malformed("\"" + std::string(name) + "\" must be true or false.").At(Place(name));
     }
     return std::optional(found->get<bool>());
   }
 
  private:
   const Json& config_;
+  std::string_view json_;
+  std::string_view part_;
 };
 
 Result<void> RefuseOtherState(const ConfigText& text) {
@@ -81,19 +103,22 @@ Result<void> RefuseOtherState(const ConfigText& text) {
     if (text.Find(name) != nullptr) {
       return Error(ErrorCode::kUnsupported,
                    "The model has \"" + std::string(name) +
-                       "\": it caches more than the keys and values kvcast knows of.");
+                       "\": it caches more than the keys and values kvcast knows of.")
+          .At(text.Place(name));
     }
   }
   KVCAST_TRY(const std::optional<uint64_t> shared, text.Whole("num_kv_shared_layers"));
   if (shared.value_or(0) > 0) {
     return Error(ErrorCode::kUnsupported,
                  "The model has \"num_kv_shared_layers\": its last layers cache nothing of their "
-                 "own.");
+                 "own.")
+        .At(text.Place("num_kv_shared_layers"));
   }
   KVCAST_TRY(const std::optional<bool> encoder, text.Flag("is_encoder_decoder"));
   if (encoder.value_or(false)) {
     return Error(ErrorCode::kUnsupported,
-                 "Models with an encoder cache cross-attention too, which kvcast does not know.");
+                 "Models with an encoder cache cross-attention too, which kvcast does not know.")
+        .At(text.Place("is_encoder_decoder"));
   }
   return {};
 }
@@ -108,7 +133,7 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
     group.kv_heads = 1;
     group.key_size = *latent + group.rotary_size;
     if (group.key_size > kCountMax) {
-      return Malformed("A latent has at most 65,536 values.");
+      return Malformed("A latent has at most 65,536 values.").At(text.Place("kv_lora_rank"));
     }
     return group;
   }
@@ -120,14 +145,16 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   }
   if (heads % *kv_heads != 0) {
     return Malformed(std::to_string(heads) + " heads cannot share " + std::to_string(*kv_heads) +
-                     " KV heads evenly.");
+                     " KV heads evenly.")
+        .At(text.Place("num_key_value_heads"));
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
     KVCAST_TRY(const uint32_t hidden, text.NeededCount({"hidden_size", "n_embd", "d_model"}));
     if (hidden % heads != 0) {
       return Malformed("A hidden size of " + std::to_string(hidden) + " is not divided by " +
-                       std::to_string(heads) + " heads.");
+                       std::to_string(heads) + " heads.")
+          .At(text.Place("hidden_size"));
     }
     head_size = hidden / heads;
   }
@@ -162,10 +189,15 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
   std::vector<WindowKind> kinds(layers, WindowKind::kFull);
   if (const Json* types = text.Find("layer_types")) {
     if (!types->is_array() || types->size() != layers) {
-      return Malformed("\"layer_types\" must name " + std::to_string(layers) + " layers.");
+      return Malformed("\"layer_types\" must name " + std::to_string(layers) + " layers.")
+          .At(text.Place("layer_types"));
     }
     for (uint32_t i = 0; i < layers; ++i) {
-      KVCAST_TRY(kinds[i], KindOf((*types)[i]));
+      const Result<WindowKind> kind = KindOf((*types)[i]);
+      if (!kind.ok()) {
+        return Error(kind.error()).At(text.Place("layer_types", i));
+      }
+      kinds[i] = *kind;
     }
     return kinds;
   }
@@ -227,19 +259,22 @@ Result<Json> RopeOf(const ConfigText& text, WindowKind kind) {
 
 Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t key_size) {
   const Json* factor = nullptr;
+  std::string_view place;
   for (const char* name : {"partial_rotary_factor", "rotary_pct"}) {
     if (factor == nullptr) {
       factor = text.Find(name);
+      place = name;
     }
   }
   if (const auto own = rope.find("partial_rotary_factor"); own != rope.end() && !own->is_null()) {
     factor = &*own;
+    place = "rope_parameters";
   }
   if (factor == nullptr) {
     return key_size;
   }
   if (!factor->is_number() || factor->get<double>() < 0 || factor->get<double>() > 1) {
-    return Malformed("\"partial_rotary_factor\" must lie between 0 and 1.");
+    return Malformed("\"partial_rotary_factor\" must lie between 0 and 1.").At(text.Place(place));
   }
   return static_cast<uint32_t>(std::floor(key_size * factor->get<double>()));
 }
@@ -292,13 +327,14 @@ Json WithoutNoise(const Json& object) {
 Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   KVCAST_TRY(const Json whole, ParseJson(json));
   if (!whole.is_object()) {
-    return Malformed("A model's configuration is a JSON object.");
+    return Malformed("A model's configuration is a JSON object.").At(JsonPlace(json, {}));
   }
   const auto nested = whole.find("text_config");
   const bool has_text = nested != whole.end() && nested->is_object();
-  const ConfigText text(has_text ? *nested : whole);
+  const ConfigText all(whole, json, "");
+  const ConfigText text = has_text ? ConfigText(*nested, json, "text_config") : all;
 
-  KVCAST_TRY_VOID(RefuseOtherState(ConfigText(whole)));
+  KVCAST_TRY_VOID(RefuseOtherState(all));
   KVCAST_TRY_VOID(RefuseOtherState(text));
   ModelConfig config;
   KVCAST_TRY(config.groups, Groups(text));
@@ -308,12 +344,11 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   }
   config.digest = Sha256::Of(CanonicalValue(kept));
   for (const char* name : {"dtype", "torch_dtype"}) {
-    const Json* found = text.Find(name);
-    if (found == nullptr) {
-      found = ConfigText(whole).Find(name);
-    }
+    const ConfigText& said_by = text.Find(name) != nullptr ? text : all;
+    const Json* found = said_by.Find(name);
     if (config.dtype.empty() && found != nullptr && found->is_string()) {
       config.dtype = found->get<std::string>();
+      config.dtype_at = said_by.Place(name);
     }
   }
   return config;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,9 @@ namespace kvcast {
 // What a Hugging Face config.json says about a model's KV cache.
 struct ModelConfig {
   std::vector<LayerGroup> groups;
-  Digest digest;      // Of all in it that can change KV.
-  std::string dtype;  // "bfloat16", as the file says; empty if it does not.
+  Digest digest;          // Of all in it that can change KV.
+  std::string dtype;      // "bfloat16", as the file says; empty if it does not.
+  uint64_t dtype_at = 0;  // Where it says so, for whoever does not know the dtype.
 
   // The rules are docs/reference/names.md. A model that keeps more than a KV cache (recurrent
   // layers, an indexer) is refused as unsupported: half a state is worse than none.

@@ -65,6 +65,25 @@ TEST(ModelConfig, SaysWhyItRefusesAModel) {
   EXPECT_NE(recurrent.error().message().find("linear_attention"), std::string::npos);
 }
 
+// Wherever the member stands, in the text part of a larger model too.
+TEST(ModelConfig, PointsAtTheMemberThatIsWrong) {
+  const auto offset = [](std::string_view json) {
+    return ModelConfig::Parse(json).error().offset();
+  };
+  EXPECT_EQ(offset(R"( [])"), 1u);
+  EXPECT_EQ(offset(R"( {"num_attention_heads": 4})"), 1u);  // A member is missing from this.
+  EXPECT_EQ(offset(R"({"a": {}, "num_hidden_layers": -1})"), 10u);
+  EXPECT_EQ(offset(R"({"a": 0, "text_config": {"num_hidden_layers": 0}})"), 25u);
+  EXPECT_EQ(offset(R"({"num_hidden_layers": 1, "num_attention_heads": 4,
+"num_key_value_heads": 3})"),
+            51u);
+  EXPECT_EQ(offset(R"({"num_hidden_layers": 1, "num_attention_heads": 4, "head_dim": 8,
+"layer_types": ["mamba"]})"),
+            82u);
+  EXPECT_EQ(offset(R"({"use_cache": true, "is_encoder_decoder": 1})"), 20u);
+  EXPECT_EQ(ModelConfig::Parse(kLlama)->dtype_at, kLlama.find("\"torch_dtype"));
+}
+
 // Every field of a description changes the fingerprint.
 TEST(ModelDescription, IsNamedByAllOfIt) {
   ModelDescription model;

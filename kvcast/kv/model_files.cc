@@ -5,6 +5,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
+#include "kvcast/base/json_place.h"
 
 namespace kvcast {
 namespace {
@@ -19,13 +20,15 @@ Result<FileNames> IndexedFiles(std::string_view index) {
   KVCAST_TRY(const Json json, ParseJson(index));
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
-    return Error(ErrorCode::kMalformed, "It has no \"weight_map\" that names files.");
+    return Error(ErrorCode::kMalformed, "It has no \"weight_map\" that names files.")
+        .At(JsonPlace(index, {"weight_map"}));
   }
   FileNames names;
-  for (const Json& file : *map) {
+  for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string() || !IsPlainName(file.get_ref<const std::string&>())) {
       return Error(ErrorCode::kMalformed,
-                   "\"weight_map\" names something else than a file beside it.");
+                   "\"weight_map\" names something else than a file beside it.")
+          .At(JsonPlace(index, {"weight_map", tensor}));
     }
     names.insert(file.get<std::string>());
   }

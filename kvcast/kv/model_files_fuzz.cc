@@ -9,6 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto files = kvcast::WeightFiles({"a.safetensors", "b.safetensors"}, index);
   if (files.ok()) {
     KVCAST_CHECK(!files->empty() && std::ranges::is_sorted(*files));
+  } else {
+    KVCAST_CHECK(files.error().offset().value_or(0) <= size);
   }
   return 0;
 }

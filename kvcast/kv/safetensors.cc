@@ -7,16 +7,32 @@
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
+#include "kvcast/base/json_place.h"
 
 namespace kvcast {
 namespace {
 
 constexpr size_t kLengthBytes = 8;
 
-Error Malformed(std::string_view tensor, std::string message) {
-  return Error(ErrorCode::kMalformed, std::move(message))
-      .In("tensor \"" + Printable(tensor) + "\"");
+// Where `header`, which comes after its length, tells of a tensor or of one thing about it.
+uint64_t PlaceIn(std::string_view header, std::string_view tensor, std::string_view about = {}) {
+  return kLengthBytes +
+         (about.empty() ? JsonPlace(header, {tensor}) : JsonPlace(header, {tensor, about}));
 }
+
+// A tensor as the header tells of it, with what it takes to say what is wrong with it.
+struct Told {
+  std::string_view header;
+  std::string_view name;
+  const Json& object;
+
+  Error Wrong(std::string_view about, std::string message,
+              ErrorCode code = ErrorCode::kMalformed) const {
+    return Error(code, std::move(message))
+        .At(PlaceIn(header, name, about))
+        .In("tensor \"" + Printable(name) + "\"");
+  }
+};
 
 // What a tensor's header promises, with its place in the data.
 struct Entry {
@@ -25,16 +41,16 @@ struct Entry {
   uint64_t end = 0;
 };
 
-Result<std::vector<uint64_t>> Numbers(std::string_view name, const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) {
-    return Malformed(name, "\"" + std::string(key) + "\" must be a list of numbers.");
+Result<std::vector<uint64_t>> Numbers(const Told& told, const char* key) {
+  const auto found = told.object.find(key);
+  if (found == told.object.end() || !found->is_array()) {
+    return told.Wrong(key, "\"" + std::string(key) + "\" must be a list of numbers.");
   }
   std::vector<uint64_t> numbers;
   for (const Json& number : *found) {
     if (!number.is_number_unsigned()) {
-      return Malformed(name,
-                       "\"" + std::string(key) + "\" holds something else than whole numbers.");
+      return told.Wrong(key,
+                        "\"" + std::string(key) + "\" holds something else than whole numbers.");
     }
     numbers.push_back(number.get<uint64_t>());
   }
@@ -42,47 +58,48 @@ Result<std::vector<uint64_t>> Numbers(std::string_view name, const Json& object,
 }
 
 // The product of a shape and the dtype's bits, in bytes; the count may be any 64-bit numbers.
-Result<uint64_t> BytesOf(std::string_view name, const Tensor& tensor) {
+Result<uint64_t> BytesOf(const Told& told, const Tensor& tensor) {
   const uint32_t bits = DtypeBits(tensor.dtype);
   if (bits == 0) {
-    return Error(ErrorCode::kUnsupported, "Dtype \"" + Printable(tensor.dtype) + "\" is not known.")
-        .In("tensor \"" + Printable(name) + "\"");
+    return told.Wrong("dtype", "Dtype \"" + Printable(tensor.dtype) + "\" is not known.",
+                      ErrorCode::kUnsupported);
   }
   uint64_t values = 1;
   for (const uint64_t size : tensor.shape) {
     if (__builtin_mul_overflow(values, size, &values)) {
-      return Malformed(name, "Its shape is past 2^64 values.");
+      return told.Wrong("shape", "Its shape is past 2^64 values.");
     }
   }
   uint64_t total = 0;
   if (__builtin_mul_overflow(values, uint64_t{bits}, &total) || total % 8 != 0) {
-    return Malformed(name, "Its shape is not a whole number of bytes below 2^64.");
+    return told.Wrong("shape", "Its shape is not a whole number of bytes below 2^64.");
   }
   return total / 8;
 }
 
-Result<Entry> ParseTensor(std::string_view name, const Json& object) {
+Result<Entry> ParseTensor(const Told& told) {
+  const Json& object = told.object;
   if (!object.is_object() || object.size() != 3) {
-    return Malformed(name, "It must be described by dtype, shape and data_offsets.");
+    return told.Wrong("", "It must be described by dtype, shape and data_offsets.");
   }
   Entry entry;
   const auto dtype = object.find("dtype");
   if (dtype == object.end() || !dtype->is_string()) {
-    return Malformed(name, "\"dtype\" must be a name.");
+    return told.Wrong("dtype", "\"dtype\" must be a name.");
   }
   entry.tensor.dtype = dtype->get<std::string>();
-  KVCAST_TRY(entry.tensor.shape, Numbers(name, object, "shape"));
-  KVCAST_TRY(const std::vector<uint64_t> offsets, Numbers(name, object, "data_offsets"));
+  KVCAST_TRY(entry.tensor.shape, Numbers(told, "shape"));
+  KVCAST_TRY(const std::vector<uint64_t> offsets, Numbers(told, "data_offsets"));
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    return Malformed(name, "\"data_offsets\" must be a begin and an end.");
+    return told.Wrong("data_offsets", "\"data_offsets\" must be a begin and an end.");
   }
   entry.begin = offsets[0];
   entry.end = offsets[1];
-  KVCAST_TRY(const uint64_t bytes, BytesOf(name, entry.tensor));
+  KVCAST_TRY(const uint64_t bytes, BytesOf(told, entry.tensor));
   if (bytes != entry.end - entry.begin) {
-    return Malformed(name, "Its shape needs " + std::to_string(bytes) +
-                               " bytes; its offsets give " +
-                               std::to_string(entry.end - entry.begin) + ".");
+    return told.Wrong("shape", "Its shape needs " + std::to_string(bytes) +
+                                   " bytes; its offsets give " +
+                                   std::to_string(entry.end - entry.begin) + ".");
   }
   return entry;
 }
@@ -109,14 +126,14 @@ Result<std::string_view> HeaderText(std::span<const std::byte> file) {
   return text;
 }
 
-Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Json& object) {
+Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Told& told) {
   std::map<std::string, std::string, std::less<>> metadata;
-  if (!object.is_object()) {
-    return Malformed("__metadata__", "It must be an object.");
+  if (!told.object.is_object()) {
+    return told.Wrong("", "It must be an object.");
   }
-  for (const auto& member : object.items()) {
+  for (const auto& member : told.object.items()) {
     if (!member.value().is_string()) {
-      return Malformed("__metadata__", "\"" + Printable(member.key()) + "\" must be a string.");
+      return told.Wrong(member.key(), "\"" + Printable(member.key()) + "\" must be a string.");
     }
     metadata.emplace(member.key(), member.value().get<std::string>());
   }
@@ -124,23 +141,30 @@ Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Json
 }
 
 // Together they must fill the data: a hole could hide bytes, an overlap could alias them.
-Result<void> CheckPlaces(std::vector<std::pair<std::string_view, const Entry*>> entries,
-                         size_t data_bytes) {
-  std::ranges::sort(entries, [](const auto& a, const auto& b) {
+Result<void> CheckPlaces(const std::map<std::string, Entry, std::less<>>& entries,
+                         std::string_view header, size_t data_bytes) {
+  std::vector<std::pair<std::string_view, const Entry*>> places;
+  for (const auto& [name, entry] : entries) {
+    places.emplace_back(name, &entry);
+  }
+  std::ranges::sort(places, [](const auto& a, const auto& b) {
     return std::pair(a.second->begin, a.second->end) < std::pair(b.second->begin, b.second->end);
   });
   uint64_t end = 0;
-  for (const auto& [name, entry] : entries) {
+  for (const auto& [name, entry] : places) {
     if (entry->begin != end) {
-      return Malformed(name, "Its data begins at " + std::to_string(entry->begin) + "; " +
-                                 std::to_string(end) + " was expected.");
+      return Error(ErrorCode::kMalformed, "Its data begins at " + std::to_string(entry->begin) +
+                                              "; " + std::to_string(end) + " was expected.")
+          .At(PlaceIn(header, name, "data_offsets"))
+          .In("tensor \"" + Printable(name) + "\"");
     }
     end = entry->end;
   }
   if (end != data_bytes) {
     return Error(ErrorCode::kMalformed, "The tensors end at " + std::to_string(end) +
                                             " of the data; it has " + std::to_string(data_bytes) +
-                                            " bytes.");
+                                            " bytes.")
+        .At(kLengthBytes + header.size() + std::min<uint64_t>(end, data_bytes));
   }
   return {};
 }
@@ -172,24 +196,22 @@ Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {
         .At(kLengthBytes);
   }
   Safetensors safetensors;
+  safetensors.header_ = text;
   std::map<std::string, Entry, std::less<>> entries;
   for (const auto& member : parsed->items()) {
+    const Told told{text, member.key(), member.value()};
     if (member.key() == "__metadata__") {
-      KVCAST_TRY(safetensors.metadata_, ParseMetadata(member.value()));
+      KVCAST_TRY(safetensors.metadata_, ParseMetadata(told));
       continue;
     }
     if (member.key().size() > kNameBytesMax) {
-      return Malformed(member.key(), "Its name has more than 256 bytes.");
+      return told.Wrong("", "Its name has more than 256 bytes.");
     }
-    KVCAST_TRY(Entry entry, ParseTensor(member.key(), member.value()));
+    KVCAST_TRY(Entry entry, ParseTensor(told));
     entries.emplace(member.key(), std::move(entry));
   }
   const std::span<const std::byte> data = file.subspan(kLengthBytes + text.size());
-  std::vector<std::pair<std::string_view, const Entry*>> places;
-  for (const auto& [name, entry] : entries) {
-    places.emplace_back(name, &entry);
-  }
-  KVCAST_TRY_VOID(CheckPlaces(std::move(places), data.size()));
+  KVCAST_TRY_VOID(CheckPlaces(entries, text, data.size()));
   for (auto& [name, entry] : entries) {
     entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
     safetensors.tensors_.emplace(name, std::move(entry.tensor));
@@ -200,6 +222,10 @@ Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {
 const Tensor* Safetensors::Find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;
+}
+
+uint64_t Safetensors::Place(std::string_view name, std::string_view about) const {
+  return PlaceIn(header_, name, about);
 }
 
 }  // namespace kvcast

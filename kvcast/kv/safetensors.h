@@ -38,8 +38,12 @@ class Safetensors {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
   // Null if there is none of that name.
   const Tensor* Find(std::string_view name) const;
+  // Where the header tells of a tensor, or of one thing about it ("shape"), for errors: an offset
+  // in the file. The metadata is told of like a tensor, "__metadata__".
+  uint64_t Place(std::string_view name, std::string_view about = {}) const;
 
  private:
+  std::string_view header_;
   std::map<std::string, Tensor, std::less<>> tensors_;
   std::map<std::string, std::string, std::less<>> metadata_;
 };
