@@ -97,9 +97,10 @@ class Purity(Planted):
             self.assertIsNone(asks_for(symbol), symbol)
         for symbol in ["time", "open64", "__open64_2", "getenv@GLIBC_2.2.5", "__poll_chk",
                        "std::mutex::lock()", "gnutls_rnd", "access", "remove", "readlink",
-                       "realpath", "scandir64", "truncate", "ftruncate64", "chdir", "getcwd", "isatty",
-                       "getc", "stdin", "std::cin", "setlocale", "lstat64", "close", "__realpath_chk",
-                       "__isoc99_fscanf", "getpwuid", "sigaction", "exit", "mkstemp64", "mkdtemp"]:
+                       "realpath", "scandir64", "truncate", "ftruncate64", "chdir", "getcwd",
+                       "isatty", "getc", "stdin", "std::cin", "setlocale", "lstat64", "close",
+                       "__realpath_chk", "__isoc99_fscanf", "getpwuid", "sigaction", "exit",
+                       "mkstemp64", "mkdtemp"]:
             self.assertIsNotNone(asks_for(symbol), symbol)
 
 
