@@ -120,7 +120,8 @@ void CatalogWorld::Restart(size_t node) {
   Note("restart " + std::to_string(node));
   ++counts_.restarts;
   ++boots_[node];
-  nodes_[node] = {std::make_unique<CatalogWriter>(), {}};
+  nodes_[node].writer = std::make_unique<CatalogWriter>();
+  nodes_[node].epoch.clear();
   feeds_[node].reset();
   feeds_[node] = std::make_unique<IndexFeed>(index_);
 }
@@ -133,7 +134,9 @@ void CatalogWorld::Send(size_t node, Object object) {
   if (random_.Happens(faults_.damage)) {
     ++counts_.damaged;
     std::string bytes = object.payload.ToString();
-    bytes[random_.Below(bytes.size())] ^= static_cast<char>(1 << random_.Below(8));
+    const uint64_t bit = random_.Below(8);
+    char& damaged = bytes[random_.Below(bytes.size())];
+    damaged = static_cast<char>(damaged ^ (1 << bit));
     object.payload = Bytes::Of(bytes);
   }
   const Packet packet{node, boots_[node], std::move(object)};
@@ -149,13 +152,13 @@ void CatalogWorld::Send(size_t node, Object object) {
 
 void CatalogWorld::DeliverSome(size_t packets) {
   for (; packets > 0 && !network_.empty(); --packets) {
-    Packet packet = std::move(network_.front());
+    const Packet packet = std::move(network_.front());
     network_.pop_front();
-    Deliver(std::move(packet));
+    Deliver(packet);
   }
 }
 
-void CatalogWorld::Deliver(Packet packet) {
+void CatalogWorld::Deliver(const Packet& packet) {
   if (packet.boot != boots_[packet.node]) {
     return;  // A subscription to a track that ended with its node.
   }

@@ -83,7 +83,7 @@ class CatalogWorld {
   void Restart(size_t node);
   void Send(size_t node, Object object);
   void DeliverSome(size_t packets);
-  void Deliver(Packet packet);
+  void Deliver(const Packet& packet);
   void Refetch(size_t node);
   std::string CheckPlaces() const;
   std::string CheckAllKnown() const;
