@@ -1,4 +1,5 @@
-# kvcast_module(NAME n [PURE] [SOURCES ..] [DEPS ..] [LIBS ..] [TESTS ..] [BENCHES ..] [FUZZERS ..])
+# kvcast_module(NAME n [PURE] [SOURCES ..] [DEPS ..] [LIBS ..] [TESTS ..] [BENCHES ..] [FUZZERS ..]
+#               [PROGRAMS ..] [PROGRAM_LIBS ..])
 #
 # One call per module says all there is to say about it. DEPS are modules of ours, LIBS are
 # libraries of others. Headers are listed with the sources: a file nobody lists is not part of
@@ -9,8 +10,10 @@
 #   TESTS    become one program <name>_test
 #   BENCHES  become one program <name>_bench     (with KVCAST_BENCHES)
 #   FUZZERS  become one program each, <file>     (with KVCAST_FUZZERS)
+#   PROGRAMS become one program each, <file>, with PROGRAM_LIBS; only for what is not in apps/
 function(kvcast_module)
-  cmake_parse_arguments(M "PURE" "NAME" "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS" ${ARGN})
+  cmake_parse_arguments(M "PURE" "NAME"
+    "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS;PROGRAMS;PROGRAM_LIBS" ${ARGN})
   set(library kvcast_${M_NAME})
   list(TRANSFORM M_DEPS PREPEND kvcast_ OUTPUT_VARIABLE dependencies)
 
@@ -18,17 +21,27 @@ function(kvcast_module)
     add_library(${library} STATIC ${M_SOURCES})
     target_link_libraries(${library} PUBLIC ${dependencies} ${M_LIBS} kvcast_flags)
     set(archive "$<TARGET_FILE:${library}>")
+    set(links "$<JOIN:$<TARGET_PROPERTY:${library},LINK_LIBRARIES>, >")
   else()
     add_library(${library} INTERFACE)
     target_link_libraries(${library} INTERFACE ${dependencies} ${M_LIBS} kvcast_flags)
     set(archive "")
+    set(links "$<JOIN:$<TARGET_PROPERTY:${library},INTERFACE_LINK_LIBRARIES>, >")
   endif()
 
+  foreach(source IN LISTS M_PROGRAMS)
+    cmake_path(GET source STEM program)
+    add_executable(${program}_program ${source})
+    set_target_properties(${program}_program PROPERTIES OUTPUT_NAME ${program})
+    target_link_libraries(${program}_program PRIVATE ${library} ${M_PROGRAM_LIBS})
+    string(APPEND links " $<JOIN:$<TARGET_PROPERTY:${program}_program,LINK_LIBRARIES>, >")
+  endforeach()
   if(M_TESTS AND BUILD_TESTING)
     add_executable(${M_NAME}_test ${M_TESTS})
     target_link_libraries(${M_NAME}_test PRIVATE ${library} GTest::gtest GTest::gtest_main)
     target_compile_definitions(${M_NAME}_test PRIVATE
       KVCAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    string(APPEND links " $<JOIN:$<TARGET_PROPERTY:${M_NAME}_test,LINK_LIBRARIES>, >")
     gtest_discover_tests(${M_NAME}_test DISCOVERY_MODE PRE_TEST)
   endif()
   if(M_BENCHES AND KVCAST_BENCHES)
@@ -45,18 +58,20 @@ function(kvcast_module)
     endforeach()
   endif()
 
-  # What the layering test reads: see tests/house.
+  # What the layering test reads: see tests/house. `links` is what the module's programs and library
+  # are linked with in the end, whoever said so.
   set(pure false)
   if(M_PURE)
     set(pure true)
   endif()
-  foreach(list IN ITEMS M_DEPS M_SOURCES M_TESTS M_BENCHES M_FUZZERS)
+  foreach(list IN ITEMS M_DEPS M_SOURCES M_TESTS M_BENCHES M_FUZZERS M_PROGRAMS)
     list(TRANSFORM ${list} REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE quoted)
     list(JOIN quoted ", " ${list}_json)
   endforeach()
   string(CONCAT entry "{\"name\": \"${M_NAME}\", \"pure\": ${pure}, \"archive\": \"${archive}\", "
     "\"deps\": [${M_DEPS_json}], \"sources\": [${M_SOURCES_json}], \"tests\": [${M_TESTS_json}], "
-    "\"benches\": [${M_BENCHES_json}], \"fuzzers\": [${M_FUZZERS_json}]}")
+    "\"benches\": [${M_BENCHES_json}], \"fuzzers\": [${M_FUZZERS_json}], "
+    "\"programs\": [${M_PROGRAMS_json}], \"links\": \"${links}\"}")
   set_property(GLOBAL APPEND PROPERTY KVCAST_MODULE_MAP "${entry}")
 endfunction()
 

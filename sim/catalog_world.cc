@@ -15,40 +15,21 @@ constexpr uint64_t kGroups = 8;
 
 constexpr size_t kStepsBetweenChecks = 10;
 
-// What stands at a place of a track never changes; this is where it is decided.
-class Places {
- public:
-  Places() {
-    for (uint64_t track = 0; track < kTracks; ++track) {
-      const std::string number = std::to_string(track);
-      names_.push_back(
-          *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", number}), "BF16"));
-      prompts_.emplace_back();
-      for (uint64_t group = 0; group < kGroups; ++group) {
-        // Two tracks of each prompt: several sources of one block.
-        prompts_.back().push_back(
-            Sha256::Of(std::to_string(track / 2) + "/" + std::to_string(group)));
-      }
+}  // namespace
+
+CatalogPlaces::CatalogPlaces() {
+  for (uint64_t track = 0; track < kTracks; ++track) {
+    const std::string number = std::to_string(track);
+    names_.push_back(
+        *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", number}), "BF16"));
+    prompts_.emplace_back();
+    for (uint64_t group = 0; group < kGroups; ++group) {
+      // Two tracks of each prompt: several sources of one block.
+      prompts_.back().push_back(
+          Sha256::Of(std::to_string(track / 2) + "/" + std::to_string(group)));
     }
   }
-  const TrackName& name(uint64_t track) const { return names_[track]; }
-  const std::vector<BlockHash>& prompt(uint64_t track) const { return prompts_[track]; }
-
- private:
-  std::vector<TrackName> names_;
-  std::vector<std::vector<BlockHash>> prompts_;
-};
-
-const Places& ThePlaces() {
-  static const Places places;
-  return places;
 }
-
-const TrackName& NameOf(uint64_t track) { return ThePlaces().name(track); }
-const std::vector<BlockHash>& PromptOf(uint64_t track) { return ThePlaces().prompt(track); }
-const BlockHash& HashAt(uint64_t track, uint64_t group) { return PromptOf(track)[group]; }
-
-}  // namespace
 
 CatalogFaults CatalogFaults::Draw(Random& random) {
   // Each kind is absent from half of the worlds: some bugs hide behind other faults.
@@ -112,11 +93,12 @@ void CatalogWorld::ChangeSomething() {
   const uint64_t group = random_.Below(kGroups);
   const uint64_t kind = random_.Below(100);
   if (kind < 60) {
-    KVCAST_CHECK(writer.Add(NameOf(track), group, HashAt(track, group), 1000 + group).ok());
+    KVCAST_CHECK(
+        writer.Add(places_.name(track), group, places_.prompt(track)[group], 1000 + group).ok());
   } else if (kind < 85) {
-    writer.Remove(NameOf(track), group);
+    writer.Remove(places_.name(track), group);
   } else if (kind < 90) {
-    writer.Drop(NameOf(track));
+    writer.Drop(places_.name(track));
   } else if (kind < 93) {
     Publish(node);
     writer.StartEpoch();
@@ -138,7 +120,8 @@ void CatalogWorld::Restart(size_t node) {
   Note("restart " + std::to_string(node));
   ++counts_.restarts;
   ++boots_[node];
-  nodes_[node] = {std::make_unique<CatalogWriter>(), {}};
+  nodes_[node].writer = std::make_unique<CatalogWriter>();
+  nodes_[node].epoch.clear();
   feeds_[node].reset();
   feeds_[node] = *IndexFeed::Open(index_);
 }
@@ -151,7 +134,9 @@ void CatalogWorld::Send(size_t node, Object object) {
   if (random_.Happens(faults_.damage)) {
     ++counts_.damaged;
     std::string bytes = object.payload.ToString();
-    bytes[random_.Below(bytes.size())] ^= static_cast<char>(1 << random_.Below(8));
+    const uint64_t bit = random_.Below(8);
+    char& damaged = bytes[random_.Below(bytes.size())];
+    damaged = static_cast<char>(damaged ^ (1 << bit));
     object.payload = Bytes::Of(bytes);
   }
   const Packet packet{node, boots_[node], std::move(object)};
@@ -167,13 +152,13 @@ void CatalogWorld::Send(size_t node, Object object) {
 
 void CatalogWorld::DeliverSome(size_t packets) {
   for (; packets > 0 && !network_.empty(); --packets) {
-    Packet packet = std::move(network_.front());
+    const Packet packet = std::move(network_.front());
     network_.pop_front();
-    Deliver(std::move(packet));
+    Deliver(packet);
   }
 }
 
-void CatalogWorld::Deliver(Packet packet) {
+void CatalogWorld::Deliver(const Packet& packet) {
   if (packet.boot != boots_[packet.node]) {
     return;  // A subscription to a track that ended with its node.
   }
@@ -204,11 +189,12 @@ void CatalogWorld::Refetch(size_t node) {
 
 std::string CatalogWorld::CheckPlaces() const {
   for (uint64_t track = 0; track < kTracks; track += 2) {
-    const PrefixMatch match = index_.LongestMatch(PromptOf(track));
+    const PrefixMatch match = index_.LongestMatch(places_.prompt(track));
     for (uint64_t group = 0; group < match.end(); ++group) {
       for (const BlockSource& source : index_.Sources(match, group)) {
-        const bool right = source.group == group && source.bytes == 1000 + group &&
-                           (source.track == NameOf(track) || source.track == NameOf(track + 1));
+        const bool right =
+            source.group == group && source.bytes == 1000 + group &&
+            (source.track == places_.name(track) || source.track == places_.name(track + 1));
         if (!right) {
           return "The index has " + source.track.Render() + " for a block it never held.";
         }
@@ -230,7 +216,7 @@ std::string CatalogWorld::CheckAllKnown() const {
   }
   std::vector<Place> known;
   for (uint64_t track = 0; track < kTracks; track += 2) {
-    const PrefixMatch match = index_.LongestMatch(PromptOf(track));
+    const PrefixMatch match = index_.LongestMatch(places_.prompt(track));
     for (uint64_t group = 0; group < match.end(); ++group) {
       for (const BlockSource& source : index_.Sources(match, group)) {
         known.emplace_back(static_cast<uint32_t>(source.node), source.track, source.group);

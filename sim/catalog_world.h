@@ -36,6 +36,18 @@ struct CatalogWorldCounts {
   uint64_t refetches = 0;
 };
 
+// What stands at a place of a track never changes; this is where it is decided.
+class CatalogPlaces {
+ public:
+  CatalogPlaces();
+  const TrackName& name(uint64_t track) const { return names_[track]; }
+  const std::vector<BlockHash>& prompt(uint64_t track) const { return prompts_[track]; }
+
+ private:
+  std::vector<TrackName> names_;
+  std::vector<std::vector<BlockHash>> prompts_;
+};
+
 // Several nodes whose tiers fill and evict, and one client that follows their catalogs over a
 // network that loses, damages, repeats and delays. In it, at every step:
 //
@@ -71,12 +83,13 @@ class CatalogWorld {
   void Restart(size_t node);
   void Send(size_t node, Object object);
   void DeliverSome(size_t packets);
-  void Deliver(Packet packet);
+  void Deliver(const Packet& packet);
   void Refetch(size_t node);
   std::string CheckPlaces() const;
   std::string CheckAllKnown() const;
   void Note(const std::string& event);
 
+  const CatalogPlaces places_;
   Random random_;
   CatalogFaults faults_;
   CatalogWorldCounts counts_;

@@ -14,6 +14,7 @@ import kvcast_catalog as catalog
 import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_names as names
+import kvcast_views as view
 from kvcast_canonical import canonical, read_json
 from kvcast_names import Refused
 
@@ -251,6 +252,30 @@ def kv_files(given: dict) -> dict:
     return {"file": content.hex()}
 
 
+def views(given: dict) -> dict:
+    members = ("kv_heads", "key_size", "value_size")
+    formed = view.PageFormat(
+        *(given[name] for name in ("order", "placement", "page_tokens", "value_bytes"))
+    )
+    seen = view.BlockView(
+        [view.LayerShape(*(layer[name] for name in members)) for layer in given["layers"]],
+        formed,
+        *(given[name] for name in ("pages", "table", "first_token", "tokens")),
+        *(given["slice"][name] for name in ("layers", "heads")),
+    )
+    return seen.row(*(given[name] for name in ("token", "layer", "plane", "head")))
+
+
+def index(given: dict) -> dict:
+    members = ("node", "track", "group", "key", "bytes")
+    known = view.Index()
+    for source in given["sources"]:
+        known.add(*(source[name] for name in members))
+    for removed in given["removed"]:
+        known.remove(*(removed[name] for name in members[:3] if name in removed))
+    return known.longest_match(given["prompt"])
+
+
 TOPICS = {
     "vi64": vi64,
     "track_name": track_name,
@@ -262,6 +287,8 @@ TOPICS = {
     "track_naming": track_naming,
     "catalog": catalogs,
     "kv_file": kv_files,
+    "views": views,
+    "index": index,
 }
 
 

@@ -56,14 +56,14 @@ def whole(value):
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and -(2**63) <= value < 2**64 else None
 
 
 def _number(value: int | float) -> bytes:
     as_int = whole(value)
-    if as_int is not None and -(2**63) <= as_int < 2**63:
+    if as_int is not None and as_int < 2**63:
         return b"i" + struct.pack("<q", as_int)
-    if as_int is not None and 2**63 <= as_int < 2**64:
+    if as_int is not None:
         return b"u" + struct.pack("<Q", as_int)
     try:
         return b"d" + struct.pack("<d", float(value))

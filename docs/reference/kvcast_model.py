@@ -13,6 +13,7 @@ from kvcast_names import MAX_HEADS, MAX_LAYERS, Refused, exactly, u32
 KV_DTYPES = ("bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int8")
 MAX_SIZE = 65536
 MAX_U32 = 2**32 - 1
+MAX_WHOLE = 2**64 - 1  # Beyond, a number is a double and not whole.
 
 
 def sha256(data: bytes) -> bytes:
@@ -149,41 +150,40 @@ def _refuse_hidden_state(members: Members) -> None:
         raise Refused("an encoder-decoder keeps KV of two kinds")
 
 
-def _windows(text: Members, layers: int) -> list[tuple[str, int]]:
-    """The window's kind and size of each layer."""
-    full = ("full", 0)
-
-    def sliding():
-        return "sliding", text.count("sliding_window", 1, MAX_U32)
-
-    def chunked():
-        return "chunked", text.count("attention_chunk_size", 1, MAX_U32)
-
+def _window_kinds(text: Members, layers: int) -> list[str]:
+    """The window's kind of each layer: the first rule that applies."""
     if "layer_types" in text:
         types = text.get("layer_types")
         if not isinstance(types, list) or len(types) != layers:
             raise Refused("layer_types is not a list of one string per layer")
-        makers = {
-            "full_attention": lambda: full,
-            "sliding_attention": sliding,
-            "chunked_attention": chunked,
-        }
+        kinds = {f"{kind}_attention": kind for kind in ("full", "sliding", "chunked")}
         for kind in types:
-            if not isinstance(kind, str) or kind not in makers:
+            if not isinstance(kind, str) or kind not in kinds:
                 raise Refused(f"a layer of type {kind!r} keeps no KV cache")
-        return [makers[kind]() for kind in types]
+        return [kinds[kind] for kind in types]
     if text.flag("use_sliding_window") is False or "sliding_window" not in text:
-        return [full] * layers
-    slides = sliding()
+        return ["full"] * layers
     if "max_window_layers" in text:
-        first = text.count("max_window_layers", 0, MAX_U32)
-        return [slides if layer >= first else full for layer in range(layers)]
+        first = text.count("max_window_layers", 0, MAX_WHOLE)
+        return ["sliding" if layer >= first else "full" for layer in range(layers)]
     if "sliding_window_pattern" in text:
-        period = text.count("sliding_window_pattern", 1, MAX_U32)
-        return [full if (layer + 1) % period == 0 else slides for layer in range(layers)]
-    if text.get("model_type") == "gemma2":
-        return [full if layer % 2 else slides for layer in range(layers)]
-    return [slides] * layers
+        period = text.count("sliding_window_pattern", 1, MAX_WHOLE)
+    else:
+        period = 2 if text.get("model_type") == "gemma2" else None
+    return [
+        "full" if period and (layer + 1) % period == 0 else "sliding" for layer in range(layers)
+    ]
+
+
+def _windows(text: Members, layers: int) -> list[tuple[str, int]]:
+    """The window's kind and size of each layer. A size that no layer has is not looked at."""
+    kinds = _window_kinds(text, layers)
+    members = {"sliding": "sliding_window", "chunked": "attention_chunk_size"}
+    sizes = {
+        kind: text.count(members[kind], 1, MAX_U32) if kind in members else 0
+        for kind in set(kinds)
+    }
+    return [(kind, sizes[kind]) for kind in kinds]
 
 
 def _rope(text: Members, window_kind: str) -> tuple[dict, object]:

@@ -184,7 +184,8 @@ Result<WindowKind> KindOf(const Json& layer_type) {
                                             "\", which keeps a state other than a KV cache.");
 }
 
-// One kind per layer: the first rule that applies.
+// One kind per layer: the first rule that applies. Rules ask whether there is a "sliding_window";
+// how large it is matters only to layers that slide.
 Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t layers) {
   std::vector<WindowKind> kinds(layers, WindowKind::kFull);
   if (const Json* types = text.Find("layer_types")) {
@@ -212,7 +213,10 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
     }
     return kinds;
   }
-  KVCAST_TRY(std::optional<uint32_t> pattern, text.Count({"sliding_window_pattern"}));
+  KVCAST_TRY(std::optional<uint64_t> pattern, text.Whole("sliding_window_pattern"));
+  if (pattern == 0) {
+    return Malformed("\"sliding_window_pattern\" must be at least 1.");
+  }
   const Json* model_type = text.Find("model_type");
   if (!pattern && model_type != nullptr && *model_type == "gemma2") {
     pattern = 2;

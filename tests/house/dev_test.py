@@ -19,7 +19,7 @@ case "$*" in
     echo one_fuzz >build/$2/fuzzers.txt ;;
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
-    for name in kvcast one_bench one_fuzz; do
+    for name in kvcast one_bench one_fuzz model_oracle; do
       script='#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n'
       printf "$script" $name $name >"$2/apps/$name"
       chmod +x "$2/apps/$name"
@@ -29,13 +29,24 @@ esac
 CTEST = """
 echo "ctest $*" >>"$LOG"
 [ "${FAIL:-}" = "$2" ] && echo "what the test said" && exit 8
+echo "5/7 Test #5: Disk.IsFast ...***Skipped   0.00 sec"
 echo "100% tests passed, 0 tests failed out of 7"
+printf '\\nThe following tests did not run:\\n'
+printf '\\t  5 - Disk.IsFast (Skipped)\\n\\t 12 - Old (Disabled)\\n'
 """
 
 SEEDS = """
 import pathlib, sys
 folder = pathlib.Path(sys.argv[1]) / "one_fuzz"
 folder.mkdir(parents=True, exist_ok=True)
+"""
+
+
+DIFFERENTIAL = """
+import os, sys
+with open(os.environ["LOG"], "a") as log:
+    log.write(f"differential {' '.join(sys.argv[1:])}\\n")
+sys.exit(os.environ.get("FAIL") == "peers")
 """
 
 
@@ -50,7 +61,8 @@ class Dev(unittest.TestCase):
         self.stand_in("path/cmake", CMAKE)
         self.stand_in("path/ctest", CTEST)
         self.stand_in("path/git", "exit 128")
-        (self.root / "tests").mkdir()
+        (self.root / "tests/contract").mkdir(parents=True)
+        (self.root / "tests/contract/model_differential.py").write_text(DIFFERENTIAL)
         (self.root / "tests/fuzz_seeds.py").write_text(SEEDS)
         self.log = self.root / "log"
 
@@ -93,6 +105,11 @@ class Dev(unittest.TestCase):
         self.assertIn("one_fuzz -max_total_time=20 -runs=20000", self.did())
         self.assertRegex(ran.stdout, r"all tests passed in \d+ s\n$")
 
+    def test_what_was_skipped_is_named(self):
+        ran = self.dev("test")
+        told = "100% tests passed, 0 tests failed out of 7\nskipped: Disk.IsFast\nskipped: Old\n"
+        self.assertEqual(ran.stdout.count(told), 2, ran.stdout)
+
     def test_a_fuzzer_starts_from_the_vectors_and_the_inputs_we_keep(self):
         self.dev("fuzz", "7")
         self.assertNotIn("tests/corpus", self.did())
@@ -128,6 +145,11 @@ class Dev(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("ctest --test-dir build/tsan ", self.did())
         self.assertIn("one_fuzz -max_total_time=60 ", self.did())
+        self.assertIn("differential --oracle build/release/apps/model_oracle --configs 100000\n",
+                      self.did())
+        ran = self.dev("check", FAIL="peers")
+        self.assertEqual(ran.returncode, 1)
+        self.assertRegex(ran.stderr, "To repeat just that:  .*model_differential.py .*--seed SEED")
         self.assertEqual(self.dev("check", FAIL="format").returncode, 1)
         ran = self.dev("check", FAIL="tidy")
         self.assertEqual(ran.returncode, 1)
@@ -137,6 +159,12 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.dev("bench").returncode, 0)
         self.assertIn("one_bench", self.did())
         self.assertEqual(self.dev("bench", FAIL="one_bench").returncode, 1)
+
+    def test_format_installs_what_it_needs_first(self):
+        self.stand_in("path/clang-format", 'echo "clang-format $*" >>"$LOG"')
+        (self.root / "a.cc").write_text("")
+        self.assertEqual(self.dev("format").returncode, 0)
+        self.assertEqual(self.did(), "deps test\nclang-format -i ./a.cc\n")
 
     def test_clean_removes_what_was_built(self):
         self.dev("build")

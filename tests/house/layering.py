@@ -2,7 +2,8 @@
 
 A module's files include the module itself and its declared DEPS, nothing else of ours. What lies
 in a module's folder is listed in its kvcast_module call, and the other way round. Pure modules
-stand on pure modules only and include nothing of the machine.
+stand on pure modules only and include nothing of the machine. Whatever a module's library and
+programs are linked with is among its DEPS.
 """
 
 import graphlib
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import tree
 
+KINDS = ("sources", "tests", "benches", "fuzzers", "programs")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 # Everything else is pure, so that no module stops being so unnoticed.
@@ -40,7 +42,10 @@ def check(source: Path, build: Path) -> list[str]:
     for module in modules.values():
         complaints += listed(source, module)
         complaints += includes(source, module, modules)
-    return complaints + stray_simulator(source, modules)
+        complaints += linked(module, modules)
+    if "sim" not in modules and (source / "sim").is_dir():
+        complaints.append("sim: is no module, so that nothing keeps it from the machine")
+    return complaints
 
 
 def graph(modules: dict[str, dict]) -> list[str]:
@@ -67,7 +72,7 @@ def listed(source: Path, module: dict) -> list[str]:
     folder = tree.folder_of(source, module["name"])
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*")
                if path.suffix in {".h", ".cc"}}
-    named = {name for kind in ("sources", "tests", "benches", "fuzzers") for name in module[kind]}
+    named = {name for kind in KINDS for name in module[kind]}
     where = folder.relative_to(source).as_posix()
     return ([f"{where}/{name}: not listed in {where}/CMakeLists.txt"
              for name in sorted(present - named)] +
@@ -80,7 +85,7 @@ def includes(source: Path, module: dict, modules: dict[str, dict]) -> list[str]:
     allowed = {tree.folder_of(source, name).relative_to(source).as_posix()
                for name in [module["name"], *module["deps"]] if name in modules}
     complaints = []
-    for name in [n for kind in ("sources", "tests", "benches", "fuzzers") for n in module[kind]]:
+    for name in [n for kind in KINDS for n in module[kind]]:
         path = folder / name
         for line, quote, target in included(path):
             where = f"{path.relative_to(source).as_posix()}:{line}"
@@ -105,14 +110,12 @@ def included(path: Path):
             yield line, match[1], match[2]
 
 
-def stray_simulator(source: Path, modules: dict[str, dict]) -> list[str]:
-    """The simulator's rule holds for files that belong to no module too."""
-    if "sim" in modules:
-        return []
-    return [f"{path.relative_to(source).as_posix()}:{line}: sim must never include {target}"
-            for path in sorted((source / "sim").rglob("*")) if path.suffix in {".h", ".cc"}
-            for line, _, target in included(path)
-            if any(target.startswith(f"kvcast/{name}/") for name in NEVER["sim"])]
+def linked(module: dict, modules: dict[str, dict]) -> list[str]:
+    """Modules that something of this one is linked with although it does not depend on them."""
+    reached = {name for name in modules
+               if re.search(rf"\bkvcast_{name}\b", module["links"])}
+    return [f"{module['name']}: is linked with {name}, which is not among its DEPS"
+            for name in sorted(reached - {module["name"], *module["deps"]})]
 
 
 if __name__ == "__main__":

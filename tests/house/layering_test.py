@@ -13,9 +13,12 @@ class Layering(Planted):
         self.plant("kvcast/object/o.cc", '#include "kvcast/base/a.h"\n//#include "kvcast/kv/x.h"\n')
         self.plant("sim/world.cc", '#include "sim/world.h"\n#include "kvcast/object/o.h"\n')
         self.plant("sim/world.h")
+        self.plant("sim/main.cc", '#include "sim/world.h"\n#include <iostream>\n')
         self.declare({"name": "base", "sources": ["a.h"], "tests": ["a_test.cc"]},
                      {"name": "object", "sources": ["o.cc"], "deps": ["base"]},
-                     {"name": "sim", "sources": ["world.cc", "world.h"], "deps": ["object"]})
+                     {"name": "sim", "sources": ["world.cc", "world.h"], "deps": ["object"],
+                      "programs": ["main.cc"],
+                      "links": "kvcast_object kvcast_flags kvcast_sim CLI11::CLI11"})
         self.assertEqual(check(self.source, self.build), [])
 
     def test_a_module_that_is_no_direct_dependency(self):
@@ -75,10 +78,35 @@ class Layering(Planted):
         self.declare({"name": "kv"}, {"name": "relay", "deps": ["kv"]})
         self.assert_one(check(self.source, self.build), "relay", "never", "kv")
 
-    def test_a_simulator_that_reaches_the_machine(self):
+    def test_a_simulator_that_includes_the_machine(self):
+        for name in ["io", "host"]:
+            with self.subTest(name):
+                self.plant("sim/main.cc", f'#include "kvcast/{name}/loop.h"\n')
+                self.declare({"name": name, "pure": False},
+                             {"name": "sim", "programs": ["main.cc"]})
+                self.assert_one(check(self.source, self.build), "sim/main.cc:1", f"kvcast/{name}/")
+
+    def test_a_simulator_that_declares_the_machine(self):
+        self.declare({"name": "io", "pure": False}, {"name": "sim", "deps": ["io"]})
+        complaints = check(self.source, self.build)
+        self.assertIn("sim: must never depend on io", complaints)
+
+    def test_a_simulator_that_links_the_machine(self):
+        for name in ["io", "host"]:
+            with self.subTest(name):
+                self.declare({"name": name, "pure": False},
+                             {"name": "sim", "links": f"kvcast_flags kvcast_{name} kvcast_sim"})
+                self.assert_one(check(self.source, self.build), f"sim: is linked with {name}")
+
+    def test_a_simulator_that_is_no_module(self):
         self.plant("sim/main.cc", '#include "kvcast/io/loop.h"\n')
         self.declare({"name": "base"})
-        self.assert_one(check(self.source, self.build), "sim/main.cc:1", "kvcast/io/loop.h")
+        self.assert_one(check(self.source, self.build), "sim: is no module")
+
+    def test_a_test_that_is_linked_with_more_than_its_module(self):
+        self.declare({"name": "base", "links": "kvcast_flags kvcast_base GTest::gtest kvcast_kv"},
+                     {"name": "kv"})
+        self.assert_one(check(self.source, self.build), "base: is linked with kv")
 
     def test_the_machine_in_a_pure_module(self):
         for header in ["thread", "fstream", "sys/socket.h", "unistd.h", "spdlog/spdlog.h"]:

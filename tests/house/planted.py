@@ -24,7 +24,7 @@ class Planted(unittest.TestCase):
     def declare(self, *modules: dict) -> None:
         """Writes modules.json; what a declaration leaves out is empty, and a module is pure."""
         empty = {"pure": True, "archive": "", "deps": [], "sources": [], "tests": [],
-                 "benches": [], "fuzzers": []}
+                 "benches": [], "fuzzers": [], "programs": [], "links": ""}
         declared = [empty | module for module in modules]
         (self.build / "modules.json").write_text(json.dumps(declared))
 

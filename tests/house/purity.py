@@ -1,8 +1,10 @@
 """Pure modules ask nothing of the machine.
 
 A pure module's library may need no symbol that reads a clock, opens a socket or a file, starts or
-awaits a thread, reads the environment or draws entropy. The layering check reads what a module
-says; this one reads what the compiler made of it.
+awaits a thread, reads the environment or draws entropy. It may keep no state either: no global, no
+thread_local and no static in a function that is not a constant. One that is made when it is first
+asked for (`static const std::map`) has a guard that is written, and is state. The layering check
+reads what a module says; this one reads what the compiler made of it.
 """
 
 import re
@@ -23,15 +25,34 @@ FORBIDDEN = {
                 r"|std::(?:thread|jthread|mutex|recursive_mutex|shared_mutex|condition_variable\w*"
                 r"|this_thread|__future_base|__atomic_futex_unsigned_base)\b.*"
                 r"|std::__condvar\b.*",
-    "a file": r"f?open(?:at)?(?:64)?|creat(?:64)?|f(?:re|d)open(?:64)?"
-              r"|tmpfile(?:64)?|mkstemp(?:64)?"
-              r"|p?read(?:v2?)?(?:64)?|p?write(?:v2?)?(?:64)?|f?stat(?:at|x)?(?:64)?|f(?:data)?sync"
-              r"|mmap(?:64)?|munmap|unlink(?:at)?|rename(?:at2?)?|mkdir(?:at)?"
-              r"|opendir|readdir(?:64)?"
+    "a file": r"f?open(?:at)?(?:64)?|creat(?:64)?|f(?:re|d)open(?:64)?|f?close|fread"
+              r"|fseeko?(?:64)?"
+              r"|tmpfile(?:64)?|tmpnam(?:_r)?|tempnam|mkd?o?s?temps?(?:64)?|memfd_create"
+              r"|p?read(?:v2?)?(?:64)?|p?write(?:v2?)?(?:64)?|f(?:data)?sync|sync(?:fs)?"
+              r"|[fl]?x?stat(?:at|x|v?fs)?(?:64)?|[fl]?statv?fs(?:64)?|lseek(?:64)?|dup[23]?|pipe2?"
+              r"|(?:f|e|euid)?access(?:at)?|f?chmod(?:at)?|[fl]?chown(?:at)?|umask"
+              r"|f?truncate(?:64)?"
+              r"|mmap(?:64)?|munmap|msync|mlock\w*|shm_\w+|fcntl(?:64)?|flock|lockf(?:64)?"
+              r"|unlink(?:at)?|remove|rename(?:at2?)?|rmdir|mkdir(?:at)?|mk(?:fifo|nod)(?:at)?"
+              r"|readlink(?:at)?|(?:sym)?link(?:at)?|realpath|canonicalize_file_name|f?chdir|chroot"
+              r"|getw?cwd|getwd|get_current_dir_name|f?utimes?|futimens|utimensat"
+              r"|posix_f\w+|fallocate|copy_file_range|splice|f?opendir|fdopendir"
+              r"|readdir(?:64)?(?:_r)?|closedir|scandir(?:at)?(?:64)?|n?ftw(?:64)?"
+              r"|fts_\w+|glob(?:64)?|wordexp|inotify_\w+"
               r"|std::(?:__\w+::)?(?:basic_)?[iof]*(?:fstream|filebuf)\b.*|std::filesystem\b.*"
-              r"|dlopen|dlsym|syscall|ioctl|system|popen|exec[lv]\w*",
+              r"|dlopen|dlsym|syscall|ioctl|system|popen|pclose|exec[lv]\w*",
+    "a person": r"stdin|std::w?cin|isatty|ttyname(?:_r)?|tc[gs]etattr|getpass|f?getc(?:_unlocked)?"
+                r"|_IO_getc|f?getw?char|f?gets|getline|getdelim|ungetc|v?f?scanf|isoc\d+_v?f?scanf",
     "the environment": r"(?:secure_|__secure_)?getenv|setenv|putenv|unsetenv|clearenv|environ"
-                       r"|__environ|getpid|gethostname|getuid|uname|sysconf|sysinfo",
+                       r"|__environ|getp?pid|gettid|get(?:host|domain)name|gethostid|gete?[ug]id"
+                       r"|getgroups|getlogin(?:_r)?|get(?:pw|gr)\w+|uname|(?:path|fpath|sys)conf"
+                       r"|confstr|sysinfo|get_\w*nprocs\w*|getauxval|[gs]etpriority"
+                       r"|[gs]etrlimit(?:64)?|prlimit(?:64)?|getrusage|sched_\w+|getcpu"
+                       # The JSON library reads the locale's decimal point; nobody may set one.
+                       r"|setlocale|newlocale|uselocale|nl_langinfo(?:_l)?|std::locale::global\b.*",
+    "the process": r"exit|_exit|_Exit|quick_exit|atexit|on_exit|kill|raise"
+                   r"|signal|sig(?:action|procmask|suspend|pending|altstack|queue|wait\w*)"
+                   r"|wait(?:pid|id)?|prctl|ptrace|nice",
     # Random bytes come from a seed, so that a run can be repeated; GnuTLS has a source of its own.
     "entropy": r"rand|srand|rand_r|random|srandom|[dejlmn]+rand48|arc4random\w*|getrandom"
                r"|getentropy|std::random_device\b.*|gnutls_rnd",
@@ -45,6 +66,26 @@ def needed(archive: Path) -> set[str]:
     listing = subprocess.run(["nm", "--undefined-only", "--demangle", str(archive)],
                              capture_output=True, check=True, text=True).stdout
     return {match[1] for match in re.finditer(r"^\s+[Uwv] (.+)$", listing, re.MULTILINE)}
+
+
+# Where a library keeps what can be written. A constant that holds addresses lies in .data.rel.ro,
+# which is writable only until the program has been loaded.
+WRITABLE = re.compile(r"(?:\.t?(?:data|bss)(?!\.rel\.ro)\b.*|\*COM\*)")
+# What the compiler and its sanitizers keep for themselves.
+COMPILERS_OWN = re.compile(r"DW\.ref\.|__")
+
+
+def state(archive: Path) -> set[str]:
+    """What the library can write to, by name."""
+    listing = subprocess.run(
+        ["nm", "--defined-only", "--demangle", "--format=sysv", str(archive)],
+        capture_output=True, check=True, text=True).stdout
+    # name|value|class|type|size|line|section, and a name may hold a | of its own.
+    columns = [line.rsplit("|", 6) for line in listing.splitlines()]
+    return {column[0].strip() for column in columns
+            if len(column) == 7 and WRITABLE.fullmatch(column[6].strip())
+            and column[3].strip() in ("OBJECT", "TLS", "COMMON")
+            and not COMPILERS_OWN.match(column[0])}
 
 
 def asks_for(symbol: str) -> str | None:
@@ -65,6 +106,8 @@ def check(source: Path, build: Path) -> list[str]:
         for symbol in sorted(needed(archive)):
             if what := asks_for(symbol):
                 complaints.append(f"{module['name']}: is pure and asks for {what}: {symbol}")
+        complaints += [f"{module['name']}: is pure and keeps state: {name}"
+                       for name in sorted(state(archive))]
     return complaints
 
 

@@ -13,8 +13,20 @@ IMPURE = {
     "a socket": "#include <sys/socket.h>\nint f() { return socket(0, 0, 0); }",
     "a thread": "#include <thread>\nvoid f() { std::thread([] {}).join(); }",
     "a file": '#include <fstream>\nvoid f() { std::ofstream("x") << 1; }',
+    "a person": "#include <cstdio>\nint f() { return std::getc(stdin); }",
+    "the process": "#include <cstdlib>\nvoid f() { std::exit(1); }",
     "the environment": '#include <cstdlib>\nauto f() { return std::getenv("HOME"); }',
     "entropy": "#include <random>\nauto f() { return std::random_device()(); }",
+}
+STATE = {
+    "counter": "int counter = 0;",
+    "hidden": "static int hidden = 3;\nint f() { return ++hidden; }",
+    "mine": "thread_local int mine;",
+    "shared": "inline int shared = 4;\nint f() { return ++shared; }",
+    "f()::calls": "int f() { static int calls = 0; return ++calls; }",
+    "guard variable for f()::made": "#include <map>\nauto& f() {"
+                                    " static const std::map<int, int> made{{1, 2}}; return made; }",
+    "kLate": "#include <string>\nextern const std::string kLate;\nconst std::string kLate(9, 'x');",
 }
 PURE = """
 #include <gnutls/crypto.h>
@@ -30,6 +42,12 @@ std::string g(std::map<int, std::string>& m) { return m[1] + "x"; }
 void h(std::atomic<int>& n) { if (++n > 3) { std::fputs("no", stderr); std::abort(); } }
 struct reader { virtual ~reader() {} virtual int read(); };
 int i(reader& r) { return r.reader::read(); }
+reader* j() { return new reader; }
+constexpr std::string_view kNames[] = {"a", "b"};
+const char* kept(int n) { static constexpr const char* kOthers[] = {"c"}; return kOthers[n]; }
+std::string_view k(int n) { return kNames[n]; }
+inline constexpr int kShared = 4;
+const int* l() { return &kShared; }
 """
 
 
@@ -54,6 +72,14 @@ class Purity(Planted):
                 complaints = check(self.source, self.build)
                 self.assertTrue(any(f"asks for {what}" in c for c in complaints), complaints)
 
+    def test_each_kind_of_state_is_found(self):
+        for name, code in STATE.items():
+            with self.subTest(name):
+                self.declare({"name": "base", "archive": self.archive(code)})
+                complaints = check(self.source, self.build)
+                self.assertTrue(any(c.startswith(f"base: is pure and keeps state: {name}")
+                                    for c in complaints), complaints)
+
     def test_a_module_that_is_not_pure_may(self):
         self.declare({"name": "io", "pure": False, "archive": self.archive(IMPURE["a socket"])})
         self.assertEqual(check(self.source, self.build), [])
@@ -64,10 +90,17 @@ class Purity(Planted):
 
     def test_names_that_only_look_alike(self):
         for symbol in ["memmove", "kvcast::Clock::time()", "gnutls_hash", "timeline", "fwrite",
-                       "kvcast::store::read(int)", "operator new(unsigned long)", "__asan_init"]:
+                       "kvcast::store::read(int)", "operator new(unsigned long)", "__asan_init",
+                       "std::remove<int*>(int*, int*, int)", "kvcast::Slice::access()", "fputs",
+                       "stderr", "abort", "localeconv", "signals", "__signbit", "closest",
+                       "strtod"]:
             self.assertIsNone(asks_for(symbol), symbol)
         for symbol in ["time", "open64", "__open64_2", "getenv@GLIBC_2.2.5", "__poll_chk",
-                       "std::mutex::lock()", "gnutls_rnd"]:
+                       "std::mutex::lock()", "gnutls_rnd", "access", "remove", "readlink",
+                       "realpath", "scandir64", "truncate", "ftruncate64", "chdir", "getcwd",
+                       "isatty", "getc", "stdin", "std::cin", "setlocale", "lstat64", "close",
+                       "__realpath_chk", "__isoc99_fscanf", "getpwuid", "sigaction", "exit",
+                       "mkstemp64", "mkdtemp"]:
             self.assertIsNotNone(asks_for(symbol), symbol)
 
 

@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import catalog, chain, kv_file, model, moqt, tracks, values
+    from . import catalog, chain, kv_file, model, moqt, tracks, values, views
 
     return {
         "vi64": moqt.VI64,
@@ -24,4 +24,6 @@ def all_cases() -> dict[str, list[tuple]]:
         "track_naming": tracks.TRACK_NAMING,
         "catalog": catalog.CATALOG,
         "kv_file": kv_file.KV_FILE,
+        "views": views.VIEWS,
+        "index": views.INDEX,
     }

@@ -184,6 +184,20 @@ _ACCEPTED = [
         **_SLIDE, use_sliding_window=False, max_window_layers=3,
         layer_types=["sliding_attention"] * 3 + ["full_attention"])),
     ("window rules: a window of no use", _tiny(sliding_window=0, use_sliding_window=False)),
+    ("window rules: no layer slides, so the window's size is not read", _tiny(
+        sliding_window=0, max_window_layers=2)),
+    ("window rules: pattern 1, and a window of no size", _tiny(
+        sliding_window="none", sliding_window_pattern=1)),
+    ("window rules: layer types without the window that stands there", _tiny(
+        sliding_window=0.25, attention_chunk_size=-1, layer_types=["full_attention"] * 2)),
+    ("window rules: a pattern of 65,537", _tiny(**_SLIDE, sliding_window_pattern=65537)),
+    ("window rules: the largest pattern", _tiny(**_SLIDE, sliding_window_pattern=2**64 - 1)),
+    ("window rules: a pattern of 2^32 is not one of 0", _tiny(
+        **_SLIDE, sliding_window_pattern=2**32)),
+    ("window rules: 2^32 window layers", _tiny(**_SLIDE, max_window_layers=2**32)),
+    ("window rules: the most window layers", _tiny(**_SLIDE, max_window_layers=2**64 - 1)),
+    ("window rules: the most window layers as a double", _tiny(
+        **_SLIDE, max_window_layers=float(2**53))),
     ("window rules: the largest window", _tiny(sliding_window=2**32 - 1)),
     ("counts as doubles, RoPE in digits", _model(_SPELLED % ("2.0", "10000"))),
     ("counts with exponents, RoPE as a double", _model(_SPELLED % ("2e0", "1.0e4"))),
@@ -249,6 +263,12 @@ _REFUSED = [
     ("a window as a string", _tiny(sliding_window="8")),
     ("a pattern of 0", _tiny(**_SLIDE, sliding_window_pattern=0)),
     ("a pattern as letters", _tiny(**_SLIDE, sliding_window_pattern="LLG")),
+    ("a pattern of 2^64, which is a double", _tiny(**_SLIDE, sliding_window_pattern=2**64)),
+    ("window layers of 2^64", _tiny(**_SLIDE, max_window_layers=2**64)),
+    ("window layers of 1e16, which is a double", _tiny(**_SLIDE, max_window_layers=1e16)),
+    ("a window of 1e16", _tiny(sliding_window=1e16)),
+    ("a window with a fraction, of one layer that slides", _tiny(
+        sliding_window=0.25, max_window_layers=1)),
     ("window layers below 0", _tiny(**_SLIDE, max_window_layers=-1)),
     ("use_sliding_window of no truth", _tiny(**_SLIDE, use_sliding_window=0)),
     ("a config that is a list", _model("[]")),
