@@ -29,6 +29,9 @@ Result<Bytes> EncodeFrame(MessageType type, ByteWriter& body);
 // Puts frames together from bytes in any cut. Holds one frame at a time, and only what arrived.
 class FrameReader {
  public:
+  // The next frame's type was read already.
+  void Begin(uint64_t type) { type_ = type; }
+
   // Takes bytes off the front of `in` until a frame is whole or `in` is empty.
   std::optional<Frame> Read(std::span<const std::byte>& in);
 
