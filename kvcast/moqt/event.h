@@ -73,7 +73,9 @@ struct RequestCancelled {
   uint64_t code;  // A ResetCode.
   std::string reason;
 };
-// The publisher sends no more; what is under way still comes, and TrackEnd follows it.
+// The publisher sends no more. What is under way still comes, and TrackEnd after it; but not where
+// the publisher does not know its number of streams, or one was reset before its header came: a
+// user waits for TrackEnd only so long, and cancels.
 struct PublishDoneReceived {
   RequestId request;
   PublishDone done;

@@ -74,9 +74,11 @@ Decoded<void> RequestStream::OnFrame(const Frame& frame) {
 void RequestStream::Refuse(uint64_t code) {
   refused_ = true;
   (void)waiting_.Take();
-  if (Request* mine = request()) {
-    mine->Fail(code, "The peer answered too much before SETUP.");
-    return;
+  if (request_) {
+    if (Request* mine = request()) {
+      mine->Fail(code, "The peer answered too much before SETUP.");
+    }
+    return;  // One that is over has ended its half of the stream itself.
   }
   state_->outbox.Do(ResetStream{stream_, code});
   if (!over_) {

@@ -347,6 +347,20 @@ TEST(BeforeSetup, WhatIsTooMuchIsRefused) {
   EXPECT_FALSE(peer.closed().has_value());
 }
 
+// A request of ours that was cancelled has reset its stream; what still comes resets it no more.
+TEST(BeforeSetup, WhatIsTooMuchForACancelledRequestChangesNothing) {
+  Limits limits;
+  limits.early_bytes = 4;
+  Peer peer(limits);
+  const RequestId asked =
+      *peer.session().Fetch(*TrackName::Of({}, "t"), LocationRange::Groups(0, 1), {});
+  peer.session().Cancel(asked, ResetCode::kCancelled);
+  const StreamId ours = 1;
+  peer.Send(ours, "1800040001050000");
+  EXPECT_EQ(peer.Actions<ResetStream>().size(), 1u);
+  EXPECT_EQ(peer.Actions<StopSending>().size(), 1u);
+}
+
 TEST(UnknownAlias, WaitsForItsTrackWithoutCredit) {
   Peer peer;
   peer.SetUp().Send(Uni(0), "10010000").Send(Uni(0), "000161");
