@@ -90,28 +90,39 @@ std::string PublishHex(int id, int alias) {
   return ToHex(bytes);
 }
 
-TEST(SessionFaults, CloseTheSessionWithTheCodeThatTheDraftNames) {
-  struct Sent {
-    StreamId stream;
-    std::string hex;
-    bool fin = false;
-  };
-  using Code = SessionCode;
-  const struct {
-    const char* why;
-    std::vector<Sent> sent;
-    Code code;
-  } cases[] = {
+struct Sent {
+  StreamId stream;
+  std::string hex;
+  bool fin = false;
+};
+struct Case {
+  const char* why;
+  std::vector<Sent> sent;
+  SessionCode code;
+};
+using Code = SessionCode;
+
+void ExpectCloses(const std::vector<Case>& cases) {
+  for (const auto& [why, sent, code] : cases) {
+    Peer peer;
+    peer.SetUp();
+    for (const Sent& piece : sent) {
+      EXPECT_FALSE(peer.closed().has_value()) << why;
+      peer.Send(piece.stream, piece.hex, piece.fin);
+    }
+    EXPECT_EQ(peer.closed(), static_cast<uint64_t>(code)) << why;
+    EXPECT_EQ(peer.Events<SessionClosed>().size(), 1u) << why;
+  }
+}
+
+TEST(SessionFaults, OfOneWayStreamsCloseTheSession) {
+  ExpectCloses({
       {"a second control stream", {{Uni(0), kSetupHex}}, Code::kProtocolViolation},
       {"a second SETUP", {{kControl, kSetupHex}}, Code::kProtocolViolation},
       {"a request on the control stream", {{kControl, PublishHex(0, 1)}}, Code::kProtocolViolation},
       {"an unknown message", {{kControl, "3f0000"}}, Code::kProtocolViolation},
       {"the end of the control stream", {{kControl, "", true}}, Code::kProtocolViolation},
-      {"two GOAWAYs",
-       {{kControl,
-         "100003000001"
-         "100003000001"}},
-       Code::kProtocolViolation},
+      {"two GOAWAYs", {{kControl, "100003000001100003000001"}}, Code::kProtocolViolation},
       {"a GOAWAY with a place to go", {{kControl, "10000401610001"}}, Code::kProtocolViolation},
       {"a GOAWAY for no request of ours", {{kControl, "100003000000"}}, Code::kInvalidRequestId},
       {"an unknown kind of stream", {{Uni(0), "04"}}, Code::kProtocolViolation},
@@ -120,6 +131,11 @@ TEST(SessionFaults, CloseTheSessionWithTheCodeThatTheDraftNames) {
       {"a header cut short", {{Uni(0), "1001", true}}, Code::kProtocolViolation},
       {"a fetch not asked for", {{Uni(0), "0501"}}, Code::kProtocolViolation},
       {"a fetch of the peer's own", {{Uni(0), "0500"}}, Code::kProtocolViolation},
+  });
+}
+
+TEST(SessionFaults, OfFirstMessagesCloseTheSession) {
+  ExpectCloses({
       {"an answer first on a stream", {{Bidi(0), "07000100"}}, Code::kProtocolViolation},
       {"an unknown message first", {{Bidi(0), "3f0000"}}, Code::kProtocolViolation},
       {"GOAWAY first on a stream", {{Bidi(0), "1000020000"}}, Code::kProtocolViolation},
@@ -131,16 +147,15 @@ TEST(SessionFaults, CloseTheSessionWithTheCodeThatTheDraftNames) {
        {{Bidi(0), PublishHex(0, 1)}, {Bidi(1), PublishHex(0, 2)}},
        Code::kInvalidRequestId},
       {"an alias used twice",
-       {{Bidi(0), PublishHex(0, 1)},
-        {Bidi(1),
-         "1d0008"
-         "02010161017a"
-         "0100"}},
+       {{Bidi(0), PublishHex(0, 1)}, {Bidi(1), "1d000802010161017a0100"}},
        Code::kDuplicateTrackAlias},
+  });
+}
+
+TEST(SessionFaults, OfRequestsCloseTheSession) {
+  ExpectCloses({
       {"a token to keep",
-       {{Bidi(0),
-         "1d000e00010161016201010304010000"
-         "61"}},
+       {{Bidi(0), "1d000e0001016101620101030401000061"}},
        Code::kAuthTokenCacheOverflow},
       {"a token never kept",
        {{Bidi(0), "1d000c000101610162010103020200"}},
@@ -155,41 +170,21 @@ TEST(SessionFaults, CloseTheSessionWithTheCodeThatTheDraftNames) {
        {{Bidi(0), PublishHex(0, 1) + "0200020000"}},
        Code::kInvalidRequestId},
       {"an update of a track's status",
-       {{Bidi(0),
-         "0d0007000101610162"
-         "00"
-         "0200020200"}},
+       {{Bidi(0), "0d0007000101610162000200020200"}},
        Code::kProtocolViolation},
       {"an unknown parameter in an update",
        {{Bidi(0), PublishHex(0, 1) + "02000402010800"}},
        Code::kProtocolViolation},
       {"an object cut short",
-       {{Bidi(0), PublishHex(0, 1)},
-        {Uni(0),
-         "10010000"
-         "000561",
-         true}},
+       {{Bidi(0), PublishHex(0, 1)}, {Uni(0), "10010000000561", true}},
        Code::kProtocolViolation},
       {"a bad status in an object",
-       {{Bidi(0), PublishHex(0, 1)},
-        {Uni(0),
-         "10010000"
-         "000009"}},
+       {{Bidi(0), PublishHex(0, 1)}, {Uni(0), "10010000000009"}},
        Code::kProtocolViolation},
       {"two GOAWAYs on one request",
        {{Bidi(0), PublishHex(0, 1) + "1000020000" + "1000020000"}},
        Code::kProtocolViolation},
-  };
-  for (const auto& [why, sent, code] : cases) {
-    Peer peer;
-    peer.SetUp();
-    for (const Sent& piece : sent) {
-      EXPECT_FALSE(peer.closed().has_value()) << why;
-      peer.Send(piece.stream, piece.hex, piece.fin);
-    }
-    EXPECT_EQ(peer.closed(), static_cast<uint64_t>(code)) << why;
-    EXPECT_EQ(peer.Events<SessionClosed>().size(), 1u) << why;
-  }
+  });
 }
 
 TEST(SessionFaults, RefuseTheRequestWhereTheDraftSaysSo) {
@@ -198,44 +193,14 @@ TEST(SessionFaults, RefuseTheRequestWhereTheDraftSaysSo) {
     std::string hex;
     RequestCode code;
   } cases[] = {
-      {"a namespace of the protocol's own",
-       "030007"
-       "0001012e"
-       "016200",
-       RequestCode::kDoesNotExist},
-      {"a session's own track",
-       "03000d"
-       "000108"
-       "2e73657373696f6e"
-       "0000",
-       RequestCode::kDoesNotExist},
-      {"a fetch of nothing",
-       "16000b"
-       "0001010161"
-       "0162"
-       "02030203"
-       "00",
-       RequestCode::kInvalidRange},
-      {"a joining fetch",
-       "160005"
-       "0002000000",
-       RequestCode::kNotSupported},
-      {"a namespace",
-       "060005"
-       "0001016100",
-       RequestCode::kNotSupported},
-      {"a namespace wanted",
-       "500005"
-       "0001016100",
-       RequestCode::kNotSupported},
-      {"tracks wanted",
-       "510005"
-       "0001016100",
-       RequestCode::kNotSupported},
-      {"a track that demands more than we know",
-       "1d000c"
-       "0001016101620100"
-       "c0400001",
+      {"a namespace of the protocol's own", "0300070001012e016200", RequestCode::kDoesNotExist},
+      {"a session's own track", "03000d0001082e73657373696f6e0000", RequestCode::kDoesNotExist},
+      {"a fetch of nothing", "16000b000101016101620203020300", RequestCode::kInvalidRange},
+      {"a joining fetch", "1600050002000000", RequestCode::kNotSupported},
+      {"a namespace", "0600050001016100", RequestCode::kNotSupported},
+      {"a namespace wanted", "5000050001016100", RequestCode::kNotSupported},
+      {"tracks wanted", "5100050001016100", RequestCode::kNotSupported},
+      {"a track that demands more than we know", "1d000c0001016101620100c0400001",
        RequestCode::kUnsupportedExtension},
   };
   for (const auto& [why, hex, code] : cases) {
@@ -267,10 +232,7 @@ TEST(SessionFaults, RefuseASecondPublicationOfATrack) {
 TEST(SessionFaults, EndOnlyTheRequestWhereATrackIsMalformed) {
   Peer peer;
   peer.SetUp().Send(Bidi(0), PublishHex(0, 1)).Send(Bidi(1), PublishHex(2, 2));
-  peer.Send(Uni(0),
-            "11010000"
-            "00040b020b00"
-            "0161");
+  peer.Send(Uni(0), "1101000000040b020b000161");
   EXPECT_FALSE(peer.closed().has_value());
   const auto cancelled = peer.Events<RequestCancelled>();
   ASSERT_EQ(cancelled.size(), 1u);
@@ -278,9 +240,7 @@ TEST(SessionFaults, EndOnlyTheRequestWhereATrackIsMalformed) {
   EXPECT_EQ(cancelled[0].code, static_cast<uint64_t>(ResetCode::kMalformedTrack));
   // Both its streams are given up; the other track goes on.
   EXPECT_EQ(peer.Actions<StopSending>().size(), 2u);
-  peer.Send(Uni(1),
-            "10020000"
-            "000161");
+  peer.Send(Uni(1), "10020000000161");
   EXPECT_TRUE(peer.session().Take(2).has_value());
 }
 
@@ -288,22 +248,14 @@ TEST(SessionFaults, CostTheStreamWhereOurLimitsArePassed) {
   Limits limits;
   limits.object_bytes_max = 1000;
   Peer peer(limits);
-  peer.SetUp()
-      .Send(Bidi(0), PublishHex(0, 1))
-      .Send(Uni(0),
-            "10010000"
-            "008400"
-            "6161");
+  peer.SetUp().Send(Bidi(0), PublishHex(0, 1)).Send(Uni(0), "100100000084006161");
   EXPECT_FALSE(peer.closed().has_value());
   ASSERT_EQ(peer.Actions<StopSending>().size(), 1u);
   EXPECT_EQ(peer.Actions<StopSending>()[0].code, static_cast<uint64_t>(ResetCode::kExcessiveLoad));
   const auto ended = std::get<SubgroupEnd>(*peer.session().Take(0));
   EXPECT_FALSE(ended.complete);
   peer.Send(Uni(0), "616161", true);
-  peer.Send(Uni(1),
-            "10010100"
-            "000161",
-            true);
+  peer.Send(Uni(1), "10010100000161", true);
   EXPECT_TRUE(std::holds_alternative<ReceivedObject>(*peer.session().Take(0)));
 }
 
@@ -321,10 +273,7 @@ TEST(SessionFaults, RefuseRequestsBeyondTheLimit) {
 
 TEST(BeforeSetup, EverythingWaitsWithoutCredit) {
   Peer peer;
-  peer.Send(Uni(0),
-            "10010000"
-            "000161",
-            true);
+  peer.Send(Uni(0), "10010000000161", true);
   peer.Send(Bidi(0), PublishHex(0, 1));
   EXPECT_TRUE(peer.Events<PublishReceived>().empty());
   EXPECT_EQ(peer.CreditOf(Bidi(0)), 0u);
@@ -374,13 +323,7 @@ TEST(UnknownAlias, IsRefusedWhenTooMuchWaits) {
   Limits limits;
   limits.early_bytes = 4;
   Peer peer(limits);
-  peer.SetUp()
-      .Send(Uni(0),
-            "10010000"
-            "00026161")
-      .Send(Uni(1),
-            "10020000"
-            "000161");
+  peer.SetUp().Send(Uni(0), "1001000000026161").Send(Uni(1), "10020000000161");
   ASSERT_EQ(peer.Actions<StopSending>().size(), 1u);
   EXPECT_EQ(peer.Actions<StopSending>()[0].stream, Uni(1));
 }
@@ -389,18 +332,14 @@ TEST(UnknownAlias, IsDroppedIfItsTrackIsOver) {
   Peer peer;
   peer.SetUp().Send(Bidi(0), PublishHex(0, 1));
   ASSERT_TRUE(peer.session().RefuseRequest(0, {RequestCode::kUninterested, {}, "", {}}).ok());
-  peer.Send(Uni(0),
-            "10010000"
-            "000161");
+  peer.Send(Uni(0), "10010000000161");
   ASSERT_EQ(peer.Actions<StopSending>().size(), 1u);
   EXPECT_EQ(peer.Actions<StopSending>()[0].stream, Uni(0));
 }
 
 TEST(Padding, IsThrownAwayAndCredited) {
   Peer peer;
-  peer.SetUp().Send(Uni(0),
-                    "f0132b3e28"
-                    "000000000000");
+  peer.SetUp().Send(Uni(0), "f0132b3e28000000000000");
   EXPECT_FALSE(peer.closed().has_value());
   EXPECT_EQ(peer.CreditOf(Uni(0)), 11u);
 }
@@ -425,19 +364,13 @@ TEST(RequestIds, AreTakenInAnyOrderOnce) {
 TEST(Update, ChangesWhatThePublisherSends) {
   Peer peer;
   // SUBSCRIBE of request 0, then an update to FORWARD=0.
-  peer.SetUp().Send(Bidi(0),
-                    "030007"
-                    "00010161016200");
+  peer.SetUp().Send(Bidi(0), "03000700010161016200");
   ASSERT_TRUE(peer.session().AcceptSubscribe(0, {}, {}).ok());
   EXPECT_TRUE(peer.session().OpenSubgroup(0, {}).ok());
-  peer.Send(Bidi(0),
-            "020004"
-            "02011000");
+  peer.Send(Bidi(0), "02000402011000");
   EXPECT_FALSE(peer.closed().has_value());
   ASSERT_EQ(peer.Events<UpdateReceived>().size(), 1u);
-  EXPECT_EQ(peer.Sent(Bidi(0)),
-            "0400020000"
-            "07000100");
+  EXPECT_EQ(peer.Sent(Bidi(0)), "040002000007000100");
   EXPECT_FALSE(peer.session().OpenSubgroup(0, {}).ok());
 }
 
