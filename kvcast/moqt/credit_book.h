@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "kvcast/moqt/limits.h"
+#include "kvcast/moqt/outbox.h"
+#include "kvcast/moqt/transport.h"
+
+namespace kvcast::moqt {
+
+// Decides when the peer may send more.
+//
+// A stream gets its credit back as its bytes arrive, until objects that nobody takes have piled up
+// behind it; then it stops, and no other stream does. Only when all that waits in the session
+// passes its own limit does the connection stop as a whole.
+class CreditBook {
+ public:
+  CreditBook(const Limits& limits, Outbox& outbox) : limits_(&limits), outbox_(&outbox) {}
+
+  // Bytes came on a stream.
+  void Arrived(StreamId stream, size_t bytes);
+  // The stream must wait, whatever arrives: its track is not known yet.
+  void Hold(StreamId stream);
+  void Release(StreamId stream);
+  // The stream is over: the peer sends no more on it.
+  void Close(StreamId stream);
+
+  // So much waits to be taken, or was taken. Also after the stream is over.
+  void Queued(StreamId stream, size_t bytes);
+  void Taken(StreamId stream, size_t bytes);
+
+  size_t queued_bytes() const { return queued_bytes_; }
+
+ private:
+  struct Account {
+    uint64_t uncredited = 0;
+    size_t queued = 0;
+    bool held = false;
+    bool open = true;
+  };
+
+  bool full() const { return queued_bytes_ >= limits_->session_queue_bytes; }
+  void Settle(StreamId stream, Account& account);
+  void SettleConnection();
+
+  const Limits* limits_;
+  Outbox* outbox_;
+  std::map<StreamId, Account> accounts_;
+  size_t queued_bytes_ = 0;
+  uint64_t connection_uncredited_ = 0;
+};
+
+}  // namespace kvcast::moqt

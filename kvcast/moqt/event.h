@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/messages.h"
+#include "kvcast/moqt/setup.h"
+#include "kvcast/moqt/transport.h"
+#include "kvcast/object/object.h"
+
+// What a session tells whoever uses it: a relay or a client.
+namespace kvcast::moqt {
+
+// Names a request within its session; even ones are the client's.
+using RequestId = uint64_t;
+
+struct SetupDone {
+  Setup peer;
+};
+
+// Requests of the peer. Each waits for an answer: an acceptance, or RefuseRequest().
+struct PublishReceived {
+  RequestId request;
+  TrackName track;
+  uint64_t alias;
+  Parameters parameters;
+  Properties properties;
+};
+struct SubscribeReceived {
+  RequestId request;
+  TrackName track;
+  Parameters parameters;
+};
+struct FetchReceived {
+  RequestId request;
+  TrackName track;
+  LocationRange range;
+  Parameters parameters;
+};
+struct TrackStatusReceived {
+  RequestId request;
+  TrackName track;
+  Parameters parameters;
+};
+// A request of the peer, or a subscription it takes part in, changes. It is accepted already.
+struct UpdateReceived {
+  RequestId request;
+  Parameters parameters;
+};
+
+// Answers to requests of ours.
+struct RequestAccepted {
+  RequestId request;
+  Parameters parameters;
+  Properties properties;  // Of the track: for SUBSCRIBE and TRACK_STATUS.
+};
+struct FetchAccepted {
+  RequestId request;
+  FetchOk answer;
+};
+struct RequestRefused {
+  RequestId request;
+  RequestError error;
+};
+
+// A request of either side is over before its time: the peer cancelled it, or its track is
+// malformed. What has arrived can still be taken.
+struct RequestCancelled {
+  RequestId request;
+  uint64_t code;  // A ResetCode.
+  std::string reason;
+};
+// The publisher sends no more. What is under way still comes, and TrackEnd after it; but not where
+// the publisher does not know its number of streams, or one was reset before its header came: a
+// user waits for TrackEnd only so long, and cancels.
+struct PublishDoneReceived {
+  RequestId request;
+  PublishDone done;
+};
+// Something can be taken, after nothing could.
+struct ObjectsReady {
+  RequestId request;
+};
+// What waited to be sent has fallen to the low mark, after it had passed the high one.
+struct SendRoom {
+  RequestId request;
+};
+// The peer wants no more of one subgroup; the subscription goes on.
+struct SubgroupStopped {
+  RequestId request;
+  StreamId subgroup;
+};
+
+// The peer is about to leave: the whole session, or one request where that is named.
+struct GoAwayReceived {
+  std::optional<RequestId> request;
+  GoAway message;
+};
+// The last event there is.
+struct SessionClosed {
+  uint64_t code;  // A SessionCode, or whatever the connection died of.
+  std::string reason;
+  bool by_peer;
+};
+
+using Event = std::variant<SetupDone, PublishReceived, SubscribeReceived, FetchReceived,
+                           TrackStatusReceived, UpdateReceived, RequestAccepted, FetchAccepted,
+                           RequestRefused, RequestCancelled, PublishDoneReceived, ObjectsReady,
+                           SendRoom, SubgroupStopped, GoAwayReceived, SessionClosed>;
+
+// What arrives on a subscription or a fetch, in the order of its streams.
+struct ReceivedObject {
+  Object object;
+  StreamId stream = 0;
+  bool first_of_subgroup = false;  // The first object ever published in its subgroup.
+};
+// A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
+// stands beyond the last one received on it.
+struct SubgroupEnd {
+  StreamId stream = 0;
+  uint64_t group = 0;
+  std::optional<uint64_t> subgroup;  // Absent if it was to be its first object's, and none came.
+  bool complete = false;             // By FIN; otherwise more objects may exist.
+  bool end_of_group = false;
+};
+// A fetch's stream is over.
+struct FetchEnd {
+  bool complete = false;
+  uint64_t code = 0;  // A ResetCode, where it is not complete.
+};
+// Every stream that the publisher opened has been received.
+struct TrackEnd {
+  PublishDone done;
+};
+
+using Received = std::variant<ReceivedObject, SubgroupEnd, RangeEnd, FetchEnd, TrackEnd>;
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,184 @@
+#include "kvcast/moqt/fetch_request.h"
+
+#include <utility>
+
+#include "kvcast/moqt/property_rules.h"
+
+namespace kvcast::moqt {
+
+Result<RequestId> OutgoingFetch::Open(SessionState& state, const TrackName& track,
+                                      const LocationRange& range, const Parameters& parameters) {
+  if (range.empty()) {
+    return Error(ErrorCode::kInvalid, "The range to fetch is empty.");
+  }
+  Fetch fetch;
+  fetch.request_id = state.requests.next_id();
+  fetch.track = track;
+  fetch.range = range;
+  fetch.parameters = parameters;
+  KVCAST_TRY(Bytes message, fetch.Encode());
+  const RequestId id = state.requests.NextId();
+  auto request = std::make_unique<OutgoingFetch>(id, state.OpenBidi(), state, std::move(fetch));
+  request->Send(std::move(message));
+  state.requests.Add(std::move(request));
+  return id;
+}
+
+Decoded<void> OutgoingFetch::OnMessage(const Frame& frame) {
+  if (accepted_) {
+    return Unexpected(frame);
+  }
+  if (frame.Is(MessageType::kRequestError)) {
+    return OnError(frame);
+  }
+  if (!frame.Is(MessageType::kFetchOk)) {
+    return Unexpected(frame);
+  }
+  KVCAST_TRY(FetchOk ok, FetchOk::Decode(frame.body));
+  if (HasUnknownMandatory(ok.properties)) {
+    return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
+  }
+  // Compared as the wire has them, one past the last object: an end at the very start is no fault.
+  const Location start = message_.range.first;
+  const bool whole_group = ok.last.object == LocationRange::kWholeGroup;
+  if (ok.last.group < start.group ||
+      (ok.last.group == start.group && !whole_group && ok.last.object + 1 < start.object)) {
+    return Fault::Violation("A fetch ends before it starts.");
+  }
+  accepted_ = true;
+  Tell(FetchAccepted{id(), std::move(ok)});
+  FinishIfComplete();
+  return {};
+}
+
+Decoded<void> OutgoingFetch::OnDataOpened() {
+  if (std::exchange(data_opened_, true)) {
+    return Fault::Violation("A fetch is answered on two streams.");
+  }
+  return {};
+}
+
+Decoded<void> OutgoingFetch::OnItem(StreamId stream, FetchItem item) {
+  if (RangeEnd* end = std::get_if<RangeEnd>(&item)) {
+    queue_.Push(stream, *end);
+    return {};
+  }
+  Object& object = std::get<Object>(item);
+  if (!message_.range.Contains(object.location)) {
+    return Fault::Track(ResetCode::kMalformedTrack,
+                        "Object " + object.location.ToString() + " was not asked for.");
+  }
+  queue_.Push(stream, ReceivedObject{std::move(object), stream, false});
+  return {};
+}
+
+void OutgoingFetch::OnDataEnded(StreamId stream, const FetchEnd& end) {
+  queue_.Push(stream, end);
+  data_ended_ = true;
+  FinishIfComplete();
+}
+
+void OutgoingFetch::FinishIfComplete() {
+  if (accepted_ && data_ended_) {
+    Finish();
+  }
+}
+
+Result<void> IncomingFetch::Accept(const FetchOk& answer) {
+  if (over() || accepted_) {
+    return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
+  }
+  KVCAST_TRY(Bytes message, answer.Encode());
+  accepted_ = true;
+  Request::Send(std::move(message));
+  FinishIfComplete();
+  return {};
+}
+
+StreamId IncomingFetch::DataStream() {
+  if (!data_) {
+    data_ = state().OpenUni({SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0});
+    state().ledger.Open(*data_, id());
+    Write(writer_.Header());
+  }
+  return *data_;
+}
+
+void IncomingFetch::Write(Bytes bytes) {
+  state().ledger.Add(*data_, bytes.size());
+  state().outbox.Do(SendBytes{*data_, std::move(bytes), false});
+}
+
+Result<void> IncomingFetch::MayWrite(Location location) const {
+  if (over() || data_ended_) {
+    return Error(ErrorCode::kNotFound, "The fetch is over.");
+  }
+  if (!message_.range.Contains(location)) {
+    return Error(ErrorCode::kInvalid, "Location " + location.ToString() + " was not asked for.");
+  }
+  return {};
+}
+
+Result<void> IncomingFetch::Send(const Object& object) {
+  KVCAST_TRY_VOID(MayWrite(object.location));
+  if (!writer_.Accepts(object)) {
+    return Error(ErrorCode::kInvalid,
+                 "Object " + object.location.ToString() + " may not be next on its stream.");
+  }
+  (void)DataStream();
+  Write(writer_.Write(object));
+  return {};
+}
+
+Result<void> IncomingFetch::Send(const RangeEnd& end) {
+  KVCAST_TRY_VOID(MayWrite(end.last));
+  if (!writer_.Accepts(end)) {
+    return Error(ErrorCode::kInvalid, "The range's end may not be next on its stream.");
+  }
+  (void)DataStream();
+  Write(writer_.Write(end));
+  return {};
+}
+
+Result<void> IncomingFetch::EndData() {
+  if (over() || data_ended_) {
+    return Error(ErrorCode::kNotFound, "The fetch is over.");
+  }
+  state().outbox.Do(SendBytes{DataStream(), Bytes(), true});
+  state().ledger.Finish(*data_);
+  data_ended_ = true;
+  FinishIfComplete();
+  return {};
+}
+
+Result<void> IncomingFetch::ResetData(ResetCode code) {
+  if (over() || data_ended_) {
+    return Error(ErrorCode::kNotFound, "The fetch is over.");
+  }
+  state().outbox.Do(ResetStream{DataStream(), static_cast<uint64_t>(code)});
+  state().ledger.Drop(*data_);
+  data_ended_ = true;
+  FinishIfComplete();
+  return {};
+}
+
+void IncomingFetch::OnDataStopped(StreamId stream) {
+  if (data_ == stream) {
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), "The peer wants no more of the fetch.");
+  }
+}
+
+void IncomingFetch::FinishIfComplete() {
+  if (accepted_ && data_ended_) {
+    Finish();
+  }
+}
+
+void IncomingFetch::Release(ResetCode code) {
+  if (data_ && !std::exchange(data_ended_, true)) {
+    state().outbox.Do(ResetStream{*data_, static_cast<uint64_t>(code)});
+    state().ledger.Drop(*data_);
+  }
+}
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/request.h"
+
+namespace kvcast::moqt {
+
+// A range of objects that we ask for. The answer and the objects come on two streams, in any order.
+class OutgoingFetch final : public Request {
+ public:
+  // Invalid: the range is empty. Too large: it does not fit a message.
+  static Result<RequestId> Open(SessionState& state, const TrackName& track,
+                                const LocationRange& range, const Parameters& parameters);
+  OutgoingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
+      : Request(id, stream, state),
+        message_(std::move(message)),
+        queue_(id, state.credit, state.outbox) {}
+
+  GroupOrder order() const { return message_.order(); }
+  ReceiveQueue* queue() override { return &queue_; }
+
+  // Its data stream. A second one is a violation.
+  Decoded<void> OnDataOpened();
+  Decoded<void> OnItem(StreamId stream, FetchItem item);
+  void OnDataEnded(StreamId stream, const FetchEnd& end);
+
+ protected:
+  Decoded<void> OnMessage(const Frame& frame) override;
+  bool MayEndHere() const override { return accepted_; }
+
+ private:
+  void FinishIfComplete();
+
+  Fetch message_;
+  ReceiveQueue queue_;
+  bool accepted_ = false;
+  bool data_opened_ = false;
+  bool data_ended_ = false;
+};
+
+// A range of objects that the peer asks for.
+class IncomingFetch final : public Request {
+ public:
+  IncomingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
+      : Request(id, stream, state),
+        message_(std::move(message)),
+        writer_(id, message_.order()),
+        subscriber_priority_(message_.parameters.subscriber_priority.value_or(128)) {}
+
+  // The range's end is known. Objects may be sent before. Invalid: it was answered before.
+  Result<void> Accept(const FetchOk& answer);
+  // Invalid: outside the range, out of order, or all was sent.
+  Result<void> Send(const Object& object);
+  Result<void> Send(const RangeEnd& end);
+  // All was sent that there is.
+  Result<void> EndData();
+  // It was not, and will not be.
+  Result<void> ResetData(ResetCode code);
+
+  void OnDataStopped(StreamId stream) override;
+
+ protected:
+  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  bool MayEndHere() const override { return true; }
+  bool awaits_answer() const override { return !accepted_; }
+  std::optional<ParameterScope> update_scope() const override {
+    return ParameterScope::kUpdateFetch;
+  }
+  void Release(ResetCode code) override;
+
+ private:
+  Result<void> MayWrite(Location location) const;
+  StreamId DataStream();
+  void Write(Bytes bytes);
+  void FinishIfComplete();
+
+  Fetch message_;
+  FetchWriter writer_;
+  uint8_t subscriber_priority_;
+  std::optional<StreamId> data_;
+  bool accepted_ = false;
+  bool data_ended_ = false;
+};
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,169 @@
+#include "kvcast/moqt/incoming_request.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "kvcast/moqt/fetch_request.h"
+#include "kvcast/moqt/property_rules.h"
+#include "kvcast/moqt/publish_request.h"
+#include "kvcast/moqt/subscribe_request.h"
+#include "kvcast/moqt/track_status_request.h"
+
+namespace kvcast::moqt {
+namespace {
+
+using Refusal = std::optional<RequestError>;
+
+Refusal Because(RequestCode code, std::string reason) {
+  return RequestError{code, std::nullopt, std::move(reason), std::nullopt};
+}
+
+// A request that is known only well enough to be refused.
+class RefusedRequest final : public Request {
+ public:
+  using Request::Request;
+
+ protected:
+  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  bool MayEndHere() const override { return true; }
+  bool awaits_answer() const override { return true; }
+};
+
+// We keep no tokens, so an alias cannot stand for one.
+Decoded<void> CheckTokens(const Parameters& parameters) {
+  for (const AuthToken& token : parameters.auth_tokens) {
+    if (token.alias_type == AuthToken::AliasType::kRegister) {
+      return Fault::Session(SessionCode::kAuthTokenCacheOverflow, "We keep no tokens.");
+    }
+    if (token.alias_type != AuthToken::AliasType::kUseValue) {
+      return Fault::Session(SessionCode::kUnknownAuthTokenAlias, "No token has this alias.");
+    }
+  }
+  return {};
+}
+
+Refusal RefusalOf(const SessionState& state, RequestId id) {
+  if (state.refused_from && id >= *state.refused_from) {
+    return Because(RequestCode::kGoingAway, "This session is ending.");
+  }
+  if (state.requests.peer_request_count() >= state.limits.requests_max) {
+    return Because(RequestCode::kExcessiveLoad, "Too many requests are open.");
+  }
+  return std::nullopt;
+}
+
+// "." stands for nothing, and we have no tracks of a session's own.
+Refusal RefusalOf(const SessionState& state, RequestId id, const TrackName& track) {
+  const TrackNamespace& space = track.space();
+  if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
+    return Because(RequestCode::kDoesNotExist, "The namespace is kept for the protocol.");
+  }
+  return RefusalOf(state, id);
+}
+
+// Adds the request, and refuses it or tells of it.
+RequestId Admit(SessionState& state, std::unique_ptr<Request> request, const Refusal& refusal,
+                Event event) {
+  Request& added = state.requests.Add(std::move(request));
+  if (refusal) {
+    KVCAST_CHECK(added.Refuse(*refusal).ok());
+  } else {
+    state.outbox.Tell(std::move(event));
+  }
+  return added.id();
+}
+
+Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, const Frame& frame) {
+  KVCAST_TRY(Publish message, Publish::Decode(frame.body));
+  KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
+  KVCAST_TRY_VOID(CheckTokens(message.parameters));
+  const RequestId id = message.request_id;
+  Refusal refusal = RefusalOf(state, id, message.track);
+  if (!refusal && HasUnknownMandatory(message.properties)) {
+    refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
+  }
+  if (!refusal && !state.requests.ClaimReceiving(message.track, id)) {
+    refusal = Because(RequestCode::kDuplicateSubscription, "The track comes already.");
+  }
+  auto request = std::make_unique<IncomingPublish>(id, stream, state, message.track);
+  // A refused track has its alias too, so that its streams are known and dropped.
+  if (!refusal || state.requests.FindAlias(message.alias) == nullptr) {
+    KVCAST_TRY_VOID(request->Begin(message));
+  }
+  return Admit(state, std::move(request), refusal,
+               PublishReceived{id, message.track, message.alias, std::move(message.parameters),
+                               std::move(message.properties)});
+}
+
+Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, const Frame& frame) {
+  KVCAST_TRY(const Subscribe message, Subscribe::Decode(frame.body));
+  KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
+  KVCAST_TRY_VOID(CheckTokens(message.parameters));
+  const RequestId id = message.request_id;
+  Refusal refusal = RefusalOf(state, id, message.track);
+  if (!refusal && !state.requests.ClaimSending(message.track, id)) {
+    refusal = Because(RequestCode::kDuplicateSubscription, "The track is sent already.");
+  }
+  return Admit(state, std::make_unique<IncomingSubscribe>(id, stream, state, message), refusal,
+               SubscribeReceived{id, message.track, message.parameters});
+}
+
+Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, const Frame& frame) {
+  KVCAST_TRY(const Fetch message, Fetch::Decode(frame.body));
+  KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
+  KVCAST_TRY_VOID(CheckTokens(message.parameters));
+  const RequestId id = message.request_id;
+  Refusal refusal = RefusalOf(state, id, message.track);
+  if (!refusal && message.type != Fetch::Type::kStandalone) {
+    refusal = Because(RequestCode::kNotSupported, "Joining fetches are not supported.");
+  }
+  if (!refusal && message.range.empty()) {
+    refusal = Because(RequestCode::kInvalidRange, "The range is empty.");
+  }
+  return Admit(state, std::make_unique<IncomingFetch>(id, stream, state, message), refusal,
+               FetchReceived{id, message.track, message.range, message.parameters});
+}
+
+Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, const Frame& frame) {
+  KVCAST_TRY(TrackStatus message, TrackStatus::Decode(frame.body));
+  KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
+  KVCAST_TRY_VOID(CheckTokens(message.parameters));
+  const RequestId id = message.request_id;
+  const Refusal refusal = RefusalOf(state, id, message.track);
+  return Admit(state, std::make_unique<IncomingTrackStatus>(id, stream, state), refusal,
+               TrackStatusReceived{id, message.track, std::move(message.parameters)});
+}
+
+// Only its id is read: the rest is for an endpoint that supports it.
+Decoded<RequestId> RefuseUnsupported(SessionState& state, StreamId stream, const Frame& frame) {
+  ByteReader reader(AsBytes(frame.body));
+  KVCAST_TRY(const uint64_t id, reader.Vi64());
+  KVCAST_TRY_VOID(state.requests.NotePeerId(id));
+  return Admit(state, std::make_unique<RefusedRequest>(id, stream, state),
+               Because(RequestCode::kNotSupported, "Namespaces are not supported."), SetupDone{});
+}
+
+}  // namespace
+
+Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, const Frame& frame) {
+  switch (static_cast<MessageType>(frame.type)) {
+    case MessageType::kPublish:
+      return OpenPublish(state, stream, frame);
+    case MessageType::kSubscribe:
+      return OpenSubscribe(state, stream, frame);
+    case MessageType::kFetch:
+      return OpenFetch(state, stream, frame);
+    case MessageType::kTrackStatus:
+      return OpenTrackStatus(state, stream, frame);
+    case MessageType::kPublishNamespace:
+    case MessageType::kSubscribeNamespace:
+    case MessageType::kSubscribeTracks:
+      return RefuseUnsupported(state, stream, frame);
+    default:
+      return Fault::Violation("A request stream begins with message " + std::to_string(frame.type) +
+                              ".");
+  }
+}
+
+}  // namespace kvcast::moqt

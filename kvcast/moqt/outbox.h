@@ -1,0 +1,36 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "kvcast/moqt/event.h"
+#include "kvcast/moqt/transport.h"
+
+namespace kvcast::moqt {
+
+// What a session's parts want done and have to tell, until it is taken.
+class Outbox {
+ public:
+  void Do(TransportAction action) { actions_.push_back(std::move(action)); }
+  void Tell(Event event) { events_.push_back(std::move(event)); }
+
+  std::optional<TransportAction> NextAction() { return Next(actions_); }
+  std::optional<Event> NextEvent() { return Next(events_); }
+
+ private:
+  template <typename T>
+  static std::optional<T> Next(std::deque<T>& queue) {
+    if (queue.empty()) {
+      return std::nullopt;
+    }
+    std::optional<T> first = std::move(queue.front());
+    queue.pop_front();
+    return first;
+  }
+
+  std::deque<TransportAction> actions_;
+  std::deque<Event> events_;
+};
+
+}  // namespace kvcast::moqt

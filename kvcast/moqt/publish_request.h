@@ -1,0 +1,44 @@
+#pragma once
+
+#include "kvcast/moqt/subscription.h"
+
+namespace kvcast::moqt {
+
+// A subscription that we, the publisher, ask for. Objects may be sent before it is accepted.
+class OutgoingPublish final : public PublisherSide {
+ public:
+  // Invalid: the track is published here already. Too large: it does not fit a message.
+  static Result<RequestId> Open(SessionState& state, const TrackName& track,
+                                const Parameters& parameters, const Properties& properties);
+  using PublisherSide::PublisherSide;
+
+ protected:
+  Decoded<void> OnMessage(const Frame& frame) override;
+  bool MayEndHere() const override { return accepted_; }
+
+ private:
+  bool accepted_ = false;
+};
+
+// A subscription that the peer, the publisher, asks us for.
+class IncomingPublish final : public SubscriberSide {
+ public:
+  using SubscriberSide::SubscriberSide;
+  Decoded<void> Begin(const Publish& message);
+
+  // Invalid: it was answered before.
+  Result<void> Accept(const Parameters& parameters);
+
+ protected:
+  Decoded<void> OnMessage(const Frame& frame) override;
+  bool awaits_answer() const override { return !accepted_; }
+  bool accepted() const override { return accepted_; }
+  std::optional<ParameterScope> update_scope() const override {
+    return ParameterScope::kUpdateSubscription;
+  }
+
+ private:
+  bool accepted_ = false;
+};
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,107 @@
+#include "kvcast/moqt/request_stream.h"
+
+#include <string>
+#include <utility>
+
+#include "kvcast/moqt/incoming_request.h"
+#include "kvcast/moqt/request.h"
+
+namespace kvcast::moqt {
+
+Request* RequestStream::request() const {
+  return request_ ? state_->requests.Find(*request_) : nullptr;
+}
+
+Decoded<void> RequestStream::OnData(std::span<const std::byte> bytes, bool fin) {
+  fin_ = fin_ || fin;
+  over_ = fin_;
+  // What comes before SETUP waits for it, an answer to a request of ours as well.
+  if (!state_->setup_received && !refused_ && !waiting_.Keep(bytes)) {
+    Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+  }
+  state_->credit.Arrived(stream_, bytes.size());
+  if (waiting()) {
+    return {};
+  }
+  return Run(bytes);
+}
+
+Decoded<void> RequestStream::Resume() {
+  const std::string bytes = waiting_.Take();
+  return Run(AsBytes(bytes));
+}
+
+Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
+  while (!refused_ && !bytes.empty()) {
+    const std::optional<Frame> frame = frames_.Read(bytes);
+    if (!frame) {
+      break;
+    }
+    Decoded<void> done = OnFrame(*frame);
+    if (done.ok()) {
+      continue;
+    }
+    if (done.error().scope() == Fault::Scope::kSession) {
+      return done;
+    }
+    if (Request* mine = request()) {
+      mine->Fail(done.error().code(), done.error().reason());
+    } else {
+      Refuse(done.error().code());
+    }
+  }
+  if (!fin_ || refused_) {
+    return {};
+  }
+  if (frames_.midway() || !request_) {
+    return Fault::Violation("A request stream ended within a message.");
+  }
+  if (Request* mine = request()) {
+    mine->OnFin();
+  }
+  return {};
+}
+
+Decoded<void> RequestStream::OnFrame(const Frame& frame) {
+  if (!request_) {
+    KVCAST_TRY(request_, OpenIncomingRequest(*state_, stream_, frame));
+    return {};
+  }
+  Request* mine = request();
+  return mine == nullptr ? Decoded<void>() : mine->OnFrame(frame);
+}
+
+void RequestStream::Refuse(uint64_t code) {
+  refused_ = true;
+  (void)waiting_.Take();
+  if (request_) {
+    if (Request* mine = request()) {
+      mine->Fail(code, "The peer answered too much before SETUP.");
+    }
+    return;  // One that is over has ended its half of the stream itself.
+  }
+  state_->outbox.Do(ResetStream{stream_, code});
+  if (!over_) {
+    state_->outbox.Do(StopSending{stream_, code});
+  }
+}
+
+void RequestStream::OnReset(uint64_t code) {
+  over_ = true;
+  (void)waiting_.Take();
+  if (Request* mine = request()) {
+    mine->OnReset(code);
+  } else if (!request_ && !std::exchange(refused_, true)) {
+    state_->outbox.Do(ResetStream{stream_, code});  // Nothing was asked: our half ends too.
+  }
+}
+
+void RequestStream::OnStopSending(uint64_t code) {
+  if (Request* mine = request()) {
+    mine->OnStopSending(code);
+  } else if (!request_ && !refused_) {
+    Refuse(code);
+  }
+}
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/session_state.h"
+#include "kvcast/moqt/waiting_bytes.h"
+
+namespace kvcast::moqt {
+
+class Request;
+
+// A two-way stream: it puts the peer's messages together and hands them to the request it carries,
+// which the first one makes if the peer opened the stream.
+class RequestStream {
+ public:
+  // `request` is ours, if we opened the stream.
+  RequestStream(StreamId stream, std::optional<RequestId> request, SessionState& state)
+      : stream_(stream), request_(request), state_(&state), waiting_(stream, state) {}
+
+  Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
+  void OnReset(uint64_t code);
+  void OnStopSending(uint64_t code);
+  // SETUP has come.
+  Decoded<void> Resume();
+
+  bool waiting() const { return waiting_.waiting(); }
+  // The peer sends no more on it.
+  bool over() const { return over_ && !waiting(); }
+  // Nor do we, and nobody needs it any more.
+  bool done() const { return over() && request() == nullptr; }
+
+ private:
+  Decoded<void> Run(std::span<const std::byte> bytes);
+  Decoded<void> OnFrame(const Frame& frame);
+  void Refuse(uint64_t code);
+  Request* request() const;
+
+  StreamId stream_;
+  std::optional<RequestId> request_;
+  SessionState* state_;
+  WaitingBytes waiting_;
+  FrameReader frames_;
+  bool fin_ = false;
+  bool over_ = false;
+  bool refused_ = false;
+};
+
+}  // namespace kvcast::moqt

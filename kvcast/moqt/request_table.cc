@@ -1,0 +1,104 @@
+#include "kvcast/moqt/request_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/moqt/request.h"
+
+namespace kvcast::moqt {
+namespace {
+
+// How many aliases we remember of tracks that are over. Beyond, a late stream of one is kept for a
+// while as if its track were to come, and costs its share of what is kept early.
+constexpr size_t kRetiredAliases = 1024;
+
+}  // namespace
+
+RequestTable::RequestTable(RequestId first) : next_id_(first), peer_ids_(1 - first) {}
+RequestTable::~RequestTable() = default;
+
+RequestId RequestTable::NextId() { return std::exchange(next_id_, next_id_ + 2); }
+
+Decoded<void> RequestTable::NotePeerId(RequestId id) {
+  if (!peer_ids_.Add(id)) {
+    return Fault::Session(SessionCode::kInvalidRequestId,
+                          "Request id " + std::to_string(id) + " is not the peer's, or not new.");
+  }
+  return {};
+}
+
+Request& RequestTable::Add(std::unique_ptr<Request> request) {
+  const RequestId id = request->id();
+  return *(requests_[id] = std::move(request));
+}
+
+Request* RequestTable::Find(RequestId id) const {
+  const auto found = requests_.find(id);
+  return found == requests_.end() ? nullptr : found->second.get();
+}
+
+size_t RequestTable::peer_request_count() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      requests_, [this](const auto& entry) { return entry.first % 2 != next_id_ % 2; }));
+}
+
+std::vector<RequestId> RequestTable::Ids() const {
+  std::vector<RequestId> ids;
+  for (const auto& [id, request] : requests_) {
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+void RequestTable::Erase(RequestId id) { requests_.erase(id); }
+
+Decoded<void> RequestTable::AddAlias(uint64_t alias, RequestId request) {
+  const auto [found, is_new] = aliases_.try_emplace(alias, request);
+  if (!is_new && found->second != request) {
+    return Fault::Session(SessionCode::kDuplicateTrackAlias,
+                          "Alias " + std::to_string(alias) + " stands for another track.");
+  }
+  retired_.erase(alias);
+  aliases_changed_ = true;
+  return {};
+}
+
+void RequestTable::RetireAlias(uint64_t alias, RequestId request) {
+  const auto found = aliases_.find(alias);
+  if (found == aliases_.end() || found->second != request) {
+    return;
+  }
+  aliases_.erase(found);
+  aliases_changed_ = true;
+  if (retired_.insert(alias).second) {
+    retired_order_.push_back(alias);
+  }
+  if (retired_order_.size() > kRetiredAliases) {
+    retired_.erase(retired_order_.front());
+    retired_order_.pop_front();
+  }
+}
+
+Request* RequestTable::FindAlias(uint64_t alias) const {
+  const auto found = aliases_.find(alias);
+  return found == aliases_.end() ? nullptr : Find(found->second);
+}
+
+bool RequestTable::ClaimSending(const TrackName& track, RequestId request) {
+  return sending_.try_emplace(track, request).second;
+}
+
+bool RequestTable::ClaimReceiving(const TrackName& track, RequestId request) {
+  return receiving_.try_emplace(track, request).second;
+}
+
+void RequestTable::Unclaim(const TrackName& track, RequestId request) {
+  for (auto* claims : {&sending_, &receiving_}) {
+    const auto found = claims->find(track);
+    if (found != claims->end() && found->second == request) {
+      claims->erase(found);
+    }
+  }
+}
+
+}  // namespace kvcast::moqt

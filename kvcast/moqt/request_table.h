@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "kvcast/moqt/event.h"
+#include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/request_ids.h"
+#include "kvcast/object/track_name.h"
+
+namespace kvcast::moqt {
+
+class Request;
+
+// The requests of a session by their ids, their tracks' aliases, and whose tracks they are.
+class RequestTable {
+ public:
+  // `first` is the first id of our own requests.
+  explicit RequestTable(RequestId first);
+  ~RequestTable();
+
+  // The id of our next request; it stays so until NextId() hands it out.
+  RequestId next_id() const { return next_id_; }
+  RequestId NextId();
+  // Whether an id is one of ours that was given to a request, now or earlier.
+  bool WasIssued(RequestId id) const { return id % 2 == next_id_ % 2 && id < next_id_; }
+  // Notes an id of the peer's: INVALID_REQUEST_ID if it is none, or was used before.
+  Decoded<void> NotePeerId(RequestId id);
+  // The smallest id that the peer has not used, nor any above it.
+  RequestId next_peer_id() const { return peer_ids_.next(); }
+
+  Request& Add(std::unique_ptr<Request> request);
+  Request* Find(RequestId id) const;
+  template <typename T>
+  T* Find(RequestId id) const {
+    return dynamic_cast<T*>(Find(id));
+  }
+  size_t size() const { return requests_.size(); }
+  size_t peer_request_count() const;
+  std::vector<RequestId> Ids() const;
+  void Erase(RequestId id);
+
+  // A track that the peer sends us under an alias. DUPLICATE_TRACK_ALIAS if another has it.
+  Decoded<void> AddAlias(uint64_t alias, RequestId request);
+  // Later streams of the alias are dropped rather than kept for a track to come.
+  void RetireAlias(uint64_t alias, RequestId request);
+  // The request that receives what comes under an alias, or null.
+  Request* FindAlias(uint64_t alias) const;
+  bool IsRetired(uint64_t alias) const { return retired_.contains(alias); }
+
+  // Whether an alias has come or gone since the last call: streams may wait for it.
+  bool TakeAliasesChanged() { return std::exchange(aliases_changed_, false); }
+
+  // At most one subscription to a track each way; false if there is one.
+  bool ClaimSending(const TrackName& track, RequestId request);
+  bool ClaimReceiving(const TrackName& track, RequestId request);
+  void Unclaim(const TrackName& track, RequestId request);
+
+ private:
+  RequestId next_id_;
+  RequestIds peer_ids_;
+  std::map<RequestId, std::unique_ptr<Request>> requests_;
+  std::map<uint64_t, RequestId> aliases_;
+  bool aliases_changed_ = false;
+  std::set<uint64_t> retired_;
+  std::deque<uint64_t> retired_order_;
+  std::map<TrackName, RequestId> sending_;
+  std::map<TrackName, RequestId> receiving_;
+};
+
+}  // namespace kvcast::moqt

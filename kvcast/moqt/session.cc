@@ -1,0 +1,242 @@
+#include "kvcast/moqt/session.h"
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kvcast/moqt/fetch_request.h"
+#include "kvcast/moqt/publish_request.h"
+#include "kvcast/moqt/subscribe_request.h"
+#include "kvcast/moqt/track_status_request.h"
+
+namespace kvcast::moqt {
+
+Session::Session(Role role, const Setup& setup, const Limits& limits, Instant now)
+    : state_(role, limits),
+      control_(state_),
+      our_control_(state_.OpenUni({SendOrder::Tier::kControl})),
+      setup_deadline_(now + limits.setup_patience) {
+  state_.outbox.Do(SendBytes{our_control_, setup.Encode().value(), false});
+}
+
+Session::~Session() = default;
+
+void Session::OnStreamData(StreamId stream, std::span<const std::byte> bytes, bool fin) {
+  if (closed_) {
+    return;
+  }
+  if (IsUni(stream)) {
+    OnUniData(stream, bytes, fin);
+  } else {
+    OnBidiData(stream, bytes, fin);
+  }
+  Settle();
+}
+
+void Session::OnUniData(StreamId stream, std::span<const std::byte> bytes, bool fin) {
+  if (OpenerOf(stream) == state_.role) {
+    return;
+  }
+  const auto found = unis_
+                         .emplace(std::piecewise_construct, std::forward_as_tuple(stream),
+                                  std::forward_as_tuple(stream, state_, control_))
+                         .first;
+  if (!Check(found->second.OnData(bytes, fin))) {
+    return;
+  }
+  if (found->second.waiting()) {
+    waiting_.insert(stream);
+  }
+  ForgetUni(found);
+}
+
+void Session::OnBidiData(StreamId stream, std::span<const std::byte> bytes, bool fin) {
+  auto found = bidis_.find(stream);
+  if (found == bidis_.end()) {
+    if (OpenerOf(stream) == state_.role) {
+      return;
+    }
+    found = bidis_
+                .emplace(std::piecewise_construct, std::forward_as_tuple(stream),
+                         std::forward_as_tuple(stream, std::nullopt, state_))
+                .first;
+  }
+  if (!Check(found->second.OnData(bytes, fin))) {
+    return;
+  }
+  if (found->second.waiting()) {
+    waiting_.insert(stream);
+  }
+  ForgetBidi(found);
+}
+
+void Session::OnStreamReset(StreamId stream, uint64_t code) {
+  if (closed_) {
+    return;
+  }
+  if (const auto uni = unis_.find(stream); uni != unis_.end()) {
+    if (Check(uni->second.OnReset(code))) {
+      ForgetUni(uni);
+    }
+  } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
+    bidi->second.OnReset(code);
+    ForgetBidi(bidi);
+  }
+  Settle();
+}
+
+void Session::OnStopSending(StreamId stream, uint64_t code) {
+  if (closed_) {
+    return;
+  }
+  if (stream == our_control_) {
+    Close(SessionCode::kProtocolViolation, "The peer refused our control stream.");
+    return;
+  }
+  if (IsUni(stream)) {
+    const std::optional<RequestId> request = state_.ledger.RequestOf(stream);
+    Request* found = request ? state_.requests.Find(*request) : nullptr;
+    if (found != nullptr) {
+      found->OnDataStopped(stream);
+    }
+    if (state_.ledger.RequestOf(stream)) {  // It had ended, and its last bytes still waited.
+      state_.outbox.Do(ResetStream{stream, code});
+      state_.ledger.Drop(stream);
+    }
+  } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
+    bidi->second.OnStopSending(code);
+  }
+  Settle();
+}
+
+void Session::OnBytesSent(StreamId stream, uint64_t bytes) {
+  if (!closed_) {
+    state_.ledger.Sent(stream, bytes);
+  }
+}
+
+void Session::OnConnectionClosed(uint64_t code, std::string_view reason) {
+  if (!std::exchange(closed_, true)) {
+    state_.outbox.Tell(SessionClosed{code, std::string(reason), true});
+  }
+}
+
+void Session::OnTimeout(Instant now) {
+  if (deadline() && now >= *deadline()) {
+    Close(SessionCode::kControlMessageTimeout, "SETUP did not come in time.");
+  }
+}
+
+std::optional<Instant> Session::deadline() const {
+  return closed_ || state_.setup_received ? std::nullopt : std::optional(setup_deadline_);
+}
+
+bool Session::Check(const Decoded<void>& done) {
+  if (done.ok()) {
+    return true;
+  }
+  KVCAST_CHECK(done.error().scope() == Fault::Scope::kSession);
+  Close(static_cast<SessionCode>(done.error().code()), done.error().reason());
+  return false;
+}
+
+void Session::Close(SessionCode code, std::string reason) {
+  if (std::exchange(closed_, true)) {
+    return;
+  }
+  state_.outbox.Do(CloseConnection{static_cast<uint64_t>(code), reason});
+  state_.outbox.Tell(SessionClosed{static_cast<uint64_t>(code), std::move(reason), false});
+}
+
+void Session::Settle() {
+  // Each may give the other work: a track that begins lets streams go on, which may end requests.
+  for (bool more = true; more && !closed_;) {
+    more = state_.requests.TakeAliasesChanged();
+    if (state_.setup_received && !std::exchange(was_set_up_, true)) {
+      more = true;
+    }
+    if (more) {
+      ResumeStreams();
+    }
+    more = more || !state_.ended.empty();
+    EndRequests();
+  }
+}
+
+void Session::ResumeStreams() {
+  for (const StreamId stream : std::exchange(waiting_, {})) {
+    if (closed_) {
+      return;
+    }
+    if (const auto uni = unis_.find(stream); uni != unis_.end()) {
+      if (uni->second.waiting() && Check(uni->second.Resume())) {
+        if (uni->second.waiting()) {
+          waiting_.insert(stream);
+        }
+        ForgetUni(uni);
+      }
+    } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
+      if (bidi->second.waiting() && Check(bidi->second.Resume())) {
+        ForgetBidi(bidi);
+      }
+    }
+  }
+}
+
+void Session::EndRequests() {
+  for (const RequestId id : std::exchange(state_.ended, {})) {
+    Request* request = state_.requests.Find(id);
+    if (request == nullptr) {
+      continue;
+    }
+    const std::set<StreamId> streams = request->data_streams();
+    for (const StreamId stream : streams) {
+      if (const auto uni = unis_.find(stream); uni != unis_.end()) {
+        uni->second.Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
+        ForgetUni(uni);
+      }
+    }
+    if (request->queue() == nullptr || request->queue()->empty()) {
+      EraseRequest(*request);
+    }
+  }
+}
+
+void Session::EraseRequest(const Request& request) {
+  const StreamId stream = request.stream();
+  state_.requests.Erase(request.id());
+  if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
+    ForgetBidi(bidi);
+  }
+}
+
+void Session::ForgetUni(std::map<StreamId, UniStream>::iterator stream) {
+  if (stream->second.over()) {
+    state_.credit.Close(stream->first);
+    unis_.erase(stream);
+  }
+}
+
+void Session::ForgetBidi(std::map<StreamId, RequestStream>::iterator stream) {
+  if (stream->second.over()) {
+    state_.credit.Close(stream->first);
+  }
+  if (stream->second.done()) {
+    bidis_.erase(stream);
+  }
+}
+
+std::optional<Received> Session::Take(RequestId request) {
+  Request* found = state_.requests.Find(request);
+  ReceiveQueue* queue = found == nullptr ? nullptr : found->queue();
+  if (queue == nullptr) {
+    return std::nullopt;
+  }
+  std::optional<Received> item = queue->Take();
+  if (found->over() && queue->empty()) {
+    EraseRequest(*found);
+  }
+  return item;
+}
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
+#include "kvcast/moqt/event.h"
+#include "kvcast/moqt/limits.h"
+#include "kvcast/moqt/peer_control.h"
+#include "kvcast/moqt/request.h"
+#include "kvcast/moqt/request_stream.h"
+#include "kvcast/moqt/session_state.h"
+#include "kvcast/moqt/subgroup_header.h"
+#include "kvcast/moqt/transport.h"
+#include "kvcast/moqt/uni_stream.h"
+#include "kvcast/object/location.h"
+#include "kvcast/object/object.h"
+#include "kvcast/object/track_name.h"
+
+namespace kvcast::moqt {
+
+// One MoQT session, draft-18, on either end of a connection.
+//
+// The connection feeds it (TransportUser) and takes actions out of it; its user gives it commands,
+// takes events out of it, and takes what it received request by request, at its own pace: a
+// request whose objects are not taken stops by itself, and no other does.
+//
+// A command may come too late, when the peer has just cancelled; that is an error to be ignored,
+// and the event that says so is under way. Commands do nothing once the session is closed.
+class Session final : public TransportUser {
+ public:
+  // `setup` is what we say of ourselves. REQUIRES: it fits a message.
+  Session(Role role, const Setup& setup, const Limits& limits, Instant now);
+  ~Session() override;
+
+  // The connection's side.
+  void OnStreamData(StreamId stream, std::span<const std::byte> bytes, bool fin) override;
+  void OnStreamReset(StreamId stream, uint64_t code) override;
+  void OnStopSending(StreamId stream, uint64_t code) override;
+  void OnBytesSent(StreamId stream, uint64_t bytes) override;
+  void OnConnectionClosed(uint64_t code, std::string_view reason) override;
+  std::optional<TransportAction> NextAction() override { return state_.outbox.NextAction(); }
+
+  void OnTimeout(Instant now);
+  std::optional<Instant> deadline() const;
+
+  // The user's side. Drain after every input and command.
+  std::optional<Event> NextEvent() { return state_.outbox.NextEvent(); }
+  // What has arrived for a subscription or a fetch, in order; absent if nothing has.
+  std::optional<Received> Take(RequestId request);
+
+  // Publishing. Objects may be sent at once, unless FORWARD says otherwise.
+  Result<RequestId> Publish(const TrackName& track, const Parameters& parameters,
+                            const Properties& properties);
+  Result<void> AcceptSubscribe(RequestId request, const Parameters& parameters,
+                               const Properties& properties);
+  // A subgroup on its own stream; the header's alias is filled in. Whether the subgroup ends its
+  // group and begins with its first object must be known now.
+  Result<StreamId> OpenSubgroup(RequestId request, const SubgroupHeader& header);
+  Result<void> SendObject(RequestId request, StreamId subgroup, const Object& object);
+  Result<void> EndSubgroup(RequestId request, StreamId subgroup);
+  Result<void> ResetSubgroup(RequestId request, StreamId subgroup, ResetCode code);
+  // Subgroups that are still open are reset.
+  Result<void> EndTrack(RequestId request, DoneCode code, std::string reason);
+
+  // Subscribing.
+  Result<RequestId> Subscribe(const TrackName& track, const Parameters& parameters);
+  Result<void> AcceptPublish(RequestId request, const Parameters& parameters);
+
+  // Fetching, and serving it.
+  Result<RequestId> Fetch(const TrackName& track, const LocationRange& range,
+                          const Parameters& parameters);
+  Result<void> AcceptFetch(RequestId request, const FetchOk& answer);
+  Result<void> SendFetched(RequestId request, const Object& object);
+  Result<void> SendFetched(RequestId request, const RangeEnd& end);
+  Result<void> EndFetch(RequestId request);
+  Result<void> ResetFetch(RequestId request, ResetCode code);
+
+  Result<RequestId> AskTrackStatus(const TrackName& track, const Parameters& parameters);
+  Result<void> AnswerTrackStatus(RequestId request, const Parameters& parameters,
+                                 const Properties& properties);
+
+  // For any request of the peer's that waits for an answer.
+  Result<void> RefuseRequest(RequestId request, const RequestError& error);
+  // For any request of either side: what was received and not taken is dropped.
+  void Cancel(RequestId request, ResetCode code);
+
+  // Bytes of the request's objects that wait for the connection. A sender pauses when they reach
+  // Limits::send_queue_high_bytes, and goes on upon SendRoom.
+  size_t queued_bytes(RequestId request) const { return state_.ledger.queued_bytes(request); }
+  // Bytes received and not taken yet, of all requests.
+  size_t untaken_bytes() const { return state_.credit.queued_bytes(); }
+
+  // Says that we are leaving: later requests of the peer's are refused. A client names no URI.
+  Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
+  void Close(SessionCode code, std::string reason);
+  bool closed() const { return closed_; }
+
+ private:
+  template <typename T>
+  Result<T*> Find(RequestId request);
+  Result<TrackSender*> FindSender(RequestId request);
+  Result<void> MayAsk() const;
+  Result<RequestId> Opened(Result<RequestId> request);
+  Result<void> Done(Result<void> result);
+
+  void OnUniData(StreamId stream, std::span<const std::byte> bytes, bool fin);
+  void OnBidiData(StreamId stream, std::span<const std::byte> bytes, bool fin);
+  // Closes the session if there is a fault; false if so.
+  bool Check(const Decoded<void>& done);
+  // After every input: resumes streams that waited, ends those whose request is over.
+  void Settle();
+  void ResumeStreams();
+  void EndRequests();
+  void EraseRequest(const Request& request);
+  void ForgetUni(std::map<StreamId, UniStream>::iterator stream);
+  void ForgetBidi(std::map<StreamId, RequestStream>::iterator stream);
+
+  SessionState state_;
+  PeerControl control_;
+  StreamId our_control_;
+  Instant setup_deadline_;
+  std::map<StreamId, UniStream> unis_;
+  std::map<StreamId, RequestStream> bidis_;
+  std::set<StreamId> waiting_;
+  bool was_set_up_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kvcast/moqt/receive_queue.h"
+#include "kvcast/moqt/session_state.h"
+#include "kvcast/object/object.h"
+
+namespace kvcast::moqt {
+
+// The subscriber's half of a subscription: what its streams have brought.
+class TrackReceiver {
+ public:
+  TrackReceiver(RequestId request, SessionState& state)
+      : request_(request), state_(&state), queue_(request, state.credit, state.outbox) {}
+
+  // Streams under the alias are ours from now on. DUPLICATE_TRACK_ALIAS if it is another's.
+  Decoded<void> Begin(uint64_t alias, uint8_t default_priority);
+  uint8_t default_priority() const { return default_priority_; }
+
+  void OnStreamOpened() { ++streams_opened_; }
+  void OnObject(StreamId stream, Object object, bool first_of_subgroup);
+  void OnStreamEnded(const SubgroupEnd& end);
+  void OnDone(const PublishDone& done);
+
+  // The publisher is done and all its streams have come and gone.
+  bool complete() const;
+  bool done_received() const { return done_.has_value(); }
+  // The subscription is over: late streams of its alias are dropped.
+  void Stop();
+
+  ReceiveQueue& queue() { return queue_; }
+
+ private:
+  void TellIfComplete(StreamId stream);
+
+  RequestId request_;
+  SessionState* state_;
+  ReceiveQueue queue_;
+  std::optional<uint64_t> alias_;
+  uint8_t default_priority_ = 128;
+  uint64_t streams_opened_ = 0;
+  uint64_t streams_ended_ = 0;
+  std::optional<PublishDone> done_;
+};
+
+}  // namespace kvcast::moqt

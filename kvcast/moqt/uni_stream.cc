@@ -1,0 +1,246 @@
+#include "kvcast/moqt/uni_stream.h"
+
+#include <string>
+#include <utility>
+
+#include "kvcast/moqt/fetch_request.h"
+#include "kvcast/moqt/request.h"
+
+namespace kvcast::moqt {
+
+Request* UniStream::request() const {
+  return request_ ? state_->requests.Find(*request_) : nullptr;
+}
+
+Decoded<void> UniStream::OnData(std::span<const std::byte> bytes, bool fin) {
+  fin_ = fin_ || fin;
+  over_ = fin_;
+  const size_t arrived = bytes.size();
+  Decoded<void> done;
+  if (waiting()) {
+    Wait(bytes);
+  } else {
+    done = Run(bytes);
+  }
+  // Last, so that what the bytes brought is counted before more is asked for.
+  state_->credit.Arrived(stream_, arrived);
+  return done;
+}
+
+Decoded<void> UniStream::Resume() {
+  const std::string bytes = waiting_.Take();
+  return Run(AsBytes(bytes));
+}
+
+void UniStream::Wait(std::span<const std::byte>& bytes) {
+  if (!waiting_.Keep(bytes)) {
+    Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+  }
+  bytes = {};
+}
+
+void UniStream::Refuse(uint64_t code) {
+  if (std::holds_alternative<Discarded>(kind_)) {
+    return;
+  }
+  if (!over_) {
+    state_->outbox.Do(StopSending{stream_, code});
+  }
+  EndData(false, code);
+  kind_ = Discarded();
+  (void)waiting_.Take();
+}
+
+Decoded<void> UniStream::Run(std::span<const std::byte> bytes) {
+  Decoded<void> done;
+  do {
+    done = Read(bytes);
+  } while (done.ok() && !bytes.empty());
+  if (done.ok() && fin_ && !waiting()) {
+    done = OnFin();
+  }
+  if (done.ok() || done.error().scope() == Fault::Scope::kSession) {
+    return done;
+  }
+  const Fault& fault = done.error();
+  Refuse(fault.code());
+  if (fault.scope() == Fault::Scope::kTrack && request() != nullptr) {
+    request()->Fail(fault.code(), fault.reason());
+  }
+  return {};
+}
+
+// Takes at least a byte off `bytes`, if there is one.
+Decoded<void> UniStream::Read(std::span<const std::byte>& bytes) {
+  if (std::holds_alternative<Untold>(kind_)) {
+    return ReadType(bytes);
+  }
+  if (Control* control = std::get_if<Control>(&kind_)) {
+    return ReadControl(*control, bytes);
+  }
+  if (Subgroup* subgroup = std::get_if<Subgroup>(&kind_)) {
+    return ReadSubgroup(*subgroup, bytes);
+  }
+  if (FetchData* fetch = std::get_if<FetchData>(&kind_)) {
+    return ReadFetch(*fetch, bytes);
+  }
+  bytes = {};
+  return {};
+}
+
+Decoded<void> UniStream::ReadType(std::span<const std::byte>& bytes) {
+  const std::optional<uint64_t> type = number_.Read(bytes);
+  if (!type) {
+    return {};
+  }
+  if (*type == static_cast<uint64_t>(MessageType::kSetup)) {
+    KVCAST_TRY_VOID(control_->Open());
+    kind_.emplace<Control>().frames.Begin(*type);
+    return {};
+  }
+  if (*type == kFetchHeaderType) {
+    kind_.emplace<FetchData>();
+  } else if (*type == kPaddingStreamType) {
+    kind_ = Discarded();
+  } else if (SubgroupHeader::IsType(*type)) {
+    KVCAST_TRY(const SubgroupHeader header, SubgroupHeader::OfType(*type));
+    kind_.emplace<Subgroup>(Subgroup{SubgroupReader(header, state_->limits)});
+  } else {
+    return Fault::Violation("A stream begins with the unknown type " + std::to_string(*type) + ".");
+  }
+  return {};
+}
+
+Decoded<void> UniStream::ReadControl(Control& control, std::span<const std::byte>& bytes) {
+  const std::optional<Frame> frame = control.frames.Read(bytes);
+  return frame ? control_->OnFrame(*frame) : Decoded<void>();
+}
+
+// True once the stream's track is known.
+Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes) {
+  if (request_) {
+    return true;
+  }
+  const uint64_t alias = subgroup.reader.header().alias;
+  if (Request* found = state_->requests.FindAlias(alias)) {
+    request_ = found->id();
+    found->Attach(stream_);
+    found->receiver()->OnStreamOpened();
+    return true;
+  }
+  if (state_->setup_received && state_->requests.IsRetired(alias)) {
+    Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
+    bytes = {};
+  } else {
+    Wait(bytes);
+  }
+  return false;
+}
+
+Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::byte>& bytes) {
+  if (!subgroup.reader.header_done() && !subgroup.reader.ReadHeader(bytes)) {
+    return {};
+  }
+  KVCAST_TRY(const bool found, FindTrack(subgroup, bytes));
+  if (!found || bytes.empty()) {
+    return {};
+  }
+  Request* target = request();
+  if (target == nullptr || target->over()) {
+    Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
+    return {};
+  }
+  TrackReceiver& receiver = *target->receiver();
+  KVCAST_TRY(std::optional<Object> object,
+             subgroup.reader.Read(bytes, receiver.default_priority()));
+  if (object) {
+    const bool first = !std::exchange(subgroup.any_object, true);
+    receiver.OnObject(stream_, *std::move(object), first && subgroup.reader.header().first_object);
+  }
+  return {};
+}
+
+// True once the stream's fetch is known.
+Decoded<bool> UniStream::FindFetch(FetchData& fetch, std::span<const std::byte>& bytes) {
+  if (!request_) {
+    request_ = number_.Read(bytes);
+    if (request_ && !state_->requests.WasIssued(*request_)) {
+      return Fault::Violation("A fetch is answered that was not asked for.");
+    }
+  }
+  if (!request_) {
+    return false;
+  }
+  if (!state_->setup_received) {
+    Wait(bytes);
+    return false;
+  }
+  OutgoingFetch* target = state_->requests.Find<OutgoingFetch>(*request_);
+  if (target == nullptr || target->over()) {
+    Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
+    return false;
+  }
+  if (!fetch.reader) {
+    KVCAST_TRY_VOID(target->OnDataOpened());
+    target->Attach(stream_);
+    fetch.reader.emplace(target->order(), state_->limits);
+  }
+  return true;
+}
+
+Decoded<void> UniStream::ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes) {
+  KVCAST_TRY(const bool found, FindFetch(fetch, bytes));
+  if (!found || bytes.empty()) {
+    return {};
+  }
+  OutgoingFetch* target = state_->requests.Find<OutgoingFetch>(*request_);
+  KVCAST_TRY(std::optional<FetchItem> item, fetch.reader->Read(bytes));
+  return item ? target->OnItem(stream_, *std::move(item)) : Decoded<void>();
+}
+
+Decoded<void> UniStream::OnFin() {
+  if (std::holds_alternative<Control>(kind_)) {
+    return Fault::Violation("The peer ended its control stream.");
+  }
+  const Subgroup* subgroup = std::get_if<Subgroup>(&kind_);
+  const FetchData* fetch = std::get_if<FetchData>(&kind_);
+  if (std::holds_alternative<Untold>(kind_) ||
+      (subgroup != nullptr &&
+       (!subgroup->reader.header_done() || !subgroup->reader.between_objects())) ||
+      (fetch != nullptr && (!fetch->reader || !fetch->reader->between_items()))) {
+    return Fault::Violation("A stream ended within its header or an object.");
+  }
+  EndData(true, 0);
+  kind_ = Discarded();
+  return {};
+}
+
+void UniStream::EndData(bool complete, uint64_t code) {
+  Request* target = request();
+  if (target == nullptr || !target->data_streams().contains(stream_)) {
+    return;
+  }
+  target->Detach(stream_);
+  if (target->over()) {
+    return;
+  }
+  if (const Subgroup* subgroup = std::get_if<Subgroup>(&kind_)) {
+    const SubgroupHeader& header = subgroup->reader.header();
+    target->receiver()->OnStreamEnded(
+        {stream_, header.group, subgroup->reader.subgroup(), complete, header.end_of_group});
+    target->OnSubgroupEnded();
+  } else if (OutgoingFetch* fetch = dynamic_cast<OutgoingFetch*>(target)) {
+    fetch->OnDataEnded(stream_, {complete, code});
+  }
+}
+
+Decoded<void> UniStream::OnReset(uint64_t code) {
+  over_ = true;
+  if (std::holds_alternative<Control>(kind_)) {
+    return Fault::Violation("The peer reset its control stream.");
+  }
+  Refuse(code);
+  return {};
+}
+
+}  // namespace kvcast::moqt

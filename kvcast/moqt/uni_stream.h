@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/peer_control.h"
+#include "kvcast/moqt/session_state.h"
+#include "kvcast/moqt/subgroup_stream.h"
+#include "kvcast/moqt/waiting_bytes.h"
+
+namespace kvcast::moqt {
+
+// A one-way stream of the peer's: its type says what it brings. Objects go to the request that they
+// are for; a stream whose track is not known yet waits for it, without credit.
+class UniStream {
+ public:
+  UniStream(StreamId stream, SessionState& state, PeerControl& control)
+      : stream_(stream), state_(&state), control_(&control), waiting_(stream, state) {}
+
+  Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
+  Decoded<void> OnReset(uint64_t code);
+  // What it waits for may have come.
+  Decoded<void> Resume();
+  // Nobody wants what it brings.
+  void Refuse(uint64_t code);
+
+  bool waiting() const { return waiting_.waiting(); }
+  // The peer sends no more on it.
+  bool over() const { return over_ && !waiting(); }
+
+ private:
+  struct Untold {};
+  struct Control {
+    FrameReader frames;
+  };
+  struct Subgroup {
+    SubgroupReader reader;
+    bool any_object = false;
+  };
+  struct FetchData {
+    std::optional<FetchReader> reader;  // Once the request is known.
+  };
+  struct Discarded {};  // Padding, or what nobody wants.
+
+  Decoded<void> Run(std::span<const std::byte> bytes);
+  Decoded<void> Read(std::span<const std::byte>& bytes);
+  Decoded<void> ReadType(std::span<const std::byte>& bytes);
+  Decoded<void> ReadControl(Control& control, std::span<const std::byte>& bytes);
+  Decoded<void> ReadSubgroup(Subgroup& subgroup, std::span<const std::byte>& bytes);
+  Decoded<void> ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes);
+  Decoded<bool> FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes);
+  Decoded<bool> FindFetch(FetchData& fetch, std::span<const std::byte>& bytes);
+  Decoded<void> OnFin();
+  // Tells the request that the stream is over.
+  void EndData(bool complete, uint64_t code);
+  void Wait(std::span<const std::byte>& bytes);
+  class Request* request() const;
+
+  StreamId stream_;
+  SessionState* state_;
+  PeerControl* control_;
+  WaitingBytes waiting_;
+  std::variant<Untold, Control, Subgroup, FetchData, Discarded> kind_;
+  Vi64Reader number_;
+  std::optional<RequestId> request_;
+  bool fin_ = false;
+  bool over_ = false;
+};
+
+}  // namespace kvcast::moqt

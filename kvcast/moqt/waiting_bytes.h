@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "kvcast/moqt/session_state.h"
+
+namespace kvcast::moqt {
+
+// What arrived on a stream that cannot be read yet. Its stream gets no credit meanwhile, and all
+// such streams of a session share one limit.
+class WaitingBytes {
+ public:
+  WaitingBytes(StreamId stream, SessionState& state) : stream_(stream), state_(&state) {}
+  ~WaitingBytes() { state_->early_bytes -= bytes_.size(); }
+  WaitingBytes(const WaitingBytes&) = delete;
+  WaitingBytes& operator=(const WaitingBytes&) = delete;
+
+  bool waiting() const { return waiting_; }
+
+  // False if it is too much: the stream should be refused.
+  bool Keep(std::span<const std::byte> bytes) {
+    if (state_->early_bytes + bytes.size() > state_->limits.early_bytes) {
+      return false;
+    }
+    state_->credit.Hold(stream_);
+    waiting_ = true;
+    bytes_.append(AsText(bytes));
+    state_->early_bytes += bytes.size();
+    return true;
+  }
+
+  // What was kept. The stream waits no longer.
+  std::string Take() {
+    state_->early_bytes -= bytes_.size();
+    if (std::exchange(waiting_, false)) {
+      state_->credit.Release(stream_);
+    }
+    return std::exchange(bytes_, {});
+  }
+
+ private:
+  StreamId stream_;
+  SessionState* state_;
+  bool waiting_ = false;
+  std::string bytes_;
+};
+
+}  // namespace kvcast::moqt
