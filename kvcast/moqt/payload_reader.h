@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kvcast/base/bytes.h"
+
+namespace kvcast::moqt {
+
+// A payload from bytes in any cut, copied once, into the chunks it stays in.
+//
+// Its length is a claim: a chunk is never larger than what has already arrived, or 16 KiB.
+class PayloadReader {
+ public:
+  // REQUIRES: length > 0.
+  void Begin(uint64_t length) { missing_ = length; }
+
+  // Takes bytes off the front of `in`; true once the payload is whole.
+  bool Read(std::span<const std::byte>& in);
+
+  // The payload; the reader may begin again.
+  Bytes Take();
+
+ private:
+  Bytes done_;
+  ChunkRef chunk_;
+  size_t used_ = 0;
+  uint64_t missing_ = 0;
+};
+
+}  // namespace kvcast::moqt

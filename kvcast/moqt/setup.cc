@@ -1,0 +1,170 @@
+#include "kvcast/moqt/setup.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kvcast/base/byte_reader.h"
+#include "kvcast/base/hex.h"
+#include "kvcast/moqt/frame.h"
+
+namespace kvcast::moqt {
+namespace {
+
+enum OptionType : uint64_t {
+  kPath = 0x01,
+  kAuthorizationToken = 0x03,
+  kMaxAuthTokenCacheSize = 0x04,
+  kAuthority = 0x05,
+  kImplementation = 0x07,
+};
+
+constexpr size_t kOptionBytesMax = 65535;
+
+bool IsUnreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~").find(c) != std::string_view::npos;
+}
+
+// Characters that a URI's part may have by RFC 3986: unreserved ones, sub-delimiters, `more`, and
+// percent signs before two hex digits.
+bool IsUriText(std::string_view text, std::string_view more) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '%') {
+      if (i + 2 >= text.size() || HexDigitValue(text[i + 1]) < 0 ||
+          HexDigitValue(text[i + 2]) < 0) {
+        return false;
+      }
+      i += 2;
+    } else if (!IsUnreserved(c) &&
+               std::string_view("!$&'()*+,;=").find(c) == std::string_view::npos &&
+               more.find(c) == std::string_view::npos) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool IsPath(std::string_view path) {
+  const bool begins_well = path.empty() || path.front() == '/' || path.front() == '?';
+  return begins_well && IsUriText(path, ":@/?");
+}
+
+bool IsAuthority(std::string_view authority) {
+  const std::string_view host = authority.substr(authority.find('@') + 1);
+  return !host.empty() && host.front() != ':' && IsUriText(authority, ":@[]");
+}
+
+Decoded<void> TakeText(std::optional<std::string>& field, std::string value) {
+  if (field) {
+    return Fault::Violation("A setup option stands twice.");
+  }
+  field = std::move(value);
+  return {};
+}
+
+Decoded<void> TakePath(Setup& setup, std::string value, Role sender) {
+  if (sender == Role::kServer) {
+    return Fault::Session(SessionCode::kInvalidPath, "A server sends no PATH.");
+  }
+  if (!IsPath(value)) {
+    return Fault::Session(SessionCode::kMalformedPath, "PATH is no path of a URI.");
+  }
+  return TakeText(setup.path, std::move(value));
+}
+
+Decoded<void> TakeAuthority(Setup& setup, std::string value, Role sender) {
+  if (sender == Role::kServer) {
+    return Fault::Session(SessionCode::kInvalidAuthority, "A server sends no AUTHORITY.");
+  }
+  if (!IsAuthority(value)) {
+    return Fault::Session(SessionCode::kMalformedAuthority, "AUTHORITY is none of a URI.");
+  }
+  return TakeText(setup.authority, std::move(value));
+}
+
+Decoded<void> TakeToken(Setup& setup, std::string_view value) {
+  KVCAST_TRY(AuthToken token, AuthToken::Decode(value));
+  if (token.alias_type == AuthToken::AliasType::kDelete ||
+      token.alias_type == AuthToken::AliasType::kUseAlias) {
+    return Fault::Violation("SETUP refers to a token that cannot be there yet.");
+  }
+  setup.auth_tokens.push_back(std::move(token));
+  return {};
+}
+
+Decoded<void> TakeBytes(Setup& setup, uint64_t type, std::string value, Role sender) {
+  switch (type) {
+    case kPath:
+      return TakePath(setup, std::move(value), sender);
+    case kAuthority:
+      return TakeAuthority(setup, std::move(value), sender);
+    case kAuthorizationToken:
+      return TakeToken(setup, value);
+    case kImplementation:
+      return TakeText(setup.implementation, std::move(value));
+    default:
+      return {};
+  }
+}
+
+void WriteText(ByteWriter& writer, uint64_t& previous, uint64_t type, std::string_view value) {
+  writer.Vi64(type - previous);
+  previous = type;
+  writer.Vi64(value.size());
+  writer.Write(value);
+}
+
+}  // namespace
+
+Result<Bytes> Setup::Encode() const {
+  ByteWriter writer;
+  uint64_t previous = 0;
+  if (path) {
+    WriteText(writer, previous, kPath, *path);
+  }
+  for (const AuthToken& token : auth_tokens) {
+    WriteText(writer, previous, kAuthorizationToken, token.Encode());
+  }
+  if (auth_token_cache_bytes_max) {
+    writer.Vi64(kMaxAuthTokenCacheSize - previous);
+    previous = kMaxAuthTokenCacheSize;
+    writer.Vi64(*auth_token_cache_bytes_max);
+  }
+  if (authority) {
+    WriteText(writer, previous, kAuthority, *authority);
+  }
+  if (implementation) {
+    WriteText(writer, previous, kImplementation, *implementation);
+  }
+  return EncodeFrame(MessageType::kSetup, writer);
+}
+
+Decoded<Setup> Setup::Decode(std::string_view body, Role sender) {
+  ByteReader reader(AsBytes(body));
+  Setup setup;
+  uint64_t type = 0;
+  while (!reader.done()) {
+    KVCAST_TRY(const uint64_t delta, reader.Vi64());
+    if (delta > std::numeric_limits<uint64_t>::max() - type) {
+      return Fault::Violation("A setup option's type is past 2^64.");
+    }
+    type += delta;
+    KVCAST_TRY(const uint64_t number, reader.Vi64());
+    if (type % 2 == 1) {
+      if (number > kOptionBytesMax) {
+        return Fault::Violation("A setup option has at most 65,535 bytes.");
+      }
+      KVCAST_TRY(std::string value, reader.Text(number));
+      KVCAST_TRY_VOID(TakeBytes(setup, type, std::move(value), sender));
+    } else if (type == kMaxAuthTokenCacheSize) {
+      if (setup.auth_token_cache_bytes_max) {
+        return Fault::Violation("A setup option stands twice.");
+      }
+      setup.auth_token_cache_bytes_max = number;
+    }
+  }
+  return setup;
+}
+
+}  // namespace kvcast::moqt
