@@ -1,0 +1,102 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "kvcast/base/bytes.h"
+#include "kvcast/moqt/setup.h"
+
+// The port between a session and the connection that carries it: QUIC in `io`, faults in `sim`.
+//
+// The connection tells the session what happened, by the functions of TransportUser, and after each
+// takes actions out of it until there are none. It never calls from within an action.
+//
+// Flow control is real on both ways. Receiving: bytes handed over are the session's; the peer may
+// send more only as far as the session gives credit, so a stream whose objects nobody takes stops by
+// itself. Sending: the connection keeps what it is given, by reference, until it could be sent,
+// and says when it was; the session counts what waits.
+namespace kvcast::moqt {
+
+// As QUIC numbers streams: bit 0 says that the server opened it, bit 1 that it goes one way. The
+// session numbers the streams it opens itself, in the order it opens them, and may write to them at
+// once; the connection opens them as soon as the peer allows, in that order.
+using StreamId = uint64_t;
+
+constexpr bool IsUni(StreamId id) { return (id & 2) != 0; }
+constexpr Role OpenerOf(StreamId id) { return (id & 1) != 0 ? Role::kServer : Role::kClient; }
+
+// What is to be sent first when not all can be: the smaller one.
+struct SendOrder {
+  enum class Tier : uint8_t { kControl, kRequest, kData };
+
+  Tier tier = Tier::kControl;
+  uint8_t subscriber_priority = 0;
+  uint8_t publisher_priority = 0;
+  uint64_t group = 0;  // Counted down from 2^64 - 1 where groups are wanted in falling order.
+  uint64_t subgroup = 0;
+
+  friend auto operator<=>(const SendOrder&, const SendOrder&) = default;
+};
+
+struct OpenStream {
+  StreamId stream;
+  SendOrder order;
+};
+struct SendBytes {
+  StreamId stream;
+  Bytes bytes;  // May be empty where `fin` is set.
+  bool fin;
+};
+// Give up the sending half: what is not sent yet is not sent any more.
+struct ResetStream {
+  StreamId stream;
+  uint64_t code;
+};
+// Ask the peer to give up its half. Bytes may go on arriving for a while.
+struct StopSending {
+  StreamId stream;
+  uint64_t code;
+};
+// The peer may send this many more bytes on the stream.
+struct StreamCredit {
+  StreamId stream;
+  uint64_t bytes;
+};
+// The same for all streams together.
+struct ConnectionCredit {
+  uint64_t bytes;
+};
+// The last action there is.
+struct CloseConnection {
+  uint64_t code;
+  std::string reason;
+};
+
+using TransportAction = std::variant<OpenStream, SendBytes, ResetStream, StopSending, StreamCredit,
+                                     ConnectionCredit, CloseConnection>;
+
+class TransportUser {
+ public:
+  virtual ~TransportUser() = default;
+
+  // In order per stream; the first for an id of the peer's is how a stream opens. `bytes` is only
+  // lent. Nothing comes after `fin`, and nothing but OnStopSending after a reset.
+  virtual void OnStreamData(StreamId stream, std::span<const std::byte> bytes, bool fin) = 0;
+  virtual void OnStreamReset(StreamId stream, uint64_t code) = 0;
+  // The peer wants no more of what we send on the stream.
+  virtual void OnStopSending(StreamId stream, uint64_t code) = 0;
+  // So many bytes of the stream wait no longer: they were sent for the first time.
+  virtual void OnBytesSent(StreamId stream, uint64_t bytes) = 0;
+  // The connection is gone, however that came about.
+  virtual void OnConnectionClosed(uint64_t code, std::string_view reason) = 0;
+
+  virtual std::optional<TransportAction> NextAction() = 0;
+};
+
+}  // namespace kvcast::moqt
