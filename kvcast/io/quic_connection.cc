@@ -242,11 +242,15 @@ int QuicConnection::OnStreamData(int64_t id, std::span<const std::byte> bytes, b
 
 int QuicConnection::OnStreamReset(int64_t id, uint64_t code) {
   QuicStream* const stream = streams_.Find(static_cast<moqt::StreamId>(id));
-  if (stream != nullptr && !stream->receive_over && user_ != nullptr) {
-    stream->receive_over = true;
-    user_->OnStreamReset(stream->id, code);
-    Drain();
+  if (user_ == nullptr || (stream != nullptr && stream->receive_over)) {
+    return 0;
   }
+  if (stream != nullptr) {
+    stream->receive_over = true;
+  }
+  // Without a stream, it was given up before anything of it came, and never becomes one.
+  user_->OnStreamReset(static_cast<moqt::StreamId>(id), code);
+  Drain();
   return 0;
 }
 

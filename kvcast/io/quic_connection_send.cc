@@ -48,8 +48,9 @@ void QuicConnection::Do(moqt::ResetStream& action) {
   }
   stream->reset_code = action.code;
   stream->stopped = false;  // The session wants to hear no more of it.
+  stream->unheard_of = is_ours(stream->id) && !stream->queue.has_sent_any();
   GiveUpSending(*stream);
-  if (stream->open) {
+  if (!stream->unheard_of) {
     ngtcp2_conn_shutdown_stream_write(connection_, 0, static_cast<int64_t>(stream->id),
                                       action.code);
   }
@@ -102,9 +103,6 @@ void QuicConnection::OpenStreams(std::deque<moqt::StreamId>& waiting,
     stream.open = true;
     if (stream.stop_code) {
       ngtcp2_conn_shutdown_stream_read(connection_, 0, id, *stream.stop_code);
-    }
-    if (stream.reset_code) {
-      ngtcp2_conn_shutdown_stream_write(connection_, 0, id, *stream.reset_code);
     }
     streams_.Changed(stream);
   }
@@ -220,6 +218,13 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
 }
 
 void QuicConnection::AccountSent(QuicStream& stream, uint64_t bytes, bool end) {
+  if (stream.unheard_of) {
+    stream.unheard_of = false;  // By an empty frame, after which it can be given up.
+    ngtcp2_conn_shutdown_stream_write(connection_, 0, static_cast<int64_t>(stream.id),
+                                      *stream.reset_code);
+    streams_.Changed(stream);
+    return;
+  }
   stream.queue.Sent(bytes, end);
   stream.send_over = end;
   streams_.Changed(stream);
@@ -245,8 +250,9 @@ bool QuicConnection::SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal) {
       return true;
     case NGTCP2_ERR_STREAM_SHUT_WR:
     case NGTCP2_ERR_STREAM_NOT_FOUND:
+      stream.unheard_of = false;
       GiveUpSending(stream);
-      stream.stopped = true;
+      stream.stopped = !stream.reset_code;
       // A stream that goes one way closes right after, and then we know the peer's code.
       if (!moqt::IsUni(stream.id)) {
         stopped_.push_back(stream.id);

@@ -94,7 +94,7 @@ class TestUser : public moqt::TransportUser {
 // A client and a server in one loop, over loopback.
 class QuicPairTest : public testing::Test {
  protected:
-  static constexpr Duration kPatience = std::chrono::seconds(20);  // Only so as not to hang.
+  static constexpr Duration kPatience = std::chrono::seconds(120);  // Only so as not to hang.
 
   void SetUp() override {
     loop_ = *EventLoop::Make();

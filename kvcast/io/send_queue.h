@@ -24,7 +24,7 @@ class SendQueue {
   // Whether there is something to send for the first time: bytes, or the end.
   bool HasUnsent() const { return sent_ < appended_ || (finished_ && !end_sent_); }
   uint64_t unsent_bytes() const { return appended_ - sent_; }
-  bool end_sent() const { return end_sent_; }
+  bool has_sent_any() const { return sent_ > 0 || end_sent_; }
 
   struct Gathered {
     size_t pieces = 0;

@@ -27,8 +27,8 @@ void StreamBook::Remove(moqt::StreamId id) {
 }
 
 void StreamBook::Changed(QuicStream& stream) {
-  const bool can_send =
-      stream.open && !stream.starved && !stream.send_over && stream.queue.HasUnsent();
+  const bool has_bytes = !stream.starved && !stream.send_over && stream.queue.HasUnsent();
+  const bool can_send = stream.open && (has_bytes || stream.unheard_of);
   if (can_send == stream.is_listed) {
     return;
   }

@@ -23,6 +23,9 @@ struct QuicStream {
   bool send_over = false;     // No more is sent: the end was, or it was given up.
   bool receive_over = false;  // The session knows that no more comes.
   bool stopped = false;       // The peer wants no more of it, and the session does not know.
+  // It was given up before anything of it was sent. The peer has to hear of it all the same, or it
+  // would count it as open for ever, and ngtcp2 says nothing of such a stream by itself.
+  bool unheard_of = false;
   std::optional<uint64_t> reset_code;  // The session gave up sending,
   std::optional<uint64_t> stop_code;   // or receiving.
   bool is_listed = false;              // Kept by StreamBook.
