@@ -1,0 +1,49 @@
+#include "kvcast/io/packet_batch.h"
+
+#include <cstring>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast {
+
+bool PacketBatch::Takes(const SocketAddress& to, size_t bytes) const {
+  if (empty()) {
+    return true;
+  }
+  return !full() && bytes <= packet_bytes_ && bytes_ + bytes <= UdpSocket::kSendBytesMax &&
+         to == to_;
+}
+
+void PacketBatch::Add(const SocketAddress& to, size_t bytes) {
+  if (empty()) {
+    to_ = to;
+    packet_bytes_ = bytes;
+  }
+  closed_ = bytes < packet_bytes_;
+  bytes_ += bytes;
+  ++packets_;
+}
+
+bool PacketBatch::full() const {
+  return closed_ || packets_ >= UdpSocket::kSendDatagramsMax ||
+         bytes_ + packet_bytes_ > UdpSocket::kSendBytesMax;
+}
+
+bool PacketBatch::Send(UdpSocket& socket) {
+  const auto left = std::as_bytes(std::span(memory_)).subspan(sent_bytes_, bytes_ - sent_bytes_);
+  sent_bytes_ += left.empty() ? 0 : socket.Send(to_, left, packet_bytes_);
+  if (sent_bytes_ < bytes_) {
+    return false;
+  }
+  bytes_ = sent_bytes_ = packets_ = packet_bytes_ = 0;
+  closed_ = false;
+  return true;
+}
+
+void PacketBatch::Restart(const SocketAddress& to, std::span<const uint8_t> packet) {
+  KVCAST_CHECK(empty());
+  std::memmove(memory_.data(), packet.data(), packet.size());
+  Add(to, packet.size());
+}
+
+}  // namespace kvcast

@@ -1,0 +1,72 @@
+#include "kvcast/io/quic_callbacks.h"
+
+#include <gnutls/crypto.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+
+#include "kvcast/io/quic_connection.h"
+
+namespace kvcast {
+namespace {
+
+QuicConnection& Of(void* user_data) { return *static_cast<QuicConnection*>(user_data); }
+
+// By ngtcp2's own glue to GnuTLS.
+void AddCrypto(ngtcp2_callbacks& calls) {
+  calls.client_initial = ngtcp2_crypto_client_initial_cb;
+  calls.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
+  calls.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
+  calls.recv_retry = ngtcp2_crypto_recv_retry_cb;
+  calls.encrypt = ngtcp2_crypto_encrypt_cb;
+  calls.decrypt = ngtcp2_crypto_decrypt_cb;
+  calls.hp_mask = ngtcp2_crypto_hp_mask_cb;
+  calls.update_key = ngtcp2_crypto_update_key_cb;
+  calls.delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb;
+  calls.delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb;
+  calls.get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb;
+  calls.version_negotiation = ngtcp2_crypto_version_negotiation_cb;
+  calls.rand = [](uint8_t* out, size_t bytes, const ngtcp2_rand_ctx*) {
+    KVCAST_CHECK(gnutls_rnd(GNUTLS_RND_NONCE, out, bytes) == 0);
+  };
+}
+
+}  // namespace
+
+ngtcp2_callbacks QuicCallbacks::Make() {
+  ngtcp2_callbacks calls{};
+  AddCrypto(calls);
+  calls.handshake_completed = [](ngtcp2_conn*, void* user) {
+    return Of(user).OnHandshakeCompleted();
+  };
+  calls.stream_open = [](ngtcp2_conn*, int64_t id, void* user) {
+    return Of(user).OnStreamOpened(id);
+  };
+  calls.recv_stream_data = [](ngtcp2_conn*, uint32_t flags, int64_t id, uint64_t,
+                              const uint8_t* bytes, size_t length, void* user, void*) {
+    return Of(user).OnStreamData(id, std::as_bytes(std::span(bytes, length)),
+                                 (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
+  };
+  calls.stream_reset = [](ngtcp2_conn*, int64_t id, uint64_t, uint64_t code, void* user, void*) {
+    return Of(user).OnStreamReset(id, code);
+  };
+  calls.acked_stream_data_offset = [](ngtcp2_conn*, int64_t id, uint64_t offset, uint64_t length,
+                                      void* user, void*) {
+    return Of(user).OnAcknowledged(id, offset + length);
+  };
+  calls.stream_close = [](ngtcp2_conn*, uint32_t flags, int64_t id, uint64_t code, void* user,
+                          void*) {
+    const bool has_code = (flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET) != 0;
+    return Of(user).OnStreamClosed(id, has_code ? std::optional(code) : std::nullopt);
+  };
+  calls.extend_max_stream_data = [](ngtcp2_conn*, int64_t id, uint64_t, void* user, void*) {
+    return Of(user).OnMoreStreamCredit(id);
+  };
+  calls.get_new_connection_id = [](ngtcp2_conn*, ngtcp2_cid* id, uint8_t* token, size_t bytes,
+                                   void* user) { return Of(user).OnIdWanted(id, token, bytes); };
+  calls.remove_connection_id = [](ngtcp2_conn*, const ngtcp2_cid* id, void* user) {
+    Of(user).owner_->OnIdRetired(*id);
+    return 0;
+  };
+  return calls;
+}
+
+}  // namespace kvcast

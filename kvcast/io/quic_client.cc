@@ -1,0 +1,29 @@
+#include "kvcast/io/quic_client.h"
+
+namespace kvcast {
+
+Result<std::unique_ptr<QuicClient>> QuicClient::Connect(EventLoop& loop, const Target& target,
+                                                        const ClientCredentials& credentials,
+                                                        const QuicOptions& options,
+                                                        QuicConnection::MakeUser make_user) {
+  std::unique_ptr<QuicClient> client(new QuicClient);
+  QuicClient* const self = client.get();
+  KVCAST_TRY(std::unique_ptr<QuicTls> tls,
+             QuicTls::Client(credentials, options.alpn, target.server_name, target.address));
+  QuicPort::Calls calls;
+  calls.datagram = [self](const SocketAddress& from, std::span<const std::byte> datagram) {
+    self->connection_->Receive(from, datagram);
+  };
+  calls.pause = [self] { self->connection_->Flush(); };
+  calls.writable = calls.pause;
+  KVCAST_TRY(client->port_, QuicPort::Open(loop, target.address.Any(), {}, std::move(calls)));
+  KVCAST_TRY(client->connection_, QuicConnection::Connect({.port = client->port_.get(),
+                                                           .owner = self,
+                                                           .options = options,
+                                                           .remote = target.address,
+                                                           .tls = std::move(tls),
+                                                           .make_user = std::move(make_user)}));
+  return client;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,197 @@
+#pragma once
+
+#include <ngtcp2/ngtcp2.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/io/event_loop.h"
+#include "kvcast/io/quic_options.h"
+#include "kvcast/io/quic_port.h"
+#include "kvcast/io/quic_tls.h"
+#include "kvcast/io/stream_book.h"
+#include "kvcast/moqt/transport.h"
+
+namespace kvcast {
+
+class QuicConnection;
+
+// How long the ids are that we give out, by which servers tell connections apart.
+inline constexpr size_t kConnectionIdBytes = 8;
+
+// Whoever finds a connection's packets for it, by the ids that stand in them.
+class QuicConnectionOwner {
+ public:
+  virtual ~QuicConnectionOwner() = default;
+  virtual void OnIdIssued(QuicConnection& connection, const ngtcp2_cid& id) = 0;
+  virtual void OnIdRetired(const ngtcp2_cid& id) = 0;
+  // The handshake is over, so the peer is who it says and speaks our protocol.
+  virtual void OnReady(QuicConnection& connection) = 0;
+  // It will never send again, and may be destroyed, but not from within this call.
+  virtual void OnGone(QuicConnection& connection) = 0;
+};
+
+// One QUIC connection that carries one session: it tells the session what arrives, does what the
+// session asks for, and sends what is most urgent first, straight from the session's memory.
+//
+// The session is told everything on the loop's thread. It acts only when asked, so after changing
+// it from elsewhere call Poke(). Streams of the peer's answer as requests do: before data.
+//
+// What is not told as precisely as it might be: that a peer wants no more of a stream
+// (STOP_SENDING) is noticed when the stream is next written to or both its halves are over, because
+// ngtcp2 does not report it by itself.
+class QuicConnection {
+ public:
+  // Makes the session, once there is a connection for it; called at most once.
+  using MakeUser = std::function<std::unique_ptr<moqt::TransportUser>(QuicConnection&)>;
+
+  struct Setup {
+    QuicPort* port = nullptr;              // Outlives the connection,
+    QuicConnectionOwner* owner = nullptr;  // as this does.
+    QuicOptions options;
+    SocketAddress remote;
+    std::unique_ptr<QuicTls> tls;
+    MakeUser make_user;
+  };
+  // What the client's first packet says, for a server's side of the connection.
+  struct FirstPacket {
+    ngtcp2_cid destination;
+    ngtcp2_cid source;
+    uint32_t version;
+  };
+  // Client: the session exists from now on, and is told if nothing comes of it.
+  static Result<std::unique_ptr<QuicConnection>> Connect(Setup setup);
+  // Server: the session is made when the handshake is over.
+  static Result<std::unique_ptr<QuicConnection>> Accept(Setup setup, const FirstPacket& first);
+  ~QuicConnection();
+  QuicConnection(const QuicConnection&) = delete;
+  QuicConnection& operator=(const QuicConnection&) = delete;
+
+  // Asks the session for what it wants done, in the loop's next turn.
+  void Poke();
+  // Closes as if the session had asked for it.
+  void Close(uint64_t code, std::string reason);
+
+  bool ready() const { return ready_; }
+  bool closed() const { return phase_ != Phase::kOpen; }
+  const SocketAddress& remote() const { return remote_; }
+  // Null on a server's side before the handshake is over, and never after.
+  moqt::TransportUser* user() { return user_.get(); }
+  // The largest datagrams that this path was found to carry.
+  size_t datagram_bytes() const;
+
+  // For the owner alone: a datagram for this connection, and then, after some of them, the answer.
+  void Receive(const SocketAddress& from, std::span<const std::byte> datagram);
+  void Flush();
+  // Ids by which the peer may address it at first.
+  std::vector<ngtcp2_cid> Ids() const;
+
+ private:
+  friend struct QuicCallbacks;
+  enum class Phase : uint8_t {
+    kOpen,
+    kClosing,   // We said so; packets that still come are told again.
+    kDraining,  // The peer said so, or is silent: nothing is sent any more.
+    kGone,
+  };
+  struct Sent {
+    moqt::StreamId stream;
+    uint64_t bytes;
+  };
+  struct Dead {
+    moqt::StreamId stream;
+    std::optional<uint64_t> code;  // The first one that either side gave.
+  };
+
+  explicit QuicConnection(Setup setup);
+  Result<void> Start(const FirstPacket* first);
+
+  // From ngtcp2, within Receive().
+  int OnHandshakeCompleted();
+  int OnStreamOpened(int64_t id);
+  int OnStreamData(int64_t id, std::span<const std::byte> bytes, bool fin);
+  int OnStreamReset(int64_t id, uint64_t code);
+  int OnAcknowledged(int64_t id, uint64_t offset);
+  int OnStreamClosed(int64_t id, std::optional<uint64_t> code);
+  int OnMoreStreamCredit(int64_t id);
+  int OnIdWanted(ngtcp2_cid* id, uint8_t* reset_token, size_t bytes);
+
+  // To and from the session.
+  void Drain();
+  void Do(moqt::OpenStream& action);
+  void Do(moqt::SendBytes& action);
+  void Do(moqt::ResetStream& action);
+  void Do(moqt::StopSending& action);
+  void Do(moqt::StreamCredit& action);
+  void Do(moqt::ConnectionCredit& action);
+  void Do(moqt::CloseConnection& action);
+  void TellSent();
+  void TellStopped();
+  void BuryStreams();
+
+  // Sending.
+  void OpenStreams();
+  void OpenStreams(std::deque<moqt::StreamId>& waiting, int (*open)(ngtcp2_conn*, int64_t*, void*));
+  void GiveUpSending(QuicStream& stream);
+  void WritePackets();
+  enum class Round : uint8_t { kMore, kIdle, kHeldBack, kFailed };
+  Round WriteBatch();
+  // The size of a packet written to `room`, 0 if there is none to write now, or an error.
+  ngtcp2_ssize WritePacket(std::span<uint8_t> room, ngtcp2_path_storage& path, ngtcp2_tstamp now);
+  void AccountSent(QuicStream& stream, uint64_t bytes, bool end);
+  // Takes note why a stream cannot send; false if the trouble is the whole connection's.
+  bool SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal);
+  bool AddPacket(const SocketAddress& to, size_t bytes);
+
+  // Time and the end.
+  void OnTimer();
+  void SetTimer();
+  void CarryOutClose();
+  void Fail(int library_error);
+  void SayClosing(const ngtcp2_ccerr& error);
+  void SendFarewell();
+  void OnPeerClosed();
+  void End(Phase phase, Duration linger, uint64_t code, std::string_view reason);
+  bool can_send(moqt::StreamId id) const;
+  bool can_receive(moqt::StreamId id) const;
+  bool is_ours(moqt::StreamId id) const;
+
+  QuicPort* port_;
+  QuicConnectionOwner* owner_;
+  QuicOptions options_;
+  SocketAddress remote_;
+  std::unique_ptr<QuicTls> tls_;  // Outlives connection_, as ngtcp2 asks.
+  MakeUser make_user_;
+  std::unique_ptr<moqt::TransportUser> user_;
+  ngtcp2_conn* connection_ = nullptr;
+  LoopTimer timer_;
+
+  Phase phase_ = Phase::kOpen;
+  bool ready_ = false;
+  bool more_to_write_ = false;
+  bool no_connection_credit_ = false;  // The peer grants no bytes on any stream.
+  std::array<uint8_t, 32> reset_secret_{};
+  std::vector<uint16_t> probe_bytes_;  // Sizes of datagrams to try.
+
+  StreamBook streams_;
+  std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
+  std::deque<moqt::StreamId> waiting_bidi_;
+  std::vector<Dead> dead_;  // Streams that QUIC has closed, of which the session may not know.
+  // What the session has yet to hear: bytes that left, and streams that the peer wants no more of.
+  std::vector<Sent> sent_;
+  std::vector<moqt::StreamId> stopped_;
+
+  std::optional<moqt::CloseConnection> close_;
+  std::vector<uint8_t> farewell_;  // The packet that says so.
+  uint64_t packets_after_end_ = 0;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,288 @@
+#include <array>
+
+#include "kvcast/io/clock.h"
+#include "kvcast/io/quic_connection.h"
+
+namespace kvcast {
+namespace {
+
+// How many batches one connection sends before it listens again, and others have their turn.
+constexpr int kBatchesPerTurn = 16;
+// More pieces than a packet's worth of bytes usually lies in.
+constexpr size_t kPiecesPerPacket = 16;
+
+}  // namespace
+
+void QuicConnection::Drain() {
+  while (phase_ == Phase::kOpen && !close_ && user_ != nullptr) {
+    auto action = user_->NextAction();
+    if (!action) {
+      return;
+    }
+    std::visit([this](auto& what) { Do(what); }, *action);
+  }
+}
+
+void QuicConnection::Do(moqt::OpenStream& action) {
+  KVCAST_CHECK(is_ours(action.stream));
+  streams_.Add(action.stream, action.order);
+  (moqt::IsUni(action.stream) ? waiting_uni_ : waiting_bidi_).push_back(action.stream);
+}
+
+void QuicConnection::Do(moqt::SendBytes& action) {
+  QuicStream* const stream = streams_.Find(action.stream);
+  if (stream == nullptr || stream->send_over) {
+    return;  // It was given up, and the session will hear of it or knows.
+  }
+  stream->queue.Append(std::move(action.bytes));
+  if (action.fin) {
+    stream->queue.Finish();
+  }
+  streams_.Changed(*stream);
+}
+
+void QuicConnection::Do(moqt::ResetStream& action) {
+  QuicStream* const stream = streams_.Find(action.stream);
+  if (stream == nullptr || stream->reset_code) {
+    return;
+  }
+  stream->reset_code = action.code;
+  stream->stopped = false;  // The session wants to hear no more of it.
+  stream->unheard_of = is_ours(stream->id) && !stream->queue.has_sent_any();
+  GiveUpSending(*stream);
+  if (!stream->unheard_of) {
+    ngtcp2_conn_shutdown_stream_write(connection_, 0, static_cast<int64_t>(stream->id),
+                                      action.code);
+  }
+}
+
+void QuicConnection::Do(moqt::StopSending& action) {
+  QuicStream* const stream = streams_.Find(action.stream);
+  if (stream == nullptr || stream->receive_over || stream->stop_code) {
+    return;
+  }
+  stream->stop_code = action.code;
+  if (stream->open) {
+    ngtcp2_conn_shutdown_stream_read(connection_, 0, static_cast<int64_t>(stream->id), action.code);
+  }
+}
+
+void QuicConnection::Do(moqt::StreamCredit& action) {
+  ngtcp2_conn_extend_max_stream_offset(connection_, static_cast<int64_t>(action.stream),
+                                       action.bytes);
+}
+
+void QuicConnection::Do(moqt::ConnectionCredit& action) {
+  ngtcp2_conn_extend_max_offset(connection_, action.bytes);
+}
+
+void QuicConnection::Do(moqt::CloseConnection& action) { close_ = std::move(action); }
+
+void QuicConnection::GiveUpSending(QuicStream& stream) {
+  stream.send_over = true;
+  stream.queue.DropUnsent();
+  streams_.Changed(stream);
+}
+
+void QuicConnection::OpenStreams() {
+  OpenStreams(waiting_bidi_, &ngtcp2_conn_open_bidi_stream);
+  OpenStreams(waiting_uni_, &ngtcp2_conn_open_uni_stream);
+}
+
+// Those that were given up meanwhile are opened too: the ids after theirs count on it.
+void QuicConnection::OpenStreams(std::deque<moqt::StreamId>& waiting,
+                                 int (*open)(ngtcp2_conn*, int64_t*, void*)) {
+  while (!waiting.empty()) {
+    int64_t id = -1;
+    if (open(connection_, &id, nullptr) != 0) {
+      return;  // Not yet: the peer's limit is reached, or there is no connection.
+    }
+    KVCAST_CHECK(static_cast<moqt::StreamId>(id) == waiting.front());
+    waiting.pop_front();
+    QuicStream& stream = *streams_.Find(static_cast<moqt::StreamId>(id));
+    stream.open = true;
+    if (stream.stop_code) {
+      ngtcp2_conn_shutdown_stream_read(connection_, 0, id, *stream.stop_code);
+    }
+    streams_.Changed(stream);
+  }
+}
+
+void QuicConnection::WritePackets() {
+  more_to_write_ = false;
+  for (int i = 0; i < kBatchesPerTurn; ++i) {
+    OpenStreams();
+    const Round round = WriteBatch();
+    if (round == Round::kFailed) {
+      return;
+    }
+    TellSent();
+    TellStopped();
+    // What the session has added meanwhile may be sent, unless it is time or the network that
+    // lacks.
+    const bool has_news = streams_.Next() != nullptr || !waiting_uni_.empty();
+    if (round == Round::kHeldBack || (round == Round::kIdle && !has_news)) {
+      return;
+    }
+  }
+  more_to_write_ = true;
+}
+
+QuicConnection::Round QuicConnection::WriteBatch() {
+  if (port_->blocked()) {
+    more_to_write_ = true;
+    return Round::kHeldBack;
+  }
+  PacketBatch& batch = port_->batch();
+  const auto now = static_cast<ngtcp2_tstamp>(Now().time_since_epoch().count());
+  const size_t most = ngtcp2_conn_get_max_tx_udp_payload_size(connection_);
+  const size_t burst = ngtcp2_conn_get_send_quantum(connection_);
+  size_t written = 0;
+  Round round = Round::kMore;
+  while (!batch.full() && written < burst) {
+    ngtcp2_path_storage path;
+    ngtcp2_path_storage_zero(&path);
+    const ngtcp2_ssize bytes = WritePacket(batch.Room().first(most), path, now);
+    if (bytes <= 0) {
+      const bool held_back = streams_.Next() != nullptr;
+      round = bytes == 0 ? (held_back ? Round::kHeldBack : Round::kIdle) : Round::kFailed;
+      port_->Send();
+      if (bytes < 0) {
+        Fail(static_cast<int>(bytes));
+        return round;
+      }
+      break;
+    }
+    written += static_cast<size_t>(bytes);
+    const SocketAddress to(path.path.remote.addr, path.path.remote.addrlen);
+    if (!AddPacket(to, static_cast<size_t>(bytes))) {
+      round = Round::kHeldBack;
+      break;
+    }
+  }
+  if (!batch.empty() && !port_->blocked()) {
+    port_->Send();
+  }
+  ngtcp2_conn_update_pkt_tx_time(connection_, now);
+  return round;
+}
+
+bool QuicConnection::AddPacket(const SocketAddress& to, size_t bytes) {
+  PacketBatch& batch = port_->batch();
+  if (batch.Takes(to, bytes)) {
+    batch.Add(to, bytes);
+    return true;
+  }
+  // Larger than those before it, as a probe of the path is, or to somewhere else.
+  const auto packet = batch.Room().first(bytes);
+  port_->Send();
+  if (port_->blocked()) {
+    more_to_write_ = true;
+    return false;  // This packet is lost, which QUIC is made for.
+  }
+  batch.Restart(to, packet);
+  return true;
+}
+
+ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_storage& path,
+                                         ngtcp2_tstamp now) {
+  ngtcp2_pkt_info info{};
+  while (true) {
+    QuicStream* const stream = no_connection_credit_ ? nullptr : streams_.Next();
+    std::array<ngtcp2_vec, kPiecesPerPacket> pieces;
+    SendQueue::Gathered gathered;
+    uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
+    if (stream != nullptr) {
+      gathered = stream->queue.Gather(pieces, room.size());
+      flags = NGTCP2_WRITE_STREAM_FLAG_MORE;  // Small streams share a packet.
+      if (gathered.end) {
+        flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
+      }
+    }
+    ngtcp2_ssize taken = -1;
+    const ngtcp2_ssize bytes =
+        ngtcp2_conn_writev_stream(connection_, &path.path, &info, room.data(), room.size(), &taken,
+                                  flags, stream != nullptr ? static_cast<int64_t>(stream->id) : -1,
+                                  pieces.data(), gathered.pieces, now);
+    if (stream != nullptr && taken >= 0) {
+      const auto sent = static_cast<uint64_t>(taken);
+      AccountSent(*stream, sent, gathered.end && sent == gathered.bytes);
+    }
+    if (bytes == NGTCP2_ERR_WRITE_MORE) {
+      continue;
+    }
+    if (bytes >= 0 || stream == nullptr || !SettleRefusal(*stream, bytes)) {
+      return bytes;
+    }
+  }
+}
+
+void QuicConnection::AccountSent(QuicStream& stream, uint64_t bytes, bool end) {
+  if (stream.unheard_of) {
+    stream.unheard_of = false;  // By an empty frame, after which it can be given up.
+    ngtcp2_conn_shutdown_stream_write(connection_, 0, static_cast<int64_t>(stream.id),
+                                      *stream.reset_code);
+    streams_.Changed(stream);
+    return;
+  }
+  stream.queue.Sent(bytes, end);
+  stream.send_over = end;
+  streams_.Changed(stream);
+  if (bytes == 0) {
+    return;
+  }
+  if (!sent_.empty() && sent_.back().stream == stream.id) {
+    sent_.back().bytes += bytes;
+  } else {
+    sent_.push_back({stream.id, bytes});
+  }
+}
+
+bool QuicConnection::SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal) {
+  switch (refusal) {
+    case NGTCP2_ERR_STREAM_DATA_BLOCKED:
+      if (ngtcp2_conn_get_max_data_left(connection_) == 0) {
+        no_connection_credit_ = true;
+      } else {
+        stream.starved = true;
+        streams_.Changed(stream);
+      }
+      return true;
+    case NGTCP2_ERR_STREAM_SHUT_WR:
+    case NGTCP2_ERR_STREAM_NOT_FOUND:
+      stream.unheard_of = false;
+      GiveUpSending(stream);
+      stream.stopped = !stream.reset_code;
+      // A stream that goes one way closes right after, and then we know the peer's code.
+      if (!moqt::IsUni(stream.id)) {
+        stopped_.push_back(stream.id);
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+void QuicConnection::TellSent() {
+  const std::vector<Sent> told = std::move(sent_);
+  sent_.clear();
+  for (const Sent& sent : told) {
+    user_->OnBytesSent(sent.stream, sent.bytes);
+    Drain();
+  }
+}
+
+void QuicConnection::TellStopped() {
+  const std::vector<moqt::StreamId> told = std::move(stopped_);
+  stopped_.clear();
+  for (const moqt::StreamId id : told) {
+    QuicStream* const stream = streams_.Find(id);
+    if (stream != nullptr && stream->stopped) {
+      stream->stopped = false;
+      user_->OnStopSending(id, 0);
+      Drain();
+    }
+  }
+}
+
+}  // namespace kvcast

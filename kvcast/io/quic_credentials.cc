@@ -1,0 +1,149 @@
+#include "kvcast/io/quic_credentials.h"
+
+#include <gnutls/x509.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "kvcast/io/development_certificate.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/system_error.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kPemBytesMax = 1024 * 1024;
+
+constexpr const char* kPriorities =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:"
+    "-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:"
+    "%SERVER_PRECEDENCE:%DISABLE_TLS13_COMPAT_MODE";
+
+gnutls_datum_t Datum(const std::string& text) {
+  return {reinterpret_cast<unsigned char*>(const_cast<char*>(text.data())),
+          static_cast<unsigned>(text.size())};
+}
+
+Error TlsError(std::string_view what, int code) {
+  return {ErrorCode::kMalformed, std::string(what) + ": " + gnutls_strerror(code)};
+}
+
+// Of the first certificate in a PEM file, which is the server's own.
+Result<Digest> FingerprintOf(const std::string& pem) {
+  gnutls_x509_crt_t certificate = nullptr;
+  if (const int failed = gnutls_x509_crt_init(&certificate); failed < 0) {
+    return TlsError("Cannot read a certificate", failed);
+  }
+  const std::unique_ptr<gnutls_x509_crt_int, decltype(&gnutls_x509_crt_deinit)> owner(
+      certificate, &gnutls_x509_crt_deinit);
+  const gnutls_datum_t datum = Datum(pem);
+  if (const int failed = gnutls_x509_crt_import(certificate, &datum, GNUTLS_X509_FMT_PEM);
+      failed < 0) {
+    return TlsError("This is no certificate in PEM form", failed);
+  }
+  gnutls_datum_t der{};
+  if (const int failed = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_DER, &der);
+      failed < 0) {
+    return TlsError("Cannot read a certificate", failed);
+  }
+  const Digest digest =
+      Sha256::Of(std::as_bytes(std::span(der.data, static_cast<size_t>(der.size))));
+  gnutls_free(der.data);
+  return digest;
+}
+
+Result<void> CheckForOwnerAlone(const std::filesystem::path& key) {
+  struct stat status {};
+  if (::stat(key.c_str(), &status) != 0) {
+    return SystemError("Cannot read it", errno).In(key.string());
+  }
+  if ((status.st_mode & 077) != 0) {
+    return Error(ErrorCode::kInvalid,
+                 "Others may read this private key. Make another by removing it, or say that "
+                 "nobody has (chmod 600).")
+        .In(key.string());
+  }
+  return {};
+}
+
+Result<void> Trust(const TlsMaterial& material, const std::filesystem::path& authorities) {
+  KVCAST_TRY(const std::string pem, ReadFile(authorities, kPemBytesMax));
+  const gnutls_datum_t datum = Datum(pem);
+  const int count =
+      gnutls_certificate_set_x509_trust_mem(material.certificates(), &datum, GNUTLS_X509_FMT_PEM);
+  if (count <= 0) {
+    return Error(ErrorCode::kMalformed, "There is no certificate in PEM form in it.")
+        .In(authorities.string());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TlsMaterial>> TlsMaterial::Make() {
+  std::shared_ptr<TlsMaterial> made(new TlsMaterial);
+  int failed = gnutls_certificate_allocate_credentials(&made->certificates_);
+  if (failed >= 0) {
+    failed = gnutls_priority_init(&made->priorities_, kPriorities, nullptr);
+  }
+  if (failed < 0) {
+    return Error(ErrorCode::kMachine, std::string("GnuTLS cannot do TLS 1.3 with AES-GCM: ") +
+                                          gnutls_strerror(failed) +
+                                          ". Does a system-wide policy forbid it?");
+  }
+  return made;
+}
+
+TlsMaterial::~TlsMaterial() {
+  if (priorities_ != nullptr) {
+    gnutls_priority_deinit(priorities_);
+  }
+  if (certificates_ != nullptr) {
+    gnutls_certificate_free_credentials(certificates_);
+  }
+}
+
+Result<ServerCredentials> ServerCredentials::FromFiles(const std::filesystem::path& certificate,
+                                                       const std::filesystem::path& key) {
+  KVCAST_TRY(const std::string certificate_pem, ReadFile(certificate, kPemBytesMax));
+  KVCAST_TRY(const std::string key_pem, ReadFile(key, kPemBytesMax));
+  auto fingerprint = FingerprintOf(certificate_pem);
+  if (!fingerprint.ok()) {
+    return std::move(fingerprint).error().In(certificate.string());
+  }
+  KVCAST_TRY(const std::shared_ptr<TlsMaterial> material, TlsMaterial::Make());
+  const gnutls_datum_t certificate_datum = Datum(certificate_pem);
+  const gnutls_datum_t key_datum = Datum(key_pem);
+  if (const int failed = gnutls_certificate_set_x509_key_mem(
+          material->certificates(), &certificate_datum, &key_datum, GNUTLS_X509_FMT_PEM);
+      failed < 0) {
+    return TlsError("This key does not go with the certificate in " + certificate.string(), failed)
+        .In(key.string());
+  }
+  return ServerCredentials(material, *fingerprint);
+}
+
+Result<ServerCredentials> ServerCredentials::Development(const std::filesystem::path& directory) {
+  const std::filesystem::path certificate = directory / kDevelopmentCertificate;
+  const std::filesystem::path key = directory / kDevelopmentKey;
+  KVCAST_TRY_VOID(EnsureDevelopmentCertificate(certificate, key));
+  KVCAST_TRY_VOID(CheckForOwnerAlone(key));
+  return FromFiles(certificate, key);
+}
+
+Result<ClientCredentials> ClientCredentials::Make(ServerTrust trust) {
+  KVCAST_TRY(const std::shared_ptr<TlsMaterial> material, TlsMaterial::Make());
+  if (const auto* authorities = std::get_if<TrustedAuthorities>(&trust)) {
+    KVCAST_TRY_VOID(Trust(*material, authorities->file));
+  } else if (std::holds_alternative<SystemTrust>(trust)) {
+    const int count = gnutls_certificate_set_x509_system_trust(material->certificates());
+    if (count <= 0) {
+      return Error(ErrorCode::kNotFound,
+                   "This machine trusts no certificate authority. Install the system's list, name "
+                   "a file of authorities, or pin the server's certificate.");
+    }
+  }
+  return ClientCredentials(material, std::move(trust));
+}
+
+}  // namespace kvcast

@@ -1,0 +1,155 @@
+#include "kvcast/io/quic_tls.h"
+
+#include <arpa/inet.h>
+#include <ngtcp2/ngtcp2_crypto_gnutls.h>
+
+#include <array>
+#include <cstring>
+
+namespace kvcast {
+namespace {
+
+Error SetUpError(int code) {
+  return {ErrorCode::kMachine,
+          std::string("GnuTLS cannot start a session: ") + gnutls_strerror(code)};
+}
+
+bool IsAddress(const std::string& name) {
+  std::array<unsigned char, sizeof(in6_addr)> ignored{};
+  return ::inet_pton(AF_INET, name.c_str(), ignored.data()) == 1 ||
+         ::inet_pton(AF_INET6, name.c_str(), ignored.data()) == 1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<QuicTls>> QuicTls::Make(unsigned flags,
+                                               std::shared_ptr<const TlsMaterial> material,
+                                               const std::string& alpn) {
+  gnutls_session_t session = nullptr;
+  if (const int failed = gnutls_init(&session, flags); failed < 0) {
+    return SetUpError(failed);
+  }
+  std::unique_ptr<QuicTls> tls(new QuicTls(session, std::move(material), alpn));
+  tls->reference_.user_data = tls.get();
+  tls->reference_.get_conn = [](ngtcp2_crypto_conn_ref* reference) {
+    return static_cast<QuicTls*>(reference->user_data)->connection_;
+  };
+  gnutls_session_set_ptr(session, &tls->reference_);
+  const gnutls_datum_t protocol{reinterpret_cast<unsigned char*>(tls->alpn_.data()),
+                                static_cast<unsigned>(tls->alpn_.size())};
+  int failed = gnutls_priority_set(session, tls->material_->priorities());
+  if (failed >= 0) {
+    failed =
+        gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->material_->certificates());
+  }
+  if (failed >= 0) {
+    failed = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+  }
+  if (failed < 0) {
+    return SetUpError(failed);
+  }
+  return tls;
+}
+
+Result<std::unique_ptr<QuicTls>> QuicTls::Server(const ServerCredentials& credentials,
+                                                 const std::string& alpn) {
+  // Tickets would let a peer come back without a certificate check of ours in between.
+  KVCAST_TRY(std::unique_ptr<QuicTls> tls,
+             Make(GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET, credentials.material(), alpn));
+  if (ngtcp2_crypto_gnutls_configure_server_session(tls->session_) != 0) {
+    return SetUpError(GNUTLS_E_INTERNAL_ERROR);
+  }
+  return tls;
+}
+
+Result<std::unique_ptr<QuicTls>> QuicTls::Client(const ClientCredentials& credentials,
+                                                 const std::string& alpn,
+                                                 const std::string& server_name,
+                                                 const SocketAddress& peer) {
+  if (std::holds_alternative<InsecureLoopbackOnly>(credentials.trust()) && !peer.is_loopback()) {
+    return Error(ErrorCode::kInvalid,
+                 peer.ToString() +
+                     " is not on this machine, so its certificate has to be checked: "
+                     "pin it, or name the authorities to trust.");
+  }
+  KVCAST_TRY(std::unique_ptr<QuicTls> tls, Make(GNUTLS_CLIENT, credentials.material(), alpn));
+  tls->trust_ = credentials.trust();
+  tls->server_name_ = server_name;
+  tls->peer_is_loopback_ = peer.is_loopback();
+  gnutls_session_set_verify_function(tls->session_, &QuicTls::Verify);
+  if (!server_name.empty() && !IsAddress(server_name)) {
+    gnutls_server_name_set(tls->session_, GNUTLS_NAME_DNS, server_name.data(), server_name.size());
+  }
+  if (ngtcp2_crypto_gnutls_configure_client_session(tls->session_) != 0) {
+    return SetUpError(GNUTLS_E_INTERNAL_ERROR);
+  }
+  return tls;
+}
+
+QuicTls::~QuicTls() { gnutls_deinit(session_); }
+
+void QuicTls::Attach(ngtcp2_conn* connection) {
+  connection_ = connection;
+  ngtcp2_conn_set_tls_native_handle(connection, session_);
+}
+
+bool QuicTls::AgreedOnProtocol() const {
+  gnutls_datum_t selected{};
+  return gnutls_alpn_get_selected_protocol(session_, &selected) == 0 &&
+         std::string_view(reinterpret_cast<const char*>(selected.data), selected.size) == alpn_;
+}
+
+int QuicTls::Verify(gnutls_session_t session) {
+  const auto* reference =
+      static_cast<const ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
+  return static_cast<QuicTls*>(reference->user_data)->PeerIsTrusted() ? 0
+                                                                      : GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+bool QuicTls::PeerIsTrusted() {
+  if (const auto* pinned = std::get_if<PinnedCertificate>(&trust_)) {
+    return MatchesPin(pinned->fingerprint);
+  }
+  if (std::holds_alternative<InsecureLoopbackOnly>(trust_)) {
+    return peer_is_loopback_;
+  }
+  return SignedByAuthority();
+}
+
+bool QuicTls::MatchesPin(const Digest& fingerprint) {
+  unsigned count = 0;
+  const gnutls_datum_t* const chain = gnutls_certificate_get_peers(session_, &count);
+  if (chain == nullptr || count == 0) {
+    refusal_ = "The server showed no certificate.";
+    return false;
+  }
+  const Digest shown =
+      Sha256::Of(std::as_bytes(std::span(chain[0].data, static_cast<size_t>(chain[0].size))));
+  if (shown != fingerprint) {
+    refusal_ = "The server's certificate has the fingerprint " + shown.ToHex() + ", not the " +
+               fingerprint.ToHex() + " that was pinned. Is it the right server?";
+    return false;
+  }
+  return true;
+}
+
+bool QuicTls::SignedByAuthority() {
+  unsigned status = 0;
+  // Without a name, any certificate of the authority's would do: nobody means that.
+  const int failed = server_name_.empty() ? GNUTLS_E_CERTIFICATE_ERROR
+                                          : gnutls_certificate_verify_peers3(
+                                                session_, server_name_.c_str(), &status);
+  if (failed >= 0 && status == 0) {
+    return true;
+  }
+  refusal_ = "The server's certificate is not trusted for \"" + server_name_ + "\"";
+  gnutls_datum_t text{};
+  if (failed >= 0 &&
+      gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0) >= 0) {
+    refusal_ += ": " + std::string(reinterpret_cast<const char*>(text.data), text.size);
+    gnutls_free(text.data);
+  }
+  return false;
+}
+
+}  // namespace kvcast

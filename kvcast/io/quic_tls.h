@@ -1,0 +1,61 @@
+#pragma once
+
+#include <gnutls/gnutls.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+
+#include <memory>
+#include <string>
+
+#include "kvcast/base/result.h"
+#include "kvcast/io/quic_credentials.h"
+#include "kvcast/io/socket_address.h"
+
+namespace kvcast {
+
+// The TLS half of one QUIC connection: proves who we are, checks who the peer is, and insists on
+// one application protocol.
+class QuicTls {
+ public:
+  static Result<std::unique_ptr<QuicTls>> Server(const ServerCredentials& credentials,
+                                                 const std::string& alpn);
+  // `server_name` is what an authority must have signed for; a pinned certificate needs none.
+  static Result<std::unique_ptr<QuicTls>> Client(const ClientCredentials& credentials,
+                                                 const std::string& alpn,
+                                                 const std::string& server_name,
+                                                 const SocketAddress& peer);
+  ~QuicTls();
+  QuicTls(const QuicTls&) = delete;
+  QuicTls& operator=(const QuicTls&) = delete;
+
+  // Both need each other; this object must outlive the connection.
+  void Attach(ngtcp2_conn* connection);
+
+  // Whether both sides speak our protocol. To be asked once the handshake is over: GnuTLS says
+  // nothing when a peer names no protocol at all.
+  bool AgreedOnProtocol() const;
+  // Why the peer's certificate was refused; empty if it was not.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  QuicTls(gnutls_session_t session, std::shared_ptr<const TlsMaterial> material, std::string alpn)
+      : material_(std::move(material)), session_(session), alpn_(std::move(alpn)) {}
+  static Result<std::unique_ptr<QuicTls>> Make(unsigned flags,
+                                               std::shared_ptr<const TlsMaterial> material,
+                                               const std::string& alpn);
+  static int Verify(gnutls_session_t session);
+  bool PeerIsTrusted();
+  bool MatchesPin(const Digest& fingerprint);
+  bool SignedByAuthority();
+
+  std::shared_ptr<const TlsMaterial> material_;  // The session only points to it.
+  gnutls_session_t session_;
+  std::string alpn_;
+  ngtcp2_crypto_conn_ref reference_{};
+  ngtcp2_conn* connection_ = nullptr;
+  std::string server_name_;
+  ServerTrust trust_;
+  bool peer_is_loopback_ = false;
+  std::string refusal_;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,111 @@
+#include "kvcast/io/socket_address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "kvcast/base/hex.h"
+
+namespace kvcast {
+namespace {
+
+struct Parts {
+  std::string host;
+  std::string port;
+};
+
+// The last colon divides: IPv6 addresses stand in brackets.
+Parts Divide(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.substr(colon).find(']') != std::string_view::npos) {
+    return {std::string(text), ""};
+  }
+  std::string_view host = text.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  return {std::string(host), std::string(text.substr(colon + 1))};
+}
+
+}  // namespace
+
+SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) : length_(length) {
+  KVCAST_CHECK(length <= sizeof(storage_));
+  std::memcpy(&storage_, address, length);
+  KVCAST_CHECK(get()->sa_family == AF_INET || get()->sa_family == AF_INET6);
+}
+
+SocketAddress SocketAddress::Loopback(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return {reinterpret_cast<const sockaddr*>(&address), sizeof(address)};
+}
+
+std::string SocketAddress::HostOf(std::string_view host_and_port) {
+  return Divide(host_and_port).host;
+}
+
+Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
+  const Parts parts = Divide(host_and_port);
+  if (parts.host.empty() || parts.port.empty()) {
+    return Error(ErrorCode::kInvalid, "\"" + Printable(host_and_port) +
+                                          "\" is no host and port. Write it like "
+                                          "\"node7.example:4433\" or \"[2001:db8::7]:4433\".");
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failure = ::getaddrinfo(parts.host.c_str(), parts.port.c_str(), &hints, &found);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  if (failure != 0 || found == nullptr) {
+    return Error(ErrorCode::kNotFound, "Cannot find the address of \"" + Printable(host_and_port) +
+                                           "\": " + ::gai_strerror(failure) + ". Check the name.");
+  }
+  return SocketAddress(found->ai_addr, found->ai_addrlen);
+}
+
+SocketAddress SocketAddress::Any() const {
+  SocketAddress any;
+  any.storage_.sin6_family = storage_.sin6_family;  // All else is zero, which is the wildcard.
+  any.length_ = length_;
+  return any;
+}
+
+bool SocketAddress::is_loopback() const {
+  if (is_v6()) {
+    const in6_addr& address = storage_.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(&address) ||
+           (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127);
+  }
+  sockaddr_in v4{};
+  std::memcpy(&v4, &storage_, sizeof(v4));
+  return length_ != 0 && ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+}
+
+uint16_t SocketAddress::port() const {
+  return ntohs(storage_.sin6_port);  // At the same place in both families.
+}
+
+std::string SocketAddress::ToString() const {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (is_v6()) {
+    ::inet_ntop(AF_INET6, &storage_.sin6_addr, text.data(), text.size());
+    return "[" + std::string(text.data()) + "]:" + std::to_string(port());
+  }
+  sockaddr_in v4{};
+  std::memcpy(&v4, &storage_, sizeof(v4));
+  ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+  return std::string(text.data()) + ":" + std::to_string(port());
+}
+
+bool operator==(const SocketAddress& a, const SocketAddress& b) {
+  return a.length_ == b.length_ && std::memcmp(&a.storage_, &b.storage_, a.length_) == 0;
+}
+
+}  // namespace kvcast

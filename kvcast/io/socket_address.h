@@ -1,0 +1,46 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+
+namespace kvcast {
+
+// An IPv4 or IPv6 address and a port, as sockets take them.
+class SocketAddress {
+ public:
+  SocketAddress() = default;
+  // REQUIRES: `address` is of AF_INET or AF_INET6 and `length` bytes long.
+  SocketAddress(const sockaddr* address, socklen_t length);
+
+  // 127.0.0.1; port 0 lets the system choose.
+  static SocketAddress Loopback(uint16_t port);
+  // "192.0.2.7:4433", "[2001:db8::7]:4433" or "node7.example:4433". A name is asked for in the
+  // network, which may take seconds: never on a loop's thread.
+  static Result<SocketAddress> Resolve(std::string_view host_and_port);
+  // What stands before the port, without brackets: what a certificate has to name.
+  static std::string HostOf(std::string_view host_and_port);
+
+  // The wildcard address of the same family.
+  SocketAddress Any() const;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t length() const { return length_; }
+  bool is_v6() const { return storage_.sin6_family == AF_INET6; }
+  bool is_loopback() const;
+  uint16_t port() const;
+  std::string ToString() const;
+
+  friend bool operator==(const SocketAddress& a, const SocketAddress& b);
+
+ private:
+  sockaddr_in6 storage_{};  // The larger of the two.
+  socklen_t length_ = 0;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,171 @@
+#include "kvcast/io/udp_socket.h"
+
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "kvcast/io/system_error.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kSlots = 4;
+constexpr size_t kSlotBytes = 65'536;  // The most that the kernel joins.
+
+bool SetOption(const Descriptor& socket, int level, int option, int value) {
+  return ::setsockopt(socket.number(), level, option, &value, sizeof(value)) == 0;
+}
+
+// Beyond net.core.rmem_max only for who administers the network; the rest get what that allows.
+void SetBuffer(const Descriptor& socket, int forced, int plain, int bytes) {
+  if (!SetOption(socket, SOL_SOCKET, forced, bytes)) {
+    SetOption(socket, SOL_SOCKET, plain, bytes);
+  }
+}
+
+size_t DatagramBytes(msghdr& message, size_t received) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level == IPPROTO_UDP && header->cmsg_type == UDP_GRO) {
+      int bytes = 0;
+      std::memcpy(&bytes, CMSG_DATA(header), sizeof(bytes));
+      if (bytes > 0) {
+        return static_cast<size_t>(bytes);
+      }
+    }
+  }
+  return received;
+}
+
+}  // namespace
+
+// Where the kernel puts what it received.
+struct UdpSocket::Slots {
+  struct Slot {
+    sockaddr_in6 from;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
+  };
+  std::vector<std::byte> memory = std::vector<std::byte>(kSlots * kSlotBytes);
+  std::array<Slot, kSlots> slots{};
+  std::array<iovec, kSlots> parts{};
+  std::array<mmsghdr, kSlots> messages{};
+
+  void Prepare() {
+    for (size_t i = 0; i < kSlots; ++i) {
+      parts[i] = {memory.data() + i * kSlotBytes, kSlotBytes};
+      msghdr& header = messages[i].msg_hdr;
+      header = {};
+      header.msg_name = &slots[i].from;
+      header.msg_namelen = sizeof(slots[i].from);
+      header.msg_iov = &parts[i];
+      header.msg_iovlen = 1;
+      header.msg_control = slots[i].control.data();
+      header.msg_controllen = slots[i].control.size();
+    }
+  }
+};
+
+void UdpSocket::DeleteSlots::operator()(Slots* slots) const { delete slots; }
+
+UdpSocket::UdpSocket(Descriptor descriptor, SocketAddress local)
+    : descriptor_(std::move(descriptor)), local_(local), slots_(new Slots) {}
+
+Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& options) {
+  Descriptor socket(::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket || ::bind(socket.number(), local.get(), local.length()) != 0) {
+    return SystemError("Cannot listen on UDP " + local.ToString(), errno);
+  }
+  sockaddr_in6 bound{};
+  socklen_t length = sizeof(bound);
+  if (::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
+    return SystemError("Cannot tell the address of a UDP socket", errno);
+  }
+  SetBuffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer_bytes);
+  SetBuffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer_bytes);
+  if (local.is_v6()) {
+    SetOption(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+  } else {
+    SetOption(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+  }
+  UdpSocket made(std::move(socket),
+                 SocketAddress(reinterpret_cast<const sockaddr*>(&bound), length));
+  // Setting it to 0 changes nothing, and fails where there is no segmentation.
+  made.segments_ = options.offload && SetOption(made.descriptor_, IPPROTO_UDP, UDP_SEGMENT, 0);
+  made.coalesces_ = options.offload && SetOption(made.descriptor_, IPPROTO_UDP, UDP_GRO, 1);
+  return made;
+}
+
+bool UdpSocket::SendOnce(const SocketAddress& to, std::span<const std::byte> bytes,
+                         size_t datagram_bytes) {
+  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(uint16_t))> control{};
+  msghdr message{};
+  message.msg_name = const_cast<sockaddr*>(to.get());
+  message.msg_namelen = to.length();
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (bytes.size() > datagram_bytes) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = IPPROTO_UDP;
+    header->cmsg_type = UDP_SEGMENT;
+    header->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+    const auto segment = static_cast<uint16_t>(datagram_bytes);
+    std::memcpy(CMSG_DATA(header), &segment, sizeof(segment));
+  }
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(descriptor_.number(), &message, 0);
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) {
+    return true;
+  }
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
+    return false;
+  }
+  if (errno == EIO && bytes.size() > datagram_bytes) {
+    segments_ = false;  // The device cannot, which shows only now. QUIC sends the loss again.
+  }
+  return true;
+}
+
+size_t UdpSocket::Send(const SocketAddress& to, std::span<const std::byte> bytes,
+                       size_t datagram_bytes) {
+  KVCAST_CHECK(datagram_bytes > 0 && bytes.size() <= kSendBytesMax);
+  const size_t step = segments_ ? datagram_bytes * kSendDatagramsMax : datagram_bytes;
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const auto part = bytes.subspan(done, std::min(step, bytes.size() - done));
+    if (!SendOnce(to, part, datagram_bytes)) {
+      break;
+    }
+    done += part.size();
+  }
+  return done;
+}
+
+bool UdpSocket::Receive(const Take& take) {
+  slots_->Prepare();
+  int count = 0;
+  do {
+    count = ::recvmmsg(descriptor_.number(), slots_->messages.data(), kSlots, 0, nullptr);
+  } while (count < 0 && errno == EINTR);
+  for (size_t i = 0; count > 0 && i < static_cast<size_t>(count); ++i) {
+    msghdr& message = slots_->messages[i].msg_hdr;
+    const size_t received = slots_->messages[i].msg_len;
+    const size_t datagram_bytes = DatagramBytes(message, received);
+    const SocketAddress from(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen);
+    const auto bytes = std::span<const std::byte>(slots_->memory).subspan(i * kSlotBytes, received);
+    for (size_t at = 0; at < received; at += datagram_bytes) {
+      take(from, bytes.subspan(at, std::min(datagram_bytes, received - at)));
+    }
+  }
+  return count > 0;
+}
+
+}  // namespace kvcast
