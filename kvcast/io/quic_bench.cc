@@ -18,7 +18,7 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kRoundBytes = 512 * 1024 * 1024;
-constexpr size_t kPieceBytes = 256 * 1024;
+constexpr size_t kPartBytes = 64 * 1024 * 1024;
 
 double CpuSeconds() {
   timespec time{};
@@ -26,11 +26,13 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+// More memory than caches hold, as a store has it: one piece over and over would be read from
+// there.
 Bytes Payload() {
-  const Bytes piece = Bytes::Copy(std::vector<std::byte>(kPieceBytes, std::byte{9}));
+  const Bytes part = Bytes::Copy(std::vector<std::byte>(kPartBytes, std::byte{9}));
   Bytes payload;
   while (payload.size() < kRoundBytes) {
-    payload.Append(piece);
+    payload.Append(part);
   }
   return payload;
 }
