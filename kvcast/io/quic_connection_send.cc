@@ -110,17 +110,18 @@ void QuicConnection::OpenStreams(std::deque<moqt::StreamId>& waiting,
 
 void QuicConnection::WritePackets() {
   more_to_write_ = false;
+  OpenStreams();
   for (int i = 0; i < kBatchesPerTurn; ++i) {
-    OpenStreams();
     const Round round = WriteBatch();
     if (round == Round::kFailed) {
       return;
     }
     TellSent();
     TellStopped();
-    // What the session has added meanwhile may be sent, unless it is time or the network that
-    // lacks.
-    const bool has_news = streams_.Next() != nullptr || !waiting_uni_.empty();
+    // What the session has added meanwhile may be sent, unless time or the network forbids. Streams
+    // that the peer does not let us open are no news.
+    OpenStreams();
+    const bool has_news = streams_.Next() != nullptr;
     if (round == Round::kHeldBack || (round == Round::kIdle && !has_news)) {
       return;
     }

@@ -1,0 +1,68 @@
+#include "kvcast/io/udp_socket.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kvcast/base/bytes.h"
+
+namespace kvcast {
+namespace {
+
+std::vector<std::string> Exchange(const UdpSocket::Options& options, const std::string& sent,
+                                  size_t datagram_bytes) {
+  auto sender = *UdpSocket::Bind(SocketAddress::Loopback(0), options);
+  auto receiver = *UdpSocket::Bind(SocketAddress::Loopback(0), options);
+  EXPECT_EQ(sender.Send(receiver.local(), AsBytes(sent), datagram_bytes), sent.size());
+  std::vector<std::string> received;
+  // Loopback delivers before Send() returns.
+  while (receiver.Receive([&](const SocketAddress& from, std::span<const std::byte> datagram) {
+    EXPECT_EQ(from, sender.local());
+    received.emplace_back(AsText(datagram));
+  })) {
+  }
+  return received;
+}
+
+TEST(UdpSocket, ManyDatagramsArriveAsTheyWereCut) {
+  const std::string sent = std::string(1000, 'a') + std::string(1000, 'b') + std::string(7, 'c');
+  const std::vector<std::string> expected{std::string(1000, 'a'), std::string(1000, 'b'),
+                                          std::string(7, 'c')};
+  UdpSocket::Options plain;
+  plain.offload = false;
+  EXPECT_EQ(Exchange({}, sent, 1000), expected);
+  EXPECT_EQ(Exchange(plain, sent, 1000), expected);
+}
+
+TEST(UdpSocket, MoreDatagramsThanTheKernelTakesAtOnceArrive) {
+  EXPECT_EQ(Exchange({}, std::string(150 * 10, 'x'), 10).size(), 150U);
+}
+
+TEST(UdpSocket, OneThatIsTooLargeForTheWayIsLostWithoutTrouble) {
+  auto sender = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  const std::string large(UdpSocket::kSendBytesMax, 'x');
+  // Nothing listens at the discard port; the loopback interface just takes it.
+  EXPECT_EQ(sender.Send(SocketAddress::Loopback(9), AsBytes(large), large.size()), large.size());
+}
+
+TEST(SocketAddress, IsReadAndWrittenAsPeopleWriteIt) {
+  EXPECT_EQ(SocketAddress::Resolve("127.0.0.1:4433")->ToString(), "127.0.0.1:4433");
+  EXPECT_EQ(SocketAddress::Resolve("[::1]:4433")->ToString(), "[::1]:4433");
+  EXPECT_EQ(SocketAddress::HostOf("[::1]:4433"), "::1");
+  EXPECT_EQ(SocketAddress::HostOf("localhost:1"), "localhost");
+  EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1").ok());
+  EXPECT_FALSE(SocketAddress::Resolve(":4433").ok());
+  EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1:port").ok());
+}
+
+TEST(SocketAddress, KnowsLoopback) {
+  EXPECT_TRUE(SocketAddress::Resolve("127.5.0.1:1")->is_loopback());
+  EXPECT_TRUE(SocketAddress::Resolve("[::1]:1")->is_loopback());
+  EXPECT_TRUE(SocketAddress::Resolve("[::ffff:127.0.0.1]:1")->is_loopback());
+  EXPECT_FALSE(SocketAddress::Resolve("192.0.2.1:1")->is_loopback());
+  EXPECT_FALSE(SocketAddress::Resolve("[2001:db8::1]:1")->is_loopback());
+}
+
+}  // namespace
+}  // namespace kvcast
