@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import reference_tokenizer
@@ -36,8 +37,33 @@ class Cli(unittest.TestCase):
         self.assertEqual(tinylm("tokenize", "--bare", "--", "--").stdout.count(b" "), 0)
         self.assertEqual(tinylm("detokenize", "0", "66", "66").stdout, b"aa")
 
+    def test_a_text_goes_on_the_same_whether_its_cache_is_computed_or_loaded(self):
+        shared = (HERE / "prompts" / "shared-prefix-a.txt").read_bytes()[:600]
+        with tempfile.TemporaryDirectory() as scratch:
+            cache = pathlib.Path(scratch) / "cache.safetensors"
+            self.assertEqual(tinylm("prefill", "--out", cache, stdin=shared).returncode, 0)
+            for rest in [b"", b"\n\nWhat does it cost?\n"]:
+                generate = ["generate", "--tokens", "20", "--timing"]
+                computed = tinylm(*generate, stdin=shared + rest)
+                loaded = tinylm(*generate, "--cache", cache, stdin=shared + rest)
+                self.assertEqual(loaded.stdout, computed.stdout)
+                self.assertGreater(len(loaded.stdout), 20)
+                self.assertRegex(computed.stderr, rb"prompt: \d+ tokens, 0 of them loaded\n"
+                                                  rb"first token after [\d.]+ ms\n"
+                                                  rb"then \d+ tokens/s\n$")
+                self.assertRegex(loaded.stderr, rb"tokens, [1-9]\d+ of them loaded")
+            another = tinylm(*generate, "--cache", cache, "Another prompt.")
+            self.assertIn(b", 1 of them loaded", another.stderr)  # The <s> of all documents.
+
+    def test_draws_repeat_with_their_seed(self):
+        def drawn(seed):
+            return tinylm("generate", "--tokens", "10", "--temperature", "1", "--seed", seed,
+                          "The").stdout
+        self.assertEqual(drawn("1"), drawn("1"))
+        self.assertNotEqual(drawn("1"), drawn("2"))
+
     def test_help_gives_an_example_to_try(self):
-        for arguments in [[], ["tokenize"], ["detokenize"]]:
+        for arguments in [[], ["generate"], ["prefill"], ["tokenize"], ["detokenize"]]:
             shown = tinylm(*arguments, "--help")
             self.assertEqual(shown.returncode, 0)
             self.assertIn(b"Try:  tinylm", shown.stdout)
@@ -50,6 +76,10 @@ class Cli(unittest.TestCase):
             (["detokenize"], b"1 2 x", b"standard input: byte 4: A token id was expected"),
             (["detokenize", "4096"], b"", b"There is no token 4096"),
             (["--model", "/no/such", "tokenize", "a"], b"", b"/no/such/tokenizer.json: "),
+            (["generate", "--tokens", "4096", "a"], b"", b"4098 tokens; the model looks at 4096"),
+            (["generate", "--cache", "/no/such/file", "a"], b"", b"/no/such/file: "),
+            (["generate", "--cache", PROGRAM, "a"], b"", PROGRAM.encode() + b": "),
+            (["prefill", "--out", "/no/such/file", "a"], b"", b"/no/such: "),
         ]:
             failed = tinylm(*arguments, stdin=stdin)
             self.assertEqual(failed.returncode, 1, arguments)
@@ -61,6 +91,8 @@ class Cli(unittest.TestCase):
         self.assertNotEqual(tinylm().returncode, 0)
         self.assertNotEqual(tinylm("tokenize", "--file", "f", "text").returncode, 0)
         self.assertNotEqual(tinylm("detokenize", "word").returncode, 0)
+        self.assertNotEqual(tinylm("prefill", "no file to write").returncode, 0)
+        self.assertNotEqual(tinylm("generate", "--temperature", "-1", "a").returncode, 0)
 
 
 if __name__ == "__main__":

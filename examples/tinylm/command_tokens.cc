@@ -1,0 +1,97 @@
+// tinylm tokenize and tinylm detokenize.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "examples/tinylm/command.h"
+
+namespace kvcast::tinylm {
+namespace {
+
+Start StartOf(bool bare) { return bare ? Start::kBare : Start::kMarked; }
+
+// Whole numbers with white space between them.
+Result<std::vector<uint32_t>> ParseIds(std::string_view text) {
+  constexpr std::string_view kWhite = " \t\r\n";
+  std::vector<uint32_t> ids;
+  size_t at = text.find_first_not_of(kWhite);
+  while (at != std::string_view::npos) {
+    const size_t end = std::min(text.find_first_of(kWhite, at), text.size());
+    uint32_t id = 0;
+    const auto [stopped, trouble] = std::from_chars(text.data() + at, text.data() + end, id);
+    if (trouble != std::errc() || stopped != text.data() + end) {
+      return Error(ErrorCode::kMalformed, "A token id was expected.").At(at).In("standard input");
+    }
+    ids.push_back(id);
+    at = text.find_first_not_of(kWhite, end);
+  }
+  return ids;
+}
+
+struct TokenizeOptions {
+  PromptOption prompt;
+  bool bare = false;
+};
+
+Result<void> Tokenize(const TokenizeOptions& options, const std::string& model) {
+  KVCAST_TRY(const std::string text, options.prompt.Read());
+  KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
+  KVCAST_TRY(const std::vector<uint32_t> ids, tokenizer.Encode(text, StartOf(options.bare)));
+  std::string line;
+  for (const uint32_t id : ids) {
+    line += line.empty() ? "" : " ";
+    line += std::to_string(id);
+  }
+  return WriteStandardOutput(line + "\n");
+}
+
+struct DetokenizeOptions {
+  std::vector<uint32_t> ids;
+  CLI::Option* ids_option = nullptr;
+  bool bare = false;
+};
+
+Result<void> Detokenize(const DetokenizeOptions& options, const std::string& model) {
+  std::vector<uint32_t> ids = options.ids;
+  if (options.ids_option->count() == 0) {
+    KVCAST_TRY(const std::string text, ReadStandardInput());
+    KVCAST_TRY(ids, ParseIds(text));
+  }
+  KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
+  KVCAST_TRY(const std::string text, tokenizer.Decode(ids, StartOf(options.bare)));
+  return WriteStandardOutput(text);
+}
+
+}  // namespace
+
+void AddTokenizeCommand(CLI::App& app, const std::string& model, int* exit_status) {
+  CLI::App* const command = app.add_subcommand("tokenize", "Print the token ids of a prompt");
+  const auto options = std::make_shared<TokenizeOptions>();
+  options->prompt.AddTo(*command);
+  command->add_flag("--bare", options->bare, "Leave out the <s> that starts every document");
+  command->footer(
+      "Try:  tinylm tokenize 'The cache is full.'\n"
+      "      tinylm tokenize --file prompt.txt | wc -w      # its length in tokens\n"
+      "      tinylm tokenize -- '--a text that begins with a dash'");
+  command->callback(
+      [options, &model, exit_status] { *exit_status = ExitStatus(Tokenize(*options, model)); });
+}
+
+void AddDetokenizeCommand(CLI::App& app, const std::string& model, int* exit_status) {
+  CLI::App* const command =
+      app.add_subcommand("detokenize", "Print the text of token ids, byte by byte as it was");
+  const auto options = std::make_shared<DetokenizeOptions>();
+  options->ids_option = command->add_option("IDS", options->ids,
+                                            "The token ids; without any, standard input is read");
+  options->ids_option->type_name("");
+  command->add_flag("--bare", options->bare, "Print a leading <s> too");
+  command->footer(
+      "Try:  tinylm detokenize 0 42 85 1247 2591\n"
+      "      tinylm tokenize --file prompt.txt | tinylm detokenize");
+  command->callback(
+      [options, &model, exit_status] { *exit_status = ExitStatus(Detokenize(*options, model)); });
+}
+
+}  // namespace kvcast::tinylm
