@@ -54,12 +54,13 @@ Result<void> CacheFile::Write(const std::filesystem::path& path, const Digest& m
   for (const Token token : prompt.first(sequence.tokens)) {
     ids += (ids.empty() ? "" : " ") + std::to_string(token);
   }
-  const KvFilePlan plan(cache.pages().layers(), ValueType::kBf16, sequence.tokens,
-                        {{"kvcast.model", "tinylm"},
-                         {"kvcast.model_fp", model.ToHex()},
-                         {"kvcast.rope", "applied"},
-                         {"kvcast.tokens", std::to_string(sequence.tokens)},
-                         {kPrompt, ids}});
+  const KvMetadata metadata = {{"kvcast.model", "tinylm"},
+                               {"kvcast.model_fp", model.ToHex()},
+                               {"kvcast.rope", "applied"},
+                               {"kvcast.tokens", std::to_string(sequence.tokens)},
+                               {kPrompt, ids}};
+  KVCAST_TRY(const KvFilePlan plan,
+             KvFilePlan::Of(cache.pages().layers(), ValueType::kBf16, sequence.tokens, metadata));
   KVCAST_TRY(const BlockView view,
              BlockView::Of(cache.pages(), sequence.pages, 0, sequence.tokens));
   KVCAST_TRY(FileWriter writer, FileWriter::Create(path));

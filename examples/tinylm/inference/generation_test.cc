@@ -143,8 +143,9 @@ TEST_F(CacheFileTest, IsOfOneModelOnly) {
 }
 
 TEST_F(CacheFileTest, MustSayWhichPromptItIsOf) {
-  const KvFilePlan plan(writer_.cache.pages().layers(), ValueType::kBf16, 1,
-                        {{"kvcast.model_fp", kModel.ToHex()}, {"tinylm.prompt", "1 2"}});
+  const KvMetadata metadata = {{"kvcast.model_fp", kModel.ToHex()}, {"tinylm.prompt", "1 2"}};
+  const KvFilePlan plan =
+      *KvFilePlan::Of(writer_.cache.pages().layers(), ValueType::kBf16, 1, metadata);
   const std::string bytes =
       plan.header().ToString() + std::string(plan.file_bytes() - plan.header().size(), '\0');
   ASSERT_TRUE(WriteFileAtomically(path(), AsBytes(bytes)).ok());
