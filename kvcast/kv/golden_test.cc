@@ -2,18 +2,15 @@
 // function per topic turns a case's input into its output, or into an error.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
-#include "kvcast/base/golden_file.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/vi64.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/canonical_value.h"
+#include "kvcast/kv/golden_topic_test.h"
 #include "kvcast/kv/model_config.h"
 #include "kvcast/kv/model_files.h"
 #include "kvcast/kv/model_key.h"
@@ -29,28 +26,6 @@ std::string Unhex(const Json& hex) {
   return std::string(AsText(*FromHex(hex.get_ref<const std::string&>())));
 }
 Result<Digest> DigestIn(const Json& hex) { return Digest::FromHex(hex.get<std::string>()); }
-
-using Answer = std::function<Result<Json>(const Json&)>;
-
-void CheckTopic(const std::string& topic, const Answer& answer) {
-  std::ifstream stream(std::string(KVCAST_SOURCE_DIR) + "/docs/reference/vectors/" + topic +
-                       ".json");
-  std::stringstream text;
-  text << stream.rdbuf();
-  const Result<GoldenFile> file = GoldenFile::Parse(text.str());
-  ASSERT_TRUE(file.ok()) << file.error().ToString();
-  ASSERT_EQ(file->topic, topic);
-  ASSERT_GT(file->cases.size(), 0u);
-  for (const GoldenCase& golden : file->cases) {
-    const Result<Json> answered = answer(golden.in);
-    if (golden.out) {
-      ASSERT_TRUE(answered.ok()) << golden.name << ": " << answered.error().ToString();
-      EXPECT_EQ(answered->dump(), golden.out->dump()) << golden.name;
-    } else {
-      EXPECT_FALSE(answered.ok()) << golden.name << " was accepted: " << answered->dump();
-    }
-  }
-}
 
 TEST(Golden, Vi64) {
   CheckTopic("vi64", [](const Json& in) -> Result<Json> {

@@ -2,39 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <tuple>
 
-#include "kvcast/base/golden_file.h"
 #include "kvcast/kv/block_view.h"
+#include "kvcast/kv/golden_topic_test.h"
 #include "kvcast/kv/paged_cache.h"
 #include "kvcast/kv/prefix_index.h"
 
 namespace kvcast {
 namespace {
-
-void CheckTopic(const std::string& topic, const std::function<Result<Json>(const Json&)>& answer) {
-  std::ifstream stream(std::string(KVCAST_SOURCE_DIR) + "/docs/reference/vectors/" + topic +
-                       ".json");
-  std::stringstream text;
-  text << stream.rdbuf();
-  const Result<GoldenFile> file = GoldenFile::Parse(text.str());
-  ASSERT_TRUE(file.ok()) << file.error().ToString();
-  ASSERT_GT(file->cases.size(), 0u);
-  for (const GoldenCase& golden : file->cases) {
-    const Result<Json> answered = answer(golden.in);
-    if (golden.out) {
-      ASSERT_TRUE(answered.ok()) << golden.name << ": " << answered.error().ToString();
-      EXPECT_EQ(answered->dump(), golden.out->dump()) << golden.name;
-    } else {
-      EXPECT_FALSE(answered.ok()) << golden.name << " was accepted: " << answered->dump();
-    }
-  }
-}
 
 // An engine's buffers, as large as the case's layout says.
 struct Buffers {
