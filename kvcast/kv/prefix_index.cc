@@ -5,6 +5,7 @@
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
+#include "kvcast/base/random.h"
 
 namespace kvcast {
 namespace {
@@ -57,11 +58,7 @@ PrefixIndex::PrefixIndex(size_t bytes_max, uint64_t seed)
     : bytes_max_(bytes_max), seed_(seed), blocks_(seed) {}
 
 uint32_t PrefixIndex::TagOf(uint32_t track, uint32_t group) const {
-  // splitmix64's finish: neighbouring groups go far apart.
-  uint64_t place = (uint64_t{track} << 32 | group) + seed_ + 0x9e3779b97f4a7c15;
-  place = (place ^ (place >> 30)) * 0xbf58476d1ce4e5b9;
-  place = (place ^ (place >> 27)) * 0x94d049bb133111eb;
-  return static_cast<uint32_t>(place >> 32);
+  return static_cast<uint32_t>(Scatter((uint64_t{track} << 32 | group) + seed_) >> 32);
 }
 
 std::optional<uint32_t> PrefixIndex::FindSource(uint32_t track, uint64_t group) const {
