@@ -107,6 +107,8 @@ class Session final : public TransportUser {
   // Bytes received and not taken yet, of all requests.
   size_t untaken_bytes() const { return state_.credit.queued_bytes(); }
 
+  const Limits& limits() const { return state_.limits; }
+
   // Says that we are leaving: later requests of the peer's are refused. A client names no URI.
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
   void Close(SessionCode code, std::string reason);
