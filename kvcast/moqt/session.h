@@ -75,6 +75,12 @@ class Session final : public TransportUser {
   Result<RequestId> Subscribe(const TrackName& track, const Parameters& parameters);
   Result<void> AcceptPublish(RequestId request, const Parameters& parameters);
 
+  // Every track below a prefix: the publisher answers, then publishes each. It may say of one that
+  // it cannot, and then does not. Invalid: a prefix subscribed to lies above or below.
+  Result<RequestId> SubscribeTracks(const TrackNamespace& prefix, const Parameters& parameters);
+  Result<void> AcceptSubscribeTracks(RequestId request, const Parameters& parameters);
+  Result<void> SendPublishBlocked(RequestId request, const TrackName& track);
+
   // Fetching, and serving it.
   Result<RequestId> Fetch(const TrackName& track, const LocationRange& range,
                           const Parameters& parameters);
@@ -96,8 +102,12 @@ class Session final : public TransportUser {
   // Bytes of the request's objects that wait for the connection. A sender pauses when they reach
   // Limits::send_queue_high_bytes, and goes on upon SendRoom.
   size_t queued_bytes(RequestId request) const { return state_.ledger.queued_bytes(request); }
+  // The same of all requests together.
+  size_t queued_bytes() const { return state_.ledger.queued_bytes(); }
   // Bytes received and not taken yet, of all requests.
   size_t untaken_bytes() const { return state_.credit.queued_bytes(); }
+
+  const Limits& limits() const { return state_.limits; }
 
   // Says that we are leaving: later requests of the peer's are refused. A client names no URI.
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
