@@ -103,6 +103,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 10:
       CheckMessage(body, TrackStatus::Decode);
       break;
+    case 11:
+      CheckMessage(body, SubscribeTracks::Decode);
+      break;
+    case 12:
+      CheckMessage(body, PublishBlocked::Decode);
+      break;
     default:
       CheckMessage(body, [](std::string_view b) {
         return RequestUpdate::Decode(b, ParameterScope::kUpdateNamespace);

@@ -45,6 +45,12 @@ struct TrackStatusReceived {
   TrackName track;
   Parameters parameters;
 };
+// The peer wants PUBLISH for every track below the prefix, there now or later.
+struct SubscribeTracksReceived {
+  RequestId request;
+  TrackNamespace prefix;
+  Parameters parameters;
+};
 // A request of the peer, or a subscription it takes part in, changes. It is accepted already.
 struct UpdateReceived {
   RequestId request;
@@ -64,6 +70,13 @@ struct FetchAccepted {
 struct RequestRefused {
   RequestId request;
   RequestError error;
+};
+
+// A track below a prefix of ours that the peer has no stream left to publish on, nor will later: it
+// can be subscribed to.
+struct PublishBlockedReceived {
+  RequestId request;
+  TrackName track;
 };
 
 // A request of either side is over before its time: the peer cancelled it, or its track is
@@ -106,10 +119,11 @@ struct SessionClosed {
   bool by_peer;
 };
 
-using Event = std::variant<SetupDone, PublishReceived, SubscribeReceived, FetchReceived,
-                           TrackStatusReceived, UpdateReceived, RequestAccepted, FetchAccepted,
-                           RequestRefused, RequestCancelled, PublishDoneReceived, ObjectsReady,
-                           SendRoom, SubgroupStopped, GoAwayReceived, SessionClosed>;
+using Event =
+    std::variant<SetupDone, PublishReceived, SubscribeReceived, FetchReceived, TrackStatusReceived,
+                 SubscribeTracksReceived, UpdateReceived, RequestAccepted, FetchAccepted,
+                 RequestRefused, PublishBlockedReceived, RequestCancelled, PublishDoneReceived,
+                 ObjectsReady, SendRoom, SubgroupStopped, GoAwayReceived, SessionClosed>;
 
 // What arrives on a subscription or a fetch, in the order of its streams.
 struct ReceivedObject {

@@ -8,6 +8,7 @@
 #include "kvcast/moqt/property_rules.h"
 #include "kvcast/moqt/publish_request.h"
 #include "kvcast/moqt/subscribe_request.h"
+#include "kvcast/moqt/subscribe_tracks_request.h"
 #include "kvcast/moqt/track_status_request.h"
 
 namespace kvcast::moqt {
@@ -54,8 +55,7 @@ Refusal RefusalOf(const SessionState& state, RequestId id) {
 }
 
 // "." stands for nothing, and we have no tracks of a session's own.
-Refusal RefusalOf(const SessionState& state, RequestId id, const TrackName& track) {
-  const TrackNamespace& space = track.space();
+Refusal RefusalOf(const SessionState& state, RequestId id, const TrackNamespace& space) {
   if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
     return Because(RequestCode::kDoesNotExist, "The namespace is kept for the protocol.");
   }
@@ -79,7 +79,7 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, const Frame
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.track);
+  Refusal refusal = RefusalOf(state, id, message.track.space());
   if (!refusal && HasUnknownMandatory(message.properties)) {
     refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
   }
@@ -101,7 +101,7 @@ Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, const Fra
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.track);
+  Refusal refusal = RefusalOf(state, id, message.track.space());
   if (!refusal && !state.requests.ClaimSending(message.track, id)) {
     refusal = Because(RequestCode::kDuplicateSubscription, "The track is sent already.");
   }
@@ -114,7 +114,7 @@ Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, const Frame& 
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.track);
+  Refusal refusal = RefusalOf(state, id, message.track.space());
   if (!refusal && message.type != Fetch::Type::kStandalone) {
     refusal = Because(RequestCode::kNotSupported, "Joining fetches are not supported.");
   }
@@ -130,9 +130,22 @@ Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, const F
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  const Refusal refusal = RefusalOf(state, id, message.track);
+  const Refusal refusal = RefusalOf(state, id, message.track.space());
   return Admit(state, std::make_unique<IncomingTrackStatus>(id, stream, state), refusal,
                TrackStatusReceived{id, message.track, std::move(message.parameters)});
+}
+
+Decoded<RequestId> OpenSubscribeTracks(SessionState& state, StreamId stream, const Frame& frame) {
+  KVCAST_TRY(const SubscribeTracks message, SubscribeTracks::Decode(frame.body));
+  KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
+  KVCAST_TRY_VOID(CheckTokens(message.parameters));
+  const RequestId id = message.request_id;
+  Refusal refusal = RefusalOf(state, id, message.prefix);
+  if (!refusal && !state.requests.sending_below().Claim(message.prefix, id)) {
+    refusal = Because(RequestCode::kPrefixOverlap, "Another subscription has tracks below it.");
+  }
+  return Admit(state, std::make_unique<IncomingSubscribeTracks>(id, stream, state, message.prefix),
+               refusal, SubscribeTracksReceived{id, message.prefix, message.parameters});
 }
 
 // Only its id is read: the rest is for an endpoint that supports it.
@@ -156,9 +169,10 @@ Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, con
       return OpenFetch(state, stream, frame);
     case MessageType::kTrackStatus:
       return OpenTrackStatus(state, stream, frame);
+    case MessageType::kSubscribeTracks:
+      return OpenSubscribeTracks(state, stream, frame);
     case MessageType::kPublishNamespace:
     case MessageType::kSubscribeNamespace:
-    case MessageType::kSubscribeTracks:
       return RefuseUnsupported(state, stream, frame);
     default:
       return Fault::Violation("A request stream begins with message " + std::to_string(frame.type) +

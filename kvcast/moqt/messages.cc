@@ -166,6 +166,37 @@ Decoded<TrackStatus> TrackStatus::Decode(std::string_view body) {
   return DecodeTrackRequest<TrackStatus>(body, ParameterScope::kTrackStatus);
 }
 
+Result<Bytes> SubscribeTracks::Encode() const {
+  ByteWriter writer;
+  writer.Vi64(request_id);
+  prefix.WriteTo(writer);
+  parameters.WriteTo(writer);
+  return EncodeFrame(MessageType::kSubscribeTracks, writer);
+}
+
+Decoded<SubscribeTracks> SubscribeTracks::Decode(std::string_view body) {
+  ByteReader reader(AsBytes(body));
+  SubscribeTracks message;
+  KVCAST_TRY(message.request_id, reader.Vi64());
+  KVCAST_TRY(message.prefix, TrackNamespace::ReadFrom(reader));
+  KVCAST_TRY(message.parameters, Parameters::ReadFrom(reader, ParameterScope::kSubscribeTracks));
+  KVCAST_TRY_VOID(Finished(reader));
+  return message;
+}
+
+Result<Bytes> PublishBlocked::Encode() const {
+  ByteWriter writer;
+  track.WriteTo(writer);
+  return EncodeFrame(MessageType::kPublishBlocked, writer);
+}
+
+Decoded<PublishBlocked> PublishBlocked::Decode(std::string_view body) {
+  ByteReader reader(AsBytes(body));
+  KVCAST_TRY(TrackName track, TrackName::ReadFrom(reader));
+  KVCAST_TRY_VOID(Finished(reader));
+  return PublishBlocked{std::move(track)};
+}
+
 Result<Bytes> SubscribeOk::Encode() const {
   ByteWriter writer;
   writer.Vi64(alias);

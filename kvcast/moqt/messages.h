@@ -74,6 +74,24 @@ struct TrackStatus {
   static Decoded<TrackStatus> Decode(std::string_view body);
 };
 
+// subscribe_tracks := request_id:vi64 namespace parameters
+struct SubscribeTracks {
+  uint64_t request_id = 0;
+  TrackNamespace prefix;
+  Parameters parameters;
+
+  Result<Bytes> Encode() const;
+  static Decoded<SubscribeTracks> Decode(std::string_view body);
+};
+
+// publish_blocked := track_name
+struct PublishBlocked {
+  TrackName track;  // Its namespace begins after the prefix that was subscribed to.
+
+  Result<Bytes> Encode() const;
+  static Decoded<PublishBlocked> Decode(std::string_view body);
+};
+
 // subscribe_ok := alias:vi64 parameters track_properties
 struct SubscribeOk {
   uint64_t alias = 0;

@@ -56,6 +56,26 @@ TEST(Messages, AreThoseThatAnotherImplementationSends) {
   EXPECT_EQ(Hex(read_done->Encode()), done);
 }
 
+// Request 4 for everything below ("clock"), not to be forwarded yet; then a track below it.
+TEST(Messages, AskForTheTracksBelowAPrefix) {
+  const std::string_view hex = "51000b040105636c6f636b011000";
+  const auto read = SubscribeTracks::Decode(BodyOf(hex));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->request_id, 4u);
+  EXPECT_EQ(read->prefix, *TrackNamespace::Of({"clock"}));
+  EXPECT_EQ(read->parameters.forward, false);
+  EXPECT_EQ(Hex(read->Encode()), hex);
+
+  const std::string_view blocked = "0f000a010464656d6f036e6f77";
+  const auto read_blocked = PublishBlocked::Decode(BodyOf(blocked));
+  ASSERT_TRUE(read_blocked.ok());
+  EXPECT_EQ(read_blocked->track, *TrackName::Of(*TrackNamespace::Of({"demo"}), "now"));
+  EXPECT_EQ(Hex(read_blocked->Encode()), blocked);
+
+  // All tracks of the peer's.
+  EXPECT_EQ(SubscribeTracks::Decode(Unhex("000000"))->prefix, TrackNamespace());
+}
+
 // It writes 2^62 - 1 in more bytes than are needed, which we do not.
 TEST(Messages, ReadAFetchOfWholeGroups) {
   const auto fetch = Fetch::Decode(
@@ -144,6 +164,8 @@ TEST(Messages, AreRefusedWithTheCodeThatTheDraftNames) {
   const auto subscribe = CodeOf<Subscribe>;
   const auto publish = CodeOf<Publish>;
   const auto fetch = CodeOf<Fetch>;
+  const auto tracks = CodeOf<SubscribeTracks>;
+  const auto blocked = CodeOf<PublishBlocked>;
   using Code = SessionCode;
   const struct {
     std::optional<uint64_t> (*decode)(std::string_view);
@@ -152,6 +174,11 @@ TEST(Messages, AreRefusedWithTheCodeThatTheDraftNames) {
     const char* why;
   } cases[] = {
       {subscribe, "", Code::kProtocolViolation, "empty"},
+      {tracks, "0021", Code::kProtocolViolation, "33 fields of a prefix"},
+      {tracks, "0001016101218000", Code::kProtocolViolation, "a filter in SUBSCRIBE_TRACKS"},
+      {tracks, "0001016100ff", Code::kProtocolViolation, "a byte after the parameters"},
+      {blocked, "010161", Code::kProtocolViolation, "no name of a track"},
+      {blocked, "0101610162ff", Code::kProtocolViolation, "a byte after the name"},
       {subscribe, "000101610162", Code::kProtocolViolation, "no parameters"},
       {subscribe, "00010161016200ff", Code::kProtocolViolation, "a byte too many"},
       {subscribe, "0001000000", Code::kProtocolViolation, "an empty namespace field"},

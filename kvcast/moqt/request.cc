@@ -36,6 +36,11 @@ Decoded<void> Request::OnGoAway(const Frame& frame) {
 Decoded<void> Request::OnRequestUpdate(const Frame& frame, ParameterScope scope) {
   KVCAST_TRY(RequestUpdate update, RequestUpdate::Decode(frame.body, scope));
   KVCAST_TRY_VOID(state_->requests.NotePeerId(update.request_id));
+  if (const std::optional<RequestError> refusal = RefusalOfUpdate(update.parameters)) {
+    Send(refusal->Encode().value(), true);
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), refusal->reason);
+    return {};
+  }
   OnUpdate(update.parameters);
   if (!sent_all_) {
     Send(RequestOk{UpdateAnswer(), {}}.Encode().value());
@@ -61,7 +66,7 @@ void Request::OnFin() {
   }
   Abort(static_cast<uint64_t>(ResetCode::kCancelled));
   Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled),
-                        "The peer ended the request without an answer."});
+                        "The peer ended its half of the request."});
 }
 
 void Request::OnReset(uint64_t code) {

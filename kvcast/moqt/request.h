@@ -70,6 +70,11 @@ class Request {
   virtual void Release(ResetCode code) { (void)code; }
   // Which parameters an update of this request may carry.
   virtual std::optional<ParameterScope> update_scope() const { return std::nullopt; }
+  // Why an update cannot be granted, which ends the request.
+  virtual std::optional<RequestError> RefusalOfUpdate(const Parameters& parameters) {
+    (void)parameters;
+    return std::nullopt;
+  }
   virtual Parameters UpdateAnswer() const { return {}; }
   virtual void OnUpdate(const Parameters& parameters) { (void)parameters; }
 

@@ -11,6 +11,7 @@
 
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/prefix_claims.h"
 #include "kvcast/moqt/request_ids.h"
 #include "kvcast/object/track_name.h"
 
@@ -62,6 +63,10 @@ class RequestTable {
   bool ClaimReceiving(const TrackName& track, RequestId request);
   void Unclaim(const TrackName& track, RequestId request);
 
+  // The prefixes whose tracks we publish to the peer, and it to us.
+  PrefixClaims& sending_below() { return sending_below_; }
+  PrefixClaims& receiving_below() { return receiving_below_; }
+
  private:
   RequestId next_id_;
   RequestIds peer_ids_;
@@ -72,6 +77,8 @@ class RequestTable {
   std::deque<uint64_t> retired_order_;
   std::map<TrackName, RequestId> sending_;
   std::map<TrackName, RequestId> receiving_;
+  PrefixClaims sending_below_;
+  PrefixClaims receiving_below_;
 };
 
 }  // namespace kvcast::moqt

@@ -75,6 +75,12 @@ class Session final : public TransportUser {
   Result<RequestId> Subscribe(const TrackName& track, const Parameters& parameters);
   Result<void> AcceptPublish(RequestId request, const Parameters& parameters);
 
+  // Every track below a prefix: the publisher answers, then publishes each. It may say of one that
+  // it cannot, and then does not. Invalid: a prefix subscribed to lies above or below.
+  Result<RequestId> SubscribeTracks(const TrackNamespace& prefix, const Parameters& parameters);
+  Result<void> AcceptSubscribeTracks(RequestId request, const Parameters& parameters);
+  Result<void> SendPublishBlocked(RequestId request, const TrackName& track);
+
   // Fetching, and serving it.
   Result<RequestId> Fetch(const TrackName& track, const LocationRange& range,
                           const Parameters& parameters);

@@ -5,6 +5,7 @@
 #include "kvcast/moqt/publish_request.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/moqt/subscribe_request.h"
+#include "kvcast/moqt/subscribe_tracks_request.h"
 #include "kvcast/moqt/track_status_request.h"
 
 namespace kvcast::moqt {
@@ -59,6 +60,12 @@ Result<RequestId> Session::Subscribe(const TrackName& track, const Parameters& p
   return Opened(OutgoingSubscribe::Open(state_, track, parameters));
 }
 
+Result<RequestId> Session::SubscribeTracks(const TrackNamespace& prefix,
+                                           const Parameters& parameters) {
+  KVCAST_TRY_VOID(MayAsk());
+  return Opened(OutgoingSubscribeTracks::Open(state_, prefix, parameters));
+}
+
 Result<RequestId> Session::Fetch(const TrackName& track, const LocationRange& range,
                                  const Parameters& parameters) {
   KVCAST_TRY_VOID(MayAsk());
@@ -79,6 +86,16 @@ Result<void> Session::AcceptSubscribe(RequestId request, const Parameters& param
 Result<void> Session::AcceptPublish(RequestId request, const Parameters& parameters) {
   KVCAST_TRY(IncomingPublish * found, Find<IncomingPublish>(request));
   return Done(found->Accept(parameters));
+}
+
+Result<void> Session::AcceptSubscribeTracks(RequestId request, const Parameters& parameters) {
+  KVCAST_TRY(IncomingSubscribeTracks * found, Find<IncomingSubscribeTracks>(request));
+  return Done(found->Accept(parameters));
+}
+
+Result<void> Session::SendPublishBlocked(RequestId request, const TrackName& track) {
+  KVCAST_TRY(IncomingSubscribeTracks * found, Find<IncomingSubscribeTracks>(request));
+  return found->Block(track);
 }
 
 Result<void> Session::AcceptFetch(RequestId request, const FetchOk& answer) {

@@ -199,7 +199,6 @@ TEST(SessionFaults, RefuseTheRequestWhereTheDraftSaysSo) {
       {"a joining fetch", "1600050002000000", RequestCode::kNotSupported},
       {"a namespace", "0600050001016100", RequestCode::kNotSupported},
       {"a namespace wanted", "5000050001016100", RequestCode::kNotSupported},
-      {"tracks wanted", "5100050001016100", RequestCode::kNotSupported},
       {"a track that demands more than we know", "1d000c0001016101620100c0400001",
        RequestCode::kUnsupportedExtension},
   };

@@ -64,6 +64,9 @@ constexpr std::string_view kPhrases[] = {
     std::string_view("\x03\x00\x05?\x00\x01u\x00", 8),                       // SUBSCRIBE.
     std::string_view("\x16\x00\x0a?\x01\x00\x01v\x00\x00\x03\x00\x00", 13),  // FETCH.
     std::string_view("\x0d\x00\x05?\x00\x01w\x00", 8),                       // TRACK_STATUS.
+    std::string_view("\x51\x00\x05?\x01\x01n\x00", 8),                       // SUBSCRIBE_TRACKS.
+    std::string_view("\x02\x00\x06?\x01\x34\x01\x01n", 9),           // UPDATE of its prefix.
+    std::string_view("\x0f\x00\x05\x01\x01n\x01t", 8),               // PUBLISH_BLOCKED.
     std::string_view("\x04\x00\x02\x09\x00", 5),                     // SUBSCRIBE_OK, alias 9.
     std::string_view("\x07\x00\x01\x00", 4),                         // REQUEST_OK.
     std::string_view("\x18\x00\x04\x00\x09\x00\x00", 7),             // FETCH_OK.
@@ -86,6 +89,7 @@ class World {
     (void)session_.Subscribe(*TrackName::Of({}, "b"), {}).ok();
     (void)session_.Fetch(*TrackName::Of({}, "c"), LocationRange::Groups(0, 9), {}).ok();
     (void)session_.AskTrackStatus(*TrackName::Of({}, "d"), {}).ok();
+    (void)session_.SubscribeTracks({}, {}).ok();
     Drain();
     while (!input_.done()) {
       Act(input_.Byte());
@@ -188,6 +192,8 @@ class World {
         return (void)session_.ResetFetch(request, ResetCode::kInternalError).ok();
       case 12:
         return (void)session_.SendGoAway("", 0).ok();
+      case 13:
+        return (void)session_.AcceptSubscribeTracks(request, {}).ok();
       default:
         while (session_.Take(request)) {
         }

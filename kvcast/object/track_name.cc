@@ -110,6 +110,32 @@ std::string_view TrackNamespace::field(size_t index) const {
   }
 }
 
+TrackNamespace TrackNamespace::First(size_t count) const {
+  KVCAST_CHECK(count <= field_count_);
+  TrackNamespace space;
+  for (size_t i = 0; i < count; ++i) {
+    KVCAST_CHECK(space.Append(field(i)).ok());
+  }
+  return space;
+}
+
+TrackNamespace TrackNamespace::After(size_t count) const {
+  KVCAST_CHECK(count <= field_count_);
+  TrackNamespace space;
+  for (size_t i = count; i < field_count_; ++i) {
+    KVCAST_CHECK(space.Append(field(i)).ok());
+  }
+  return space;
+}
+
+Result<TrackNamespace> TrackNamespace::Join(const TrackNamespace& below) const {
+  TrackNamespace space = *this;
+  for (size_t i = 0; i < below.field_count_; ++i) {
+    KVCAST_TRY_VOID(space.Append(below.field(i)));
+  }
+  return space;
+}
+
 bool TrackNamespace::IsPrefixOf(const TrackNamespace& other) const {
   // Fields say their own length first, so equal bytes are equal fields.
   return std::string_view(other.packed_).starts_with(packed_);

@@ -34,6 +34,12 @@ class TrackNamespace {
   // The lengths of all fields together, which is what MoQT bounds.
   size_t length() const { return length_; }
 
+  // The first so many fields, and those after them. REQUIRES: count <= field_count().
+  TrackNamespace First(size_t count) const;
+  TrackNamespace After(size_t count) const;
+  // These fields, then those of `below`. Too large: the whole is.
+  Result<TrackNamespace> Join(const TrackNamespace& below) const;
+
   // Whether every track of `other` lies below this; a namespace is a prefix of itself.
   bool IsPrefixOf(const TrackNamespace& other) const;
   // The first field begins with a period: kept for the protocol's own use.

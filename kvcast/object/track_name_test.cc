@@ -120,5 +120,17 @@ TEST(TrackName, RoundTripsAnyBytes) {
   }
 }
 
+TEST(TrackNamespace, IsTakenApartAndPutTogether) {
+  const TrackNamespace space = *TrackNamespace::Of({"a", "bc", "d"});
+  EXPECT_EQ(space.First(2), *TrackNamespace::Of({"a", "bc"}));
+  EXPECT_EQ(space.After(2), *TrackNamespace::Of({"d"}));
+  for (size_t count = 0; count <= 3; ++count) {
+    EXPECT_EQ(*space.First(count).Join(space.After(count)), space);
+    EXPECT_EQ(space.First(count).length() + space.After(count).length(), space.length());
+  }
+  const TrackNamespace half = *TrackNamespace::Of({std::string(kTrackNameBytesMax / 2 + 1, 'x')});
+  EXPECT_EQ(half.Join(half).error().code(), ErrorCode::kTooLarge);
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -1,0 +1,216 @@
+// SUBSCRIBE_TRACKS, from both ends.
+#include <gtest/gtest.h>
+
+#include "kvcast/moqt/session.h"
+#include "kvcast/moqt/session_pair.h"
+
+namespace kvcast::moqt {
+namespace {
+
+TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+  return *TrackNamespace::Of(fields);
+}
+
+// A server to which the client has subscribed below ("a", "b"), and which has accepted.
+struct Subscribed {
+  Subscribed() {
+    request = *pair.client().SubscribeTracks(Space({"a", "b"}), {});
+    pair.Run();
+    received = pair.One<SubscribeTracksReceived>(pair.server()).request;
+    EXPECT_TRUE(pair.server().AcceptSubscribeTracks(received, {}).ok());
+    pair.Run();
+    EXPECT_EQ(pair.One<RequestAccepted>(pair.client()).request, request);
+  }
+  SessionPair pair;
+  RequestId request;
+  RequestId received;
+};
+
+TEST(SubscribeTracks, BringsPublicationsOfItsTracks) {
+  SessionPair pair;
+  Parameters wanted;
+  wanted.forward = false;
+  const RequestId request = *pair.client().SubscribeTracks(Space({"a", "b"}), wanted);
+  pair.Run();
+  const auto received = pair.One<SubscribeTracksReceived>(pair.server());
+  EXPECT_EQ(received.prefix, Space({"a", "b"}));
+  EXPECT_EQ(received.parameters, wanted);
+  ASSERT_TRUE(pair.server().AcceptSubscribeTracks(received.request, {}).ok());
+  EXPECT_FALSE(pair.server().AcceptSubscribeTracks(received.request, {}).ok());
+  const TrackName track = *TrackName::Of(Space({"a", "b", "c"}), "t");
+  ASSERT_TRUE(pair.server().Publish(track, wanted, {}).ok());
+  pair.Run();
+  EXPECT_EQ(pair.One<RequestAccepted>(pair.client()).request, request);
+  EXPECT_EQ(pair.One<PublishReceived>(pair.client()).track, track);
+}
+
+TEST(SubscribeTracks, IsRefusedWithAReason) {
+  SessionPair pair;
+  const RequestId request = *pair.client().SubscribeTracks(Space({"a"}), {});
+  pair.Run();
+  const auto received = pair.One<SubscribeTracksReceived>(pair.server());
+  ASSERT_TRUE(pair.server()
+                  .RefuseRequest(received.request, {RequestCode::kNamespaceTooLarge, {}, "no", {}})
+                  .ok());
+  pair.Run();
+  const auto refused = pair.One<RequestRefused>(pair.client());
+  EXPECT_EQ(refused.request, request);
+  EXPECT_EQ(refused.error.code, RequestCode::kNamespaceTooLarge);
+  // It can be asked for again.
+  EXPECT_TRUE(pair.client().SubscribeTracks(Space({"a"}), {}).ok());
+}
+
+TEST(SubscribeTracks, NamesATrackThatCannotBePublished) {
+  Subscribed world;
+  const TrackName track = *TrackName::Of(Space({"a", "b", "c"}), "t");
+  ASSERT_TRUE(world.pair.server().SendPublishBlocked(world.received, track).ok());
+  EXPECT_FALSE(world.pair.server()
+                   .SendPublishBlocked(world.received, *TrackName::Of(Space({"a", "x"}), "t"))
+                   .ok());
+  world.pair.Run();
+  const auto blocked = world.pair.One<PublishBlockedReceived>(world.pair.client());
+  EXPECT_EQ(blocked.request, world.request);
+  EXPECT_EQ(blocked.track, track);
+}
+
+TEST(SubscribeTracks, IsCancelledByTheSubscriber) {
+  Subscribed world;
+  world.pair.client().Cancel(world.request, ResetCode::kCancelled);
+  world.pair.Run();
+  EXPECT_EQ(world.pair.One<RequestCancelled>(world.pair.server()).request, world.received);
+  EXPECT_FALSE(world.pair.server()
+                   .SendPublishBlocked(world.received, *TrackName::Of(Space({"a", "b"}), "t"))
+                   .ok());
+  EXPECT_TRUE(world.pair.client().SubscribeTracks(Space({"a", "b"}), {}).ok());
+  world.pair.Run();
+  EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.pair.server()).size(), 1u);
+}
+
+TEST(SubscribeTracks, IsCancelledByThePublisher) {
+  Subscribed world;
+  world.pair.server().Cancel(world.received, ResetCode::kGoingAway);
+  world.pair.Run();
+  const auto cancelled = world.pair.One<RequestCancelled>(world.pair.client());
+  EXPECT_EQ(cancelled.request, world.request);
+  EXPECT_EQ(cancelled.code, static_cast<uint64_t>(ResetCode::kGoingAway));
+}
+
+// A subscriber that ends its half in good order leaves as well.
+TEST(SubscribeTracks, IsCancelledByTheEndOfItsStream) {
+  Session server(Role::kServer, {}, {}, Instant());
+  const auto tell = [&](StreamId stream, std::string_view bytes, bool fin) {
+    server.OnStreamData(stream, AsBytes(bytes), fin);
+  };
+  tell(2, std::string_view("\xaf\x00\x00\x00", 4), false);
+  tell(0, std::string_view("\x51\x00\x05\x00\x01\x01n\x00", 8), false);
+  ASSERT_TRUE(server.AcceptSubscribeTracks(0, {}).ok());
+  tell(0, "", true);
+  size_t cancelled = 0;
+  while (const std::optional<Event> event = server.NextEvent()) {
+    cancelled += std::holds_alternative<RequestCancelled>(*event) ? 1U : 0U;
+  }
+  EXPECT_EQ(cancelled, 1u);
+  EXPECT_FALSE(server.closed());
+}
+
+TEST(SubscribeTracks, MayNotOverlapAnother) {
+  Subscribed world;
+  for (const auto& prefix : {Space({"a", "b"}), Space({"a"}), Space({"a", "b", "c"}), Space({})}) {
+    EXPECT_EQ(world.pair.client().SubscribeTracks(prefix, {}).error().code(), ErrorCode::kInvalid);
+  }
+  EXPECT_TRUE(world.pair.client().SubscribeTracks(Space({"a", "bc"}), {}).ok());
+  world.pair.Run();
+  EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.pair.server()).size(), 1u);
+}
+
+// What a client made of bytes is answered on request streams 0 and 4.
+struct Answers {
+  explicit Answers(const std::vector<std::pair<StreamId, std::string_view>>& messages)
+      : server(Role::kServer, {}, {}, Instant()) {
+    server.OnStreamData(2, AsBytes(std::string_view("\xaf\x00\x00\x00", 4)), false);
+    for (const auto& [stream, bytes] : messages) {
+      server.OnStreamData(stream, AsBytes(bytes), false);
+    }
+    while (const std::optional<TransportAction> action = server.NextAction()) {
+      if (const auto* send = std::get_if<SendBytes>(&*action); send != nullptr) {
+        sent[send->stream] += send->bytes.ToString();
+        ended[send->stream] = send->fin;
+      }
+    }
+  }
+  // The code of the REQUEST_ERROR that a stream's answers begin with.
+  std::optional<RequestCode> Refusal(StreamId stream) {
+    const std::string& bytes = sent[stream];
+    return bytes.size() > 3 && bytes[0] == 5
+               ? std::optional(static_cast<RequestCode>(static_cast<uint8_t>(bytes[3])))
+               : std::nullopt;
+  }
+  Session server;
+  std::map<StreamId, std::string> sent;
+  std::map<StreamId, bool> ended;
+};
+
+constexpr std::string_view kBelowN("\x51\x00\x05\x00\x01\x01n\x00", 8);
+constexpr std::string_view kBelowNm("\x51\x00\x07\x02\x02\x01n\x01m\x00", 10);
+constexpr std::string_view kBelowO("\x51\x00\x05\x02\x01\x01o\x00", 8);
+constexpr std::string_view kMoveToN("\x02\x00\x06\x04\x01\x34\x01\x01n", 9);
+constexpr std::string_view kMoveToP("\x02\x00\x06\x04\x01\x34\x01\x01p", 9);
+
+TEST(SubscribeTracks, IsRefusedIfAPeerOverlapsAnyway) {
+  Answers answers({{0, kBelowN}, {4, kBelowNm}});
+  EXPECT_EQ(answers.Refusal(4), RequestCode::kPrefixOverlap);
+  EXPECT_TRUE(answers.ended[4]);
+  EXPECT_EQ(answers.sent[0], "");
+}
+
+TEST(SubscribeTracks, MovesToAnotherPrefixUnlessThatOverlaps) {
+  Answers moved({{0, kBelowN}, {4, kBelowO}, {4, kMoveToP}});
+  EXPECT_EQ(moved.sent[4], std::string("\x07\x00\x01\x00", 4));
+  size_t updates = 0;
+  while (const std::optional<Event> event = moved.server.NextEvent()) {
+    if (const auto* update = std::get_if<UpdateReceived>(&*event)) {
+      EXPECT_EQ(update->parameters.namespace_prefix, Space({"p"}));
+      ++updates;
+    }
+  }
+  EXPECT_EQ(updates, 1u);
+
+  Answers refused({{0, kBelowN}, {4, kBelowO}, {4, kMoveToN}});
+  EXPECT_EQ(refused.Refusal(4), RequestCode::kPrefixOverlap);
+  EXPECT_TRUE(refused.ended[4]);
+  EXPECT_FALSE(refused.server.AcceptSubscribeTracks(2, {}).ok());
+  EXPECT_TRUE(refused.server.AcceptSubscribeTracks(0, {}).ok());
+}
+
+// Whatever is cancelled, whenever, both sides agree, and the prefix is free again.
+TEST(SubscribeTracks, SurvivesCancellationAtEveryPoint) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SessionPair::Options options;
+    options.seed = seed;
+    options.cut_max = 3;
+    SessionPair pair(options);
+    const RequestId request = *pair.client().SubscribeTracks(Space({"a"}), {});
+    const uint64_t at = seed % 40;
+    uint64_t steps = 0;
+    do {
+      for (const auto& event : pair.Take<SubscribeTracksReceived>(pair.server())) {
+        (void)pair.server().AcceptSubscribeTracks(event.request, {}).ok();
+        (void)pair.server()
+            .SendPublishBlocked(event.request, *TrackName::Of(Space({"a", "b"}), "t"))
+            .ok();
+      }
+      if (steps++ == at) {
+        (seed % 2 == 0 ? pair.client() : pair.server()).Cancel(request, ResetCode::kCancelled);
+      }
+    } while (pair.Step());
+    EXPECT_FALSE(pair.connection_closed()) << "seed " << seed;
+    (void)pair.Take<SubscribeTracksReceived>(pair.server());
+    pair.client().Cancel(request, ResetCode::kCancelled);
+    EXPECT_TRUE(pair.client().SubscribeTracks(Space({"a"}), {}).ok()) << "seed " << seed;
+    pair.Run();
+    EXPECT_EQ(pair.Take<SubscribeTracksReceived>(pair.server()).size(), 1u) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace kvcast::moqt
