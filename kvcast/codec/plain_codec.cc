@@ -40,19 +40,24 @@ PlainCodec::PlainCodec(Rung rung, const BlockShape& shape)
   KVCAST_CHECK(rung == Rung::kFp16 || rung == Rung::kBf16);
 }
 
-std::vector<Bytes> PlainCodec::Encode(const BlockView& block) const {
+Bytes PlainCodec::EncodeToken(const BlockView& block, uint32_t token) const {
   KVCAST_CHECK(block.shape() == shape_ && block.value_bytes() == kValueBytes);
+  KVCAST_CHECK(token < shape_.tokens());
+  std::vector<std::byte> object(object_bytes_);
+  std::byte* out = object.data() + TokenObject::kHeaderBytes;
+  ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
+    std::memcpy(out, block.Row(token, layer, plane, head).data(), bytes);
+    out += bytes;
+  });
+  TokenObject::Seal(rung_, object);
+  return Bytes::Copy(object);
+}
+
+std::vector<Bytes> PlainCodec::Encode(const BlockView& block) const {
   std::vector<Bytes> payloads;
   payloads.reserve(shape_.tokens());
-  std::vector<std::byte> object(object_bytes_);
   for (uint32_t token = 0; token < shape_.tokens(); ++token) {
-    std::byte* out = object.data() + TokenObject::kHeaderBytes;
-    ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
-      std::memcpy(out, block.Row(token, layer, plane, head).data(), bytes);
-      out += bytes;
-    });
-    TokenObject::Seal(rung_, object);
-    payloads.push_back(Bytes::Copy(object));
+    payloads.push_back(EncodeToken(block, token));
   }
   return payloads;
 }

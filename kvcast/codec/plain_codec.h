@@ -23,6 +23,8 @@ class PlainCodec {
 
   size_t object_bytes() const { return object_bytes_; }
 
+  // One token's payload. REQUIRES: a block of this shape, token within it.
+  Bytes EncodeToken(const BlockView& block, uint32_t token) const;
   // One payload a token, in order. REQUIRES: a block of this shape.
   std::vector<Bytes> Encode(const BlockView& block) const;
   // Writes one token's values. Mismatch: the payload is not one of this shape and rung, or is

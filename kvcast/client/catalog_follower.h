@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kvcast/base/time.h"
+#include "kvcast/client/followed_catalog.h"
+#include "kvcast/kv/cache_track.h"
+#include "kvcast/kv/prefix_index.h"
+#include "kvcast/moqt/event.h"
+#include "kvcast/moqt/session.h"
+
+namespace kvcast {
+
+// Keeps an index true to every catalog of one model that a session offers: the node's own, and
+// those of nodes behind it.
+class CatalogFollower {
+ public:
+  static constexpr size_t kCatalogsMax = 1024;
+
+  // `patience` is how long to wait for catalogs that may not exist: a node that holds nothing of
+  // the model may have none to offer. Session and index must outlive it.
+  CatalogFollower(moqt::Session& session, PrefixIndex& index, const ModelScope& scope,
+                  Duration patience, Instant now);
+  ~CatalogFollower();
+  CatalogFollower(const CatalogFollower&) = delete;
+  CatalogFollower& operator=(const CatalogFollower&) = delete;
+
+  // Takes a catalog that is offered; false if the track is none of this model's.
+  bool OnOffer(const moqt::PublishReceived& offered, Instant now);
+  bool Owns(moqt::RequestId request) const;
+  void OnEvent(const moqt::Event& event, Instant now);
+  void OnNodeLost();
+  void OnTimeout(Instant now);
+  std::optional<Instant> deadline() const;
+
+  // What there is to know is known, or has not come in time: a lookup means something from now on.
+  bool settled() const { return settled_; }
+  // Why there are no catalogs; empty if there may be.
+  const std::string& refusal() const { return refusal_; }
+  size_t catalog_count() const { return catalogs_.size(); }
+
+ private:
+  FollowedCatalog* Find(moqt::RequestId request) const;
+  void Settle(Instant now);
+
+  moqt::Session* session_;
+  PrefixIndex* index_;
+  const TrackNamespace prefix_;
+  const Duration patience_;
+  std::optional<moqt::RequestId> request_;
+  std::vector<std::unique_ptr<FollowedCatalog>> catalogs_;
+  std::optional<Instant> settle_by_;  // Until it has settled.
+  bool settled_ = false;
+  std::string refusal_;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,242 @@
+#include "kvcast/client/client.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace kvcast {
+namespace {
+
+// The request that an event is about, if it is about one.
+std::optional<moqt::RequestId> RequestOf(const moqt::Event& event) {
+  return std::visit(
+      [](const auto& any) -> std::optional<moqt::RequestId> {
+        if constexpr (requires { any.request; }) {
+          return any.request;
+        } else {
+          return std::nullopt;
+        }
+      },
+      event);
+}
+
+// Whether the peer asks for something that a client does not do.
+bool IsForeignRequest(const moqt::Event& event) {
+  return std::holds_alternative<moqt::SubscribeReceived>(event) ||
+         std::holds_alternative<moqt::FetchReceived>(event) ||
+         std::holds_alternative<moqt::TrackStatusReceived>(event) ||
+         std::holds_alternative<moqt::SubscribeTracksReceived>(event);
+}
+
+constexpr uint32_t kValueBytes = 2;  // Of FP16 and BF16.
+
+}  // namespace
+
+Client::Client(moqt::Session& session, const ClientOptions& options, Instant now)
+    : session_(&session),
+      options_(options),
+      index_(options.index_bytes_max, options.index_seed),
+      follower_(session, index_, options.kind.scope(), options.catalog_patience, now) {}
+
+void Client::OnInput(Instant now) {
+  while (std::optional<moqt::Event> event = session_->NextEvent()) {
+    OnEvent(*event, now);
+  }
+  Settle(now);
+}
+
+void Client::OnEvent(const moqt::Event& event, Instant now) {
+  if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
+    OnSessionClosed(closed->reason);
+  } else if (const auto* offered = std::get_if<moqt::PublishReceived>(&event)) {
+    if (!follower_.OnOffer(*offered, now)) {
+      (void)session_->RefuseRequest(
+          offered->request,
+          {moqt::RequestCode::kUninterested, std::nullopt, "This client did not ask for it.", {}});
+    }
+  } else if (IsForeignRequest(event)) {
+    (void)session_->RefuseRequest(
+        *RequestOf(event),
+        {moqt::RequestCode::kNotSupported, std::nullopt, "A client serves nothing.", {}});
+  } else if (const std::optional<moqt::RequestId> request = RequestOf(event)) {
+    OnRequestEvent(*request, event, now);
+  }
+}
+
+void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, Instant now) {
+  if (follower_.Owns(request)) {
+    follower_.OnEvent(event, now);
+    return;
+  }
+  for (auto& [operation, entry] : loads_) {
+    if (entry.loading->Owns(request)) {
+      entry.loading->OnEvent(event);
+      return;
+    }
+  }
+  for (auto& [operation, entry] : publications_) {
+    if (entry.publication->Owns(request)) {
+      entry.publication->OnEvent(event, now);
+      return;
+    }
+  }
+}
+
+void Client::OnSessionClosed(const std::string& reason) {
+  lost_ = true;
+  lost_reason_ = reason;
+  follower_.OnNodeLost();
+  for (auto& [operation, entry] : loads_) {
+    entry.loading->OnNodeLost(reason);
+  }
+  for (auto& [operation, entry] : publications_) {
+    entry.publication->OnNodeLost(reason);
+  }
+}
+
+void Client::OnTimeout(Instant now) {
+  session_->OnTimeout(now);
+  follower_.OnTimeout(now);
+  for (auto& [operation, entry] : loads_) {
+    entry.loading->OnTimeout(now);
+  }
+  for (auto& [operation, entry] : publications_) {
+    entry.publication->OnTimeout(now);
+  }
+  OnInput(now);
+}
+
+std::optional<Instant> Client::deadline() const {
+  std::optional<Instant> first;
+  const auto add = [&](std::optional<Instant> at) {
+    first = at && (!first || *at < *first) ? at : first;
+  };
+  if (!lost_) {
+    add(session_->deadline());
+    add(follower_.deadline());
+  }
+  for (const auto& [operation, entry] : loads_) {
+    add(entry.loading->deadline());
+  }
+  for (const auto& [operation, entry] : publications_) {
+    add(entry.publication->deadline());
+  }
+  return first;
+}
+
+std::optional<ClientEvent> Client::NextEvent() {
+  if (events_.empty()) {
+    return std::nullopt;
+  }
+  ClientEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+LoadPlan Client::Find(std::span<const BlockHash> blocks, size_t first_block) const {
+  return LoadPlan::Of(index_, blocks, options_.kind, first_block);
+}
+
+Result<void> Client::CheckPages(const PromptPages& pages) const {
+  if (pages.value_bytes() != kValueBytes || pages.slice() != options_.kind.slice()) {
+    return Error(ErrorCode::kInvalid, "The pages hold other values, or another slice, than " +
+                                          std::string(ToString(options_.kind.rung())) +
+                                          options_.kind.slice().Suffix() + ".");
+  }
+  return {};
+}
+
+Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages pages,
+                                    const Generation& generation, Instant now) {
+  KVCAST_TRY_VOID(CheckPages(pages));
+  if (blocks.size() != pages.block_count()) {
+    return Error(ErrorCode::kInvalid, std::to_string(blocks.size()) + " names for " +
+                                          std::to_string(pages.block_count()) + " blocks.");
+  }
+  const OperationId operation = next_operation_++;
+  auto publication = std::make_unique<Publication>(
+      *session_, index_,
+      Publication::Offer{options_.kind, generation, std::move(blocks), std::move(pages)},
+      options_.publish_patience);
+  if (lost_) {
+    publication->OnNodeLost(lost_reason_);
+  }
+  publications_.emplace(operation, PublishEntry{std::move(publication), {}});
+  Settle(now);
+  return operation;
+}
+
+Result<OperationId> Client::Load(LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,
+                                 Instant deadline, Instant now) {
+  KVCAST_TRY_VOID(CheckPages(pages));
+  if (plan.end_block() > blocks.size() || plan.end_block() > pages.block_count()) {
+    return Error(ErrorCode::kInvalid, "The plan has " + std::to_string(plan.end_block()) +
+                                          " blocks, and not all have a name and a place.");
+  }
+  const OperationId operation = next_operation_++;
+  loads_.emplace(operation, LoadEntry{std::make_unique<Loading>(*session_, std::move(plan),
+                                                                std::move(blocks), std::move(pages),
+                                                                options_.kind.rung(), deadline)});
+  Settle(now);
+  return operation;
+}
+
+void Client::Cancel(OperationId operation, Instant now) {
+  if (const auto load = loads_.find(operation); load != loads_.end()) {
+    load->second.loading->Cancel();
+  }
+  if (const auto publish = publications_.find(operation); publish != publications_.end()) {
+    publish->second.publication->Cancel();
+  }
+  Settle(now);
+}
+
+void Client::Settle(Instant now) {
+  if (!lost_ && follower_.settled() && !std::exchange(ready_told_, true)) {
+    events_.push_back(NodeReady{});
+  }
+  SettlePublications(now);
+  SettleLoads();
+  if (lost_ && !std::exchange(lost_told_, true)) {
+    events_.push_back(NodeLost{lost_reason_});
+  }
+}
+
+void Client::SettlePublications(Instant now) {
+  for (auto at = publications_.begin(); at != publications_.end();) {
+    auto& [operation, entry] = *at;
+    Publication& publication = *entry.publication;
+    if (!publication.over() && !publication.started() && follower_.settled()) {
+      publication.Start(now);
+    }
+    publication.Look(now);
+    if (publication.over()) {
+      events_.push_back(PublishEnded{operation, publication.report()});
+      at = publications_.erase(at);
+      continue;
+    }
+    if (publication.report() != entry.told) {
+      entry.told = publication.report();
+      events_.push_back(PublishProgress{operation, entry.told});
+    }
+    ++at;
+  }
+}
+
+void Client::SettleLoads() {
+  for (auto at = loads_.begin(); at != loads_.end();) {
+    auto& [operation, entry] = *at;
+    if (entry.loading->leading() > entry.told) {
+      entry.told = entry.loading->leading();
+      events_.push_back(LoadProgress{operation, entry.told});
+    }
+    if (entry.loading->over()) {
+      events_.push_back(LoadEnded{operation, entry.loading->Report()});
+      at = loads_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+}  // namespace kvcast

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
+#include "kvcast/client/cache_kind.h"
+#include "kvcast/client/catalog_follower.h"
+#include "kvcast/client/client_event.h"
+#include "kvcast/client/load_plan.h"
+#include "kvcast/client/loading.h"
+#include "kvcast/client/prompt_pages.h"
+#include "kvcast/client/publication.h"
+#include "kvcast/kv/prefix_index.h"
+#include "kvcast/moqt/session.h"
+
+namespace kvcast {
+
+struct ClientOptions {
+  CacheKind kind;  // What is published, found and loaded. REQUIRES: a rung of PlainCodec's.
+  size_t index_bytes_max = size_t{1} << 30;
+  uint64_t index_seed = 0;  // Drawn by the machine, except in tests.
+  // How long a publication waits for the node to do anything.
+  Duration publish_patience = std::chrono::seconds(30);
+  // How long to wait for catalogs of a node that may have none.
+  Duration catalog_patience = std::chrono::milliseconds(500);
+};
+
+// What an engine asks of one node, over one session: publish a prompt's blocks, find how many of a
+// prompt exist, load them into pages.
+//
+// A state machine: it owns no thread, socket or clock. Whoever feeds the session calls OnInput()
+// after it; OnTimeout() when deadline() has come; and takes events after both and after every
+// command. Every operation ends, with an event, whatever the node does; none throws.
+class Client {
+ public:
+  // Asks for catalogs at once. The session must be new, and outlive the client.
+  Client(moqt::Session& session, const ClientOptions& options, Instant now);
+
+  void OnInput(Instant now);
+  void OnTimeout(Instant now);
+  std::optional<Instant> deadline() const;
+  std::optional<ClientEvent> NextEvent();
+
+  // How many blocks of the prompt can be had, from `first_block` on, and where. Asks nobody.
+  LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0) const;
+
+  // Offers a prompt's blocks, once what the node holds is known. `generation` is drawn anew for
+  // each. Invalid: pages that are not of this kind, or of another number of blocks.
+  Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
+                              const Generation& generation, Instant now);
+  // Loads what a plan for these blocks says. Invalid: pages that are not of this kind, or that
+  // have no place for all of it.
+  Result<OperationId> Load(LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,
+                           Instant deadline, Instant now);
+  // Ends it now: its pages are not touched any more when this returns. Told as its end.
+  void Cancel(OperationId operation, Instant now);
+
+  // What the node holds is known, as far as it tells.
+  bool ready() const { return follower_.settled(); }
+  bool lost() const { return lost_; }
+  const PrefixIndex& index() const { return index_; }
+
+ private:
+  struct PublishEntry {
+    std::unique_ptr<Publication> publication;
+    PublishReport told;
+  };
+  struct LoadEntry {
+    std::unique_ptr<Loading> loading;
+    size_t told = 0;
+  };
+
+  Result<void> CheckPages(const PromptPages& pages) const;
+  void OnEvent(const moqt::Event& event, Instant now);
+  void OnRequestEvent(moqt::RequestId request, const moqt::Event& event, Instant now);
+  void OnSessionClosed(const std::string& reason);
+  // After every input: starts what waited, tells what has changed, forgets what is over.
+  void Settle(Instant now);
+  void SettlePublications(Instant now);
+  void SettleLoads();
+
+  moqt::Session* session_;
+  const ClientOptions options_;
+  PrefixIndex index_;
+  CatalogFollower follower_;
+  std::map<OperationId, PublishEntry> publications_;
+  std::map<OperationId, LoadEntry> loads_;
+  OperationId next_operation_ = 1;
+  std::deque<ClientEvent> events_;
+  bool ready_told_ = false;
+  bool lost_ = false;
+  bool lost_told_ = false;
+  std::string lost_reason_;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,33 @@
+#include "kvcast/client/load_report.h"
+
+#include <algorithm>
+
+namespace kvcast {
+
+std::string_view ToString(BlockOutcome outcome) {
+  switch (outcome) {
+    case BlockOutcome::kLoaded:
+      return "loaded";
+    case BlockOutcome::kNotHeld:
+      return "not held";
+    case BlockOutcome::kRefused:
+      return "refused";
+    case BlockOutcome::kWrong:
+      return "wrong";
+    case BlockOutcome::kTooLate:
+      return "too late";
+    case BlockOutcome::kCancelled:
+      return "cancelled";
+    case BlockOutcome::kNodeLost:
+      return "node lost";
+    case BlockOutcome::kAfterGap:
+      return "after a gap";
+  }
+  return "unknown";
+}
+
+size_t LoadReport::loaded() const {
+  return static_cast<size_t>(std::ranges::count(outcomes, BlockOutcome::kLoaded));
+}
+
+}  // namespace kvcast

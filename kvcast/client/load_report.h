@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvcast {
+
+// What became of a block that was to be loaded. All but the first mean: compute it again.
+enum class BlockOutcome : uint8_t {
+  kLoaded,     // Every token is in its page, checked.
+  kNotHeld,    // The node does not have it, or not all of it, although its catalog said so.
+  kRefused,    // The node would not give it.
+  kWrong,      // What came was damaged, or something else than was asked for.
+  kTooLate,    // The deadline passed first.
+  kCancelled,  // The caller no longer wanted it.
+  kNodeLost,   // The session to the node ended.
+  kAfterGap,   // A block before it is missing, so that it was not waited for.
+};
+
+std::string_view ToString(BlockOutcome outcome);
+
+// Why a block has to be computed again.
+struct LoadFault {
+  BlockOutcome outcome = BlockOutcome::kNotHeld;
+  std::string reason;  // A sentence for a person.
+};
+
+// How a load ended. Pages of blocks that were not loaded may have been written to, with tokens that
+// passed their checks, and are not written to any more.
+struct LoadReport {
+  size_t first_block = 0;
+  std::vector<BlockOutcome> outcomes;  // Of each block from first_block on.
+  std::string reason;                  // Why not all were loaded; empty if they were.
+  uint64_t bytes = 0;                  // Of payload that was decoded.
+  size_t fetches = 0;
+
+  // How many were loaded: they stand first, without a hole.
+  size_t loaded() const;
+  bool complete() const { return loaded() == outcomes.size(); }
+};
+
+}  // namespace kvcast

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/kv/block_view.h"
+#include "kvcast/kv/paged_cache.h"
+#include "kvcast/kv/slice.h"
+
+namespace kvcast {
+
+// Where the blocks of one prompt lie, or are to lie, in an engine's pages. Copies no values; the
+// cache and its memory must outlive it, and whoever reads or writes through it says when it is
+// done.
+class PromptPages {
+ public:
+  // `pages` is the engine's block table for the prompt, from its first token on. Invalid: pages
+  // that are not there, too few of them for `blocks`, or a slice of what the model does not have.
+  static Result<PromptPages> Of(const PagedCache& cache, std::vector<uint32_t> pages,
+                                uint32_t block_tokens, size_t blocks, const Slice& slice = {});
+
+  size_t block_count() const { return block_count_; }
+  const BlockShape& shape() const { return shape_; }  // Of each block, sliced.
+  const Slice& slice() const { return slice_; }
+  uint32_t value_bytes() const { return cache_->value_bytes(); }
+
+  // REQUIRES: index < block_count().
+  BlockView Block(size_t index) const;
+
+ private:
+  PromptPages(const PagedCache& cache, std::vector<uint32_t> pages, BlockShape shape,
+              const Slice& slice, size_t block_count)
+      : cache_(&cache),
+        pages_(std::move(pages)),
+        shape_(std::move(shape)),
+        slice_(slice),
+        block_count_(block_count) {}
+
+  const PagedCache* cache_;
+  std::vector<uint32_t> pages_;
+  BlockShape shape_;
+  Slice slice_;
+  size_t block_count_;
+};
+
+}  // namespace kvcast

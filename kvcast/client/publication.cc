@@ -1,0 +1,197 @@
+#include "kvcast/client/publication.h"
+
+#include <utility>
+#include <variant>
+
+#include "kvcast/base/check.h"
+#include "kvcast/base/hex.h"
+
+namespace kvcast {
+
+std::string_view ToString(PublishFault fault) {
+  switch (fault) {
+    case PublishFault::kRefused:
+      return "refused";
+    case PublishFault::kNodeLost:
+      return "node lost";
+    case PublishFault::kPatienceOver:
+      return "patience over";
+    case PublishFault::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer offer,
+                         Duration patience)
+    : session_(&session),
+      index_(&index),
+      offer_(std::move(offer)),
+      codec_(offer_.kind.rung(), offer_.pages.shape()),
+      patience_(patience) {
+  KVCAST_CHECK(offer_.blocks.size() == offer_.pages.block_count());
+  report_.blocks = offer_.blocks.size();
+}
+
+Publication::~Publication() { Cancel(); }
+
+void Publication::Start(Instant now) {
+  KVCAST_CHECK(state_ == State::kNew);
+  last_progress_ = now;
+  for (size_t block = 0; block < offer_.blocks.size(); ++block) {
+    if (!offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
+      missing_.push_back(block);
+    }
+  }
+  report_.skipped = offer_.blocks.size() - missing_.size();
+  if (missing_.empty()) {
+    state_ = State::kOver;
+    return;
+  }
+  const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
+  const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, {});
+  if (!request.ok()) {
+    Fail(PublishFault::kNodeLost, request.error().message());
+    return;
+  }
+  request_ = *request;
+  state_ = State::kAsking;
+}
+
+void Publication::OnEvent(const moqt::Event& event, Instant now) {
+  if (over()) {
+    return;
+  }
+  last_progress_ = now;
+  if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
+    Fail(PublishFault::kRefused, "The node refused it: " + Printable(refused->error.reason));
+  } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
+    Fail(PublishFault::kRefused, "The node gave it up: " + Printable(cancelled->reason));
+  } else if (std::holds_alternative<moqt::SubgroupStopped>(event)) {
+    Fail(PublishFault::kRefused, "The node stopped taking a block.");
+  } else {
+    if (std::holds_alternative<moqt::RequestAccepted>(event)) {
+      state_ = State::kSending;
+    }
+    Send(now);  // Accepted, room to send, or an update that wants objects again.
+  }
+}
+
+void Publication::Send(Instant now) {
+  while (state_ == State::kSending && next_ < missing_.size() &&
+         session_->has_send_room(*request_) && SendToken()) {
+  }
+  queued_bytes_ = session_->queued_bytes(*request_);
+  if (state_ == State::kSending && next_ == missing_.size()) {
+    End();
+    Look(now);
+  }
+}
+
+bool Publication::SendToken() {
+  if (!block_ && !OpenBlock()) {
+    return false;
+  }
+  const size_t number = missing_[next_];
+  Object object;
+  object.location = {number, next_token_};
+  if (next_token_ == 0) {
+    object.properties = BlockHashProperties(offer_.blocks[number]);
+  }
+  object.payload = codec_.EncodeToken(*block_, next_token_);
+  report_.bytes += object.payload.size();
+  Result<void> sent = session_->SendObject(*request_, subgroup_, object);
+  if (sent.ok() && ++next_token_ == offer_.pages.shape().tokens()) {
+    sent = session_->EndSubgroup(*request_, subgroup_);
+    block_.reset();
+    next_token_ = 0;
+    ++next_;
+    ++report_.sent;
+  }
+  if (!sent.ok()) {
+    Fail(PublishFault::kNodeLost, sent.error().message());
+  }
+  return sent.ok();
+}
+
+bool Publication::OpenBlock() {
+  moqt::SubgroupHeader header;
+  header.group = missing_[next_];
+  header.properties = true;
+  header.end_of_group = true;
+  header.first_object = true;
+  const Result<moqt::StreamId> subgroup = session_->OpenSubgroup(*request_, header);
+  if (!subgroup.ok()) {
+    if (subgroup.error().code() != ErrorCode::kInvalid) {
+      Fail(PublishFault::kNodeLost, subgroup.error().message());
+    }
+    return false;  // Invalid: the node does not want objects now, and will say when it does.
+  }
+  subgroup_ = *subgroup;
+  block_.emplace(offer_.pages.Block(missing_[next_]));
+  return true;
+}
+
+void Publication::End() {
+  state_ = State::kSent;
+  if (const Result<void> ended =
+          session_->EndTrack(*request_, moqt::DoneCode::kTrackEnded, "All blocks are sent.");
+      !ended.ok()) {
+    Fail(PublishFault::kNodeLost, ended.error().message());
+  }
+}
+
+void Publication::Look(Instant now) {
+  if (state_ != State::kSending && state_ != State::kSent) {
+    return;
+  }
+  // A slow way is not a dead one.
+  const size_t queued = session_->queued_bytes(*request_);
+  if (queued < std::exchange(queued_bytes_, queued)) {
+    last_progress_ = now;
+  }
+  // In the order they were sent: a block is listed once, and looked up in vain once per change.
+  while (report_.listed < report_.sent &&
+         offer_.kind.IsHeld(*index_, offer_.blocks[missing_[report_.listed]])) {
+    ++report_.listed;
+    last_progress_ = now;
+  }
+  if (state_ == State::kSent && report_.listed == missing_.size()) {
+    state_ = State::kOver;
+  }
+}
+
+void Publication::Fail(PublishFault fault, std::string reason) {
+  if (over()) {
+    return;
+  }
+  state_ = State::kOver;
+  block_.reset();
+  report_.fault = fault;
+  report_.reason = std::move(reason);
+  if (request_) {
+    session_->Cancel(*request_, moqt::ResetCode::kCancelled);
+  }
+}
+
+void Publication::OnNodeLost(const std::string& reason) {
+  Fail(PublishFault::kNodeLost, "The session to the node ended: " + Printable(reason));
+}
+
+void Publication::OnTimeout(Instant now) {
+  Look(now);
+  if (deadline() && now >= *deadline()) {
+    Fail(PublishFault::kPatienceOver, state_ == State::kAsking ? "The node did not answer."
+                                      : state_ == State::kSending
+                                          ? "The node stopped taking blocks."
+                                          : "The node did not list all blocks in its catalog.");
+  }
+}
+
+void Publication::Cancel() { Fail(PublishFault::kCancelled, "The publication was cancelled."); }
+
+std::optional<Instant> Publication::deadline() const {
+  return state_ == State::kNew || over() ? std::nullopt : std::optional(last_progress_ + patience_);
+}
+
+}  // namespace kvcast

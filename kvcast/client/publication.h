@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvcast/base/time.h"
+#include "kvcast/client/cache_kind.h"
+#include "kvcast/client/prompt_pages.h"
+#include "kvcast/codec/plain_codec.h"
+#include "kvcast/kv/prefix_index.h"
+#include "kvcast/moqt/event.h"
+#include "kvcast/moqt/session.h"
+
+namespace kvcast {
+
+// Why not every block of a publication is held by the node.
+enum class PublishFault : uint8_t {
+  kRefused,       // The node would not have it.
+  kNodeLost,      // The session to the node ended.
+  kPatienceOver,  // Nothing moved for too long.
+  kCancelled,     // The caller gave up.
+};
+
+std::string_view ToString(PublishFault fault);
+
+// How far a publication has come, and how it ended.
+struct PublishReport {
+  size_t blocks = 0;   // Of the prompt.
+  size_t skipped = 0;  // The node held them already.
+  size_t sent = 0;     // Handed to the session as a whole.
+  size_t listed = 0;   // Of those sent: the node's catalog has listed them.
+  uint64_t bytes = 0;  // Of payload handed to the session.
+  std::optional<PublishFault> fault;
+  std::string reason;  // A sentence for a person; empty if there is no fault.
+
+  friend bool operator==(const PublishReport&, const PublishReport&) = default;
+};
+
+// One act of publishing under way: offers a track, sends the blocks that the node does not hold,
+// and is done when the node's catalog lists them all.
+//
+// Blocks are encoded token by token as the session has room, so that no more than its high mark
+// and one token wait to be sent, however long the prompt is. The node is asked first: one that
+// refuses costs no encoding, and nobody waits for a publication.
+//
+// Reads the pages until over(); destroying it, or Cancel(), ends that at once.
+class Publication {
+ public:
+  struct Offer {
+    CacheKind kind;
+    Generation generation{};
+    std::vector<BlockHash> blocks;  // Of the whole prompt.
+    PromptPages pages;              // With all of them.
+  };
+
+  // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as pages
+  // have, with values of the rung's type. Session and index must outlive it.
+  Publication(moqt::Session& session, const PrefixIndex& index, Offer offer, Duration patience);
+  ~Publication();
+  Publication(const Publication&) = delete;
+  Publication& operator=(const Publication&) = delete;
+
+  // Once it is known what the node holds: decides what to send, and asks.
+  void Start(Instant now);
+  bool started() const { return state_ != State::kNew; }
+
+  // Events of requests that it does not own are none of its business.
+  bool Owns(moqt::RequestId request) const { return request_ == request; }
+  void OnEvent(const moqt::Event& event, Instant now);
+  // After every input: bytes may have left, and the index may say something else than before.
+  void Look(Instant now);
+  void OnNodeLost(const std::string& reason);
+  void OnTimeout(Instant now);
+  void Cancel();
+
+  bool over() const { return state_ == State::kOver; }
+  // Absent before it started and once it is over.
+  std::optional<Instant> deadline() const;
+  const PublishReport& report() const { return report_; }
+
+ private:
+  enum class State : uint8_t { kNew, kAsking, kSending, kSent, kOver };
+
+  void Send(Instant now);
+  // False if the session would not take more: not now, or not at all.
+  bool SendToken();
+  bool OpenBlock();
+  void End();
+  void Fail(PublishFault fault, std::string reason);
+
+  moqt::Session* session_;
+  const PrefixIndex* index_;
+  const Offer offer_;
+  const PlainCodec codec_;
+  const Duration patience_;
+
+  State state_ = State::kNew;
+  std::optional<moqt::RequestId> request_;
+  std::vector<size_t> missing_;     // Blocks to be sent.
+  size_t next_ = 0;                 // Of them.
+  std::optional<BlockView> block_;  // The one that is being sent.
+  moqt::StreamId subgroup_ = 0;
+  uint32_t next_token_ = 0;
+  Instant last_progress_;
+  size_t queued_bytes_ = 0;  // That waited to be sent when last looked at.
+  PublishReport report_;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,266 @@
+#include "kvcast/client/publication.h"
+
+#include <gtest/gtest.h>
+
+#include "kvcast/client/client_pair_test.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr size_t kBlocks = 6;
+
+class Publish : public testing::Test {
+ protected:
+  const std::vector<BlockHash> blocks_ = TestBlocks(kBlocks);
+  const EngineMemory memory_{kBlocks, /*seed=*/1};
+};
+
+TEST_F(Publish, IsDoneWhenTheNodeListsEveryBlock) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    moqt::SessionPair::Options options;
+    options.seed = seed;
+    options.cut_max = seed < 10 ? 7 : 1 << 20;
+    ClientPair pair(options);
+    const OperationId publish = pair.Publish(memory_, blocks_);
+    pair.Run();
+    const std::optional<PublishReport> report = pair.Published(publish);
+    ASSERT_TRUE(report.has_value());
+    EXPECT_FALSE(report->fault.has_value()) << report->reason;
+    EXPECT_EQ(report->sent, kBlocks);
+    EXPECT_EQ(report->listed, kBlocks);
+    EXPECT_EQ(report->skipped, 0u);
+    EXPECT_EQ(pair.client().Find(blocks_).block_count(), kBlocks);
+  }
+}
+
+// What goes over the wire is the contract: one track, a group a block, an object a token.
+TEST_F(Publish, WritesTracksAsTheContractHasThem) {
+  ClientPair pair;
+  (void)pair.Publish(memory_, blocks_, /*generation=*/5);
+  pair.Run();
+  ASSERT_EQ(pair.node().tracks().size(), 1u);
+  const auto& [track, groups] = *pair.node().tracks().begin();
+  EXPECT_EQ(track, TestKind().TrackOf(blocks_.back(), {std::byte{5}}).Name());
+  ASSERT_EQ(groups.size(), kBlocks);
+  const PlainCodec codec(Rung::kBf16, TestShape());
+  for (size_t block = 0; block < kBlocks; ++block) {
+    const std::vector<Object>& objects = groups.at(block);
+    ASSERT_EQ(objects.size(), kTestBlockTokens);
+    const std::vector<Bytes> payloads = codec.Encode(memory_.Pages().Block(block));
+    for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
+      EXPECT_EQ(objects[token].location, (Location{block, token}));
+      EXPECT_EQ(objects[token].subgroup, 0u);
+      EXPECT_EQ(objects[token].payload, payloads[token]);
+      EXPECT_EQ(*BlockHashIn(objects[token].properties),
+                token == 0 ? std::optional(blocks_[block]) : std::nullopt);
+    }
+  }
+}
+
+TEST_F(Publish, SendsOnlyWhatTheNodeDoesNotHold) {
+  ClientPair pair;
+  pair.node().Hold(memory_, blocks_, 0, 2);
+  pair.node().Hold(memory_, blocks_, 4, 1, /*generation=*/2);
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  EXPECT_EQ(pair.Published(publish)->skipped, 3u);
+  EXPECT_EQ(pair.Published(publish)->sent, 3u);
+  const auto& groups =
+      pair.node().tracks().at(TestKind().TrackOf(blocks_.back(), {std::byte{9}}).Name());
+  EXPECT_TRUE(groups.contains(2) && groups.contains(3) && groups.contains(5));
+  EXPECT_EQ(groups.size(), 3u);
+}
+
+TEST_F(Publish, OfWhatIsAllHeldAsksNothing) {
+  ClientPair pair;
+  pair.node().Hold(memory_, blocks_, 0, kBlocks);
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->skipped, kBlocks);
+  EXPECT_EQ(pair.node().publishes(), 0u);
+}
+
+// The same block at another rung is another cache.
+TEST_F(Publish, IsNotHeldAtAnotherRung) {
+  ClientPair pair;
+  pair.node().Hold(memory_, blocks_, 0, kBlocks, 1, Rung::kFp16);
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  EXPECT_EQ(pair.Published(publish)->sent, kBlocks);
+}
+
+TEST_F(Publish, OfAnEmptyPromptIsDoneAtOnce) {
+  ClientPair pair;
+  const EngineMemory none(0, 1);
+  const OperationId publish = pair.Publish(none, {});
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value());
+}
+
+// However long the prompt: what waits to be sent stays at the session's mark.
+TEST_F(Publish, EncodesNoFurtherThanTheSessionHasRoom) {
+  constexpr size_t kLong = 200;
+  const EngineMemory memory(kLong, 1);
+  const std::vector<BlockHash> blocks = TestBlocks(kLong);
+  moqt::SessionPair::Options options;
+  options.limits.send_queue_high_bytes = 1000;
+  options.limits.send_queue_low_bytes = 200;
+  options.stream_window = 100;
+  options.cut_max = 50;
+  ClientPair pair(options);
+  const OperationId publish = pair.Publish(memory, blocks);
+  const size_t object_bytes = PlainCodec(Rung::kBf16, TestShape()).object_bytes();
+  size_t most = 0;
+  while (pair.pair().Step()) {
+    pair.node().OnInput();
+    pair.client().OnInput(pair.now());
+    if (pair.node().last_publish()) {
+      most = std::max(most, pair.pair().client().queued_bytes(*pair.node().last_publish()));
+    }
+  }
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->listed, kLong);
+  EXPECT_GE(most, 1000u);                      // It does fill what it may.
+  EXPECT_LE(most, 1000u + object_bytes + 64);  // And one object with its header more.
+}
+
+TEST_F(Publish, TellsHowFarItIs) {
+  ClientPair pair;
+  pair.node().script.never_list = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  PublishReport last;
+  for (const ClientEvent& event : pair.events()) {
+    if (const auto* progress = std::get_if<PublishProgress>(&event)) {
+      EXPECT_EQ(progress->operation, publish);
+      last = progress->report;
+    }
+  }
+  EXPECT_EQ(last.sent, kBlocks);
+  EXPECT_EQ(last.listed, 0u);
+  EXPECT_EQ(last.bytes,
+            kBlocks * kTestBlockTokens * PlainCodec(Rung::kBf16, TestShape()).object_bytes());
+}
+
+TEST_F(Publish, WaitsForANodeThatWantsNoObjectsYet) {
+  ClientPair pair;
+  pair.node().script.hold_publish = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  EXPECT_FALSE(pair.Published(publish).has_value());
+  EXPECT_TRUE(pair.node().tracks().empty());
+  pair.Pass(seconds(60));
+  EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kPatienceOver);
+}
+
+TEST_F(Publish, FailsWhenItIsRefused) {
+  ClientPair pair;
+  pair.node().script.refuse_publish = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kRefused);
+  EXPECT_NE(pair.Published(publish)->reason.find("by script"), std::string::npos);
+  EXPECT_EQ(pair.Published(publish)->bytes, 0u);  // Nothing was encoded for it.
+}
+
+TEST_F(Publish, FailsWhenTheNodeGivesItUp) {
+  moqt::SessionPair::Options options;
+  options.limits.send_queue_high_bytes = 100;  // So that there is more to send when it does.
+  options.limits.send_queue_low_bytes = 10;
+  ClientPair pair(options);
+  pair.node().script.give_up_publish = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kRefused);
+}
+
+TEST_F(Publish, FailsWhenNothingMovesForTooLong) {
+  for (const bool answers : {false, true}) {
+    ClientPair pair;
+    pair.node().script.silent_on_publish = !answers;
+    pair.node().script.never_list = true;
+    const OperationId publish = pair.Publish(memory_, blocks_);
+    pair.Pass(seconds(29));
+    EXPECT_FALSE(pair.Published(publish).has_value());
+    pair.Pass(seconds(2));
+    ASSERT_TRUE(pair.Published(publish).has_value());
+    EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kPatienceOver);
+    EXPECT_EQ(pair.Published(publish)->sent, answers ? kBlocks : 0u);
+  }
+}
+
+// A slow way is not a dead one.
+TEST_F(Publish, HasPatienceWhileBytesLeave) {
+  moqt::SessionPair::Options options;
+  options.cut_max = 20;
+  ClientPair pair(options);
+  pair.Run();
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  Instant now = pair.now();
+  for (size_t pieces = 0; !pair.Published(publish) && pieces < 10'000; ++pieces) {
+    (void)pair.pair().Step();
+    pair.node().OnInput();
+    const bool leaving = pair.node().last_publish() &&
+                         pair.pair().client().queued_bytes(*pair.node().last_publish()) > 0;
+    now += leaving ? seconds(5) : seconds(0);
+    pair.client().OnInput(now);
+    if (pair.client().deadline() && *pair.client().deadline() <= now) {
+      pair.client().OnTimeout(now);
+    }
+  }
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value()) << pair.Published(publish)->reason;
+}
+
+TEST_F(Publish, FailsCleanlyWhenTheNodeIsLost) {
+  ClientPair pair;
+  pair.node().script.never_list = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  pair.pair().server().Close(moqt::SessionCode::kInternalError, "broken");
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kNodeLost);
+  // And so does what comes later, at once.
+  const OperationId later = pair.Publish(memory_, blocks_);
+  ASSERT_TRUE(pair.Published(later).has_value());
+  EXPECT_EQ(pair.Published(later)->fault, PublishFault::kNodeLost);
+}
+
+TEST_F(Publish, EndsWhenCancelledAtAnyMoment) {
+  for (size_t steps = 0; steps < 80; ++steps) {
+    moqt::SessionPair::Options options;
+    options.cut_max = 60;
+    options.seed = steps;
+    ClientPair pair(options);
+    const OperationId publish = pair.Publish(memory_, blocks_);
+    for (size_t step = 0; step < steps && pair.pair().Step(); ++step) {
+      pair.node().OnInput();
+      pair.client().OnInput(pair.now());
+    }
+    pair.client().Cancel(publish, pair.now());
+    ASSERT_TRUE(pair.Published(publish).has_value());
+    pair.Run();
+    EXPECT_FALSE(pair.pair().connection_closed());
+  }
+}
+
+TEST_F(Publish, RefusesPagesThatAreNotOfItsKind) {
+  ClientPair pair;
+  EXPECT_EQ(pair.client().Publish(TestBlocks(2), memory_.Pages(), {}, pair.now()).error().code(),
+            ErrorCode::kInvalid);
+  const PromptPages slice =
+      *PromptPages::Of(memory_.cache(), {0, 1}, kTestBlockTokens, 1, Slice{IndexRange{0, 0}, {}});
+  EXPECT_EQ(pair.client().Publish(TestBlocks(1), slice, {}, pair.now()).error().code(),
+            ErrorCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace kvcast

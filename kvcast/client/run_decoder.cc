@@ -1,0 +1,83 @@
+#include "kvcast/client/run_decoder.h"
+
+#include <utility>
+
+#include "kvcast/base/check.h"
+#include "kvcast/kv/cache_track.h"
+
+namespace kvcast {
+namespace {
+
+LoadFault Wrong(std::string reason) { return {BlockOutcome::kWrong, std::move(reason)}; }
+LoadFault NotHeld(std::string reason) { return {BlockOutcome::kNotHeld, std::move(reason)}; }
+
+}  // namespace
+
+RunDecoder::RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks,
+                       const PromptPages& pages, const PlainCodec& codec)
+    : first_group_(run.first_group),
+      first_block_(run.first_block),
+      block_count_(run.block_count),
+      blocks_(blocks),
+      pages_(&pages),
+      codec_(&codec) {
+  KVCAST_CHECK(block_count_ <= blocks.size() && first_block_ <= blocks.size() - block_count_);
+  KVCAST_CHECK(first_block_ + block_count_ <= pages.block_count());
+}
+
+std::optional<LoadFault> RunDecoder::OnObject(const Object& object) {
+  if (complete()) {
+    return std::nullopt;  // All that was wanted is there; what else the node sends is its affair.
+  }
+  const Location next = Next();
+  if (object.location < next) {
+    return Wrong("Object " + object.location.ToString() + " belongs to no token of a block.");
+  }
+  if (next < object.location) {
+    return NotHeld("Token " + next.ToString() + " is missing.");
+  }
+  if (next_token_ == 0) {
+    if (std::optional<LoadFault> fault = CheckKey(object)) {
+      return fault;
+    }
+    block_.emplace(pages_->Block(first_block_ + blocks_done_));
+  }
+  if (Result<void> decoded = codec_->DecodeToken(object.payload, next_token_, *block_);
+      !decoded.ok()) {
+    return Wrong("Token " + next.ToString() + ": " + decoded.error().message());
+  }
+  bytes_ += object.payload.size();
+  if (++next_token_ == pages_->shape().tokens()) {
+    next_token_ = 0;
+    ++blocks_done_;
+  }
+  return std::nullopt;
+}
+
+// The node's catalog is only a hint: what its publisher wrote into the group itself decides.
+std::optional<LoadFault> RunDecoder::CheckKey(const Object& object) const {
+  const Result<std::optional<BlockHash>> key = BlockHashIn(object.properties);
+  if (!key.ok() || !*key || **key != blocks_[first_block_ + blocks_done_]) {
+    return Wrong("Group " + std::to_string(object.location.group) + " is not the block wanted: " +
+                 (!key.ok() ? key.error().message()
+                  : !*key   ? std::string("it has no key.")
+                            : std::string("its key is another one.")));
+  }
+  return std::nullopt;
+}
+
+std::optional<LoadFault> RunDecoder::OnRangeEnd(Location last) {
+  if (complete() || last < Next()) {
+    return std::nullopt;  // What is not there is behind the last token of a group.
+  }
+  return NotHeld("The node has no token " + Next().ToString() + ".");
+}
+
+std::optional<LoadFault> RunDecoder::OnEnd() const {
+  if (complete()) {
+    return std::nullopt;
+  }
+  return NotHeld("The answer ended before token " + Next().ToString() + ".");
+}
+
+}  // namespace kvcast

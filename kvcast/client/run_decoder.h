@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kvcast/client/load_plan.h"
+#include "kvcast/client/load_report.h"
+#include "kvcast/client/prompt_pages.h"
+#include "kvcast/codec/plain_codec.h"
+#include "kvcast/kv/prefix_chain.h"
+#include "kvcast/object/location.h"
+#include "kvcast/object/object.h"
+
+namespace kvcast {
+
+// Takes the objects of one run in their order and writes them into pages, each only once it has
+// been checked: that its block is the one wanted, that it is the next token, and that its bytes are
+// whole and of this model's shape. The first thing that is not as it must be ends the run; the
+// blocks that were whole before stay so.
+class RunDecoder {
+ public:
+  // `blocks` are the wanted hashes of the whole prompt. REQUIRES: the run lies within them and
+  // within `pages`; all outlive the decoder.
+  RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks, const PromptPages& pages,
+             const PlainCodec& codec);
+
+  // Each gives what is wrong, if anything is, and is then not called again.
+  std::optional<LoadFault> OnObject(const Object& object);
+  // Nothing exists, or is known, between the item before and this location.
+  std::optional<LoadFault> OnRangeEnd(Location last);
+  // Nothing more comes.
+  std::optional<LoadFault> OnEnd() const;
+
+  size_t blocks_done() const { return blocks_done_; }
+  bool complete() const { return blocks_done_ == block_count_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  Location Next() const { return {first_group_ + blocks_done_, next_token_}; }
+  std::optional<LoadFault> CheckKey(const Object& object) const;
+
+  const uint64_t first_group_;
+  const size_t first_block_;
+  const size_t block_count_;
+  const std::span<const BlockHash> blocks_;
+  const PromptPages* pages_;
+  const PlainCodec* codec_;
+  std::optional<BlockView> block_;  // The one that is being written.
+  size_t blocks_done_ = 0;
+  uint32_t next_token_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace kvcast

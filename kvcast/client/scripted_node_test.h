@@ -1,0 +1,290 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kvcast/catalog/catalog_track.h"
+#include "kvcast/catalog/writer.h"
+#include "kvcast/client/engine_memory_test.h"
+#include "kvcast/codec/plain_codec.h"
+#include "kvcast/moqt/session.h"
+
+namespace kvcast {
+
+// What a test wants a node to do wrong.
+struct NodeScript {
+  bool refuse_tracks = false;
+  bool silent_on_tracks = false;
+  bool refuse_publish = false;
+  bool silent_on_publish = false;
+  bool hold_publish = false;  // Accepts, but wants no objects for now.
+  bool give_up_publish = false;
+  bool never_list = false;
+  bool refuse_fetch = false;
+  bool silent_on_fetch = false;
+  moqt::RequestCode refusal = moqt::RequestCode::kUnauthorized;
+  // Changes what a fetch of a cache's track brings.
+  std::function<void(std::vector<moqt::FetchItem>&)> alter;
+  // Resets the answer after so many items; at once, so that they may never arrive, or when they
+  // have.
+  std::optional<size_t> reset_after;
+  bool reset_at_once = false;
+  // Leaves the answer open after its last item.
+  bool never_end = false;
+  // Changes the payload of a catalog's object as it is fetched.
+  std::function<void(Object&)> alter_catalog;
+};
+
+// A node as simple as can be, on the server's end of a session: keeps what is published, lists it,
+// and gives it back; or does what its script says instead.
+class ScriptedNode {
+ public:
+  using Groups = std::map<uint64_t, std::vector<Object>>;
+
+  explicit ScriptedNode(moqt::Session& session) : session_(&session) { Catalog(); }
+
+  NodeScript script;
+
+  // Deals with everything that has come.
+  void OnInput() {
+    for (const moqt::RequestId request : std::exchange(resets_, {})) {
+      (void)session_->ResetFetch(request, moqt::ResetCode::kInternalError);
+    }
+    while (std::optional<moqt::Event> event = session_->NextEvent()) {
+      std::visit([&](const auto& any) { On(any); }, *event);
+    }
+    SendCatalog();
+  }
+
+  // Holds a prompt's blocks as if somebody had published them.
+  TrackName Hold(const EngineMemory& memory, const std::vector<BlockHash>& blocks, size_t first,
+                 size_t count, uint8_t generation = 1, Rung rung = Rung::kBf16) {
+    const TrackName track = TestKind(rung).TrackOf(blocks.back(), {std::byte{generation}}).Name();
+    const PlainCodec codec(rung, TestShape());
+    for (size_t block = first; block < first + count; ++block) {
+      const std::vector<Bytes> payloads = codec.Encode(memory.Pages().Block(block));
+      for (size_t token = 0; token < payloads.size(); ++token) {
+        Object object;
+        object.location = {block, token};
+        object.properties = token == 0 ? BlockHashProperties(blocks[block]) : Properties();
+        object.payload = payloads[token];
+        tracks_[track][block].push_back(std::move(object));
+      }
+      List(track, block);
+    }
+    SendCatalog();
+    return track;
+  }
+  void Evict(const TrackName& track, uint64_t group, bool unlist = true) {
+    tracks_[track].erase(group);
+    if (unlist) {
+      writer_.Remove(track, group);
+      SendCatalog();
+    }
+  }
+  void StartEpoch() {
+    writer_.StartEpoch();
+    SendCatalog();
+  }
+  // The catalog's track ends, as when a node shuts down.
+  void EndCatalog() {
+    (void)session_->EndTrack(*catalog_, moqt::DoneCode::kGoingAway, "leaving");
+    catalog_.reset();
+  }
+  // A node that has started again offers another catalog.
+  void Restart(uint8_t boot) {
+    boot_ = boot;
+    writer_ = CatalogWriter();
+    epoch_.clear();
+    tracks_.clear();
+    catalog_.reset();
+    catalog_stream_.reset();
+    Catalog();
+    OfferCatalog();
+  }
+  // Loses the next live object of the catalog.
+  void LoseLive() { lose_live_ = true; }
+
+  const std::map<TrackName, Groups>& tracks() const { return tracks_; }
+  const std::vector<moqt::FetchReceived>& fetches() const { return fetches_; }
+  size_t cancelled() const { return cancelled_; }
+  size_t publishes() const { return publishes_; }
+  std::optional<moqt::RequestId> last_publish() const { return last_publish_; }
+
+ private:
+  template <typename T>
+  void On(const T&) {}
+  void On(const moqt::RequestCancelled&) { ++cancelled_; }
+
+  void On(const moqt::SubscribeTracksReceived& asked) {
+    if (script.refuse_tracks) {
+      Refuse(asked.request);
+    } else if (!script.silent_on_tracks) {
+      (void)session_->AcceptSubscribeTracks(asked.request, {});
+      subscribed_ = true;
+      OfferCatalog();
+    }
+  }
+  void On(const moqt::PublishReceived& offered) {
+    ++publishes_;
+    last_publish_ = offered.request;
+    if (script.refuse_publish) {
+      Refuse(offered.request);
+    } else if (!script.silent_on_publish) {
+      moqt::Parameters parameters;
+      parameters.forward = script.hold_publish ? std::optional(false) : std::nullopt;
+      (void)session_->AcceptPublish(offered.request, parameters);
+      publications_.emplace(offered.request, offered.track);
+    }
+  }
+  void On(const moqt::ObjectsReady& ready) {
+    const auto found = publications_.find(ready.request);
+    while (std::optional<moqt::Received> item = session_->Take(ready.request)) {
+      if (found == publications_.end()) {
+        continue;
+      }
+      if (auto* object = std::get_if<moqt::ReceivedObject>(&*item)) {
+        if (script.give_up_publish) {
+          session_->Cancel(ready.request, moqt::ResetCode::kExcessiveLoad);
+          return;
+        }
+        tracks_[found->second][object->object.location.group].push_back(object->object);
+      } else if (auto* end = std::get_if<moqt::SubgroupEnd>(&*item)) {
+        if (end->complete && end->end_of_group && !script.never_list) {
+          List(found->second, end->group);
+        }
+      }
+    }
+  }
+  void On(const moqt::FetchReceived& asked) {
+    if (CatalogTrack::Parse(asked.track).ok()) {
+      ServeCatalog(asked);
+      return;
+    }
+    fetches_.push_back(asked);
+    if (script.refuse_fetch) {
+      Refuse(asked.request);
+    } else if (!script.silent_on_fetch) {
+      Serve(asked);
+    }
+  }
+
+  void Serve(const moqt::FetchReceived& asked) {
+    std::vector<moqt::FetchItem> items;
+    for (uint64_t group = asked.range.first.group; group <= asked.range.last.group; ++group) {
+      const auto held = tracks_[asked.track].find(group);
+      if (held == tracks_[asked.track].end()) {
+        items.push_back(moqt::RangeEnd{{group, 1000}, true});
+        continue;
+      }
+      items.insert(items.end(), held->second.begin(), held->second.end());
+    }
+    if (script.alter) {
+      script.alter(items);
+    }
+    (void)session_->AcceptFetch(asked.request, {false, asked.range.last, {}, {}});
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (script.reset_after == i) {
+        if (script.reset_at_once) {
+          (void)session_->ResetFetch(asked.request, moqt::ResetCode::kInternalError);
+        } else {
+          resets_.push_back(asked.request);
+        }
+        return;
+      }
+      std::visit([&](const auto& item) { (void)session_->SendFetched(asked.request, item); },
+                 items[i]);
+    }
+    if (!script.never_end) {
+      (void)session_->EndFetch(asked.request);
+    }
+  }
+
+  void ServeCatalog(const moqt::FetchReceived& asked) {
+    (void)session_->AcceptFetch(asked.request, {false, asked.range.last, {}, {}});
+    for (Object object : epoch_) {
+      if (asked.range.Contains(object.location)) {
+        if (script.alter_catalog) {
+          script.alter_catalog(object);
+        }
+        (void)session_->SendFetched(asked.request, object);
+      }
+    }
+    (void)session_->EndFetch(asked.request);
+  }
+
+  void Refuse(moqt::RequestId request) {
+    (void)session_->RefuseRequest(request, {script.refusal, std::nullopt, "by script", {}});
+  }
+
+  void List(const TrackName& track, uint64_t group) {
+    const std::vector<Object>& objects = tracks_[track][group];
+    uint64_t bytes = 0;
+    for (const Object& object : objects) {
+      bytes += object.payload.size();
+    }
+    const auto key = BlockHashIn(objects.front().properties);
+    if (key.ok() && *key) {
+      (void)writer_.Add(track, group, **key, bytes);
+    }
+  }
+
+  void Catalog() {
+    for (Object& object : writer_.TakeObjects()) {
+      epoch_.push_back(std::move(object));
+    }
+  }
+  void OfferCatalog() {
+    if (!subscribed_ || catalog_) {
+      return;
+    }
+    moqt::Parameters parameters;
+    parameters.largest_object = epoch_.back().location;
+    const CatalogTrack track{TestKind().scope().Namespace(), {}, {std::byte{boot_}}};
+    catalog_ = *session_->Publish(track.Name(), parameters, {});
+  }
+  void SendCatalog() {
+    const std::vector<Object> objects = writer_.TakeObjects();
+    for (const Object& object : objects) {
+      if (object.location.object == 0) {
+        epoch_.clear();
+        catalog_stream_.reset();
+      }
+      epoch_.push_back(object);
+      if (!catalog_ || std::exchange(lose_live_, false)) {
+        continue;
+      }
+      if (!catalog_stream_) {
+        moqt::SubgroupHeader header;
+        header.group = object.location.group;
+        const Result<moqt::StreamId> opened = session_->OpenSubgroup(*catalog_, header);
+        catalog_stream_ = opened.ok() ? std::optional(*opened) : std::nullopt;
+      }
+      if (catalog_stream_) {
+        (void)session_->SendObject(*catalog_, *catalog_stream_, object);
+      }
+    }
+  }
+
+  moqt::Session* session_;
+  std::map<TrackName, Groups> tracks_;
+  std::map<moqt::RequestId, TrackName> publications_;
+  std::vector<moqt::FetchReceived> fetches_;
+  std::vector<moqt::RequestId> resets_;
+  CatalogWriter writer_;
+  std::vector<Object> epoch_;
+  uint8_t boot_ = 1;
+  bool subscribed_ = false;
+  std::optional<moqt::RequestId> catalog_;
+  std::optional<moqt::StreamId> catalog_stream_;
+  bool lose_live_ = false;
+  size_t cancelled_ = 0;
+  size_t publishes_ = 0;
+  std::optional<moqt::RequestId> last_publish_;
+};
+
+}  // namespace kvcast
