@@ -31,6 +31,7 @@ constexpr const char* kReadOn =
 void AddCommands(CLI::App& app, int* exit_status) {
   AddNameCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
+  AddServeCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }
