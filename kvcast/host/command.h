@@ -31,8 +31,10 @@ inline constexpr const char* kCacheCommands = "KV caches";
 inline constexpr const char* kMachineCommands = "This machine";
 
 void AddDoctorCommand(CLI::App& app, int* exit_status);
+void AddGetCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
+void AddPutCommand(CLI::App& app, int* exit_status);
 void AddVersionCommand(CLI::App& app, int* exit_status);
 
 }  // namespace kvcast
