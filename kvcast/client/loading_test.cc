@@ -194,13 +194,13 @@ TEST_F(Load, RefusesABlockWithoutAKeyOrWithABrokenOne) {
   EXPECT_EQ(none.outcomes[0], BlockOutcome::kWrong);
   const LoadReport outside = LoadAltered([&](Items& items) {  // Where any relay may write.
     ObjectAt(items, {0, 0}).properties =
-        PropertiesBuilder().Bytes(kBlockHashProperty, AsText(blocks_[0].bytes)).Build();
+        PropertiesBuilder().Bytes(kBlockKeyProperty, AsText(blocks_[0].bytes)).Build();
   });
   EXPECT_EQ(outside.outcomes[0], BlockOutcome::kWrong);
   const LoadReport brief = LoadAltered([](Items& items) {
     ObjectAt(items, {0, 0}).properties =
         PropertiesBuilder()
-            .Immutable(PropertiesBuilder().Bytes(kBlockHashProperty, "short").Build())
+            .Immutable(PropertiesBuilder().Bytes(kBlockKeyProperty, "short").Build())
             .Build();
   });
   EXPECT_EQ(brief.outcomes[0], BlockOutcome::kWrong);

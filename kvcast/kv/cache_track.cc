@@ -88,35 +88,4 @@ Result<CacheTrack> CacheTrack::Parse(const TrackName& name) {
   return track;
 }
 
-Properties BlockHashProperties(const BlockHash& hash) {
-  const Properties inner =
-      PropertiesBuilder().Bytes(kBlockHashProperty, AsText(hash.bytes)).Build();
-  return PropertiesBuilder().Immutable(inner).Build();
-}
-
-Result<std::optional<BlockHash>> BlockHashIn(const Properties& properties) {
-  // Only where no relay may touch it: one outside would be somebody else's claim.
-  const std::optional<Properties> inner = properties.Immutable();
-  std::optional<Property> found;
-  for (Property& property : inner ? inner->List() : std::vector<Property>()) {
-    if (property.type != kBlockHashProperty) {
-      continue;
-    }
-    if (found) {
-      return Malformed("A block has one hash; here are two.");
-    }
-    found = std::move(property);
-  }
-  if (!found) {
-    return std::optional<BlockHash>();
-  }
-  if (found->bytes.size() != Digest::kBytes) {
-    return Malformed("A block's hash has 32 bytes; this one has " +
-                     std::to_string(found->bytes.size()) + ".");
-  }
-  BlockHash hash;
-  std::ranges::copy(AsBytes(found->bytes), hash.bytes.begin());
-  return std::optional(hash);
-}
-
 }  // namespace kvcast

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kvcast/base/result.h"
+#include "kvcast/catalog/block_key.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/kv/rung.h"
 #include "kvcast/kv/slice.h"
@@ -68,10 +69,10 @@ struct CacheTrack {
   friend bool operator==(const CacheTrack&, const CacheTrack&) = default;
 };
 
-// The first object of a group carries the block's hash, for catalogs to list it by.
-inline constexpr uint64_t kBlockHashProperty = 0x3801;
-Properties BlockHashProperties(const BlockHash& hash);
-// Absent if there is none; malformed if it stands twice or is not 32 bytes.
-Result<std::optional<BlockHash>> BlockHashIn(const Properties& properties);
+// The first object of a group carries the block's hash, which is the key that catalogs list it by.
+inline Properties BlockHashProperties(const BlockHash& hash) { return BlockKeyProperties(hash); }
+inline Result<std::optional<BlockHash>> BlockHashIn(const Properties& properties) {
+  return BlockKeyIn(properties);
+}
 
 }  // namespace kvcast

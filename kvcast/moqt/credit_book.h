@@ -19,6 +19,8 @@ class CreditBook {
  public:
   CreditBook(const Limits& limits, Outbox& outbox) : limits_(&limits), outbox_(&outbox) {}
 
+  // A stream of the peer's has begun.
+  void Open(StreamId stream) { accounts_[stream].open = true; }
   // Bytes came on a stream.
   void Arrived(StreamId stream, size_t bytes);
   // The stream must wait, whatever arrives: its track is not known yet.

@@ -130,6 +130,7 @@ struct ReceivedObject {
   Object object;
   StreamId stream = 0;
   bool first_of_subgroup = false;  // The first object ever published in its subgroup.
+  bool ends_group = false;         // Its stream has the group's last object, if it ends well.
 };
 // A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
 // stands beyond the last one received on it.

@@ -68,7 +68,7 @@ Decoded<void> OutgoingFetch::OnItem(StreamId stream, FetchItem item) {
     return Fault::Track(ResetCode::kMalformedTrack,
                         "Object " + object.location.ToString() + " was not asked for.");
   }
-  queue_.Push(stream, ReceivedObject{std::move(object), stream, false});
+  queue_.Push(stream, ReceivedObject{std::move(object), stream, false, false});
   return {};
 }
 

@@ -17,11 +17,13 @@ void SendLedger::Add(StreamId stream, size_t bytes) {
   found->second.queued += bytes;
   Account& account = accounts_[found->second.request];
   account.queued += bytes;
+  queued_bytes_ += bytes;
   account.ahead = account.ahead || account.queued >= limits_->send_queue_high_bytes;
 }
 
 void SendLedger::Reduce(Account& account, RequestId request, size_t bytes) {
   account.queued -= bytes;
+  queued_bytes_ -= bytes;
   if (account.ahead && account.queued <= limits_->send_queue_low_bytes) {
     account.ahead = false;
     outbox_->Tell(SendRoom{request});

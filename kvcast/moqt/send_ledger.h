@@ -28,6 +28,7 @@ class SendLedger {
 
   std::optional<RequestId> RequestOf(StreamId stream) const;
   size_t queued_bytes(RequestId request) const;
+  size_t queued_bytes() const { return queued_bytes_; }
 
  private:
   struct Stream {
@@ -48,6 +49,7 @@ class SendLedger {
   Outbox* outbox_;
   std::map<StreamId, Stream> streams_;
   std::map<RequestId, Account> accounts_;
+  size_t queued_bytes_ = 0;
 };
 
 }  // namespace kvcast::moqt

@@ -37,10 +37,10 @@ void Session::OnUniData(StreamId stream, std::span<const std::byte> bytes, bool 
   if (OpenerOf(stream) == state_.role) {
     return;
   }
-  const auto found = unis_
-                         .emplace(std::piecewise_construct, std::forward_as_tuple(stream),
-                                  std::forward_as_tuple(stream, state_, control_))
-                         .first;
+  const auto [found, is_new] = unis_.try_emplace(stream, stream, state_, control_);
+  if (is_new) {
+    state_.credit.Open(stream);
+  }
   if (!Check(found->second.OnData(bytes, fin))) {
     return;
   }

@@ -357,6 +357,27 @@ TEST(Session, PassesAnObjectLargerThanTheWindow) {
   EXPECT_EQ(taken.objects[0].payload.size(), 500000u);
 }
 
+// Also where a stream's first bytes bring a whole object at once.
+TEST(Session, GivesCreditBackToAStreamOfSmallObjects) {
+  SessionPair::Options options;
+  options.stream_window = 10000;
+  options.limits.stream_queue_bytes = 10000;
+  SessionPair pair(options);
+  const RequestId asked = *pair.client().Fetch(Track("f"), LocationRange::Groups(0, 0), {});
+  pair.Run();
+  const RequestId received = pair.One<FetchReceived>(pair.server()).request;
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(
+        pair.server().SendFetched(received, ObjectAt({0, i}, std::string(1000, 'f'))).ok());
+  }
+  ASSERT_TRUE(pair.server().EndFetch(received).ok());
+  size_t objects = 0;
+  do {
+    objects += TakeAll(pair.client(), asked).objects.size();
+  } while (pair.Step());
+  EXPECT_EQ(objects + TakeAll(pair.client(), asked).objects.size(), 100u);
+}
+
 TEST(Session, TellsASenderWhenThereIsRoom) {
   SessionPair::Options options;
   options.limits.send_queue_high_bytes = 50000;

@@ -11,8 +11,9 @@ Decoded<void> TrackReceiver::Begin(uint64_t alias, uint8_t default_priority) {
   return {};
 }
 
-void TrackReceiver::OnObject(StreamId stream, Object object, bool first_of_subgroup) {
-  queue_.Push(stream, ReceivedObject{std::move(object), stream, first_of_subgroup});
+void TrackReceiver::OnObject(ReceivedObject received) {
+  const StreamId stream = received.stream;
+  queue_.Push(stream, std::move(received));
 }
 
 void TrackReceiver::OnStreamEnded(const SubgroupEnd& end) {

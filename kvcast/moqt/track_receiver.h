@@ -20,7 +20,7 @@ class TrackReceiver {
   uint8_t default_priority() const { return default_priority_; }
 
   void OnStreamOpened() { ++streams_opened_; }
-  void OnObject(StreamId stream, Object object, bool first_of_subgroup);
+  void OnObject(ReceivedObject received);
   void OnStreamEnded(const SubgroupEnd& end);
   void OnDone(const PublishDone& done);
 

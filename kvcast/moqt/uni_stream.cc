@@ -155,7 +155,9 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
              subgroup.reader.Read(bytes, receiver.default_priority()));
   if (object) {
     const bool first = !std::exchange(subgroup.any_object, true);
-    receiver.OnObject(stream_, *std::move(object), first && subgroup.reader.header().first_object);
+    const SubgroupHeader& header = subgroup.reader.header();
+    receiver.OnObject(
+        {*std::move(object), stream_, first && header.first_object, header.end_of_group});
   }
   return {};
 }

@@ -18,8 +18,18 @@ namespace kvcast {
 // What a tier remembers of a track beside its objects, and what outlives them.
 struct TrackFacts {
   Properties properties;
-  std::optional<Location> largest;  // Of any object ever put, evicted or not.
-  bool ended = false;               // No object will come after `largest`.
+  std::optional<Location> largest;  // Of any object ever put or told of, evicted or not.
+  std::optional<Location> end;      // No object stands here or beyond.
+};
+
+// What it remembers of a group, for as long as it has it.
+struct GroupFacts {
+  std::optional<uint64_t> end;  // No object of the group stands here or beyond.
+  uint64_t object_count = 0;
+  uint64_t payload_bytes = 0;
+
+  // Every object there is of the group is here.
+  bool whole() const { return end == object_count; }
 };
 
 // A group that was evicted: what a catalog has to unlist.
@@ -38,13 +48,21 @@ class RamTier {
   // `bytes_max` holds payloads, properties, names and what the index costs.
   explicit RamTier(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // What is known of a track before its objects come, and when its end is known.
-  void Describe(const TrackName& track, const Properties& properties);
-  void EndTrack(const TrackName& track);
+  // A track, before its objects come. What was told of it first stays; the largest object only
+  // rises. Too large: there is no room for one more name.
+  Result<void> Describe(const TrackName& track, const Properties& properties,
+                        std::optional<Location> largest = std::nullopt);
+  // Groups of the track are never evicted, only removed.
+  Result<void> Pin(const TrackName& track);
+  // No object of the group, or of the track, stands at `end` or beyond. Mismatch: one does, or
+  // another end was told.
+  Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
+  Result<void> EndTrack(const TrackName& track, Location end);
 
-  // Mismatch: another object stands there, so the track is malformed. Too large: its group would
-  // not fit an empty tier. Otherwise it is kept, whatever has to go for it.
-  Result<void> Put(const TrackName& track, const Object& object);
+  // True if the object is new, false if it was here. Mismatch: another object stands there, or none
+  // can, so the track is malformed. Too large: its group would not fit an empty tier. Otherwise it
+  // is kept, whatever has to go for it.
+  Result<bool> Put(const TrackName& track, const Object& object);
   // Absent is not evidence that it does not exist. Counts as a use of its group.
   std::optional<Object> Get(const TrackName& track, Location location);
   // The objects of a range that are here, in order, at most `count_max`.
@@ -53,36 +71,52 @@ class RamTier {
 
   // Null for a track nobody has described or put into.
   const TrackFacts* Find(const TrackName& track) const;
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
+  // The nearest group that is here: at `group` or above it, or at it or below.
+  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
+  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
+
+  // Not an eviction: whoever removes it knows.
+  void Remove(const TrackName& track, uint64_t group);
+  // Forgets what outlived a track's objects; false if it has any.
+  bool Forget(const TrackName& track);
   // Groups evicted since the last call.
   std::vector<EvictedGroup> TakeEvicted();
 
   size_t bytes() const { return bytes_; }
   size_t object_count() const { return object_count_; }
+  size_t track_count() const { return tracks_.size(); }
 
  private:
   struct Group;
   struct Track {
     TrackFacts facts;
+    bool pinned = false;
     std::map<uint64_t, std::unique_ptr<Group>> groups;
   };
+  using Tracks = std::map<TrackName, Track>;
   struct Group {
-    const TrackName* track = nullptr;  // The map's key, which stays where it is.
+    Tracks::iterator track;
     uint64_t number = 0;
     std::map<uint64_t, Object> objects;
-    std::list<Group*>::iterator use;
+    std::optional<uint64_t> end;
+    uint64_t payload_bytes = 0;
+    std::list<Group*>::iterator use;  // The list's end, if the track is pinned.
     size_t bytes = 0;
   };
 
-  Track& TrackFor(const TrackName& name);
-  Group& GroupFor(const TrackName& name, uint64_t number);
-  void Use(Group& group) { uses_.splice(uses_.end(), uses_, group.use); }
-  void EvictFor(size_t bytes, const Group* keep);
-  void Evict(Group& group);
+  Result<Tracks::iterator> TrackFor(const TrackName& name, size_t properties_bytes);
+  Result<Group*> GroupFor(Tracks::iterator track, uint64_t number);
+  const Group* FindIn(const TrackName& track, uint64_t number) const;
+  void Use(Group& group);
+  // Makes room for so many bytes more; false if that cannot be.
+  bool EvictFor(size_t bytes, const Group* keep);
+  void Erase(Group& group);
 
   size_t bytes_max_;
   size_t bytes_ = 0;
   size_t object_count_ = 0;
-  std::map<TrackName, Track> tracks_;
+  Tracks tracks_;
   std::list<Group*> uses_;  // The one to evict first in front.
   std::vector<EvictedGroup> evicted_;
 };

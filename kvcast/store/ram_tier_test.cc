@@ -32,8 +32,8 @@ TEST(RamTier, GivesBackWhatWasPutByReference) {
 
 TEST(RamTier, NeverLetsANameYieldTwoPayloads) {
   RamTier tier(1 << 20);
-  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "one")).ok());
-  EXPECT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "one")).ok());
+  EXPECT_TRUE(*tier.Put(Name("a"), ObjectAt(0, 0, "one")));
+  EXPECT_FALSE(*tier.Put(Name("a"), ObjectAt(0, 0, "one")));
   EXPECT_EQ(tier.Put(Name("a"), ObjectAt(0, 0, "two")).error().code(), ErrorCode::kMismatch);
   EXPECT_EQ(tier.Get(Name("a"), {0, 0})->payload, Bytes::Of("one"));
 }
@@ -56,13 +56,13 @@ TEST(RamTier, RemembersATrackBeyondItsObjects) {
   RamTier tier(1 << 20);
   EXPECT_EQ(tier.Find(Name("a")), nullptr);
   const Properties properties = PropertiesBuilder().Number(2, 7).Build();
-  tier.Describe(Name("a"), properties);
+  ASSERT_TRUE(tier.Describe(Name("a"), properties).ok());
   ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(4, 2)).ok());
   ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(1, 9)).ok());
-  tier.EndTrack(Name("a"));
+  ASSERT_TRUE(tier.EndTrack(Name("a"), {4, 3}).ok());
   EXPECT_EQ(tier.Find(Name("a"))->properties, properties);
   EXPECT_EQ(tier.Find(Name("a"))->largest, (Location{4, 2}));
-  EXPECT_TRUE(tier.Find(Name("a"))->ended);
+  EXPECT_EQ(tier.Find(Name("a"))->end, (Location{4, 3}));
 }
 
 TEST(RamTier, EvictsWholeGroupsAndTheLongestUnusedFirst) {
@@ -92,13 +92,103 @@ TEST(RamTier, NeverPassesItsBytes) {
   for (int i = 0; i < 3000; ++i) {
     const TrackName track = Name(std::to_string(random.Below(5)));
     const std::string payload(random.Below(20000), 'x');
-    refused +=
-        tier.Put(track, ObjectAt(random.Below(6), static_cast<uint64_t>(i), payload)).ok() ? 0u : 1u;
+    refused += tier.Put(track, ObjectAt(random.Below(6), static_cast<uint64_t>(i), payload)).ok()
+                   ? 0u
+                   : 1u;
     ASSERT_LE(tier.bytes(), 200000u);
   }
   EXPECT_LT(refused, 3000u);
   EXPECT_EQ(tier.Put(Name("x"), ObjectAt(0, 0, std::string(200001, 'x'))).error().code(),
             ErrorCode::kTooLarge);
+}
+
+// What a group's or a track's end says, objects beyond it contradict, and the other way round.
+TEST(RamTier, HoldsATrackToItsEnds) {
+  RamTier tier(1 << 20);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 3)).ok());
+  EXPECT_EQ(tier.EndGroup(Name("a"), 0, 3).error().code(), ErrorCode::kMismatch);
+  ASSERT_TRUE(tier.EndGroup(Name("a"), 0, 4).ok());
+  EXPECT_TRUE(tier.EndGroup(Name("a"), 0, 4).ok());
+  EXPECT_EQ(tier.EndGroup(Name("a"), 0, 5).error().code(), ErrorCode::kMismatch);
+  EXPECT_EQ(tier.Put(Name("a"), ObjectAt(0, 4)).error().code(), ErrorCode::kMismatch);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(2, 0)).ok());
+  EXPECT_EQ(tier.EndTrack(Name("a"), {2, 0}).error().code(), ErrorCode::kMismatch);
+  ASSERT_TRUE(tier.EndTrack(Name("a"), {2, 1}).ok());
+  EXPECT_EQ(tier.Put(Name("a"), ObjectAt(2, 1)).error().code(), ErrorCode::kMismatch);
+  EXPECT_EQ(tier.Put(Name("a"), ObjectAt(3, 0)).error().code(), ErrorCode::kMismatch);
+  EXPECT_TRUE(tier.Put(Name("a"), ObjectAt(1, 7)).ok());
+}
+
+TEST(RamTier, KnowsWhenAGroupIsWhole) {
+  RamTier tier(1 << 20);
+  EXPECT_FALSE(tier.FindGroup(Name("a"), 0).has_value());
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "ab")).ok());
+  EXPECT_FALSE(tier.FindGroup(Name("a"), 0)->whole());
+  ASSERT_TRUE(tier.EndGroup(Name("a"), 0, 2).ok());
+  EXPECT_FALSE(tier.FindGroup(Name("a"), 0)->whole());
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 1, "cde")).ok());
+  EXPECT_TRUE(tier.FindGroup(Name("a"), 0)->whole());
+  EXPECT_EQ(tier.FindGroup(Name("a"), 0)->payload_bytes, 5u);
+}
+
+TEST(RamTier, FindsTheNearestGroupEitherWay) {
+  RamTier tier(1 << 20);
+  for (const uint64_t group : {3u, 7u}) {
+    ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(group, 0)).ok());
+  }
+  EXPECT_EQ(tier.GroupFrom(Name("a"), 0), 3u);
+  EXPECT_EQ(tier.GroupFrom(Name("a"), 4), 7u);
+  EXPECT_EQ(tier.GroupFrom(Name("a"), 8), std::nullopt);
+  EXPECT_EQ(tier.GroupUpTo(Name("a"), 9), 7u);
+  EXPECT_EQ(tier.GroupUpTo(Name("a"), 6), 3u);
+  EXPECT_EQ(tier.GroupUpTo(Name("a"), 2), std::nullopt);
+  EXPECT_EQ(tier.GroupFrom(Name("b"), 0), std::nullopt);
+}
+
+TEST(RamTier, NeverEvictsWhatIsPinned) {
+  const std::string payload(10000, 'x');
+  RamTier tier(50000);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, payload)).ok());
+  ASSERT_TRUE(tier.Pin(Name("a")).ok());
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(1, 0, payload)).ok());
+  for (uint64_t group = 0; group < 10; ++group) {
+    ASSERT_TRUE(tier.Put(Name("b"), ObjectAt(group, 0, payload)).ok());
+  }
+  EXPECT_TRUE(tier.Get(Name("a"), {0, 0}).has_value());
+  EXPECT_TRUE(tier.Get(Name("a"), {1, 0}).has_value());
+  for (const EvictedGroup& evicted : tier.TakeEvicted()) {
+    EXPECT_EQ(evicted.track, Name("b"));
+  }
+  tier.Remove(Name("a"), 0);
+  EXPECT_FALSE(tier.Get(Name("a"), {0, 0}).has_value());
+  EXPECT_TRUE(tier.TakeEvicted().empty());
+}
+
+TEST(RamTier, ForgetsATrackOnlyWithoutObjects) {
+  RamTier tier(1 << 20);
+  const size_t empty = tier.bytes();
+  const Properties properties = PropertiesBuilder().Number(2, 7).Build();
+  ASSERT_TRUE(tier.Describe(Name("a"), properties, Location{8, 1}).ok());
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(4, 2)).ok());
+  EXPECT_EQ(tier.Find(Name("a"))->largest, (Location{8, 1}));
+  EXPECT_FALSE(tier.Forget(Name("a")));
+  tier.Remove(Name("a"), 4);
+  EXPECT_TRUE(tier.Forget(Name("a")));
+  EXPECT_EQ(tier.Find(Name("a")), nullptr);
+  EXPECT_EQ(tier.bytes(), empty);
+}
+
+// Names alone fill a tier as well.
+TEST(RamTier, RefusesTracksThatItHasNoRoomFor) {
+  RamTier tier(20000);
+  size_t kept = 0;
+  while (tier.Describe(Name(std::to_string(kept)), {}).ok()) {
+    ++kept;
+    ASSERT_LT(kept, 1000u);
+  }
+  EXPECT_GT(kept, 10u);
+  EXPECT_LE(tier.bytes(), 20000u);
+  EXPECT_FALSE(tier.Put(Name("x"), ObjectAt(0, 0)).ok());
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "kvcast/relay/catalogs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast::relay {
+
+bool Catalogs::IsOurs(const TrackName& track) const {
+  const Result<CatalogTrack> catalog = CatalogTrack::Parse(track);
+  return catalog.ok() && catalog->node == node_;
+}
+
+void Catalogs::List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes) {
+  KVCAST_CHECK(CanList(track));
+  const TrackNamespace scope = track.space().First(2);
+  auto found = scopes_.find(scope);
+  if (found == scopes_.end()) {
+    if (scopes_.size() >= limits_->scopes_max) {
+      return;
+    }
+    const TrackName name = CatalogTrack{scope, node_, boot_}.Name();
+    found = scopes_.emplace(scope, Catalog{name, CatalogWriter(), false}).first;
+  }
+  CatalogWriter& writer = found->second.writer;
+  const size_t before = writer.holdings().block_count();
+  // A full catalog lists no more; what it does not list is recomputed, or found elsewhere.
+  (void)writer.Add(track, group, key, bytes).ok();
+  block_count_ += writer.holdings().block_count() - before;
+  changed_.insert(scope);
+}
+
+void Catalogs::Unlist(const TrackName& track, uint64_t group) {
+  if (!CanList(track)) {
+    return;
+  }
+  const auto found = scopes_.find(track.space().First(2));
+  if (found == scopes_.end()) {
+    return;
+  }
+  CatalogWriter& writer = found->second.writer;
+  const size_t before = writer.holdings().block_count();
+  writer.Remove(track, group);
+  block_count_ -= before - writer.holdings().block_count();
+  changed_.insert(found->first);
+}
+
+std::vector<CatalogChange> Catalogs::TakeChanges() {
+  std::vector<CatalogChange> changes;
+  for (const TrackNamespace& scope : std::exchange(changed_, {})) {
+    Catalog& catalog = scopes_.at(scope);
+    CatalogWriter& writer = catalog.writer;
+    CatalogChange change{catalog.name, !std::exchange(catalog.told, true), std::nullopt, {}};
+    if (writer.delta_bytes() > std::max(writer.snapshot_bytes(), limits_->epoch_bytes_min)) {
+      change.ended_epoch = writer.epoch();
+      writer.StartEpoch();
+    }
+    change.objects = writer.TakeObjects();
+    if (!change.objects.empty()) {
+      changes.push_back(std::move(change));
+    }
+  }
+  return changes;
+}
+
+std::vector<TrackName> Catalogs::Below(const TrackNamespace& prefix) const {
+  std::vector<TrackName> names;
+  for (const auto& [scope, catalog] : scopes_) {
+    if (catalog.told && prefix.IsPrefixOf(catalog.name.space())) {
+      names.push_back(catalog.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace kvcast::relay

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "kvcast/base/digest.h"
+#include "kvcast/catalog/catalog_track.h"
+#include "kvcast/catalog/writer.h"
+#include "kvcast/object/object.h"
+#include "kvcast/object/track_name.h"
+#include "kvcast/relay/limits.h"
+
+namespace kvcast::relay {
+
+// New objects of one catalog.
+struct CatalogChange {
+  TrackName track;
+  bool is_new = false;                  // The catalog has come to be.
+  std::optional<uint64_t> ended_epoch;  // Superseded: nobody needs its objects any more.
+  std::vector<Object> objects;
+};
+
+// The catalogs of one run of a node: one per scope, which is the first two fields of the listed
+// tracks' namespaces. A catalog never goes, even when it is empty: its name would begin again, with
+// other objects at the same locations.
+class Catalogs {
+ public:
+  Catalogs(const NodeId& node, const BootId& boot, const Limits& limits)
+      : node_(node), boot_(boot), limits_(&limits) {}
+
+  // Whether a track's blocks can be listed at all.
+  static bool CanList(const TrackName& track) { return track.space().field_count() >= 4; }
+  // Whether the name is one that only this node may write, in this run or another.
+  bool IsOurs(const TrackName& track) const;
+
+  // REQUIRES: CanList(track).
+  void List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes);
+  void Unlist(const TrackName& track, uint64_t group);
+
+  // What changed since the last call.
+  std::vector<CatalogChange> TakeChanges();
+  // The names of all catalogs below a prefix.
+  std::vector<TrackName> Below(const TrackNamespace& prefix) const;
+  size_t block_count() const { return block_count_; }
+
+ private:
+  struct Catalog {
+    TrackName name;
+    CatalogWriter writer;
+    bool told = false;
+  };
+
+  NodeId node_;
+  BootId boot_;
+  const Limits* limits_;
+  std::map<TrackNamespace, Catalog> scopes_;
+  std::set<TrackNamespace> changed_;
+  size_t block_count_ = 0;
+};
+
+}  // namespace kvcast::relay

@@ -1,0 +1,32 @@
+#include "kvcast/relay/fetch_answer.h"
+
+#include <variant>
+
+namespace kvcast::relay {
+
+FetchAnswer::State FetchAnswer::Continue(RamTier& tier, size_t peer_bytes_max,
+                                         RelayMetrics& metrics) {
+  while (true) {
+    if (session_->queued_bytes(request_) >= session_->limits().send_queue_high_bytes) {
+      return State::kAhead;
+    }
+    if (session_->queued_bytes() >= peer_bytes_max) {
+      return State::kCrowded;
+    }
+    const std::optional<moqt::FetchItem> item = cursor_.Next(tier);
+    if (!item) {
+      (void)session_->EndFetch(request_).ok();
+      return State::kDone;
+    }
+    const Result<void> sent =
+        std::visit([this](const auto& any) { return session_->SendFetched(request_, any); }, *item);
+    if (!sent.ok()) {
+      return State::kDone;  // Cancelled just now; the event is under way.
+    }
+    if (const Object* object = std::get_if<Object>(&*item)) {
+      metrics.Sent(*object);
+    }
+  }
+}
+
+}  // namespace kvcast::relay

@@ -1,0 +1,181 @@
+#include "kvcast/relay/fetch_cursor.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kvcast/base/random.h"
+
+namespace kvcast::relay {
+namespace {
+
+using moqt::FetchItem;
+using moqt::GroupOrder;
+using moqt::RangeEnd;
+
+constexpr uint64_t kWhole = LocationRange::kWholeGroup;
+
+TrackName Name() { return *TrackName::Of(*TrackNamespace::Of({"a"}), "t"); }
+
+Object ObjectAt(Location at) {
+  Object object;
+  object.location = at;
+  return object;
+}
+
+RamTier TierOf(const std::vector<Location>& objects,
+               const std::vector<std::pair<uint64_t, uint64_t>>& ends = {}) {
+  RamTier tier(1 << 20);
+  for (const Location& at : objects) {
+    EXPECT_TRUE(tier.Put(Name(), ObjectAt(at)).ok());
+  }
+  for (const auto& [group, end] : ends) {
+    EXPECT_TRUE(tier.EndGroup(Name(), group, end).ok());
+  }
+  return tier;
+}
+
+// "0.1" for an object, "?2.3" for the end of an unknown range, "?2.*" at the end of a group.
+std::string Walk(RamTier& tier, const LocationRange& range,
+                 GroupOrder order = GroupOrder::kAscending) {
+  FetchCursor cursor(Name(), range, order);
+  std::string walk;
+  while (const std::optional<FetchItem> item = cursor.Next(tier)) {
+    const RangeEnd* end = std::get_if<RangeEnd>(&*item);
+    const Location at = end != nullptr ? end->last : std::get<Object>(*item).location;
+    walk += (walk.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
+            std::to_string(at.group) + "." +
+            (at.object == kWhole ? "*" : std::to_string(at.object));
+  }
+  EXPECT_FALSE(cursor.Next(tier).has_value());
+  return walk;
+}
+
+TEST(FetchCursor, SaysNothingOfWholeGroups) {
+  RamTier tier = TierOf({{0, 0}, {0, 1}, {1, 0}}, {{0, 2}, {1, 1}});
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 1)), "0.0 0.1 1.0");
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 1), GroupOrder::kDescending), "1.0 0.0 0.1");
+}
+
+TEST(FetchCursor, TellsWhatMayExist) {
+  RamTier tier = TierOf({{1, 1}, {1, 4}, {3, 0}}, {{3, 1}});
+  // Group 0 and object 0 of group 1 are not here, nor are those between, nor group 2.
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 3)), "?1.0 1.1 ?1.3 1.4 ?2.* 3.0");
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 3), GroupOrder::kDescending),
+            "3.0 ?1.0 1.1 ?1.3 1.4 ?0.*");
+}
+
+TEST(FetchCursor, EndsWithWhatIsUnknown) {
+  RamTier tier = TierOf({{0, 0}, {0, 1}}, {});
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 0)), "0.0 0.1 ?0.*");
+  EXPECT_EQ(Walk(tier, {{0, 0}, {0, 1}}), "0.0 0.1");
+  EXPECT_EQ(Walk(tier, {{0, 0}, {0, 3}}), "0.0 0.1 ?0.3");
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 1)), "0.0 0.1 ?1.*");
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(5, 9)), "?9.*");
+  EXPECT_EQ(Walk(tier, LocationRange::Groups(5, 9), GroupOrder::kDescending), "?5.*");
+  EXPECT_EQ(Walk(tier, {{0, 2}, {0, 7}}), "?0.7");
+}
+
+TEST(FetchCursor, KeepsToItsRange) {
+  RamTier tier = TierOf({{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}}, {{0, 3}, {1, 2}});
+  EXPECT_EQ(Walk(tier, {{0, 1}, {1, 0}}), "0.1 0.2 1.0");
+  EXPECT_EQ(Walk(tier, {{0, 1}, {1, 0}}, GroupOrder::kDescending), "1.0 0.1 0.2");
+  EXPECT_EQ(Walk(tier, {{0, 2}, {0, 2}}), "0.2");
+}
+
+// What is here last is given however large its number, and the walk ends.
+TEST(FetchCursor, GoesToTheLastLocationThereIs) {
+  RamTier tier = TierOf({{kWhole, 0}, {kWhole, kWhole}});
+  const std::string group = std::to_string(kWhole);
+  EXPECT_EQ(Walk(tier, {{kWhole, 0}, {kWhole, kWhole}}),
+            group + ".0 ?" + group + "." + std::to_string(kWhole - 1) + " " + group + ".*");
+}
+
+// Groups may be evicted while a slow reader takes its time.
+TEST(FetchCursor, TurnsWhatIsEvictedMeanwhileIntoUnknown) {
+  RamTier tier(1 << 20);
+  for (uint64_t group = 0; group < 3; ++group) {
+    for (uint64_t object = 0; object < 40; ++object) {
+      ASSERT_TRUE(tier.Put(Name(), ObjectAt({group, object})).ok());
+    }
+    ASSERT_TRUE(tier.EndGroup(Name(), group, 40).ok());
+  }
+  FetchCursor cursor(Name(), LocationRange::Groups(0, 2), GroupOrder::kAscending);
+  ASSERT_TRUE(std::holds_alternative<Object>(*cursor.Next(tier)));
+  tier.Remove(Name(), 0);
+  tier.Remove(Name(), 1);
+  uint64_t next = 1;  // What had been looked up may still come.
+  std::optional<FetchItem> item = cursor.Next(tier);
+  for (; std::holds_alternative<Object>(*item); item = cursor.Next(tier)) {
+    EXPECT_EQ(std::get<Object>(*item).location, (Location{0, next++}));
+  }
+  EXPECT_EQ(std::get<RangeEnd>(*item), (RangeEnd{{1, kWhole}, true}));
+  EXPECT_EQ(std::get<Object>(*cursor.Next(tier)).location, (Location{2, 0}));
+}
+
+// Whatever is here, whatever is asked for: objects come once, in order, and every location that is
+// left out is said to be unknown, unless its group is whole.
+TEST(FetchCursor, AccountsForEveryLocation) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Random random(seed);
+    RamTier tier(1 << 20);
+    std::set<Location> here;
+    std::set<uint64_t> whole;
+    for (uint64_t group = 0; group < 6; ++group) {
+      const bool all = random.Happens(0.4);
+      for (uint64_t object = 0; object < 4; ++object) {
+        if (all || random.Happens(0.4)) {
+          here.insert({group, object});
+          ASSERT_TRUE(tier.Put(Name(), ObjectAt({group, object})).ok());
+        }
+      }
+      if (all) {
+        whole.insert(group);
+        ASSERT_TRUE(tier.EndGroup(Name(), group, 4).ok());
+      }
+    }
+    const GroupOrder order = random.Happens(0.5) ? GroupOrder::kAscending : GroupOrder::kDescending;
+    LocationRange range{{random.Below(6), random.Below(5)}, {random.Below(7), random.Below(6)}};
+    if (range.empty()) {
+      std::swap(range.first, range.last);
+    }
+    FetchCursor cursor(Name(), range, order);
+    std::set<Location> unknown;
+    std::set<Location> given;
+    moqt::FetchPrior prior;
+    while (const std::optional<FetchItem> item = cursor.Next(tier)) {
+      const RangeEnd* end = std::get_if<RangeEnd>(&*item);
+      const Location at = end != nullptr ? end->last : std::get<Object>(*item).location;
+      ASSERT_TRUE(prior.IsBefore(at, order)) << "seed " << seed;
+      ASSERT_TRUE(range.Contains(at)) << "seed " << seed;
+      for (uint64_t group = 0; group < 7; ++group) {
+        for (uint64_t object = 0; object < 6; ++object) {
+          const Location location{group, object};
+          const moqt::FetchPrior to{at, {}, {}};
+          if (end != nullptr && range.Contains(location) && prior.IsBefore(location, order) &&
+              (location == at || !to.IsBefore(location, order))) {
+            unknown.insert(location);
+          }
+        }
+      }
+      if (end == nullptr) {
+        given.insert(at);
+      }
+      prior.location = at;
+    }
+    for (uint64_t group = 0; group < 7; ++group) {
+      for (uint64_t object = 0; object < 6; ++object) {
+        const Location at{group, object};
+        const bool wanted = range.Contains(at);
+        EXPECT_EQ(given.contains(at), wanted && here.contains(at)) << "seed " << seed;
+        if (wanted && !here.contains(at) && !whole.contains(group)) {
+          EXPECT_TRUE(unknown.contains(at)) << "seed " << seed << " " << at.ToString();
+        }
+        EXPECT_FALSE(unknown.contains(at) && here.contains(at)) << "seed " << seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvcast::relay

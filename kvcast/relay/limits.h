@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+
+#include "kvcast/base/time.h"
+
+namespace kvcast::relay {
+
+// What one peer may cost a node, and how the node writes its catalogs.
+struct Limits {
+  // Bytes that wait to be sent to one peer, of all its requests. At the first its fetches pause,
+  // at the second its subscriptions are ended: live objects cannot wait.
+  size_t fetch_queue_bytes = 64 * 1024 * 1024;
+  size_t peer_queue_bytes = 128 * 1024 * 1024;
+  // The same of a single subscription.
+  size_t subscription_queue_bytes = 16 * 1024 * 1024;
+
+  // Tracks that we publish to one peer because it asked for all below a prefix.
+  size_t published_max = 1024;
+
+  // How long the streams of a publication may still come after its publisher is done.
+  Duration end_patience = std::chrono::seconds(10);
+
+  // Catalogs; blocks of further scopes are kept and served, but not listed.
+  size_t scopes_max = 4096;
+  // A catalog begins anew when its deltas have grown beyond its snapshot, and beyond this.
+  size_t epoch_bytes_min = 256 * 1024;
+};
+
+}  // namespace kvcast::relay

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "kvcast/moqt/session.h"
+#include "kvcast/object/track_name.h"
+#include "kvcast/relay/audience.h"
+#include "kvcast/relay/fetch_answer.h"
+#include "kvcast/relay/publication.h"
+
+namespace kvcast::relay {
+
+// A session that takes part, and what it has under way; its subscriptions are in the audience.
+struct Peer {
+  // Every track below it is to be published to the peer, now and later.
+  struct Prefix {
+    TrackNamespace space;
+    bool forward = true;
+  };
+
+  PeerId id = 0;
+  moqt::Session* session = nullptr;
+  std::map<moqt::RequestId, Publication> publications;
+  std::map<moqt::RequestId, FetchAnswer> fetches;
+  std::set<moqt::RequestId> crowded;  // Fetches that wait for the peer as a whole.
+  std::map<moqt::RequestId, Prefix> prefixes;
+};
+
+}  // namespace kvcast::relay

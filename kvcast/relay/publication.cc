@@ -1,0 +1,36 @@
+#include "kvcast/relay/publication.h"
+
+namespace kvcast::relay {
+
+std::optional<uint64_t> Publication::OnObject(const moqt::ReceivedObject& received) {
+  const Object& object = received.object;
+  const Place place{object.location.group, object.subgroup};
+  const auto [found, is_new] =
+      streams_.try_emplace(received.stream, Stream{place, object.location.object, false});
+  Stream& stream = found->second;
+  stream.ended = object.status != ObjectStatus::kNormal;
+  const uint64_t before = std::exchange(stream.last, object.location.object);
+  return is_new ? std::nullopt : std::optional(before);
+}
+
+std::optional<uint64_t> Publication::OnSubgroupEnd(const moqt::SubgroupEnd& end) {
+  lost_some_ = lost_some_ || !end.complete;
+  const auto stream = streams_.find(end.stream);
+  if (stream == streams_.end()) {
+    return std::nullopt;
+  }
+  const Stream ended = stream->second;
+  streams_.erase(stream);
+  const bool tells = end.complete && end.end_of_group && !ended.ended;
+  return tells ? std::optional(ended.last + 1) : std::nullopt;
+}
+
+std::vector<Publication::Place> Publication::Open() const {
+  std::vector<Place> open;
+  for (const auto& [id, stream] : streams_) {
+    open.push_back(stream.place);
+  }
+  return open;
+}
+
+}  // namespace kvcast::relay

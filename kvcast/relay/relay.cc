@@ -1,0 +1,180 @@
+#include "kvcast/relay/relay.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+namespace kvcast::relay {
+
+Relay::Relay(const Options& options, Metrics& metrics, LogSink* log)
+    : limits_(options.limits),
+      metrics_(metrics),
+      log_(log, "relay"),
+      stock_(options.ram_bytes, options.node, options.boot, limits_, metrics_, log_),
+      audience_(limits_, metrics_) {}
+
+PeerId Relay::Join(moqt::Session& session) {
+  const PeerId id = next_peer_++;
+  Peer& peer = peers_[id];
+  peer.id = id;
+  peer.session = &session;
+  metrics_.peers.Add(1);
+  return id;
+}
+
+void Relay::Leave(PeerId id) {
+  const auto peer = peers_.find(id);
+  if (peer == peers_.end()) {
+    return;
+  }
+  RemoveAll(peer->second);
+  peers_.erase(peer);
+  metrics_.peers.Add(-1);
+  Settle();
+}
+
+void Relay::OnInput(PeerId id, Instant now) {
+  now_ = std::max(now_, now);
+  if (peers_.contains(id)) {
+    Touch(id);
+    Settle();
+  }
+}
+
+void Relay::OnTimeout(Instant now) {
+  now_ = std::max(now_, now);
+  while (!ending_.empty() && ending_.begin()->at <= now) {
+    Peer& peer = peers_.at(ending_.begin()->peer);
+    const auto publication = peer.publications.find(ending_.begin()->request);
+    peer.session->Cancel(publication->first, moqt::ResetCode::kCancelled);
+    Touch(peer.id);
+    EndPublication(peer, publication);
+  }
+  Settle();
+}
+
+std::vector<PeerId> Relay::TakeTouched() {
+  const std::set<PeerId> touched = std::exchange(touched_, {});
+  std::vector<PeerId> here;
+  std::ranges::copy_if(touched, std::back_inserter(here),
+                       [this](PeerId id) { return peers_.contains(id); });
+  return here;
+}
+
+void Relay::Touch(PeerId peer) {
+  touched_.insert(peer);
+  to_drain_.insert(peer);
+}
+
+void Relay::Settle() {
+  do {
+    for (const PeerId id : std::exchange(to_drain_, {})) {
+      if (const auto peer = peers_.find(id); peer != peers_.end()) {
+        Drain(peer->second);
+      }
+    }
+    for (const CatalogChange& change : stock_.Settle()) {
+      if (change.ended_epoch) {
+        audience_.EndSubgroup(change.track, *change.ended_epoch, 0, true);
+      }
+      for (const Object& object : change.objects) {
+        const uint64_t id = object.location.object;
+        audience_.Forward(change.track,
+                          {object, id == 0 ? std::nullopt : std::optional(id - 1), id == 0, true});
+      }
+      if (change.is_new) {
+        Announce(change.track, nullptr);
+      }
+    }
+    for (const TrackName& track : stock_.TakeEmptied()) {
+      ForgetIfUnused(track);
+    }
+    for (const PeerId id : audience_.TakeTouched()) {
+      Touch(id);
+    }
+  } while (!to_drain_.empty());
+}
+
+void Relay::Drain(Peer& peer) {
+  while (const std::optional<moqt::Event> event = peer.session->NextEvent()) {
+    std::visit([&](const auto& any) { On(peer, any); }, *event);
+  }
+  ContinueCrowded(peer);
+}
+
+void Relay::On(Peer& peer, const moqt::SessionClosed& event) {
+  log_.Info("session closed", {{"peer", peer.id}, {"code", event.code}, {"reason", event.reason}});
+  RemoveAll(peer);
+}
+
+void Relay::RemoveAll(Peer& peer) {
+  while (!peer.publications.empty()) {
+    EndPublication(peer, peer.publications.begin());
+  }
+  peer.fetches.clear();
+  peer.crowded.clear();
+  peer.prefixes.clear();
+  audience_.RemovePeer(peer.id);
+}
+
+void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
+  if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
+    const TrackFacts* facts = stock_.Find(*audience_.TrackOf({peer.id, event.request}));
+    subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
+  }
+}
+
+void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
+  audience_.Remove({peer.id, event.request});
+}
+
+void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
+  const auto publication = peer.publications.find(event.request);
+  if (publication != peer.publications.end()) {
+    log_.Info("publication broken off", {{"peer", peer.id}, {"reason", event.reason}});
+    peer.session->Cancel(event.request, moqt::ResetCode::kCancelled);  // What nobody took.
+    EndPublication(peer, publication);
+  }
+  peer.fetches.erase(event.request);
+  peer.crowded.erase(event.request);
+  peer.prefixes.erase(event.request);
+  audience_.Remove({peer.id, event.request});
+}
+
+void Relay::On(Peer& peer, const moqt::SubgroupStopped& event) {
+  if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
+    subscription->OnStopped(event.subgroup);
+  }
+}
+
+void Relay::On(Peer& peer, const moqt::SendRoom& event) { Continue(peer, event.request); }
+
+void Relay::Continue(Peer& peer, moqt::RequestId request) {
+  const auto fetch = peer.fetches.find(request);
+  if (fetch == peer.fetches.end()) {
+    return;
+  }
+  touched_.insert(peer.id);
+  switch (fetch->second.Continue(stock_.tier(), limits_.fetch_queue_bytes, metrics_)) {
+    case FetchAnswer::State::kAhead:
+      break;
+    case FetchAnswer::State::kCrowded:
+      peer.crowded.insert(request);
+      break;
+    case FetchAnswer::State::kDone:
+      peer.fetches.erase(fetch);
+      break;
+  }
+}
+
+void Relay::ContinueCrowded(Peer& peer) {
+  if (peer.crowded.empty() || peer.session->queued_bytes() > limits_.fetch_queue_bytes / 2) {
+    return;
+  }
+  for (const moqt::RequestId request : std::exchange(peer.crowded, {})) {
+    Continue(peer, request);
+  }
+}
+
+}  // namespace kvcast::relay

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kvcast/base/log.h"
+#include "kvcast/base/metrics.h"
+#include "kvcast/base/time.h"
+#include "kvcast/catalog/catalog_track.h"
+#include "kvcast/moqt/session.h"
+#include "kvcast/object/track_name.h"
+#include "kvcast/relay/audience.h"
+#include "kvcast/relay/limits.h"
+#include "kvcast/relay/peer.h"
+#include "kvcast/relay/relay_metrics.h"
+#include "kvcast/relay/stock.h"
+
+namespace kvcast::relay {
+
+// What a node decides: it takes publications from any peer, keeps their objects, lists whole blocks
+// in its catalogs, and answers FETCH, SUBSCRIBE, SUBSCRIBE_TRACKS and TRACK_STATUS from what it
+// has.
+//
+// It is the origin of what was pushed to it: a track outlives its publisher for as long as there is
+// room. A group that never became whole is served as far as it came, and never listed.
+//
+// It owns no session: whoever does tells it when one has had input, and afterwards looks at
+// TakeTouched(), since what comes from one peer makes it act on others.
+class Relay {
+ public:
+  struct Options {
+    size_t ram_bytes = size_t{4} << 30;
+    NodeId node{};
+    BootId boot{};
+    Limits limits;
+  };
+
+  Relay(const Options& options, Metrics& metrics, LogSink* log = nullptr);
+
+  // A server's session takes part until Leave(), which must come before its end.
+  PeerId Join(moqt::Session& session);
+  void Leave(PeerId peer);
+
+  // The session may have events, or more room: call it after everything that its connection told
+  // it.
+  void OnInput(PeerId peer, Instant now);
+  void OnTimeout(Instant now);
+  std::optional<Instant> deadline() const {
+    return ending_.empty() ? std::nullopt : std::optional(ending_.begin()->at);
+  }
+
+  // Peers whose sessions may have actions since the last call.
+  std::vector<PeerId> TakeTouched();
+
+  // For who shows it.
+  size_t peer_count() const { return peers_.size(); }
+  size_t stored_bytes() { return stock_.tier().bytes(); }
+  size_t listed_blocks() const { return stock_.catalogs().block_count(); }
+
+ private:
+  // Requests of a peer's, relay_requests.cc.
+  void On(Peer& peer, const moqt::PublishReceived& event);
+  void On(Peer& peer, const moqt::SubscribeReceived& event);
+  void On(Peer& peer, const moqt::FetchReceived& event);
+  void On(Peer& peer, const moqt::TrackStatusReceived& event);
+  void On(Peer& peer, const moqt::SubscribeTracksReceived& event);
+  void On(Peer& peer, const moqt::UpdateReceived& event);
+  void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
+  void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
+  void Announce(const TrackName& track, const Peer* publisher);
+
+  // What happens to them later.
+  void On(Peer& peer, const moqt::RequestAccepted& event);
+  void On(Peer& peer, const moqt::RequestRefused& event);
+  void On(Peer& peer, const moqt::RequestCancelled& event);
+  void On(Peer& peer, const moqt::PublishDoneReceived& event);
+  void On(Peer& peer, const moqt::ObjectsReady& event);
+  void On(Peer& peer, const moqt::SendRoom& event);
+  void On(Peer& peer, const moqt::SubgroupStopped& event);
+  void On(Peer& peer, const moqt::SessionClosed& event);
+  // SetupDone, GOAWAY, and answers to what a relay does not ask.
+  template <typename Other>
+  void On(Peer& peer, const Other& event) {
+    (void)peer;
+    (void)event;
+  }
+
+  // A publication whose publisher is done, and until when its streams may still come.
+  struct Ending {
+    Instant at;
+    PeerId peer = 0;
+    moqt::RequestId request = 0;
+
+    friend auto operator<=>(const Ending&, const Ending&) = default;
+  };
+
+  // What a publication brings.
+  using Publications = std::map<moqt::RequestId, Publication>;
+  Result<void> Take(Publication& publication, const moqt::Received& item);
+  Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
+  void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::PublishDone& done);
+  void EndPublication(Peer& peer, Publications::iterator publication);
+  void Break(Peer& peer, Publications::iterator publication, const Error& error);
+  void ForgetIfUnused(const TrackName& track);
+
+  void Continue(Peer& peer, moqt::RequestId fetch);
+  void ContinueCrowded(Peer& peer);
+  void RemoveAll(Peer& peer);
+  void Drain(Peer& peer);
+  // Drains those who were acted upon, and tells catalogs' followers, until nothing is left to do.
+  void Settle();
+  void Touch(PeerId peer);
+
+  Limits limits_;
+  RelayMetrics metrics_;
+  Log log_;
+  Stock stock_;
+  Audience audience_;
+  std::map<PeerId, Peer> peers_;
+  std::set<Ending> ending_;
+  std::map<TrackName, size_t> published_;  // How many publish each track now.
+  PeerId next_peer_ = 0;
+  Instant now_;
+  std::set<PeerId> to_drain_;
+  std::set<PeerId> touched_;
+};
+
+}  // namespace kvcast::relay

@@ -1,0 +1,124 @@
+// What publishers bring to a relay.
+#include <utility>
+#include <variant>
+
+#include "kvcast/relay/relay.h"
+
+namespace kvcast::relay {
+
+void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
+  while (const std::optional<moqt::Received> item = peer.session->Take(event.request)) {
+    const auto publication = peer.publications.find(event.request);
+    if (publication == peer.publications.end()) {
+      continue;  // It was broken off; the rest is dropped.
+    }
+    if (const auto* end = std::get_if<moqt::TrackEnd>(&*item)) {
+      OnTrackEnd(peer, publication, end->done);
+      continue;
+    }
+    const Result<void> taken = Take(publication->second, *item);
+    if (!taken.ok()) {
+      Break(peer, publication, taken.error());
+    }
+  }
+}
+
+Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
+  if (const auto* received = std::get_if<moqt::ReceivedObject>(&item)) {
+    return TakeObject(publication, *received);
+  }
+  const auto* end = std::get_if<moqt::SubgroupEnd>(&item);
+  if (end == nullptr) {
+    return {};
+  }
+  const std::optional<uint64_t> group_end = publication.OnSubgroupEnd(*end);
+  if (end->subgroup) {
+    audience_.EndSubgroup(publication.track(), end->group, *end->subgroup, end->complete);
+  }
+  return group_end ? stock_.EndGroup(publication.track(), end->group, *group_end) : Result<void>();
+}
+
+Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
+  const Object& object = received.object;
+  const TrackName& track = publication.track();
+  const std::optional<uint64_t> previous = publication.OnObject(received);
+  metrics_.Received(object);
+  if (object.status == ObjectStatus::kNormal) {
+    KVCAST_TRY(const bool is_new, stock_.Keep(track, object));
+    if (!is_new) {
+      return {};
+    }
+  } else {
+    if (object.status == ObjectStatus::kEndOfTrack) {
+      KVCAST_TRY_VOID(stock_.EndTrack(track, object.location));
+    }
+    if (object.location.object > 0) {
+      KVCAST_TRY_VOID(stock_.EndGroup(track, object.location.group, object.location.object));
+    }
+  }
+  audience_.Forward(track, {object, previous, received.first_of_subgroup, received.ends_group});
+  return {};
+}
+
+void Relay::On(Peer& peer, const moqt::PublishDoneReceived& event) {
+  const auto publication = peer.publications.find(event.request);
+  if (publication != peer.publications.end()) {
+    const Instant deadline = now_ + limits_.end_patience;
+    publication->second.OnDone(deadline);
+    ending_.insert({deadline, peer.id, event.request});
+  }
+}
+
+void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication,
+                       const moqt::PublishDone& done) {
+  const TrackName track = publication->second.track();
+  // With another publisher at work, or a stream cut short, there may be more than we know of.
+  const bool last = published_.at(track) == 1;
+  if (last && done.code == moqt::DoneCode::kTrackEnded) {
+    if (!publication->second.lost_some()) {
+      (void)stock_.EndTrack(track).ok();  // Its publisher may have told another end itself.
+    }
+    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, done.reason);
+  }
+  EndPublication(peer, publication);
+}
+
+void Relay::EndPublication(Peer& peer, Publications::iterator publication) {
+  const TrackName track = publication->second.track();
+  for (const auto& [group, subgroup] : publication->second.Open()) {
+    audience_.EndSubgroup(track, group, subgroup, false);
+  }
+  if (const std::optional<Instant> deadline = publication->second.deadline()) {
+    ending_.erase({*deadline, peer.id, publication->first});
+  }
+  peer.publications.erase(publication);
+  const auto count = published_.find(track);
+  if (--count->second == 0) {
+    published_.erase(count);
+    ForgetIfUnused(track);
+  }
+}
+
+// The first who said what stands at a location stays right: objects are immutable, and whoever
+// knows a name must not be able to take the track away.
+void Relay::Break(Peer& peer, Publications::iterator publication, const Error& error) {
+  const bool malformed = error.code() == ErrorCode::kMismatch;
+  log_.Warning(malformed ? "track malformed" : "publication refused",
+               {{"peer", peer.id}, {"reason", error.ToString()}});
+  peer.session->Cancel(publication->first, malformed ? moqt::ResetCode::kMalformedTrack
+                                                     : moqt::ResetCode::kExcessiveLoad);
+  if (malformed) {
+    metrics_.malformed_tracks.Add();
+    audience_.EndTrack(publication->second.track(), moqt::DoneCode::kMalformedTrack,
+                       "A publisher contradicted what stood there.");
+  }
+  EndPublication(peer, publication);
+}
+
+void Relay::ForgetIfUnused(const TrackName& track) {
+  if (!published_.contains(track) && !audience_.Has(track) && !stock_.catalogs().IsOurs(track)) {
+    stock_.Forget(track);
+  }
+}
+
+}  // namespace kvcast::relay

@@ -1,0 +1,183 @@
+// What peers ask of a relay.
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/relay/relay.h"
+
+namespace kvcast::relay {
+namespace {
+
+// The end of the last group that a fetch covers is known only if no object can come after it.
+bool EndsTrack(const TrackFacts& facts, Location last) {
+  return facts.end && facts.largest == last && *facts.end == Location{last.group, last.object + 1};
+}
+
+moqt::Parameters LargestOf(const TrackFacts& facts) {
+  moqt::Parameters parameters;
+  parameters.largest_object = facts.largest;
+  return parameters;
+}
+
+}  // namespace
+
+void Relay::Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
+                   std::string reason) {
+  metrics_.Refused(code);
+  moqt::RequestError error;
+  error.code = code;
+  error.reason = std::move(reason);
+  (void)peer.session->RefuseRequest(request, error).ok();
+}
+
+void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
+  if (stock_.catalogs().IsOurs(event.track)) {
+    Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
+           "Only this node writes its catalogs.");
+    return;
+  }
+  const Result<void> described =
+      stock_.Describe(event.track, event.properties, event.parameters.largest_object);
+  if (!described.ok()) {
+    Refuse(peer, event.request, moqt::RequestCode::kExcessiveLoad, described.error().ToString());
+    return;
+  }
+  if (!peer.session->AcceptPublish(event.request, {}).ok()) {
+    return;  // Cancelled just now; the event is under way.
+  }
+  metrics_.publications.Add();
+  peer.publications.emplace(event.request, Publication(event.track));
+  if (++published_[event.track] == 1) {
+    Announce(event.track, &peer);
+  }
+}
+
+void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
+  const TrackFacts* facts = stock_.Find(event.track);
+  if (facts == nullptr) {
+    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    return;
+  }
+  const LocationRange wanted = WantedBy(event.parameters.filter, facts->largest);
+  if (wanted.empty() || (facts->largest && wanted.last.group < facts->largest->group)) {
+    Refuse(peer, event.request, moqt::RequestCode::kInvalidRange,
+           "Nothing of this range is still to come.");
+    return;
+  }
+  if (!peer.session->AcceptSubscribe(event.request, LargestOf(*facts), facts->properties).ok()) {
+    return;
+  }
+  if (facts->end && !published_.contains(event.track)) {
+    (void)peer.session->EndTrack(event.request, moqt::DoneCode::kTrackEnded, "The track has ended.")
+        .ok();
+    return;
+  }
+  audience_.Add({peer.id, event.request}, *peer.session, event.track, wanted);
+}
+
+void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
+  const TrackFacts* facts = stock_.Find(event.track);
+  if (facts == nullptr) {
+    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    return;
+  }
+  if (!facts->largest || *facts->largest < event.range.first) {
+    Refuse(peer, event.request, moqt::RequestCode::kInvalidRange,
+           "The track has no object in this range yet.");
+    return;
+  }
+  const LocationRange range{event.range.first, std::min(event.range.last, *facts->largest)};
+  moqt::FetchOk answer;
+  answer.last = range.last;
+  answer.end_of_track = EndsTrack(*facts, range.last);
+  answer.properties = facts->properties;
+  if (!peer.session->AcceptFetch(event.request, answer).ok()) {
+    return;
+  }
+  metrics_.fetches.Add();
+  const moqt::GroupOrder order =
+      event.parameters.group_order.value_or(moqt::GroupOrder::kAscending);
+  peer.fetches.emplace(event.request, FetchAnswer(*peer.session, event.request,
+                                                  FetchCursor(event.track, range, order)));
+  Continue(peer, event.request);
+}
+
+void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
+  const TrackFacts* facts = stock_.Find(event.track);
+  if (facts == nullptr) {
+    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    return;
+  }
+  (void)peer.session->AnswerTrackStatus(event.request, LargestOf(*facts), facts->properties).ok();
+}
+
+void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
+  if (!peer.session->AcceptSubscribeTracks(event.request, {}).ok()) {
+    return;
+  }
+  const bool forward = event.parameters.forward.value_or(true);
+  peer.prefixes[event.request] = {event.prefix, forward};
+  for (const TrackName& catalog : stock_.catalogs().Below(event.prefix)) {
+    PublishTo(peer, event.request, catalog);
+  }
+  for (const auto& [track, publishers] : published_) {
+    const bool own = std::ranges::any_of(
+        peer.publications, [&](const auto& entry) { return entry.second.track() == track; });
+    if (!own && event.prefix.IsPrefixOf(track.space())) {
+      PublishTo(peer, event.request, track);
+    }
+  }
+}
+
+void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
+  const SubscriberId id{peer.id, event.request};
+  if (Subscription* subscription = audience_.Find(id)) {
+    const TrackFacts* facts = stock_.Find(*audience_.TrackOf(id));
+    subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
+  }
+  const auto prefix = peer.prefixes.find(event.request);
+  if (prefix != peer.prefixes.end() && event.parameters.namespace_prefix) {
+    prefix->second.space = *event.parameters.namespace_prefix;
+    for (const TrackName& catalog : stock_.catalogs().Below(prefix->second.space)) {
+      PublishTo(peer, event.request, catalog);
+    }
+  }
+}
+
+// `tracks` is the request by which the peer asked for it.
+void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track) {
+  if (audience_.CountOf(peer.id) >= limits_.published_max) {
+    (void)peer.session->SendPublishBlocked(tracks, track).ok();
+    return;
+  }
+  const TrackFacts* facts = stock_.Find(track);
+  if (facts == nullptr) {
+    return;
+  }
+  moqt::Parameters parameters = LargestOf(*facts);
+  if (!peer.prefixes.at(tracks).forward) {
+    parameters.forward = false;
+  }
+  // Invalid if the peer has subscribed to the track by itself, and then it has what it wants.
+  const Result<moqt::RequestId> request =
+      peer.session->Publish(track, parameters, facts->properties);
+  if (request.ok()) {
+    audience_.Add({peer.id, *request}, *peer.session, track,
+                  WantedBy(std::nullopt, facts->largest));
+    Touch(peer.id);
+  }
+}
+
+void Relay::Announce(const TrackName& track, const Peer* publisher) {
+  for (auto& [id, peer] : peers_) {
+    if (&peer == publisher) {
+      continue;
+    }
+    for (const auto& [request, prefix] : peer.prefixes) {
+      if (prefix.space.IsPrefixOf(track.space())) {
+        PublishTo(peer, request, track);
+      }
+    }
+  }
+}
+
+}  // namespace kvcast::relay

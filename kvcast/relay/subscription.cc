@@ -1,0 +1,131 @@
+#include "kvcast/relay/subscription.h"
+
+#include <utility>
+
+namespace kvcast::relay {
+namespace {
+
+constexpr uint64_t kMax = LocationRange::kWholeGroup;
+constexpr LocationRange kEverything{{0, 0}, {kMax, kMax}};
+
+// The location after one, whose group may be full.
+Location After(Location location) {
+  return location.object == kMax ? Location{location.group + 1, 0}
+                                 : Location{location.group, location.object + 1};
+}
+
+}  // namespace
+
+LocationRange WantedBy(const std::optional<moqt::SubscriptionFilter>& filter,
+                       std::optional<Location> largest) {
+  using Type = moqt::SubscriptionFilter::Type;
+  LocationRange wanted = kEverything;
+  if (!filter) {
+    return wanted;
+  }
+  switch (filter->type) {
+    case Type::kLargestObject:
+      wanted.first = largest ? After(*largest) : Location{};
+      break;
+    case Type::kNextGroupStart:
+      wanted.first = largest ? Location{largest->group + 1, 0} : Location{};
+      break;
+    case Type::kAbsoluteRange:
+      wanted.last.group = filter->end_group;
+      [[fallthrough]];
+    case Type::kAbsoluteStart:
+      wanted.first = filter->start;
+      break;
+  }
+  return wanted;
+}
+
+bool Subscription::Open(Stream& stream, const LiveObject& live) {
+  const Object& object = live.object;
+  moqt::SubgroupHeader header;
+  header.group = object.location.group;
+  header.mode = object.subgroup == 0 ? moqt::SubgroupHeader::Mode::kZero
+                                     : moqt::SubgroupHeader::Mode::kExplicit;
+  header.subgroup = object.subgroup;
+  header.priority = object.priority;
+  header.properties = true;
+  header.end_of_group = live.ends_group;
+  header.first_object = live.first_of_subgroup;
+  const Result<moqt::StreamId> opened = session_->OpenSubgroup(request_, header);
+  if (!opened.ok()) {
+    stream.omitted = true;  // It wants nothing for now, or is over.
+    return false;
+  }
+  stream.id = *opened;
+  return true;
+}
+
+void Subscription::Reset(Stream& stream) {
+  if (const auto id = std::exchange(stream.id, std::nullopt)) {
+    (void)session_->ResetSubgroup(request_, *id, moqt::ResetCode::kCancelled).ok();
+  }
+}
+
+bool Subscription::Forward(const LiveObject& live) {
+  const Object& object = live.object;
+  if (!wanted_.Contains(object.location)) {
+    return false;
+  }
+  Stream& stream = streams_[{object.location.group, object.subgroup}];
+  if (stream.stopped) {
+    return false;
+  }
+  // What stands between two objects of a stream does not exist in its subgroup: if that is not
+  // known, the stream is broken off, and another begun.
+  if (stream.id && stream.last + 1 != object.location.object && live.previous != stream.last) {
+    Reset(stream);
+  }
+  if (!stream.id && !Open(stream, live)) {
+    return false;
+  }
+  stream.last = object.location.object;
+  return session_->SendObject(request_, *stream.id, object).ok();
+}
+
+void Subscription::EndSubgroup(uint64_t group, uint64_t subgroup, bool complete) {
+  const auto found = streams_.find({group, subgroup});
+  if (found == streams_.end()) {
+    return;
+  }
+  Stream& stream = found->second;
+  if (stream.id && complete && !stream.omitted) {
+    (void)session_->EndSubgroup(request_, *stream.id).ok();
+  } else {
+    Reset(stream);
+  }
+  streams_.erase(found);
+}
+
+void Subscription::OnStopped(moqt::StreamId stopped) {
+  for (auto& [place, stream] : streams_) {
+    if (stream.id == stopped) {
+      stream.id = std::nullopt;
+      stream.stopped = true;
+    }
+  }
+}
+
+void Subscription::Update(const moqt::Parameters& parameters, std::optional<Location> largest) {
+  const bool paused = parameters.forward == false;
+  if (parameters.filter) {
+    wanted_ = WantedBy(parameters.filter, largest);
+  }
+  if (parameters.filter || paused) {
+    for (auto& [place, stream] : streams_) {
+      Reset(stream);
+      stream.omitted = true;
+    }
+  }
+}
+
+void Subscription::End(moqt::DoneCode code, std::string reason) {
+  (void)session_->EndTrack(request_, code, std::move(reason)).ok();
+  streams_.clear();
+}
+
+}  // namespace kvcast::relay

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kvcast/moqt/session.h"
+#include "kvcast/object/location.h"
+#include "kvcast/relay/live_object.h"
+
+namespace kvcast::relay {
+
+// The objects that a filter lets pass, on a track whose largest object is this.
+LocationRange WantedBy(const std::optional<moqt::SubscriptionFilter>& filter,
+                       std::optional<Location> largest);
+
+// One subscriber of one track: live objects go out on a stream per subgroup, in the order they
+// came in.
+//
+// It never waits: whoever feeds it looks at queued_bytes() and ends it when they are too many.
+class Subscription {
+ public:
+  Subscription(moqt::Session& session, moqt::RequestId request, const LocationRange& wanted)
+      : session_(&session), request_(request), wanted_(wanted) {}
+
+  // True if it was sent; it may lie outside the filter, or not be wanted now.
+  bool Forward(const LiveObject& live);
+  // The subgroup has no more objects, or nobody can tell: its stream ends, or is reset.
+  void EndSubgroup(uint64_t group, uint64_t subgroup, bool complete);
+  // The subscriber stopped one stream: no more of that subgroup.
+  void OnStopped(moqt::StreamId stream);
+  void Update(const moqt::Parameters& parameters, std::optional<Location> largest);
+
+  void End(moqt::DoneCode code, std::string reason);
+  size_t queued_bytes() const { return session_->queued_bytes(request_); }
+  size_t peer_queued_bytes() const { return session_->queued_bytes(); }
+
+ private:
+  struct Stream {
+    std::optional<moqt::StreamId> id;  // While it is open.
+    uint64_t last = 0;                 // The object that was sent on it last.
+    bool stopped = false;              // The subscriber wants no more of the subgroup.
+    bool omitted = false;              // It did not want some: the stream must not end well.
+  };
+  using Place = std::pair<uint64_t, uint64_t>;  // Group and subgroup.
+
+  bool Open(Stream& stream, const LiveObject& live);
+  void Reset(Stream& stream);
+
+  moqt::Session* session_;
+  moqt::RequestId request_;
+  LocationRange wanted_;
+  std::map<Place, Stream> streams_;
+};
+
+}  // namespace kvcast::relay
