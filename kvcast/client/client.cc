@@ -197,11 +197,11 @@ void Client::Settle(Instant now) {
   if (!lost_ && follower_.settled() && !std::exchange(ready_told_, true)) {
     events_.push_back(NodeReady{});
   }
-  SettlePublications(now);
-  SettleLoads();
   if (lost_ && !std::exchange(lost_told_, true)) {
     events_.push_back(NodeLost{lost_reason_});
   }
+  SettlePublications(now);
+  SettleLoads();
 }
 
 void Client::SettlePublications(Instant now) {
