@@ -28,6 +28,7 @@ int Failed(const Error& error);
 
 // Headings under which commands are listed.
 inline constexpr const char* kCacheCommands = "KV caches";
+inline constexpr const char* kNodeCommands = "Nodes";
 inline constexpr const char* kMachineCommands = "This machine";
 
 void AddDoctorCommand(CLI::App& app, int* exit_status);
@@ -35,6 +36,7 @@ void AddGetCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
 void AddPutCommand(CLI::App& app, int* exit_status);
+void AddServeCommand(CLI::App& app, int* exit_status);
 void AddVersionCommand(CLI::App& app, int* exit_status);
 
 }  // namespace kvcast

@@ -33,6 +33,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddPutCommand(app, exit_status);
   AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
+  AddServeCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }

@@ -22,7 +22,7 @@ TEST(CommandLine, HelpTeaches) {
 }
 
 TEST(CommandLine, EveryCommandHasHelpWithAnExample) {
-  for (const char* command : {"doctor", "version"}) {
+  for (const char* command : {"serve", "doctor", "version"}) {
     const CommandOutcome help = RunKvcast({command, "--help"});
     EXPECT_EQ(help.status, kExitOk);
     EXPECT_NE(help.out.find("Examples:\n  kvcast "), std::string::npos) << command;

@@ -144,7 +144,7 @@ TEST_F(PutAndGet, LeaveNoFileWhereNothingIsFound) {
   EXPECT_EQ(*ReadFile(Path("b.safetensors"), 1000), "what was there before");
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-    files += entry.is_regular_file() ? 1 : 0;
+    files += entry.is_regular_file() ? 1u : 0u;
   }
   EXPECT_EQ(files, 3u);  // a.tokens, a.safetensors and this one.
 }

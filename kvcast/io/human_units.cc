@@ -1,7 +1,9 @@
 #include "kvcast/io/human_units.h"
 
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <limits>
 #include <span>
 
 namespace kvcast {
@@ -34,6 +36,30 @@ std::string InUnits(double value, double step, std::span<const char* const> unit
 std::string HumanBytes(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
   return InUnits(static_cast<double>(bytes), 1024, kUnits);
+}
+
+Result<uint64_t> ParseBytes(std::string_view text) {
+  static constexpr std::string_view kUnits[] = {"", "KiB", "MiB", "GiB", "TiB"};
+  const Error wrong(ErrorCode::kInvalid,
+                    "\"" + std::string(text) +
+                        "\" is not a number of bytes: write a whole number, and KiB, MiB, GiB or "
+                        "TiB after it, as in 4GiB.");
+  uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc()) {
+    return wrong;
+  }
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  for (size_t i = 0; i < std::size(kUnits); ++i) {
+    if (unit == kUnits[i]) {
+      const unsigned shift = static_cast<unsigned>(10 * i);
+      return number <= std::numeric_limits<uint64_t>::max() >> shift
+                 ? Result<uint64_t>(number << shift)
+                 : Result<uint64_t>(wrong);
+    }
+  }
+  return wrong;
 }
 
 std::string HumanRate(double bytes_per_s) {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 
 namespace kvcast {
@@ -12,5 +14,9 @@ namespace kvcast {
 std::string HumanBytes(uint64_t bytes);        // "512 bytes", "1.5 MiB", "136 GiB"
 std::string HumanRate(double bytes_per_s);     // "950 MB/s", "1.02 GB/s"
 std::string HumanDuration(Duration duration);  // "85 us", "1.2 ms", "45 s", "2 min 5 s"
+
+// And the other way round: "4GiB", "512 MiB", "100000". Invalid: anything else, also 4GB, which
+// half of all people take for something else.
+Result<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace kvcast

@@ -34,5 +34,17 @@ TEST(HumanDuration, ShowsWhatMatters) {
   EXPECT_EQ(HumanDuration(seconds(7260)), "2 h 1 min");
 }
 
+TEST(ParseBytes, TakesWhatPeopleWrite) {
+  EXPECT_EQ(*ParseBytes("4GiB"), uint64_t{4} << 30);
+  EXPECT_EQ(*ParseBytes("512 MiB"), uint64_t{512} << 20);
+  EXPECT_EQ(*ParseBytes("16KiB"), 16384u);
+  EXPECT_EQ(*ParseBytes("100000"), 100000u);
+  EXPECT_EQ(*ParseBytes("16777215TiB"), uint64_t{16777215} << 40);
+  for (const char* wrong : {"", "GiB", "4GB", "4gib", "-1", "1.5GiB", "4GiBs", "16777216TiB",
+                            "99999999999999999999", " 4"}) {
+    EXPECT_EQ(ParseBytes(wrong).error().code(), ErrorCode::kInvalid) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -17,6 +17,7 @@ class Outbox {
 
   std::optional<TransportAction> NextAction() { return Next(actions_); }
   std::optional<Event> NextEvent() { return Next(events_); }
+  bool has_event() const { return !events_.empty(); }
 
  private:
   template <typename T>

@@ -54,6 +54,7 @@ class Session final : public TransportUser {
 
   // The user's side. Drain after every input and command.
   std::optional<Event> NextEvent() { return state_.outbox.NextEvent(); }
+  bool has_event() const { return state_.outbox.has_event(); }
   // What has arrived for a subscription or a fetch, in order; absent if nothing has.
   std::optional<Received> Take(RequestId request);
 

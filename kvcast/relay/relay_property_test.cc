@@ -128,140 +128,185 @@ struct FetchCheck {
   }
 };
 
-void RunWorld(uint64_t seed, bool breaks, size_t ram_bytes, double& evicted) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  const bool little_room = ram_bytes < 10'000'000;
-  RelayWorld::Options options;
-  options.seed = seed;
-  options.connection.cut_max = seed % 3 == 0 ? 300 : 20'000;
-  options.session.send_queue_high_bytes = 20'000;
-  options.session.send_queue_low_bytes = 5'000;
-  options.relay.ram_bytes = ram_bytes;
-  options.relay.limits.epoch_bytes_min = seed % 2 == 0 ? 1'000 : 100'000;
-  RelayWorld world(options);
-  Random& random = world.random();
-
-  std::vector<Truth> truths;
-  for (int i = 0; i < 3; ++i) {
-    truths.push_back(Truth::Of(random, std::to_string(i)));
-  }
-  // Each truth is published once or twice, by different peers: the second adds nothing new.
-  std::vector<std::pair<Client*, Publisher>> publishers;
-  for (const Truth& truth : truths) {
-    for (uint64_t i = 0; i < 1 + random.Below(2); ++i) {
-      Client& client = world.Join();
-      publishers.emplace_back(&client, Publisher(client, truth));
+// Publishers and a reader, at random.
+class RandomWorld {
+ public:
+  RandomWorld(uint64_t seed, bool breaks, size_t ram_bytes)
+      : breaks_(breaks),
+        little_room_(ram_bytes < 10'000'000),
+        ram_bytes_(ram_bytes),
+        world_(OptionsOf(seed, ram_bytes)),
+        random_(world_.random()) {
+    for (int i = 0; i < 3; ++i) {
+      truths_.push_back(Truth::Of(random_, std::to_string(i)));
     }
-  }
-  Client& reader = world.Join();
-  CatalogFollower follower(reader);
-  std::map<RequestId, FetchCheck> fetches;
-  std::map<RequestId, std::pair<const Truth*, Brought>> subscriptions;
-  const auto take = [&] {
-    follower.Follow();
-    for (auto& [request, fetch] : fetches) {
-      fetch.brought.TakeFrom(reader.session(), request);
-    }
-    for (auto& [request, subscription] : subscriptions) {
-      subscription.second.TakeFrom(reader.session(), request);
-    }
-  };
-  for (int round = 0; round < 400; ++round) {
-    if (!publishers.empty()) {
-      const size_t which = random.Below(publishers.size());
-      auto& [client, publisher] = publishers[which];
-      publisher.Act(random);
-      if (breaks && random.Happens(0.01)) {
-        client->connection().Break();
-        publishers.erase(publishers.begin() + static_cast<std::ptrdiff_t>(which));
+    // Each truth is published once or twice, by different peers: the second adds nothing new.
+    for (const Truth& truth : truths_) {
+      for (uint64_t i = 0; i < 1 + random_.Below(2); ++i) {
+        Client& client = world_.Join();
+        publishers_.emplace_back(&client, Publisher(client, truth));
       }
     }
-    if (random.Happens(0.05)) {
-      const Truth& truth = truths[random.Below(truths.size())];
-      const LocationRange range{{random.Below(4), random.Below(3)}, {4 + random.Below(8), 2}};
-      moqt::Parameters parameters;
-      parameters.group_order =
-          random.Happens(0.5) ? moqt::GroupOrder::kAscending : moqt::GroupOrder::kDescending;
-      const RequestId request = *reader->Fetch(truth.track, range, parameters);
-      fetches.emplace(request, FetchCheck{&truth, range, *parameters.group_order, request, {}});
+    reader_ = &world_.Join();
+    follower_.emplace(*reader_);
+  }
+
+  void Run() {
+    for (int round = 0; round < 400; ++round) {
+      Publish();
+      if (random_.Happens(0.05)) {
+        Fetch();
+      }
+      if (random_.Happens(0.03)) {
+        Subscribe();
+      }
+      for (uint64_t i = random_.Below(10); i > 0; --i) {
+        (void)world_.Step();
+      }
+      Take();
     }
-    if (random.Happens(0.03)) {
-      const Truth& truth = truths[random.Below(truths.size())];
-      const Result<RequestId> request = reader->Subscribe(truth.track, {});
-      if (request.ok()) {
-        subscriptions.emplace(*request, std::pair(&truth, Brought()));
+    while (std::ranges::any_of(publishers_, [](const auto& p) { return !p.second.done(); })) {
+      for (auto& [client, publisher] : publishers_) {
+        publisher.Act(random_);
+        (void)world_.Step();
+      }
+      Take();
+    }
+    do {
+      Take();
+    } while (world_.Step());
+    Take();
+  }
+
+  void Check() {
+    ASSERT_FALSE(reader_->connection().closed());
+    for (const auto& accepted : reader_->Take<moqt::FetchAccepted>()) {
+      const auto fetch = fetches_.find(accepted.request);
+      if (fetch != fetches_.end()) {
+        fetch->second.Check(accepted.answer);
       }
     }
-    for (uint64_t i = random.Below(10); i > 0; --i) {
-      (void)world.Step();
+    for (const auto& [request, subscription] : subscriptions_) {
+      CheckExact(*subscription.first, subscription.second.objects);
+      std::set<Location> seen;
+      for (const Object& object : subscription.second.objects) {
+        // Once evicted, an object that is published again is new.
+        EXPECT_TRUE(seen.insert(object.location).second || little_room_) << "sent twice";
+      }
     }
-    take();
-  }
-  while (std::ranges::any_of(publishers, [](const auto& p) { return !p.second.done(); })) {
-    for (auto& [client, publisher] : publishers) {
-      publisher.Act(random);
-      (void)world.Step();
+    for (const Truth& truth : truths_) {
+      CheckListed(truth);
     }
-    take();
+    EXPECT_LE(world_.relay().stored_bytes(), ram_bytes_);
   }
-  do {
-    take();
-  } while (world.Step());
-  take();
+  double evicted() { return world_.metrics().Value("kvcast_relay_evicted_groups_total"); }
 
-  ASSERT_FALSE(reader.connection().closed());
-  for (const auto& accepted : reader.Take<moqt::FetchAccepted>()) {
-    const auto fetch = fetches.find(accepted.request);
-    if (fetch != fetches.end()) {
-      fetch->second.Check(accepted.answer);
+ private:
+  static RelayWorld::Options OptionsOf(uint64_t seed, size_t ram_bytes) {
+    RelayWorld::Options options;
+    options.seed = seed;
+    options.connection.cut_max = seed % 3 == 0 ? 300 : 20'000;
+    options.session.send_queue_high_bytes = 20'000;
+    options.session.send_queue_low_bytes = 5'000;
+    options.relay.ram_bytes = ram_bytes;
+    options.relay.limits.epoch_bytes_min = seed % 2 == 0 ? 1'000 : 100'000;
+    return options;
+  }
+
+  void Publish() {
+    if (publishers_.empty()) {
+      return;
+    }
+    const size_t which = random_.Below(publishers_.size());
+    auto& [client, publisher] = publishers_[which];
+    publisher.Act(random_);
+    if (breaks_ && random_.Happens(0.01)) {
+      client->connection().Break();
+      publishers_.erase(publishers_.begin() + static_cast<std::ptrdiff_t>(which));
     }
   }
-  for (const auto& [request, subscription] : subscriptions) {
-    CheckExact(*subscription.first, subscription.second.objects);
-    std::set<Location> seen;
-    for (const Object& object : subscription.second.objects) {
-      // Once evicted, an object that is published again is new.
-      EXPECT_TRUE(seen.insert(object.location).second || little_room) << "sent twice";
+  void Fetch() {
+    const Truth& truth = truths_[random_.Below(truths_.size())];
+    const LocationRange range{{random_.Below(4), random_.Below(3)}, {4 + random_.Below(8), 2}};
+    moqt::Parameters parameters;
+    parameters.group_order =
+        random_.Happens(0.5) ? moqt::GroupOrder::kAscending : moqt::GroupOrder::kDescending;
+    const RequestId request = *(*reader_)->Fetch(truth.track, range, parameters);
+    fetches_.emplace(request, FetchCheck{&truth, range, *parameters.group_order, request, {}});
+  }
+  void Subscribe() {
+    const Truth& truth = truths_[random_.Below(truths_.size())];
+    const Result<RequestId> request = (*reader_)->Subscribe(truth.track, {});
+    if (request.ok()) {
+      subscriptions_.emplace(*request, std::pair(&truth, Brought()));
+    }
+  }
+  void Take() {
+    follower_->Follow();
+    for (auto& [request, fetch] : fetches_) {
+      fetch.brought.TakeFrom(reader_->session(), request);
+    }
+    for (auto& [request, subscription] : subscriptions_) {
+      subscription.second.TakeFrom(reader_->session(), request);
     }
   }
   // What is listed can be fetched, whole; with room for all and no breaks, all is listed.
-  for (const Truth& truth : truths) {
-    const std::map<uint64_t, Digest> listed = follower.Listed(truth.track);
+  void CheckListed(const Truth& truth) {
+    const std::map<uint64_t, Digest> listed = follower_->Listed(truth.track);
     for (const auto& [group, key] : listed) {
       ASSERT_TRUE(truth.groups.contains(group));
       EXPECT_EQ(key, KeyOf(truth.track, group));
-      const Brought brought = world.Fetch(reader, truth.track, LocationRange::Groups(group, group));
+      const Brought brought =
+          world_.Fetch(*reader_, truth.track, LocationRange::Groups(group, group));
       EXPECT_EQ(brought.objects.size(), truth.groups.at(group));
       CheckExact(truth, brought.objects);
-      follower.Follow();
+      follower_->Follow();
     }
-    if (!breaks && !little_room) {
+    if (!breaks_ && !little_room_) {
       EXPECT_EQ(listed.size(), truth.groups.size());
     }
   }
-  EXPECT_LE(world.relay().stored_bytes(), ram_bytes);
-  evicted += world.metrics().Value("kvcast_relay_evicted_groups_total");
+
+  bool breaks_;
+  bool little_room_;
+  size_t ram_bytes_;
+  RelayWorld world_;
+  Random& random_;
+  std::vector<Truth> truths_;
+  std::vector<std::pair<Client*, Publisher>> publishers_;
+  Client* reader_ = nullptr;
+  std::optional<CatalogFollower> follower_;
+  std::map<RequestId, FetchCheck> fetches_;
+  std::map<RequestId, std::pair<const Truth*, Brought>> subscriptions_;
+};
+
+// How many groups were evicted.
+double RunWorld(uint64_t seed, bool breaks, size_t ram_bytes) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  RandomWorld world(seed, breaks, ram_bytes);
+  world.Run();
+  world.Check();
+  return world.evicted();
 }
 
 TEST(RelayProperty, BytesAreExactAndEverythingIsListed) {
   double evicted = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    RunWorld(seed, false, 100'000'000, evicted);
+    evicted += RunWorld(seed, false, 100'000'000);
   }
   EXPECT_EQ(evicted, 0);
 }
 
 TEST(RelayProperty, BytesAreExactWhenPublishersVanish) {
-  double evicted = 0;
   for (uint64_t seed = 100; seed < 120; ++seed) {
-    RunWorld(seed, true, 100'000'000, evicted);
+    EXPECT_EQ(RunWorld(seed, true, 100'000'000), 0);
   }
 }
 
 TEST(RelayProperty, BytesAreExactWhenThereIsLittleRoom) {
   double evicted = 0;
   for (uint64_t seed = 200; seed < 220; ++seed) {
-    RunWorld(seed, seed % 2 == 0, 20'000, evicted);
+    evicted += RunWorld(seed, seed % 2 == 0, 20'000);
   }
   EXPECT_GT(evicted, 50);
 }

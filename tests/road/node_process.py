@@ -15,14 +15,17 @@ class Node:
         self.scratch = tempfile.TemporaryDirectory()
         folder = Path(self.scratch.name)
         ready = folder / "address"
-        self.process = subprocess.Popen(
-            [kvcast, "serve", "--listen", "127.0.0.1:0", "--state-dir", folder / "state",
-             "--ready-file", ready, *options], stdout=subprocess.DEVNULL)
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [kvcast, "serve", "--listen", "127.0.0.1:0", "--state-dir", folder / "state",
+                 "--ready-file", ready, *options], stdout=log, stderr=log)
         end = time.monotonic() + PATIENCE_S
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > end:
+                said = self.log.read_text()
                 self.stop()
-                raise RuntimeError("The node did not start.")
+                raise RuntimeError(f"The node did not start. It said:\n{said}")
             time.sleep(0.01)
         self.address = ready.read_text().strip()
 

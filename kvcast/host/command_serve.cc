@@ -1,0 +1,207 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "kvcast/host/command.h"
+#include "kvcast/host/node_server.h"
+#include "kvcast/host/node_state.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/io/entropy.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/human_units.h"
+#include "kvcast/io/signal_watch.h"
+#include "kvcast/io/terminal_log.h"
+
+namespace kvcast {
+namespace {
+
+// How long peers have to finish once the node is asked to stop, and then for the last packets.
+constexpr Duration kGoodbye = std::chrono::seconds(2);
+constexpr Duration kFarewell = std::chrono::milliseconds(200);
+constexpr uint64_t kLeastRam = 16 * 1024 * 1024;
+
+struct ServeOptions {
+  std::string listen = "127.0.0.1:4433";
+  std::string ram = "4GiB";
+  std::string state_dir;
+  std::string certificate;
+  std::string key;
+  std::string ready_file;
+};
+
+// What a node runs with, once the machine has been asked for it.
+struct Ground {
+  NodeState state;
+  ServerCredentials credentials;
+  NodeServer::Options node;
+};
+
+Result<Ground> Prepare(const ServeOptions& options) {
+  const Result<uint64_t> ram_bytes = ParseBytes(options.ram);
+  if (!ram_bytes.ok() || *ram_bytes < kLeastRam) {
+    throw CLI::ValidationError(
+        "--ram", ram_bytes.ok() ? "A node needs 16MiB at least" : ram_bytes.error().message());
+  }
+  KVCAST_TRY(const SocketAddress listen, SocketAddress::Resolve(options.listen));
+  const bool development = options.certificate.empty();
+  if (development && !listen.is_loopback()) {
+    throw CLI::ValidationError(
+        "--listen", options.listen +
+                        " can be reached from other machines, and the development certificate is "
+                        "for this one alone. Listen on 127.0.0.1, or give --certificate and --key");
+  }
+  Result<std::filesystem::path> directory = options.state_dir.empty()
+                                                ? NodeState::DefaultDirectory()
+                                                : std::filesystem::path(options.state_dir);
+  KVCAST_TRY(const std::filesystem::path state_dir, std::move(directory));
+  KVCAST_TRY(NodeState state, NodeState::Open(state_dir));
+  KVCAST_TRY(const ServerCredentials credentials,
+             development ? ServerCredentials::Development(state.directory())
+                         : ServerCredentials::FromFiles(options.certificate, options.key));
+  NodeServer::Options node;
+  node.listen = listen;
+  node.relay.ram_bytes = *ram_bytes;
+  node.relay.node = state.node_id();
+  FillRandom(node.relay.boot);
+  return Ground{std::move(state), credentials, node};
+}
+
+// What a client is told to find the node, and to be sure of it: HOST:PORT#FINGERPRINT.
+std::string AddressOf(const NodeServer& node, const ServerCredentials& credentials) {
+  return node.local().ToString() + "#" + credentials.fingerprint().ToHex();
+}
+
+void PrintStart(const Ground& ground, const std::string& address, bool development) {
+  fmt::print(
+      "kvcast is serving. Ctrl-C stops it.\n"
+      "  node    {}\n"
+      "          Clients take this address whole; behind the # is its certificate's SHA-256.\n"
+      "  memory  {} for blocks\n"
+      "  state   {}{}\n",
+      address, HumanBytes(ground.node.relay.ram_bytes), ground.state.directory().string(),
+      development ? " (with a certificate for this machine alone)" : "");
+  std::fflush(stdout);
+}
+
+// A file that is there exactly while the node can be used.
+class ReadyFile {
+ public:
+  explicit ReadyFile(std::filesystem::path path) : path_(std::move(path)) { Remove(); }
+  ~ReadyFile() { Remove(); }
+  ReadyFile(const ReadyFile&) = delete;
+  ReadyFile& operator=(const ReadyFile&) = delete;
+
+  Result<void> Write(const std::string& address) const {
+    return path_.empty() ? Result<void>() : WriteFileAtomically(path_, AsBytes(address + "\n"));
+  }
+
+ private:
+  void Remove() const {
+    std::error_code ignored;  // One that cannot be removed cannot be written either, which is told.
+    std::filesystem::remove(path_, ignored);
+  }
+  std::filesystem::path path_;
+};
+
+// Turns the loop until `done` says so, or the time is over.
+template <typename Done>
+void RunFor(EventLoop& loop, Duration most, Done done) {
+  const Instant until = Now() + most;
+  while (!done() && Now() < until) {
+    loop.RunOnce(until - Now());
+  }
+}
+
+int RunServe(const ServeOptions& options) {
+  const auto ground = Prepare(options);
+  if (!ground.ok()) {
+    return Failed(ground.error());
+  }
+  auto loop = EventLoop::Make();
+  if (!loop.ok()) {
+    return Failed(loop.error());
+  }
+  int asked_to_stop = 0;
+  const auto signals = SignalWatch::Make(**loop, [&] { ++asked_to_stop; });
+  if (!signals.ok()) {
+    return Failed(signals.error());
+  }
+  const ReadyFile ready_file(options.ready_file);
+  Metrics metrics;
+  TerminalLog log;
+  auto started = NodeServer::Start(**loop, ground->node, ground->credentials, metrics, &log);
+  if (!started.ok()) {
+    return Failed(Error(started.error().code(),
+                        started.error().ToString() +
+                            " Choose another address by --listen; port 0 takes a free one."));
+  }
+  NodeServer& node = **started;
+  const std::string address = AddressOf(node, ground->credentials);
+  PrintStart(*ground, address, options.certificate.empty());
+  if (const auto written = ready_file.Write(address); !written.ok()) {
+    return Failed(written.error());
+  }
+  while (asked_to_stop == 0) {
+    (*loop)->RunOnce(std::chrono::hours(1));
+  }
+  node.SayGoodbye(kGoodbye);
+  RunFor(**loop, kGoodbye, [&] { return node.peer_count() == 0 || asked_to_stop > 1; });
+  node.Close();
+  RunFor(**loop, kFarewell, [&] { return node.peer_count() == 0; });
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App& app, int* exit_status) {
+  CLI::App* const command = app.add_subcommand(
+      "serve",
+      "Run a node: keep what engines publish, and serve it to others\n\n"
+      "Engines publish KV caches to a node and load them from it, over QUIC. The node keeps them "
+      "in "
+      "memory, evicts what was not used for longest when there is no more room, and tells clients "
+      "which blocks it holds. It prints the address that clients need, with the fingerprint of its "
+      "certificate.\n\n"
+      "On its first start it makes a certificate for this machine alone, in the state directory. "
+      "To be "
+      "reached from other machines, it needs a certificate of yours.\n\n"
+      "Ctrl-C or SIGTERM stops it: it says goodbye to its peers, gives them two seconds, and exits "
+      "with status 0.");
+  command->group(kNodeCommands);
+  command->footer(
+      "kvcast serve\n"
+      "kvcast serve --listen 127.0.0.1:0 --ready-file node.address --ram 512MiB\n"
+      "kvcast serve --listen 0.0.0.0:4433 --certificate node.pem --key node.key --ram 64GiB");
+  const auto options = std::make_shared<ServeOptions>();
+  command->add_option("--listen", options->listen, "Where to listen; port 0 takes a free one")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  command->add_option("--ram", options->ram, "Memory for blocks, their names and their index")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  command
+      ->add_option("--state-dir", options->state_dir,
+                   "Where the node's id and development certificate are kept")
+      ->type_name("DIR")
+      ->default_str("$XDG_STATE_HOME/kvcast or ~/.local/state/kvcast");
+  CLI::Option* const certificate =
+      command->add_option("--certificate", options->certificate, "A certificate to show, in PEM")
+          ->type_name("FILE");
+  CLI::Option* const key =
+      command->add_option("--key", options->key, "Its private key, in PEM")->type_name("FILE");
+  certificate->needs(key);
+  key->needs(certificate);
+  command
+      ->add_option("--ready-file", options->ready_file,
+                   "Write the address that clients need to this file, for as long as the node "
+                   "can be used")
+      ->type_name("FILE");
+  command->callback([options, exit_status] { *exit_status = RunServe(*options); });
+}
+
+}  // namespace kvcast

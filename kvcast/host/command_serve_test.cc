@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "kvcast/host/command.h"
+#include "kvcast/host/command_outcome_test.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/scratch_directory.h"
+
+namespace kvcast {
+namespace {
+
+// Held back from this thread and all that it starts, as they are in a node: one that is not would
+// end the tests.
+class SignalsHeldBack {
+ public:
+  SignalsHeldBack() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~SignalsHeldBack() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
+  const SignalsHeldBack held_back;
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const std::string ready = (scratch / "ready").string();
+  std::string address;
+  std::thread stopper([&] {
+    while (!std::filesystem::exists(ready)) {
+      std::this_thread::yield();
+    }
+    address = *ReadFile(ready, 1000);
+    ::kill(::getpid(), SIGTERM);
+  });
+  const CommandOutcome outcome =
+      RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                 "--ready-file", ready.c_str()});
+  stopper.join();
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(ready));
+  ASSERT_EQ(address.size(), address.find('#') + 66) << address;
+  EXPECT_TRUE(address.starts_with("127.0.0.1:"));
+  EXPECT_EQ(address.back(), '\n');
+  address.pop_back();
+  for (const std::string& part : {address, std::string("64 MiB"), state}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in " << outcome.out;
+  }
+}
+
+TEST(ServeCommand, KeepsTheDevelopmentCertificateOnThisMachine) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const CommandOutcome outcome =
+      RunKvcast({"serve", "--listen", "0.0.0.0:0", "--state-dir", state.c_str()});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_NE(outcome.err.find("--certificate and --key"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(state));
+}
+
+TEST(ServeCommand, SaysWhatIsWrong) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const auto run = [&](std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "serve");
+    arguments.insert(arguments.end(), {"--state-dir", state.c_str()});
+    return RunKvcast(arguments);
+  };
+  EXPECT_EQ(run({"--ram", "1MiB"}).status, kExitUsage);
+  EXPECT_EQ(run({"--ram", "4GB"}).status, kExitUsage);
+  EXPECT_NE(run({"--ram", "4GB"}).err.find("as in 4GiB"), std::string::npos);
+  EXPECT_EQ(run({"--certificate", "a.pem"}).status, kExitUsage);
+  const CommandOutcome missing = run({"--certificate", "absent.pem", "--key", "absent.key"});
+  EXPECT_EQ(missing.status, kExitFailed);
+  EXPECT_NE(missing.err.find("absent"), std::string::npos) << missing.err;
+}
+
+}  // namespace
+}  // namespace kvcast

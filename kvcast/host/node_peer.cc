@@ -1,0 +1,62 @@
+#include "kvcast/host/node_peer.h"
+
+#include <utility>
+
+#include "kvcast/io/clock.h"
+
+namespace kvcast {
+
+NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
+                   const moqt::Limits& limits, NodePeerOwner& owner)
+    : connection_(&connection),
+      session_(moqt::Role::kServer, setup, limits, Now()),
+      owner_(&owner),
+      timer_(loop, [this] {
+        session_.OnTimeout(Now());
+        connection_->Poke();
+      }) {
+  timer_.Set(*session_.deadline());
+}
+
+NodePeer::~NodePeer() { owner_->OnGone(*this); }
+
+void NodePeer::OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) {
+  session_.OnStreamData(stream, bytes, fin);
+  if (timer_.is_set() && !session_.deadline()) {
+    timer_.Stop();
+  }
+}
+
+void NodePeer::OnStreamReset(moqt::StreamId stream, uint64_t code) {
+  session_.OnStreamReset(stream, code);
+}
+
+void NodePeer::OnStopSending(moqt::StreamId stream, uint64_t code) {
+  session_.OnStopSending(stream, code);
+  has_more_room_ = true;
+}
+
+void NodePeer::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
+  session_.OnBytesSent(stream, bytes);
+  has_more_room_ = true;
+}
+
+// Nobody asks for actions any more, so the relay hears of it at once.
+void NodePeer::OnConnectionClosed(uint64_t code, std::string_view reason) {
+  session_.OnConnectionClosed(code, reason);
+  timer_.Stop();
+  owner_->OnInput(*this);
+}
+
+// Asked after every input until there is nothing left: the moment for the relay to look. It looks
+// when something has happened, not at every packet.
+std::optional<moqt::TransportAction> NodePeer::NextAction() {
+  std::optional<moqt::TransportAction> action = session_.NextAction();
+  if (!action && (session_.has_event() || std::exchange(has_more_room_, false))) {
+    owner_->OnInput(*this);
+    action = session_.NextAction();
+  }
+  return action;
+}
+
+}  // namespace kvcast

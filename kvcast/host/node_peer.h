@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "kvcast/io/event_loop.h"
+#include "kvcast/io/quic_connection.h"
+#include "kvcast/moqt/session.h"
+#include "kvcast/relay/relay.h"
+
+namespace kvcast {
+
+class NodePeer;
+
+// Who looks after a node's peers.
+class NodePeerOwner {
+ public:
+  virtual ~NodePeerOwner() = default;
+  // The peer's session has events, or room: let the relay look, now.
+  virtual void OnInput(NodePeer& peer) = 0;
+  virtual void OnGone(NodePeer& peer) = 0;
+};
+
+// A peer of a node: its session, between the connection that carries it and the relay that decides.
+// Belongs to the connection.
+class NodePeer final : public moqt::TransportUser {
+ public:
+  NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
+           const moqt::Limits& limits, NodePeerOwner& owner);
+  ~NodePeer() override;
+
+  moqt::Session& session() { return session_; }
+  QuicConnection& connection() { return *connection_; }
+  relay::PeerId id = 0;
+
+  void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override;
+  void OnStreamReset(moqt::StreamId stream, uint64_t code) override;
+  void OnStopSending(moqt::StreamId stream, uint64_t code) override;
+  void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override;
+  void OnConnectionClosed(uint64_t code, std::string_view reason) override;
+  std::optional<moqt::TransportAction> NextAction() override;
+
+ private:
+  QuicConnection* connection_;
+  moqt::Session session_;
+  NodePeerOwner* owner_;
+  LoopTimer timer_;
+  bool has_more_room_ = false;  // Of which the relay has not heard.
+};
+
+}  // namespace kvcast

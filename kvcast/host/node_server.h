@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "kvcast/base/log.h"
+#include "kvcast/base/metrics.h"
+#include "kvcast/base/result.h"
+#include "kvcast/host/node_peer.h"
+#include "kvcast/io/event_loop.h"
+#include "kvcast/io/quic_server.h"
+#include "kvcast/relay/relay.h"
+
+namespace kvcast {
+
+// A node on a loop: a QUIC server, a session for every connection, and one relay behind them all.
+// Belongs to the loop's thread.
+class NodeServer : private NodePeerOwner {
+ public:
+  struct Options {
+    SocketAddress listen;
+    relay::Relay::Options relay;
+    moqt::Limits session;
+    QuicServer::Options quic;
+  };
+  // Machine: the address is not to be had.
+  static Result<std::unique_ptr<NodeServer>> Start(EventLoop& loop, const Options& options,
+                                                   const ServerCredentials& credentials,
+                                                   Metrics& metrics, LogSink* log);
+  ~NodeServer() override;
+  NodeServer(const NodeServer&) = delete;
+  NodeServer& operator=(const NodeServer&) = delete;
+
+  const SocketAddress& local() const { return quic_->local(); }
+  const relay::Relay& relay() const { return relay_; }
+  size_t peer_count() const { return peers_.size(); }
+
+  // Tells every peer that the node leaves in so long; new requests are refused from now on.
+  void SayGoodbye(Duration until_leaving);
+  // Ends every session. Let the loop turn, so that peers hear of it.
+  void Close();
+
+ private:
+  NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log);
+  std::unique_ptr<moqt::TransportUser> Accept(QuicConnection& connection);
+
+  void OnInput(NodePeer& peer) override;
+  void OnGone(NodePeer& peer) override;
+  // Lets the connections of those the relay has acted upon know, but for the one that asks anyway.
+  void PokeTouched(const NodePeer* asking);
+
+  EventLoop* loop_;
+  Options options_;
+  Log log_;
+  relay::Relay relay_;
+  LoopTimer timer_;
+  std::map<relay::PeerId, NodePeer*> peers_;
+  bool leaving_ = false;
+  std::unique_ptr<QuicServer> quic_;  // Last: its connections hold peers, which go to the relay.
+};
+
+}  // namespace kvcast
