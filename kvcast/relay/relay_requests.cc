@@ -119,10 +119,12 @@ void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
   for (const TrackName& catalog : stock_.catalogs().Below(event.prefix)) {
     PublishTo(peer, event.request, catalog);
   }
+  const auto publishes = [&peer](const TrackName& track) {
+    return std::ranges::any_of(peer.publications,
+                               [&](const auto& entry) { return entry.second.track() == track; });
+  };
   for (const auto& [track, publishers] : published_) {
-    const bool own = std::ranges::any_of(
-        peer.publications, [&](const auto& entry) { return entry.second.track() == track; });
-    if (!own && event.prefix.IsPrefixOf(track.space())) {
+    if (event.prefix.IsPrefixOf(track.space()) && !publishes(track)) {
       PublishTo(peer, event.request, track);
     }
   }
