@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
+#include <system_error>
 
 #include "kvcast/host/kv_file_fit.h"
 #include "kvcast/host/model_text.h"
@@ -14,6 +16,17 @@ namespace kvcast {
 namespace {
 
 constexpr Duration kConnectPatience = std::chrono::seconds(15);
+constexpr uint32_t kTimeoutMax = 86'400;
+
+// Says what is wrong; empty if nothing is.
+std::string TimeoutProblem(const std::string& text) {
+  uint32_t seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, seconds);
+  return error == std::errc() && read == end && seconds > 0 && seconds <= kTimeoutMax
+             ? ""
+             : "'" + text + "' is not a number of seconds from 1 to 86400.";
+}
 
 }  // namespace
 
@@ -23,7 +36,7 @@ void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags) {
   TenantFlags::AddTo(command, flags.tenant);
   command.add_option("--timeout", flags.timeout_s, "Give up after so many seconds")
       ->type_name("N")
-      ->check(CLI::Range(1u, 86'400u))
+      ->check(TimeoutProblem)
       ->capture_default_str();
   command.add_flag("--json", flags.json, "Print what was done as JSON");
 }

@@ -131,8 +131,7 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
   command->group(kCacheCommands);
   command->footer(
       "kvcast put prompt.tokens cache.safetensors --model DIR --node HOST:PORT#FINGERPRINT\n"
-      "kvcast put prompt.tokens cache.safetensors --model DIR --model-name NAME --tenant acme "
-      "--key-file acme.key --node node7.example:4433 --node-ca authority.pem");
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433");
   const auto flags = std::make_shared<CacheFlags>();
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   command->add_option("CACHE", flags->file, "The prompt's KV cache in a safetensors file")
