@@ -70,15 +70,16 @@ class Cli(unittest.TestCase):
 
     def test_failures_are_one_line_and_a_status(self):
         for arguments, stdin, said in [
-            (["tokenize", "--file", "/no/such/file"], b"", b"/no/such/file: No such file"),
+            (["tokenize", "--file", "/no/such/file"], b"", b"/no/such/file: Cannot open it: No such file"),
             (["tokenize", "--file", "/"], b"", b"tinylm: /: "),
             (["tokenize"], b"ab\xff", b"byte 2: The text is not UTF-8"),
-            (["detokenize"], b"1 2 x", b"standard input: byte 4: A token id was expected"),
+            (["detokenize"], b"1 2 x", b'standard input: byte 4: "x" does not begin with a token id'),
             (["detokenize", "4096"], b"", b"There is no token 4096"),
             (["--model", "/no/such", "tokenize", "a"], b"", b"/no/such/tokenizer.json: "),
             (["generate", "--tokens", "4096", "a"], b"", b"4098 tokens; the model looks at 4096"),
             (["generate", "--cache", "/no/such/file", "a"], b"", b"/no/such/file: "),
             (["generate", "--cache", PROGRAM, "a"], b"", PROGRAM.encode() + b": "),
+            (["generate", "--node", "nonsense", "a"], b"", b'"nonsense" does not say where'),
             (["prefill", "--out", "/no/such/file", "a"], b"", b"/no/such: "),
         ]:
             failed = tinylm(*arguments, stdin=stdin)

@@ -2,9 +2,14 @@
 
 #include <iostream>
 
-#include "examples/tinylm/file.h"
+#include "kvcast/io/file.h"
 
 namespace kvcast::tinylm {
+namespace {
+
+constexpr size_t kTokenizerBytesMax = 64 * 1024 * 1024;
+
+}  // namespace
 
 void PromptOption::AddTo(CLI::App& command) {
   text_option_ = command.add_option("TEXT", text_,
@@ -20,22 +25,20 @@ Result<std::string> PromptOption::Read() const {
     return ReadFile(file_, Tokenizer::kTextBytesMax);
   }
   if (text_option_->count() == 0) {
-    return ReadStandardInput();
+    return ReadStandardInput(Tokenizer::kTextBytesMax);
   }
   return text_;
 }
 
 Result<Tokenizer> LoadTokenizer(const std::string& model) {
   const std::string path = model + "/tokenizer.json";
-  KVCAST_TRY(const std::string json, ReadFile(path));
+  KVCAST_TRY(const std::string json, ReadFile(path, kTokenizerBytesMax));
   auto tokenizer = Tokenizer::Parse(json);
   if (!tokenizer.ok()) {
     return std::move(tokenizer).error().In(path);
   }
   return tokenizer;
 }
-
-Result<std::string> ReadStandardInput() { return ReadAll(std::cin, Tokenizer::kTextBytesMax); }
 
 Result<void> WriteStandardOutput(std::string_view text) {
   std::cout << text << std::flush;

@@ -30,7 +30,6 @@ class PromptOption {
 
 Result<Tokenizer> LoadTokenizer(const std::string& model);
 
-Result<std::string> ReadStandardInput();
 Result<void> WriteStandardOutput(std::string_view text);
 
 // What the program ends with; an error is said first.

@@ -3,15 +3,19 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "examples/tinylm/command.h"
 #include "examples/tinylm/inference/cache_file.h"
 #include "examples/tinylm/inference/generation.h"
 #include "examples/tinylm/inference/weights.h"
+#include "examples/tinylm/shared_cache.h"
 #include "kvcast/host/model_folder.h"
+#include "kvcast/host/node_flags.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast::tinylm {
@@ -19,7 +23,12 @@ namespace {
 
 constexpr uint32_t kPageTokens = 16;
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+// How long a node may keep an engine waiting in all.
+constexpr Duration kNodePatience = std::chrono::seconds(30);
+
+double Milliseconds(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 
 // What names the KV of this model, here and in all of kvcast.
 Result<Digest> FingerprintOf(const std::string& model) {
@@ -59,6 +68,7 @@ Result<void> Prefill(const PrefillOptions& options, const std::string& model) {
 struct GenerateOptions {
   PromptOption prompt;
   std::string cache;
+  NodeFlags node;
   uint32_t tokens = 60;
   Sampling sampling;
   bool timing = false;
@@ -75,13 +85,61 @@ struct Timing {
   void Print(Instant now) const {
     fmt::print(stderr, "prompt: {} tokens, {} of them loaded\n", prompt, loaded);
     if (first) {
-      fmt::print(stderr, "first token after {:.1f} ms\n", Seconds(*first - begun) * 1e3);
+      fmt::print(stderr, "first token after {:.1f} ms\n", Milliseconds(*first - begun));
     }
     if (generated > 1) {
-      fmt::print(stderr, "then {:.0f} tokens/s\n", (generated - 1) / Seconds(now - *first));
+      fmt::print(stderr, "then {:.0f} tokens/s\n",
+                 (generated - 1) * 1e3 / Milliseconds(now - *first));
     }
   }
 };
+
+// What goes to a node while the text is written: its blocks are whole, so nothing changes them.
+class Publishing {
+ public:
+  Publishing(SharedCache& node, const std::vector<Token>& prompt, const KvCache& cache,
+             const Sequence& sequence)
+      : done_(std::async(std::launch::async, [&node, prompt, &cache, sequence] {
+          const Instant begun = Now();
+          PublishReport report = node.Publish(prompt, cache, sequence, begun + kNodePatience);
+          return std::pair(std::move(report), Now() - begun);
+        })) {}
+
+  void Print() {
+    const auto [report, took] = done_.get();
+    if (report.fault) {
+      fmt::print(stderr, "published: {} of {} blocks: {}\n", report.listed, report.blocks,
+                 report.reason);
+    } else {
+      fmt::print(stderr, "published: {} blocks, {} of them new: {} bytes in {:.1f} ms\n",
+                 report.blocks, report.sent, report.bytes, Milliseconds(took));
+    }
+  }
+
+ private:
+  std::future<std::pair<PublishReport, Duration>> done_;
+};
+
+// The node, if one is named. One that cannot be used makes an engine slower, and never fail.
+Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::string& model) {
+  if (flags.node.empty()) {
+    return std::optional<SharedCache>();
+  }
+  KVCAST_TRY(const NodeAddress address, flags.Address());
+  Result<SharedCache> node = SharedCache::Open(address, model);
+  if (!node.ok()) {
+    fmt::print(stderr, "tinylm: {} Going on without it.\n", node.error().ToString());
+    return std::optional<SharedCache>();
+  }
+  return std::optional<SharedCache>(*std::move(node));
+}
+
+void PrintLoaded(const SharedCache::Loaded& loaded) {
+  fmt::print(stderr, "loaded: {} bytes in {:.1f} ms\n", loaded.bytes, Milliseconds(loaded.took));
+  if (!loaded.reason.empty()) {
+    fmt::print(stderr, "not all of it: {}\n", loaded.reason);
+  }
+}
 
 // Whole tokens are written as they come; a character may be spread over several.
 Result<void> WriteTokens(Generation& generation, const Tokenizer& tokenizer, uint32_t count,
@@ -110,21 +168,34 @@ Result<void> Generate(const GenerateOptions& options, const std::string& model) 
   if (!options.cache.empty()) {
     KVCAST_TRY(fingerprint, FingerprintOf(model));
   }
+  KVCAST_TRY(std::optional<SharedCache> node, OpenNode(options.node, model));
   // From here on as an engine that is already running would answer.
   Timing timing;
   timing.begun = Now();
   timing.prompt = prompt.size();
   Sequence sequence;
+  SharedCache::Loaded loaded;
   if (fingerprint) {
     KVCAST_TRY(const CacheFile file, CacheFile::Open(options.cache, *fingerprint));
     timing.loaded = file.SharedTokens(prompt);
     KVCAST_TRY_VOID(file.Load(timing.loaded, cache, sequence));
+  } else if (node) {
+    loaded = node->Load(prompt, cache, sequence, timing.begun + kNodePatience);
+    timing.loaded = loaded.tokens;
   }
   KVCAST_TRY(Generation generation,
              Generation::Start(forward, cache, sequence, prompt, options.sampling));
+  std::optional<Publishing> publishing;
+  if (node) {
+    publishing.emplace(*node, prompt, cache, sequence);
+  }
   KVCAST_TRY_VOID(WriteTokens(generation, tokenizer, options.tokens, timing));
   if (options.timing) {
     timing.Print(Now());
+  }
+  if (node && options.timing) {
+    PrintLoaded(loaded);
+    publishing->Print();
   }
   return {};
 }
@@ -155,6 +226,11 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
       ->add_option("-c,--cache", options->cache,
                    "A file from prefill: what it shares with the prompt need not be computed")
       ->type_name("FILE");
+  NodeFlags::AddTo(*command, options->node)
+      ->description(
+          "A node, as 'kvcast serve' prints it: what it holds of the prompt is loaded, what is "
+          "computed is published")
+      ->excludes("--cache");
   command->add_option("-n,--tokens", options->tokens, "How many tokens to write at most")
       ->capture_default_str();
   Sampling& sampling = options->sampling;
@@ -179,7 +255,8 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
   command->footer(
       "Try:  tinylm generate 'The cache is full.'\n"
       "      tinylm prefill --file prompt.txt --out cache.safetensors\n"
-      "      tinylm generate --file prompt.txt --cache cache.safetensors --timing");
+      "      tinylm generate --file prompt.txt --cache cache.safetensors --timing\n"
+      "      tinylm generate --file prompt.txt --node HOST:PORT#FINGERPRINT --timing");
   command->callback(
       [options, &model, exit_status] { *exit_status = ExitStatus(Generate(*options, model)); });
 }

@@ -1,34 +1,15 @@
 // tinylm tokenize and tinylm detokenize.
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "examples/tinylm/command.h"
+#include "kvcast/host/prompt_file.h"
 
 namespace kvcast::tinylm {
 namespace {
 
 Start StartOf(bool bare) { return bare ? Start::kBare : Start::kMarked; }
-
-// Whole numbers with white space between them.
-Result<std::vector<uint32_t>> ParseIds(std::string_view text) {
-  constexpr std::string_view kWhite = " \t\r\n";
-  std::vector<uint32_t> ids;
-  size_t at = text.find_first_not_of(kWhite);
-  while (at != std::string_view::npos) {
-    const size_t end = std::min(text.find_first_of(kWhite, at), text.size());
-    uint32_t id = 0;
-    const auto [stopped, trouble] = std::from_chars(text.data() + at, text.data() + end, id);
-    if (trouble != std::errc() || stopped != text.data() + end) {
-      return Error(ErrorCode::kMalformed, "A token id was expected.").At(at).In("standard input");
-    }
-    ids.push_back(id);
-    at = text.find_first_not_of(kWhite, end);
-  }
-  return ids;
-}
 
 struct TokenizeOptions {
   PromptOption prompt;
@@ -56,8 +37,7 @@ struct DetokenizeOptions {
 Result<void> Detokenize(const DetokenizeOptions& options, const std::string& model) {
   std::vector<uint32_t> ids = options.ids;
   if (options.ids_option->count() == 0) {
-    KVCAST_TRY(const std::string text, ReadStandardInput());
-    KVCAST_TRY(ids, ParseIds(text));
+    KVCAST_TRY(ids, ReadPromptFile("-"));
   }
   KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
   KVCAST_TRY(const std::string text, tokenizer.Decode(ids, StartOf(options.bare)));

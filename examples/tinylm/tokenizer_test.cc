@@ -5,19 +5,23 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "examples/tinylm/file.h"
 #include "examples/tinylm/sample_tokenizer.h"
 #include "examples/tinylm/words.h"
 #include "kvcast/base/json.h"
 #include "kvcast/base/random.h"
+#include "kvcast/io/file.h"
 
 namespace kvcast::tinylm {
 namespace {
 
 const std::string kFolder = std::string(KVCAST_SOURCE_DIR) + "/examples/tinylm/";
 
+std::string FileOf(const std::string& name) {
+  return *ReadRegularFile(kFolder + name, 64 * 1024 * 1024);
+}
+
 const Tokenizer& ModelTokenizer() {
-  static const Tokenizer tokenizer = *Tokenizer::Parse(*ReadFile(kFolder + "model/tokenizer.json"));
+  static const Tokenizer tokenizer = *Tokenizer::Parse(FileOf("model/tokenizer.json"));
   return tokenizer;
 }
 
@@ -40,7 +44,7 @@ Result<Tokenizer> ParseSpoilt(Spoil spoil) {
 
 // A second implementation, which shares nothing with this one, recorded the cases.
 TEST(Tokenizer, AgreesWithTheRecordedCases) {
-  const Json cases = *ParseJson(*ReadFile(kFolder + "tokenizer_cases.json"));
+  const Json cases = *ParseJson(FileOf("tokenizer_cases.json"));
   ASSERT_GT(cases.size(), 70u);
   for (const Json& one : cases) {
     SCOPED_TRACE(one["name"].get<std::string>());
@@ -54,7 +58,7 @@ TEST(Tokenizer, AgreesWithTheRecordedCases) {
 }
 
 TEST(Tokenizer, KnowsTheModelsVocabulary) {
-  const Json config = *ParseJson(*ReadFile(kFolder + "model/config.json"));
+  const Json config = *ParseJson(FileOf("model/config.json"));
   EXPECT_EQ(ModelTokenizer().vocabulary_size(), config["vocab_size"].get<size_t>());
   EXPECT_EQ(ModelTokenizer().start(), config["bos_token_id"].get<uint32_t>());
   EXPECT_EQ(ModelTokenizer().end(), config["eos_token_id"].get<uint32_t>());
@@ -221,8 +225,8 @@ TEST(TokenizerFile, NeedsATokenForEveryByte) {
 
 // What the model is shown in the README: long, alike but for the question, and within its context.
 TEST(Prompts, ShareAllButTheQuestion) {
-  const auto a = *ModelTokenizer().Encode(*ReadFile(kFolder + "prompts/shared-prefix-a.txt"));
-  const auto b = *ModelTokenizer().Encode(*ReadFile(kFolder + "prompts/shared-prefix-b.txt"));
+  const auto a = *ModelTokenizer().Encode(FileOf("prompts/shared-prefix-a.txt"));
+  const auto b = *ModelTokenizer().Encode(FileOf("prompts/shared-prefix-b.txt"));
   const auto shared = static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
   EXPECT_GE(shared, 3300u);
   EXPECT_LE(shared, 3700u);

@@ -9,25 +9,28 @@
 namespace kvcast {
 
 CatalogFollower::CatalogFollower(moqt::Session& session, PrefixIndex& index,
-                                 const ModelScope& scope, Duration patience, Instant now)
+                                 const ModelScope& scope, Duration patience)
     : session_(&session),
       index_(&index),
       prefix_(CatalogTrack{scope.Namespace(), {}, {}}.Prefix()),
-      patience_(patience),
-      settle_by_(now + patience) {
+      patience_(patience) {
   const Result<moqt::RequestId> request = session_->SubscribeTracks(prefix_, {});
   if (request.ok()) {
     request_ = *request;
   } else {
     refusal_ = request.error().message();
   }
-  Settle(now);
 }
 
 CatalogFollower::~CatalogFollower() {
   if (request_) {
     session_->Cancel(*request_, moqt::ResetCode::kCancelled);
   }
+}
+
+void CatalogFollower::OnSetUp(Instant now) {
+  settle_by_ = now + patience_;
+  Settle(now);
 }
 
 FollowedCatalog* CatalogFollower::Find(moqt::RequestId request) const {
@@ -116,8 +119,9 @@ void CatalogFollower::Settle(Instant now) {
   const bool synced = !catalogs_.empty() && std::ranges::all_of(catalogs_, [](const auto& catalog) {
     return catalog->synced();
   });
-  if (!settled_ && (synced || !refusal_.empty() || now >= *settle_by_)) {
-    settled_ = true;
+  const bool waited = settle_by_ && now >= *settle_by_;
+  settled_ = settled_ || synced || waited || !refusal_.empty();
+  if (settled_) {
     settle_by_.reset();
   }
 }

@@ -21,14 +21,17 @@ class CatalogFollower {
  public:
   static constexpr size_t kCatalogsMax = 1024;
 
-  // `patience` is how long to wait for catalogs that may not exist: a node that holds nothing of
-  // the model may have none to offer. Session and index must outlive it.
+  // `patience` is how long to wait for catalogs that may not exist, counted from when the session
+  // stands: a node that holds nothing of the model may have none to offer. Session and index must
+  // outlive it.
   CatalogFollower(moqt::Session& session, PrefixIndex& index, const ModelScope& scope,
-                  Duration patience, Instant now);
+                  Duration patience);
   ~CatalogFollower();
   CatalogFollower(const CatalogFollower&) = delete;
   CatalogFollower& operator=(const CatalogFollower&) = delete;
 
+  // The session stands: from now on the node is expected to answer.
+  void OnSetUp(Instant now);
   // Takes a catalog that is offered; false if the track is none of this model's.
   bool OnOffer(const moqt::PublishReceived& offered, Instant now);
   bool Owns(moqt::RequestId request) const;
@@ -53,7 +56,7 @@ class CatalogFollower {
   const Duration patience_;
   std::optional<moqt::RequestId> request_;
   std::vector<std::unique_ptr<FollowedCatalog>> catalogs_;
-  std::optional<Instant> settle_by_;  // Until it has settled.
+  std::optional<Instant> settle_by_;  // Once the session stands, until it has settled.
   bool settled_ = false;
   std::string refusal_;
 };

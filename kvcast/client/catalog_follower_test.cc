@@ -35,6 +35,44 @@ TEST_F(Follow, KnowsWhatTheNodeHeldBefore) {
   }
 }
 
+// A lookup means something only once all that the node had listed is in, not merely the beginning.
+TEST_F(Follow, IsNotReadyBeforeItHasReadAllThatWasListed) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    moqt::SessionPair::Options options;
+    options.seed = seed;
+    options.cut_max = 30;
+    ClientPair pair(options);
+    for (size_t block = 0; block < kBlocks; ++block) {
+      pair.node().Hold(memory_, blocks_, block, 1);  // A delta each, after an empty snapshot.
+    }
+    while (!pair.client().ready()) {
+      ASSERT_TRUE(pair.pair().Step());
+      pair.node().OnInput();
+      pair.client().OnInput(pair.now());
+    }
+    EXPECT_EQ(Found(pair), kBlocks) << "seed " << seed;
+  }
+}
+
+// What is listed while the past is being fetched comes too early, and is not waited for either.
+TEST_F(Follow, FetchesAtOnceWhatWasListedMeanwhile) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    moqt::SessionPair::Options options;
+    options.seed = seed;
+    options.cut_max = 30;
+    ClientPair pair(options);
+    for (size_t block = 0; block < kBlocks; ++block) {
+      pair.node().Hold(memory_, blocks_, block, 1);
+      for (int moves = 0; moves < 12 && pair.pair().Step(); ++moves) {
+        pair.node().OnInput();
+        pair.client().OnInput(pair.now());
+      }
+    }
+    pair.Run();  // And no time passes.
+    EXPECT_EQ(Found(pair), kBlocks) << "seed " << seed;
+  }
+}
+
 TEST_F(Follow, HearsOfWhatComesAndGoes) {
   ClientPair pair;
   pair.Run();

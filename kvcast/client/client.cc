@@ -32,11 +32,11 @@ constexpr uint32_t kValueBytes = 2;  // Of FP16 and BF16.
 
 }  // namespace
 
-Client::Client(moqt::Session& session, const ClientOptions& options, Instant now)
+Client::Client(moqt::Session& session, const ClientOptions& options)
     : session_(&session),
       options_(options),
       index_(options.index_bytes_max, options.index_seed),
-      follower_(session, index_, options.kind.scope(), options.catalog_patience, now) {}
+      follower_(session, index_, options.kind.scope(), options.catalog_patience) {}
 
 void Client::OnInput(Instant now) {
   while (std::optional<moqt::Event> event = session_->NextEvent()) {
@@ -48,6 +48,8 @@ void Client::OnInput(Instant now) {
 void Client::OnEvent(const moqt::Event& event, Instant now) {
   if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
     OnSessionClosed(closed->reason);
+  } else if (std::holds_alternative<moqt::SetupDone>(event)) {
+    follower_.OnSetUp(now);
   } else if (const auto* offered = std::get_if<moqt::PublishReceived>(&event)) {
     if (!follower_.OnOffer(*offered, now)) {
       (void)session_->RefuseRequest(
@@ -195,11 +197,11 @@ void Client::Settle(Instant now) {
   if (!lost_ && follower_.settled() && !std::exchange(ready_told_, true)) {
     events_.push_back(NodeReady{});
   }
-  SettlePublications(now);
-  SettleLoads();
   if (lost_ && !std::exchange(lost_told_, true)) {
     events_.push_back(NodeLost{lost_reason_});
   }
+  SettlePublications(now);
+  SettleLoads();
 }
 
 void Client::SettlePublications(Instant now) {

@@ -42,7 +42,7 @@ struct ClientOptions {
 class Client {
  public:
   // Asks for catalogs at once. The session must be new, and outlive the client.
-  Client(moqt::Session& session, const ClientOptions& options, Instant now);
+  Client(moqt::Session& session, const ClientOptions& options);
 
   void OnInput(Instant now);
   void OnTimeout(Instant now);

@@ -16,7 +16,7 @@ using OperationId = uint64_t;
 
 // What the node holds is known now, as far as it tells: Find() means something from here on.
 struct NodeReady {};
-// The session is over. Every operation has ended, and every later one ends at once.
+// The session is over. Told before every operation ends for it; every later one ends at once.
 struct NodeLost {
   std::string reason;
 };

@@ -18,7 +18,7 @@ class ClientPair {
   explicit ClientPair(const moqt::SessionPair::Options& options = {}, const NodeScript& script = {})
       : pair_(options), node_(pair_.server()) {
     node_.script = script;
-    client_.emplace(pair_.client(), ClientOptions{TestKind()}, now_);
+    client_.emplace(pair_.client(), ClientOptions{TestKind()});
   }
 
   Client& client() { return *client_; }

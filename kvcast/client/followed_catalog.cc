@@ -14,7 +14,8 @@ FollowedCatalog::FollowedCatalog(moqt::Session& session, std::unique_ptr<IndexFe
       track_(track),
       name_(offered.track),
       subscription_(offered.request),
-      newest_(offered.parameters.largest_object) {
+      offered_(offered.parameters.largest_object),
+      newest_(offered_) {
   Catch(now);
 }
 
@@ -61,8 +62,8 @@ void FollowedCatalog::TakeFetched(Instant now) {
       OnObject(object->object, now);
     } else if (std::holds_alternative<moqt::FetchEnd>(*item)) {
       fetch_.reset();
-      if (newest_ && feed_->wanted() <= *newest_) {
-        RetryLater(now);  // It brought less than there was to be had when it was asked for.
+      if (feed_->wanted() <= fetch_last_) {
+        RetryLater(now);  // It brought less than there was to be had.
       }
     }
   }
@@ -93,6 +94,7 @@ void FollowedCatalog::Catch(Instant now) {
   const Result<moqt::RequestId> fetch = session_->Fetch(name_, {from, *newest_}, {});
   if (fetch.ok()) {
     fetch_ = *fetch;
+    fetch_last_ = *newest_;
   } else {
     RetryLater(now);
   }

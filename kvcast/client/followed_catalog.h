@@ -36,8 +36,8 @@ class FollowedCatalog {
   void OnTimeout(Instant now);
   std::optional<Instant> deadline() const { return retry_at_; }
 
-  // What the node does not list it does not hold.
-  bool synced() const { return feed_->synced(); }
+  // All that the node had listed when it offered the catalog is in the index.
+  bool synced() const { return feed_->synced() && (!offered_ || *offered_ < feed_->wanted()); }
   // The node tells no more of it.
   bool ended() const { return ended_; }
 
@@ -55,7 +55,9 @@ class FollowedCatalog {
   const CatalogTrack track_;
   const TrackName name_;
   const moqt::RequestId subscription_;
+  const std::optional<Location> offered_;  // The newest object then.
   std::optional<moqt::RequestId> fetch_;
+  Location fetch_last_;             // What it asks for ends here.
   std::optional<Location> newest_;  // That the node has told of, or sent.
   bool damaged_ = false;            // And not begun again yet.
   Duration pause_ = kFirstPause;

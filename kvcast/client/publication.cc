@@ -79,7 +79,8 @@ void Publication::OnEvent(const moqt::Event& event, Instant now) {
 
 void Publication::Send(Instant now) {
   while (state_ == State::kSending && next_ < missing_.size() &&
-         session_->has_send_room(*request_) && SendToken()) {
+         session_->queued_bytes(*request_) < session_->limits().send_queue_high_bytes &&
+         SendToken()) {
   }
   queued_bytes_ = session_->queued_bytes(*request_);
   if (state_ == State::kSending && next_ == missing_.size()) {

@@ -126,6 +126,7 @@ class ScriptedNode {
     } else if (!script.silent_on_tracks) {
       (void)session_->AcceptSubscribeTracks(asked.request, {});
       subscribed_ = true;
+      scope_ = *TrackNamespace::Of({asked.prefix.field(0), asked.prefix.field(1)});
       OfferCatalog();
     }
   }
@@ -244,7 +245,7 @@ class ScriptedNode {
     }
     moqt::Parameters parameters;
     parameters.largest_object = epoch_.back().location;
-    const CatalogTrack track{TestKind().scope().Namespace(), {}, {std::byte{boot_}}};
+    const CatalogTrack track{scope_, {}, {std::byte{boot_}}};
     catalog_ = *session_->Publish(track.Name(), parameters, {});
   }
   void SendCatalog() {
@@ -279,6 +280,7 @@ class ScriptedNode {
   std::vector<Object> epoch_;
   uint8_t boot_ = 1;
   bool subscribed_ = false;
+  TrackNamespace scope_;
   std::optional<moqt::RequestId> catalog_;
   std::optional<moqt::StreamId> catalog_stream_;
   bool lose_live_ = false;

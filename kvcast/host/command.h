@@ -32,8 +32,10 @@ inline constexpr const char* kNodeCommands = "Nodes";
 inline constexpr const char* kMachineCommands = "This machine";
 
 void AddDoctorCommand(CLI::App& app, int* exit_status);
+void AddGetCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
+void AddPutCommand(CLI::App& app, int* exit_status);
 void AddServeCommand(CLI::App& app, int* exit_status);
 void AddVersionCommand(CLI::App& app, int* exit_status);
 

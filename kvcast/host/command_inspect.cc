@@ -2,11 +2,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
+#include "kvcast/host/kv_file_fit.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/file.h"
@@ -28,61 +28,6 @@ struct Inspected {
   std::string model_fp;    // In hex.
   bool checked = false;    // Against a model's folder, not just the file's own word.
 };
-
-std::string MetadataOr(const KvFile& file, std::string_view key) {
-  const auto found = file.metadata().find(key);
-  return found == file.metadata().end() ? "" : found->second;
-}
-
-// The values of a KV file of an engine that computes KV in `dtype`, if there are such files.
-std::optional<ValueType> ValuesOf(KvDtype dtype) {
-  switch (dtype) {
-    case KvDtype::kBf16:
-      return ValueType::kBf16;
-    case KvDtype::kFp16:
-      return ValueType::kFp16;
-    case KvDtype::kFp32:
-      return ValueType::kFp32;
-    case KvDtype::kFp8E4m3:
-    case KvDtype::kFp8E5m2:
-    case KvDtype::kInt8:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-Result<void> CheckValues(KvDtype dtype, ValueType held) {
-  const std::optional<ValueType> wanted = ValuesOf(dtype);
-  const std::string computed = "the model computes KV in " + std::string(ToString(dtype));
-  if (!wanted) {
-    return Error(ErrorCode::kUnsupported, "KV files cannot hold what this model computes: " +
-                                              computed + ", and they hold BF16, F16 or F32.");
-  }
-  if (*wanted != held) {
-    return Error(ErrorCode::kMismatch, "The file holds " + std::string(ToString(held)) + "; " +
-                                           computed +
-                                           ". If the engine computes in another type, say it "
-                                           "with --kv-dtype.");
-  }
-  return {};
-}
-
-// Whether a file that says which model it is of, and a model, belong together.
-Result<void> CheckAgainst(const ModelFolder& model, const KvFile& file) {
-  const BlockShape shape(model.description.groups, 1);
-  if (!std::ranges::equal(shape.layers(), file.layers())) {
-    return Error(ErrorCode::kMismatch, "The file was not made by model " + model.name +
-                                           ": its layers, heads or head sizes are others.");
-  }
-  KVCAST_TRY_VOID(CheckValues(model.description.kv_dtype, file.type()));
-  const std::string said = MetadataOr(file, "kvcast.model_fp");
-  if (!said.empty() && said != model.description.Fingerprint().ToHex()) {
-    return Error(ErrorCode::kMismatch,
-                 "The file was made under another model key, " + said +
-                     ": other weights, tokenizer, adapter, KV dtype or block length.");
-  }
-  return {};
-}
 
 void PrintText(const Inspected& inspected, uint64_t block_tokens) {
   const KvFile& file = inspected.file;
@@ -136,11 +81,11 @@ Result<void> RunInspect(const InspectOptions& options) {
   if (!file.ok()) {
     return Error(file.error()).In(options.file);
   }
-  Inspected inspected{*file, mapped.span().size(), MetadataOr(*file, "kvcast.model"),
-                      MetadataOr(*file, "kvcast.model_fp")};
+  Inspected inspected{*file, mapped.span().size(), MetadataOr(*file, kModelNameKey),
+                      MetadataOr(*file, kModelFpKey)};
   if (!options.model.folder.empty()) {
     KVCAST_TRY(const ModelFolder model, options.model.Load());
-    if (Result<void> fits = CheckAgainst(model, *file); !fits.ok()) {
+    if (Result<void> fits = CheckFits(*file, model); !fits.ok()) {
       return std::move(fits).error().In(options.file);
     }
     inspected.model_name = model.name;

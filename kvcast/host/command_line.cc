@@ -30,6 +30,8 @@ constexpr const char* kReadOn =
 
 void AddCommands(CLI::App& app, int* exit_status) {
   AddNameCommand(app, exit_status);
+  AddPutCommand(app, exit_status);
+  AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
   AddServeCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);

@@ -9,25 +9,21 @@
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
-#include "kvcast/io/file.h"
+#include "kvcast/host/prompt_file.h"
+#include "kvcast/host/tenant_flags.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/prefix_chain.h"
-#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
 
-constexpr size_t kPromptBytesMax = 256 * 1024 * 1024;
-constexpr size_t kKeyFileBytesMax = 4096;
 // Blocks listed of a long chain: its ends tell people most. --all lists all.
 constexpr size_t kBlocksListed = 12;
 
 struct NameOptions {
   ModelFlags model;
   std::vector<std::string> prompts;
-  std::string tenant = "public";
-  std::string key_file;
-  std::string salt;
+  TenantFlags tenant;
   bool all = false;
   bool json = false;
 };
@@ -38,49 +34,10 @@ struct NamedPrompt {
   PrefixChain chain;
 };
 
-// The 32 bytes of a key, or its 64 hex digits with or without a line end.
-Result<NamingKey> KeyIn(const std::string& file) {
-  KVCAST_TRY(const std::string content, ReadFile(file, kKeyFileBytesMax));
-  Result<NamingKey> key = NamingKey::Of(AsBytes(content));
-  if (key.ok()) {
-    return key;
-  }
-  const std::string_view digits =
-      std::string_view(content).substr(0, content.find_last_not_of(" \r\n") + 1);
-  const Result<Digest> hex = Digest::FromHex(digits);
-  if (!hex.ok()) {
-    return Error(ErrorCode::kMalformed, "A naming key is 32 bytes, or 64 hex digits.").In(file);
-  }
-  return NamingKey::Of(hex->bytes);
-}
-
-Result<NamingKey> KeyOf(const NameOptions& options) {
-  KVCAST_TRY(const Tenant tenant, Tenant::Of(options.tenant));
-  if (tenant.IsPublic() && options.key_file.empty()) {
-    return NamingKey::Public();
-  }
-  if (tenant.IsPublic()) {
-    return Error(ErrorCode::kInvalid,
-                 "The public tenant's key is known to all; --key-file goes with --tenant.");
-  }
-  if (options.key_file.empty()) {
-    return Error(ErrorCode::kInvalid, "Tenant " + tenant.name() +
-                                          " has a naming key of its own: say where with "
-                                          "--key-file.");
-  }
-  return KeyIn(options.key_file);
-}
-
 Result<NamedPrompt> NamePrompt(const std::string& file, BlockNamer& namer, uint32_t block_tokens) {
-  const bool is_input = file == "-";
-  KVCAST_TRY(const std::string text,
-             is_input ? ReadStandardInput(kPromptBytesMax) : ReadFile(file, kPromptBytesMax));
-  Result<std::vector<Token>> tokens = ParseTokenList(text);
-  if (!tokens.ok()) {
-    return std::move(tokens).error().In(is_input ? "standard input" : file);
-  }
-  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, *tokens, block_tokens));
-  return NamedPrompt{file, tokens->size(), std::move(chain)};
+  KVCAST_TRY(const std::vector<Token> tokens, ReadPromptFile(file));
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens));
+  return NamedPrompt{file, tokens.size(), std::move(chain)};
 }
 
 void PrintModel(const ModelFolder& model, const ModelScope& scope) {
@@ -165,12 +122,9 @@ void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts
 }
 
 Result<void> RunName(const NameOptions& options) {
-  KVCAST_TRY(const NamingKey key, KeyOf(options));
   KVCAST_TRY(const ModelFolder model, options.model.Load());
-  const Digest fingerprint = model.description.Fingerprint();
-  KVCAST_TRY(const Tenant tenant, Tenant::Of(options.tenant));
-  KVCAST_TRY(const ModelScope scope, ModelScope::Of(tenant, model.name, fingerprint));
-  KVCAST_TRY(BlockNamer namer, BlockNamer::Of(key, fingerprint, options.salt));
+  KVCAST_TRY(BlockNamer namer, options.tenant.NamerFor(model));
+  KVCAST_TRY(const ModelScope scope, options.tenant.ScopeOf(model));
   const uint32_t block_tokens = model.description.block_tokens;
   std::vector<NamedPrompt> prompts;
   for (const std::string& file : options.prompts) {
@@ -214,14 +168,7 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
   command->add_option("PROMPT", options->prompts, "One or two files of token ids; - is stdin")
       ->expected(0, 2);
   ModelFlags::AddTo(*command, options->model)->required();
-  command->add_option("--tenant", options->tenant, "Whose names these are")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command
-      ->add_option("--key-file", options->key_file, "The tenant's naming key, 32 bytes or in hex")
-      ->type_name("FILE");
-  command->add_option("--salt", options->salt, "Keeps these names apart from all others")
-      ->type_name("TEXT");
+  TenantFlags::AddTo(*command, options->tenant);
   command->add_flag("--all", options->all, "List every block, however many there are");
   command->add_flag("--json", options->json, "Print everything as JSON");
   command->callback([options, exit_status] {

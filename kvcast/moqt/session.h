@@ -103,9 +103,6 @@ class Session final : public TransportUser {
   // Bytes of the request's objects that wait for the connection. A sender pauses when they reach
   // Limits::send_queue_high_bytes, and goes on upon SendRoom.
   size_t queued_bytes(RequestId request) const { return state_.ledger.queued_bytes(request); }
-  bool has_send_room(RequestId request) const {
-    return queued_bytes(request) < state_.limits.send_queue_high_bytes;
-  }
   // The same of all requests together.
   size_t queued_bytes() const { return state_.ledger.queued_bytes(); }
   // Bytes received and not taken yet, of all requests.

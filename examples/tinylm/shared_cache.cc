@@ -1,0 +1,70 @@
+#include "examples/tinylm/shared_cache.h"
+
+#include <utility>
+
+#include "kvcast/io/clock.h"
+
+namespace kvcast::tinylm {
+namespace {
+
+constexpr Duration kConnectPatience = std::chrono::seconds(10);
+
+}  // namespace
+
+Result<SharedCache> SharedCache::Open(const NodeAddress& node, const std::string& folder) {
+  KVCAST_TRY(const ModelFolder model, ModelFolder::Load(folder, {}));
+  const Digest fingerprint = model.description.Fingerprint();
+  KVCAST_TRY(BlockNamer namer, BlockNamer::Of(NamingKey::Public(), fingerprint));
+  KVCAST_TRY(const ModelScope scope, ModelScope::Of(Tenant::Public(), kModelName, fingerprint));
+  KVCAST_TRY(std::unique_ptr<NodeConnection> connection,
+             NodeConnection::Open(node, CacheKind(scope, Rung::kBf16), kConnectPatience));
+  return SharedCache(std::move(namer), model.description.block_tokens, std::move(connection));
+}
+
+SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& cache,
+                                      Sequence& sequence, Instant deadline) {
+  const Instant begun = Now();
+  Loaded loaded;
+  const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
+  LoadPlan plan = node_->Find(chain.blocks());
+  loaded.blocks_found = plan.block_count();
+  const size_t tokens = plan.block_count() * block_tokens_;
+  if (plan.empty() || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
+    return loaded;
+  }
+  Result<PromptPages> pages =
+      PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, plan.block_count());
+  if (!pages.ok()) {
+    loaded.reason = pages.error().message();
+    return loaded;
+  }
+  const Result<LoadReport> report =
+      node_->Load(std::move(plan), chain.blocks(), *std::move(pages), {.deadline = deadline});
+  if (report.ok()) {
+    loaded.tokens = static_cast<uint32_t>(report->loaded() * block_tokens_);
+    loaded.bytes = report->bytes;
+  }
+  loaded.reason = report.ok() ? report->reason : report.error().message();
+  loaded.took = Now() - begun;
+  sequence.tokens = loaded.tokens;  // What was not loaded is computed into the same pages.
+  return loaded;
+}
+
+PublishReport SharedCache::Publish(std::span<const Token> prompt, const KvCache& cache,
+                                   const Sequence& sequence, Instant deadline) {
+  const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
+  Result<PublishReport> report = [&]() -> Result<PublishReport> {
+    KVCAST_TRY(PromptPages pages, PromptPages::Of(cache.pages(), sequence.pages, block_tokens_,
+                                                  chain.blocks().size()));
+    return node_->Publish(chain.blocks(), std::move(pages), {.deadline = deadline});
+  }();
+  if (!report.ok()) {
+    PublishReport failed;
+    failed.fault = PublishFault::kRefused;
+    failed.reason = report.error().message();
+    return failed;
+  }
+  return *std::move(report);
+}
+
+}  // namespace kvcast::tinylm

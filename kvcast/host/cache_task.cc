@@ -1,0 +1,96 @@
+#include "kvcast/host/cache_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <system_error>
+
+#include "kvcast/host/kv_file_fit.h"
+#include "kvcast/host/model_text.h"
+#include "kvcast/host/prompt_file.h"
+#include "kvcast/io/clock.h"
+
+namespace kvcast {
+namespace {
+
+constexpr Duration kConnectPatience = std::chrono::seconds(15);
+constexpr uint32_t kTimeoutMax = 86'400;
+
+// Says what is wrong; empty if nothing is.
+std::string TimeoutProblem(const std::string& text) {
+  uint32_t seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, seconds);
+  return error == std::errc() && read == end && seconds > 0 && seconds <= kTimeoutMax
+             ? ""
+             : "'" + text + "' is not a number of seconds from 1 to 86400.";
+}
+
+}  // namespace
+
+void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags) {
+  NodeFlags::AddTo(command, flags.node)->required();
+  ModelFlags::AddTo(command, flags.model)->required();
+  TenantFlags::AddTo(command, flags.tenant);
+  command.add_option("--timeout", flags.timeout_s, "Give up after so many seconds")
+      ->type_name("N")
+      ->check(TimeoutProblem)
+      ->capture_default_str();
+  command.add_flag("--json", flags.json, "Print what was done as JSON");
+}
+
+Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
+  KVCAST_TRY(NodeAddress address, flags.node.Address());
+  KVCAST_TRY(const std::vector<Token> tokens, ReadPromptFile(flags.prompt));
+  KVCAST_TRY(ModelFolder model, flags.model.Load());
+  KVCAST_TRY(BlockNamer namer, flags.tenant.NamerFor(model));
+  KVCAST_TRY(const ModelScope scope, flags.tenant.ScopeOf(model));
+  KVCAST_TRY(const ValueType values, ValuesOf(model.description.kv_dtype));
+  KVCAST_TRY(const Rung rung, PlainRungOf(values));
+  const uint32_t block_tokens = model.description.block_tokens;
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens));
+  if (chain.blocks().empty()) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("The prompt has {} tokens, and a block {}: there is no whole block "
+                             "that could be shared.",
+                             tokens.size(), block_tokens))
+        .In(flags.prompt);
+  }
+  BlockShape shape(model.description.groups, block_tokens);
+  return CacheTask{std::move(model),
+                   CacheKind(scope, rung),
+                   values,
+                   std::move(shape),
+                   tokens.size(),
+                   std::move(chain),
+                   std::move(address),
+                   Now() + std::chrono::seconds(flags.timeout_s)};
+}
+
+Result<std::unique_ptr<NodeConnection>> CacheTask::Connect() const {
+  return NodeConnection::Open(address, kind, std::min(kConnectPatience, deadline - Now()));
+}
+
+void CacheTask::Print(const CacheFlags& flags) const {
+  const size_t blocks = chain.blocks().size();
+  fmt::print("model    {}\n", kind.scope().Field());
+  fmt::print("node     {}\n", address.host_and_port);
+  fmt::print("prompt   {}: {} tokens, {} whole block{} of {}\n", flags.prompt, Grouped(tokens),
+             blocks, blocks == 1 ? "" : "s", shape.tokens());
+}
+
+Result<PagedCache> BlocksInARow(const CacheTask& task, const std::vector<LayerMemory>& memory) {
+  const PageFormat format{PageOrder::kNhd, KvPlacement::kApart, task.shape.tokens(),
+                          ValueBytes(task.values)};
+  return PagedCache::Of(task.shape, format, memory);
+}
+
+std::vector<uint32_t> PagesInARow(size_t blocks) {
+  std::vector<uint32_t> pages(blocks);
+  std::iota(pages.begin(), pages.end(), 0u);
+  return pages;
+}
+
+}  // namespace kvcast

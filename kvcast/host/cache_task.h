@@ -1,0 +1,61 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/client/cache_kind.h"
+#include "kvcast/host/model_flags.h"
+#include "kvcast/host/node_connection.h"
+#include "kvcast/host/node_flags.h"
+#include "kvcast/host/tenant_flags.h"
+#include "kvcast/kv/kv_file.h"
+#include "kvcast/kv/prefix_chain.h"
+
+namespace kvcast {
+
+// What `kvcast put` and `kvcast get` are told: whose cache, of which prompt, at which node.
+struct CacheFlags {
+  std::string prompt;
+  std::string file;
+  ModelFlags model;
+  TenantFlags tenant;
+  NodeFlags node;
+  uint32_t timeout_s = 300;
+  bool json = false;
+
+  static void AddTo(CLI::App& command, CacheFlags& flags);
+};
+
+// The same once it is understood: the prompt's blocks have names, and the node an address.
+struct CacheTask {
+  ModelFolder model;
+  CacheKind kind;
+  ValueType values;
+  BlockShape shape;  // Of a block.
+  size_t tokens;     // In the prompt.
+  PrefixChain chain;
+  NodeAddress address;
+  Instant deadline;
+
+  // Reads model and prompt, and asks nobody.
+  static Result<CacheTask> Prepare(const CacheFlags& flags);
+  Result<std::unique_ptr<NodeConnection>> Connect() const;
+  void Print(const CacheFlags& flags) const;
+
+  size_t block_bytes() const {
+    return shape.values_per_token() * ValueBytes(values) * shape.tokens();
+  }
+};
+
+// Layers whose K and V lie token after token, as KV files have them, seen as pages of one block.
+// `memory` must outlive it. REQUIRES: a whole number of blocks in each.
+Result<PagedCache> BlocksInARow(const CacheTask& task, const std::vector<LayerMemory>& memory);
+// The first so many pages.
+std::vector<uint32_t> PagesInARow(size_t blocks);
+
+}  // namespace kvcast

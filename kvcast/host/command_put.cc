@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "kvcast/base/json.h"
+#include "kvcast/host/cache_task.h"
+#include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
+#include "kvcast/host/kv_file_fit.h"
+#include "kvcast/host/model_text.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/human_units.h"
+#include "kvcast/io/progress.h"
+
+namespace kvcast {
+namespace {
+
+// The file's memory as an engine's pages. Only ever read: publishing writes nothing, but pages are
+// the engine's and so not const.
+std::vector<LayerMemory> MemoryOf(const KvFile& file, const BlockShape& shape, size_t blocks) {
+  std::vector<LayerMemory> memory;
+  for (size_t layer = 0; layer < file.layers().size(); ++layer) {
+    const auto plane = [&](Plane which) -> std::span<std::byte> {
+      const LayerShape& sizes = file.layers()[layer];
+      const size_t token = size_t{sizes.kv_heads} * sizes.size(which) * ValueBytes(file.type());
+      if (token == 0) {
+        return {};
+      }
+      const std::span<const std::byte> values =
+          file.Values(layer, which).first(blocks * shape.tokens() * token);
+      return {const_cast<std::byte*>(values.data()), values.size()};
+    };
+    memory.push_back({plane(Plane::kKey), plane(Plane::kValue)});
+  }
+  return memory;
+}
+
+// How many blocks of the prompt the file has. Mismatch: it has tokens that nobody has named.
+Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
+  if (file.tokens() > task.tokens) {
+    return Error(ErrorCode::kMismatch,
+                 fmt::format("The file holds {} tokens and the prompt names {}: it is the cache of "
+                             "another prompt, or of this one and its continuation. Give the tokens "
+                             "of both.",
+                             file.tokens(), task.tokens));
+  }
+  const size_t blocks = file.tokens() / task.shape.tokens();
+  if (blocks == 0) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("The file holds {} tokens, and a block {}: there is no whole block "
+                             "that could be shared.",
+                             file.tokens(), task.shape.tokens()));
+  }
+  return blocks;
+}
+
+Result<PublishReport> Publish(const CacheTask& task, const KvFile& file, size_t blocks) {
+  const std::vector<LayerMemory> memory = MemoryOf(file, task.shape, blocks);
+  KVCAST_TRY(const PagedCache cache, BlocksInARow(task, memory));
+  KVCAST_TRY(const PromptPages pages,
+             PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
+  KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
+  Progress progress("Publishing");
+  return node->Publish(task.chain.blocks().first(blocks), pages,
+                       {.deadline = task.deadline, .on_progress = [&](const PublishReport& report) {
+                          progress.Update(report.bytes,
+                                          (report.blocks - report.skipped) * task.block_bytes());
+                        }});
+}
+
+void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
+           const PublishReport& report, double seconds) {
+  if (flags.json) {
+    fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
+                                   {"model", task.kind.scope().Field()},
+                                   {"blocks", report.blocks},
+                                   {"skipped", report.skipped},
+                                   {"sent", report.sent},
+                                   {"bytes", report.bytes},
+                                   {"seconds", seconds}}));
+    return;
+  }
+  task.Print(flags);
+  fmt::print("cache    {}: {} tokens in {}\n", flags.file, Grouped(file.tokens()),
+             ToString(file.type()));
+  fmt::print("blocks   {} named, {} held by the node already, {} sent\n", report.blocks,
+             report.skipped, report.sent);
+  fmt::print("sent     {} in {:.2f} s; the node lists all of it\n", HumanBytes(report.bytes),
+             seconds);
+}
+
+Result<void> RunPut(const CacheFlags& flags) {
+  KVCAST_TRY(const MappedFile mapped, MappedFile::Open(flags.file));
+  const Result<KvFile> file = KvFile::Parse(mapped.span());
+  if (!file.ok()) {
+    return Error(file.error()).In(flags.file);
+  }
+  KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
+  Result<void> fits = CheckFits(*file, task.model);
+  const Result<size_t> blocks = BlocksIn(*file, task);
+  if (!fits.ok() || !blocks.ok()) {
+    return Error(fits.ok() ? blocks.error() : fits.error()).In(flags.file);
+  }
+  const Instant start = Now();
+  KVCAST_TRY(const PublishReport report, Publish(task, *file, *blocks));
+  const double seconds = std::chrono::duration<double>(Now() - start).count();
+  if (report.fault) {
+    return Error(ErrorCode::kMachine,
+                 fmt::format("Published only {} of {} blocks: {}", report.skipped + report.listed,
+                             report.blocks, report.reason))
+        .In("node " + task.address.host_and_port);
+  }
+  Print(flags, task, *file, report, seconds);
+  return {};
+}
+
+}  // namespace
+
+void AddPutCommand(CLI::App& app, int* exit_status) {
+  CLI::App* const command = app.add_subcommand(
+      "put",
+      "Publish the KV cache of a prompt, from a file, to a node\n\n"
+      "PROMPT has the token ids of the prompt, CACHE its KV as a safetensors file, as 'kvcast "
+      "inspect' describes it. The node gets every whole block that it does not hold yet; from then "
+      "on any engine with this model finds them, for every prompt that begins with the same "
+      "tokens. It is done when the node's catalog lists them.");
+  command->group(kCacheCommands);
+  command->footer(
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node HOST:PORT#FINGERPRINT\n"
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433");
+  const auto flags = std::make_shared<CacheFlags>();
+  command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
+  command->add_option("CACHE", flags->file, "The prompt's KV cache in a safetensors file")
+      ->required();
+  CacheFlags::AddTo(*command, *flags);
+  command->callback([flags, exit_status] {
+    const Result<void> result = RunPut(*flags);
+    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+  });
+}
+
+}  // namespace kvcast

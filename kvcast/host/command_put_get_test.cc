@@ -1,0 +1,193 @@
+// kvcast put and kvcast get, as whoever types them sees them, with a node in between.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "kvcast/base/json.h"
+#include "kvcast/base/random.h"
+#include "kvcast/host/command_outcome_test.h"
+#include "kvcast/host/local_node_test.h"
+#include "kvcast/io/file.h"
+#include "kvcast/kv/kv_file.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint32_t kTokens = 30;
+constexpr uint32_t kBlockTokens = 4;
+
+class PutAndGet : public testing::Test {
+ protected:
+  void SetUp() override {
+    Write("model/config.json",
+          R"({"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "head_dim": 8, "hidden_size": 32, "torch_dtype": "bfloat16"})");
+    Write("model/model.safetensors", "weights");
+    Write("model/tokenizer.json", "{}");
+    Write("a.tokens", TokenList(kTokens, 0));
+    WriteKvFile("a.safetensors", kTokens);
+  }
+
+  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void Write(const std::string& name, std::string_view content) {
+    std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
+    ASSERT_TRUE(WriteFileAtomically(Path(name), AsBytes(content)).ok());
+  }
+  // Token i is i, until `differs` of them from the end.
+  static std::string TokenList(uint32_t tokens, uint32_t differs) {
+    std::string list;
+    for (uint32_t i = 0; i < tokens; ++i) {
+      list += std::to_string(i + (i + differs >= tokens ? 1000 : 0)) + " ";
+    }
+    return list;
+  }
+  void WriteKvFile(const std::string& name, uint32_t tokens, ValueType type = ValueType::kBf16) {
+    const std::vector<LayerShape> layers(2, LayerShape{2, 8, 8});
+    const KvFilePlan plan = *KvFilePlan::Of(layers, type, tokens);
+    std::string values(plan.file_bytes() - plan.header().size(), '\0');
+    Random(7).Fill(std::as_writable_bytes(std::span(values)));
+    Write(name, plan.header().ToString() + values);
+  }
+
+  CommandOutcome Run(const std::string& command, const std::string& prompt,
+                     const std::string& cache, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {command,
+                                      Path(prompt),
+                                      Path(cache),
+                                      "--model",
+                                      Path("model"),
+                                      "--block-tokens",
+                                      std::to_string(kBlockTokens)};
+    if (std::ranges::find(more, "--node") == more.end()) {
+      words.insert(words.end(), {"--node", node_.flag()});
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<const char*> pointers;
+    for (const std::string& word : words) {
+      pointers.push_back(word.c_str());
+    }
+    return RunKvcast(pointers);
+  }
+
+  // The first `tokens` tokens of both files are equal, byte by byte.
+  void ExpectSameTokens(const std::string& a, const std::string& b, uint32_t tokens) {
+    const MappedFile mapped_a = *MappedFile::Open(Path(a));
+    const MappedFile mapped_b = *MappedFile::Open(Path(b));
+    const KvFile file_a = *KvFile::Parse(mapped_a.span());
+    const KvFile file_b = *KvFile::Parse(mapped_b.span());
+    for (size_t layer = 0; layer < 2; ++layer) {
+      for (const Plane plane : {Plane::kKey, Plane::kValue}) {
+        const size_t bytes = tokens * 2 * 8 * 2;
+        EXPECT_TRUE(std::ranges::equal(file_a.Values(layer, plane).first(bytes),
+                                       file_b.Values(layer, plane).first(bytes)));
+      }
+    }
+  }
+  uint32_t TokensIn(const std::string& name) {
+    const MappedFile mapped = *MappedFile::Open(Path(name));
+    return KvFile::Parse(mapped.span())->tokens();
+  }
+
+  ScratchDirectory folder_ = *ScratchDirectory::Make();
+  LocalNode node_;
+};
+
+TEST_F(PutAndGet, CarryACacheFromFileToFile) {
+  const CommandOutcome put = Run("put", "a.tokens", "a.safetensors");
+  ASSERT_EQ(put.status, 0) << put.err;
+  EXPECT_NE(put.out.find("7 named, 0 held by the node already, 7 sent"), std::string::npos)
+      << put.out;
+  const CommandOutcome get = Run("get", "a.tokens", "b.safetensors");
+  ASSERT_EQ(get.status, 0) << get.err;
+  EXPECT_NE(get.out.find("found    7 of 7 blocks"), std::string::npos) << get.out;
+  EXPECT_EQ(TokensIn("b.safetensors"), 28u);
+  ExpectSameTokens("a.safetensors", "b.safetensors", 28);
+}
+
+// Another prompt that begins alike: its own end has to be computed.
+TEST_F(PutAndGet, FindTheLongestPrefix) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
+  Write("b.tokens", TokenList(kTokens, /*differs=*/12));
+  const CommandOutcome get = Run("get", "b.tokens", "b.safetensors", {"--json"});
+  ASSERT_EQ(get.status, 0) << get.err;
+  const Json json = *ParseJson(get.out);
+  EXPECT_EQ(json["found"], 4);
+  EXPECT_EQ(json["loaded"], 4);
+  EXPECT_EQ(json["tokens"], 16);
+  EXPECT_EQ(json["reason"], "");
+  ExpectSameTokens("a.safetensors", "b.safetensors", 16);
+}
+
+TEST_F(PutAndGet, SendNothingTwice) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
+  const CommandOutcome again = Run("put", "a.tokens", "a.safetensors", {"--json"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ((*ParseJson(again.out))["skipped"], 7);
+  EXPECT_EQ((*ParseJson(again.out))["sent"], 0);
+}
+
+// What one tenant publishes, another does not find.
+TEST_F(PutAndGet, KeepTenantsApart) {
+  Write("acme.key", std::string(64, 'a'));
+  const std::vector<std::string> acme = {"--tenant", "acme", "--key-file", Path("acme.key")};
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", acme).status, 0);
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors").status, 1);
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors", acme).status, 0);
+}
+
+TEST_F(PutAndGet, LeaveNoFileWhereNothingIsFound) {
+  Write("b.safetensors", "what was there before");
+  const CommandOutcome get = Run("get", "a.tokens", "b.safetensors");
+  EXPECT_EQ(get.status, 1);
+  EXPECT_NE(get.err.find("holds no block of this prompt"), std::string::npos) << get.err;
+  EXPECT_EQ(*ReadFile(Path("b.safetensors"), 1000), "what was there before");
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    files += entry.is_regular_file() ? 1u : 0u;
+  }
+  EXPECT_EQ(files, 3u);  // a.tokens, a.safetensors and this one.
+}
+
+TEST_F(PutAndGet, SayWhatIsWrongBeforeAnybodyIsAsked) {
+  const auto fails = [&](const CommandOutcome& outcome, const std::string& said) {
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+  };
+  Write("short.tokens", "1 2 3");
+  fails(Run("get", "short.tokens", "b.safetensors"), "no whole block");
+  fails(Run("put", "short.tokens", "a.safetensors"), "no whole block");
+  Write("few.tokens", TokenList(kTokens - 1, 0));
+  fails(Run("put", "few.tokens", "a.safetensors"), "cache of another prompt");
+  WriteKvFile("fp16.safetensors", kTokens, ValueType::kFp16);
+  fails(Run("put", "a.tokens", "fp16.safetensors"), "--kv-dtype");
+  fails(Run("get", "a.tokens", "no/such/folder/b.safetensors"), "no/such/folder");
+  fails(Run("put", "a.tokens", "a.tokens"), "a.tokens");
+  fails(Run("put", "a.tokens", "a.safetensors", {"--node", "nowhere"}), "HOST:PORT#FINGERPRINT");
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors", {"--timeout", "0"}).status, 2);
+}
+
+TEST_F(PutAndGet, SayThatANodeIsNotThere) {
+  const std::string flag = node_.flag();
+  node_.Stop();
+  const CommandOutcome get =
+      Run("get", "a.tokens", "b.safetensors", {"--node", flag, "--timeout", "1"});
+  EXPECT_EQ(get.status, 1);
+  EXPECT_NE(get.err.find(node_.address().host_and_port), std::string::npos) << get.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("b.safetensors")));
+}
+
+// The two halves of 16 bits are the same values to a node, but not to a reader.
+TEST_F(PutAndGet, KeepTheTypesOfValuesApart) {
+  WriteKvFile("fp16.safetensors", kTokens, ValueType::kFp16);
+  const std::vector<std::string> fp16 = {"--kv-dtype", "fp16"};
+  ASSERT_EQ(Run("put", "a.tokens", "fp16.safetensors", fp16).status, 0);
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors").status, 1);
+  ASSERT_EQ(Run("get", "a.tokens", "b.safetensors", fp16).status, 0);
+  const MappedFile mapped = *MappedFile::Open(Path("b.safetensors"));
+  EXPECT_EQ(KvFile::Parse(mapped.span())->type(), ValueType::kFp16);
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+#include "kvcast/io/quic_credentials.h"
+
+namespace kvcast {
+
+// Where a node is, and how to tell that it is the right one.
+//
+//   HOST:PORT#FINGERPRINT   its certificate has this SHA-256, 64 hex digits: as `kvcast serve` says
+//   HOST:PORT               its certificate is signed, for HOST, by an authority that is trusted
+struct NodeAddress {
+  std::string host_and_port;
+  ServerTrust trust;
+
+  // `authorities` is a PEM file with those to trust; empty for those that this machine trusts.
+  // Invalid: neither form, or a fingerprint together with authorities.
+  static Result<NodeAddress> Parse(std::string_view text, const std::string& authorities = {});
+};
+
+}  // namespace kvcast

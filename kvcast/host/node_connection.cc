@@ -1,0 +1,208 @@
+#include "kvcast/host/node_connection.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/host/version.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/io/entropy.h"
+
+namespace kvcast {
+namespace {
+
+// Turns of the loop that a farewell may take before nobody waits for it any more.
+constexpr int kFarewellTurnsMax = 100;
+// A wait is added to the time that it is, and must not overflow then.
+constexpr Duration kWaitMax = std::chrono::hours(1);
+
+}  // namespace
+
+Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& address,
+                                                             const CacheKind& kind,
+                                                             Duration patience) {
+  ClientOptions options{kind};
+  FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
+  std::unique_ptr<NodeConnection> connection(new NodeConnection);
+  Result<void> done = connection->Connect(address, options);
+  if (done.ok()) {
+    done = connection->AwaitReady(address, patience);
+  }
+  if (!done.ok()) {
+    return std::move(done).error().In("node " + Printable(address.host_and_port));
+  }
+  return connection;
+}
+
+Result<void> NodeConnection::Connect(const NodeAddress& address, const ClientOptions& options) {
+  KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(address.trust));
+  KVCAST_TRY(const SocketAddress place, SocketAddress::Resolve(address.host_and_port));
+  KVCAST_TRY(thread_, LoopThread::Make());
+  moqt::Setup setup;
+  setup.authority = address.host_and_port;
+  setup.path = "/";
+  setup.implementation = "kvcast/" + Version();
+  Result<void> connected;
+  thread_->Run([&] {
+    Result<std::unique_ptr<QuicClient>> quic =
+        QuicClient::Connect(thread_->loop(), {place, SocketAddress::HostOf(address.host_and_port)},
+                            credentials, {}, [&](QuicConnection& connection) {
+                              auto session = std::make_unique<NodeSession>(
+                                  thread_->loop(), connection, setup, options,
+                                  [this](const ClientEvent& event) { OnEvent(event); });
+                              session_ = session.get();
+                              return session;
+                            });
+    if (quic.ok()) {
+      quic_ = *std::move(quic);
+    } else {
+      connected = std::move(quic).error();
+    }
+  });
+  return connected;
+}
+
+Result<void> NodeConnection::AwaitReady(const NodeAddress& address, Duration patience) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::min(patience, kWaitMax), [&] { return ready_ || lost_; });
+  if (lost_) {
+    return Error(ErrorCode::kMachine, "Cannot use the node: " + *lost_);
+  }
+  if (!ready_) {
+    return Error(ErrorCode::kMachine,
+                 "The node does not answer. Is 'kvcast serve' running there, and does UDP get "
+                 "through to " +
+                     Printable(address.host_and_port) + "?");
+  }
+  return {};
+}
+
+NodeConnection::~NodeConnection() {
+  if (quic_ == nullptr) {
+    return;
+  }
+  thread_->Run([&] { quic_->connection().Close(0, "The engine is done."); });
+  bool closed = false;
+  for (int turn = 0; turn < kFarewellTurnsMax && !closed; ++turn) {
+    thread_->Run([&] { closed = quic_->connection().closed(); });
+  }
+  thread_->Run([&] { quic_.reset(); });
+}
+
+void NodeConnection::Command(const std::function<void(Client&)>& command) {
+  thread_->Run([&] { session_->Command(command); });
+}
+
+// On the loop's thread.
+void NodeConnection::OnEvent(const ClientEvent& event) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::holds_alternative<NodeReady>(event)) {
+      ready_ = true;
+    } else if (const auto* lost = std::get_if<NodeLost>(&event)) {
+      lost_ = lost->reason.empty() ? "The connection was lost." : Printable(lost->reason, 200);
+    } else if (const auto* loading = std::get_if<LoadProgress>(&event)) {
+      Operation& operation = operations_[loading->operation];
+      operation.loaded = loading->blocks;
+      ++operation.changes;
+    } else if (const auto* loaded = std::get_if<LoadEnded>(&event)) {
+      operations_[loaded->operation].load_end = loaded->report;
+    } else if (const auto* publishing = std::get_if<PublishProgress>(&event)) {
+      Operation& operation = operations_[publishing->operation];
+      operation.published = publishing->report;
+      ++operation.changes;
+    } else if (const auto* published = std::get_if<PublishEnded>(&event)) {
+      operations_[published->operation].publish_end = published->report;
+    }
+  }
+  changed_.notify_all();
+}
+
+LoadPlan NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block) {
+  LoadPlan plan;
+  Command([&](Client& client) { plan = client.Find(blocks, first_block); });
+  return plan;
+}
+
+Result<NodeConnection::Operation> NodeConnection::Perform(
+    const std::function<Result<OperationId>(Client&, Instant)>& begin, Instant deadline,
+    const std::stop_token& stop, const std::function<void(const Operation&)>& on_change) {
+  Result<OperationId> id = OperationId{0};
+  Command([&](Client& client) { id = begin(client, Now()); });
+  if (!id.ok()) {
+    return std::move(id).error();
+  }
+  std::unique_lock lock(mutex_);
+  Operation& operation = operations_[*id];  // Stays in its place: it is a map.
+  uint64_t seen = 0;
+  const auto ended = [&] { return operation.load_end || operation.publish_end; };
+  const auto news = [&] { return ended() || operation.changes != seen; };
+  bool cancelled = false;
+  while (!ended()) {
+    if (std::exchange(seen, operation.changes) != operation.changes) {
+      const Operation now = operation;
+      lock.unlock();
+      on_change(now);
+      lock.lock();
+    } else if (cancelled) {
+      changed_.wait(lock, news);
+    } else if (stop.stop_requested() || Now() >= deadline) {
+      cancelled = true;
+      lock.unlock();
+      Command([&](Client& client) { client.Cancel(*id, Now()); });
+      lock.lock();
+    } else {
+      changed_.wait_for(lock, stop, std::min(deadline - Now(), kWaitMax), news);
+    }
+  }
+  return operations_.extract(*id).mapped();
+}
+
+Result<LoadReport> NodeConnection::Load(LoadPlan plan, std::span<const BlockHash> blocks,
+                                        PromptPages pages, const LoadCall& call) {
+  // The load ends itself at its deadline, so nothing else has to.
+  KVCAST_TRY(Operation ended, Perform(
+                                  [&](Client& client, Instant now) {
+                                    return client.Load(std::move(plan),
+                                                       {blocks.begin(), blocks.end()},
+                                                       std::move(pages), call.deadline, now);
+                                  },
+                                  Instant::max(), call.stop,
+                                  [&](const Operation& operation) {
+                                    if (call.on_progress) {
+                                      call.on_progress(operation.loaded);
+                                    }
+                                  }));
+  return *std::move(ended.load_end);
+}
+
+Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks, PromptPages pages,
+                                              const PublishCall& call) {
+  Generation generation;
+  FillRandom(generation);
+  KVCAST_TRY(Operation ended, Perform(
+                                  [&](Client& client, Instant now) {
+                                    return client.Publish({blocks.begin(), blocks.end()},
+                                                          std::move(pages), generation, now);
+                                  },
+                                  call.deadline, call.stop,
+                                  [&](const Operation& operation) {
+                                    if (call.on_progress) {
+                                      call.on_progress(operation.published);
+                                    }
+                                  }));
+  PublishReport report = *std::move(ended.publish_end);
+  if (report.fault == PublishFault::kCancelled && !call.stop.stop_requested()) {
+    report.fault = PublishFault::kPatienceOver;
+    report.reason = "The deadline passed.";
+  }
+  return report;
+}
+
+std::optional<std::string> NodeConnection::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
+#include "kvcast/client/client.h"
+#include "kvcast/host/node_address.h"
+#include "kvcast/host/node_session.h"
+#include "kvcast/io/loop_thread.h"
+#include "kvcast/io/quic_client.h"
+
+namespace kvcast {
+
+// What an engine uses: a connection to one node, on a thread of its own, with calls that wait.
+//
+//   const auto node = NodeConnection::Open(address, kind, std::chrono::seconds(10));
+//   const LoadPlan plan = node->Find(chain.blocks());
+//   const LoadReport report = node->Load(plan, chain.blocks(), pages, {.deadline = ...});
+//   ... compute what report.loaded() leaves ...
+//   node->Publish(chain.blocks(), pages, {});
+//
+// May be called from any number of threads. When the connection is lost, every call that waits, and
+// every later one, ends as a report that says so: the engine computes, and goes on.
+class NodeConnection {
+ public:
+  struct LoadCall {
+    Instant deadline = Instant::max();
+    std::stop_token stop = {};  // Ends it early.
+    std::function<void(size_t)> on_progress =
+        {};  // So many blocks are loaded; on the caller's thread.
+  };
+  struct PublishCall {
+    Instant deadline = Instant::max();
+    std::stop_token stop = {};
+    std::function<void(const PublishReport&)> on_progress = {};
+  };
+
+  // Connects, and waits until it is known what the node holds; for `patience` at most.
+  static Result<std::unique_ptr<NodeConnection>> Open(const NodeAddress& address,
+                                                      const CacheKind& kind, Duration patience);
+  // REQUIRES: no call is under way.
+  ~NodeConnection();
+  NodeConnection(const NodeConnection&) = delete;
+  NodeConnection& operator=(const NodeConnection&) = delete;
+
+  // How many blocks of a prompt can be had, from `first_block` on. Asks nobody.
+  LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0);
+  // Returns when all is loaded or cannot be, and no page is touched after that. Invalid: pages that
+  // cannot take it.
+  Result<LoadReport> Load(LoadPlan plan, std::span<const BlockHash> blocks, PromptPages pages,
+                          const LoadCall& call);
+  // Returns when the node lists every block, or will not; the pages are not read after that.
+  // Invalid: pages that are not of this kind, or of another number of blocks.
+  Result<PublishReport> Publish(std::span<const BlockHash> blocks, PromptPages pages,
+                                const PublishCall& call);
+
+  // Why the connection was lost, if it was.
+  std::optional<std::string> lost() const;
+
+ private:
+  // How far an operation is, as the loop's thread has told.
+  struct Operation {
+    size_t loaded = 0;
+    PublishReport published;
+    std::optional<LoadReport> load_end;
+    std::optional<PublishReport> publish_end;
+    uint64_t changes = 0;
+  };
+
+  NodeConnection() = default;
+  Result<void> Connect(const NodeAddress& address, const ClientOptions& options);
+  Result<void> AwaitReady(const NodeAddress& address, Duration patience);
+  // Begins an operation and waits until it has ended.
+  Result<Operation> Perform(const std::function<Result<OperationId>(Client&, Instant)>& begin,
+                            Instant deadline, const std::stop_token& stop,
+                            const std::function<void(const Operation&)>& on_change);
+  void OnEvent(const ClientEvent& event);
+  void Command(const std::function<void(Client&)>& command);
+
+  std::unique_ptr<LoopThread> thread_;
+  std::unique_ptr<QuicClient> quic_;  // On the loop's thread, as all below it.
+  NodeSession* session_ = nullptr;
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<OperationId, Operation> operations_;
+  bool ready_ = false;
+  std::optional<std::string> lost_;
+};
+
+}  // namespace kvcast

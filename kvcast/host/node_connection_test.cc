@@ -1,0 +1,192 @@
+#include "kvcast/host/node_connection.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "kvcast/host/scripted_server_test.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr size_t kBlocks = 40;
+constexpr Duration kPatience = seconds(60);  // Only so as not to hang.
+
+class NodeConnections : public testing::Test {
+ protected:
+  std::unique_ptr<NodeConnection> Open(const ScriptedServer& server) {
+    Result<std::unique_ptr<NodeConnection>> node =
+        NodeConnection::Open(server.address(), TestKind(), kPatience);
+    EXPECT_TRUE(node.ok()) << node.error().ToString();
+    return *std::move(node);
+  }
+  PublishReport Publish(NodeConnection& node) {
+    return *node.Publish(blocks_, source_.Pages(), {.deadline = Now() + kPatience});
+  }
+
+  const std::vector<BlockHash> blocks_ = TestBlocks(kBlocks);
+  const EngineMemory source_{kBlocks, 1};
+  EngineMemory target_{kBlocks, 2};
+};
+
+TEST_F(NodeConnections, CarryACacheThroughANode) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  EXPECT_TRUE(node->Find(blocks_).empty());
+  size_t told = 0;
+  const PublishReport published =
+      *node->Publish(blocks_, source_.Pages(), {.on_progress = [&](const PublishReport& report) {
+                       EXPECT_GE(report.sent, told);
+                       told = report.sent;
+                     }});
+  EXPECT_FALSE(published.fault.has_value()) << published.reason;
+  EXPECT_EQ(published.listed, kBlocks);
+  const LoadPlan plan = node->Find(blocks_);
+  ASSERT_EQ(plan.block_count(), kBlocks);
+  size_t loaded = 0;
+  const LoadReport report =
+      *node->Load(plan, blocks_, target_.Pages(),
+                  {.deadline = Now() + kPatience, .on_progress = [&](size_t blocks) {
+                     EXPECT_GE(blocks, loaded);
+                     loaded = blocks;
+                   }});
+  EXPECT_TRUE(report.complete()) << report.reason;
+  for (size_t block = 0; block < kBlocks; ++block) {
+    ASSERT_EQ(target_.Block(block), source_.Block(block));
+  }
+}
+
+TEST_F(NodeConnections, ServeManyThreadsAtOnce) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  ASSERT_FALSE(Publish(*node).fault.has_value());
+  std::vector<std::thread> engines;
+  for (int i = 0; i < 4; ++i) {
+    engines.emplace_back([&] {
+      for (int round = 0; round < 5; ++round) {
+        const EngineMemory target(kBlocks, 3);
+        const LoadReport report = *node->Load(node->Find(blocks_), blocks_, target.Pages(),
+                                              {.deadline = Now() + kPatience});
+        EXPECT_TRUE(report.complete()) << report.reason;
+        EXPECT_EQ(target.Block(kBlocks - 1), source_.Block(kBlocks - 1));
+      }
+    });
+  }
+  for (std::thread& engine : engines) {
+    engine.join();
+  }
+}
+
+TEST_F(NodeConnections, TurnEveryCallIntoACleanFailureWhenLost) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  ASSERT_FALSE(Publish(*node).fault.has_value());
+  server.WithNode([](ScriptedNode& scripted) {
+    scripted.script.silent_on_fetch = true;
+    scripted.script.silent_on_publish = true;
+  });
+  const std::vector<BlockHash> others = TestBlocks(kBlocks, 5);
+  std::optional<LoadReport> loaded;
+  std::optional<PublishReport> published;
+  std::thread loader([&] {
+    loaded = *node->Load(node->Find(blocks_), blocks_, target_.Pages(),
+                         {.deadline = Now() + minutes(10)});
+  });
+  std::thread publisher([&] { published = *node->Publish(others, source_.Pages(), {}); });
+  // Both are under way when the node knows of them.
+  bool asked = false;
+  while (!asked) {
+    server.WithNode([&](ScriptedNode& scripted) {
+      asked = !scripted.fetches().empty() && scripted.publishes() == 2;
+    });
+  }
+  server.CloseLast();
+  loader.join();
+  publisher.join();
+  EXPECT_EQ(loaded->outcomes[0], BlockOutcome::kNodeLost);
+  EXPECT_EQ(published->fault, PublishFault::kNodeLost);
+  ASSERT_TRUE(node->lost().has_value());
+  // And whatever comes later fails at once.
+  EXPECT_TRUE(node->Find(blocks_).empty());
+  EXPECT_EQ(node->Publish(others, source_.Pages(), {})->fault, PublishFault::kNodeLost);
+}
+
+TEST_F(NodeConnections, StopALoadWhenAsked) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  ASSERT_FALSE(Publish(*node).fault.has_value());
+  server.WithNode([](ScriptedNode& scripted) { scripted.script.silent_on_fetch = true; });
+  std::stop_source stop;
+  std::optional<LoadReport> report;
+  std::thread loader([&] {
+    report = *node->Load(node->Find(blocks_), blocks_, target_.Pages(), {.stop = stop.get_token()});
+  });
+  bool asked = false;
+  while (!asked) {
+    server.WithNode([&](ScriptedNode& scripted) { asked = !scripted.fetches().empty(); });
+  }
+  stop.request_stop();
+  loader.join();
+  EXPECT_EQ(report->outcomes[0], BlockOutcome::kCancelled);
+}
+
+TEST_F(NodeConnections, KeepToTheDeadline) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  ASSERT_FALSE(Publish(*node).fault.has_value());
+  server.WithNode([](ScriptedNode& scripted) {
+    scripted.script.silent_on_fetch = true;
+    scripted.script.silent_on_publish = true;
+  });
+  const LoadReport loaded = *node->Load(node->Find(blocks_), blocks_, target_.Pages(),
+                                        {.deadline = Now() + milliseconds(50)});
+  EXPECT_EQ(loaded.outcomes[0], BlockOutcome::kTooLate);
+  const PublishReport published = *node->Publish(TestBlocks(kBlocks, 5), source_.Pages(),
+                                                 {.deadline = Now() + milliseconds(50)});
+  EXPECT_EQ(published.fault, PublishFault::kPatienceOver);
+}
+
+TEST_F(NodeConnections, SayWhatIsWrongWithPages) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  EXPECT_EQ(node->Publish(TestBlocks(2), source_.Pages(), {}).error().code(), ErrorCode::kInvalid);
+}
+
+TEST_F(NodeConnections, AreNotMadeToAnotherThanTheRightNode) {
+  const ScriptedServer server;
+  NodeAddress address = server.address();
+  address.trust = PinnedCertificate{Sha256::Of("another certificate")};
+  const auto node = NodeConnection::Open(address, TestKind(), kPatience);
+  ASSERT_FALSE(node.ok());
+  EXPECT_NE(node.error().ToString().find(address.host_and_port), std::string::npos);
+  EXPECT_NE(node.error().ToString().find("certificate"), std::string::npos)
+      << node.error().ToString();
+}
+
+TEST_F(NodeConnections, AreNotMadeToNobody) {
+  const NodeAddress nobody{"127.0.0.1:9", InsecureLoopbackOnly{}};
+  const auto node = NodeConnection::Open(nobody, TestKind(), milliseconds(100));
+  ASSERT_FALSE(node.ok());
+  EXPECT_FALSE(NodeConnection::Open({"no-port", SystemTrust{}}, TestKind(), seconds(1)).ok());
+}
+
+TEST(NodeAddress, IsAPlaceAndAReasonToTrustIt) {
+  const std::string digits(64, 'a');
+  const NodeAddress pinned = *NodeAddress::Parse("node7.example:4433#" + digits);
+  EXPECT_EQ(pinned.host_and_port, "node7.example:4433");
+  EXPECT_EQ(std::get<PinnedCertificate>(pinned.trust).fingerprint.ToHex(), digits);
+  EXPECT_TRUE(std::holds_alternative<SystemTrust>(NodeAddress::Parse("[::1]:4433")->trust));
+  EXPECT_EQ(std::get<TrustedAuthorities>(NodeAddress::Parse("a:1", "ca.pem")->trust).file,
+            "ca.pem");
+  EXPECT_FALSE(NodeAddress::Parse("a:1#" + digits, "ca.pem").ok());
+  for (const std::string bad : {"", "a", "a:", ":1", "a:b", "a:123456", "a:1#", "a:1#abc"}) {
+    EXPECT_EQ(NodeAddress::Parse(bad).error().code(), ErrorCode::kInvalid) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace kvcast

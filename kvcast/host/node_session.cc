@@ -1,0 +1,77 @@
+#include "kvcast/host/node_session.h"
+
+#include <utility>
+
+#include "kvcast/io/clock.h"
+
+namespace kvcast {
+
+NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
+                         const ClientOptions& options, std::function<void(ClientEvent)> tell)
+    : connection_(&connection),
+      session_(moqt::Role::kClient, setup, moqt::Limits{}, Now()),
+      client_(session_, options),
+      tell_(std::move(tell)),
+      timer_(loop, [this] {
+        client_.OnTimeout(Now());
+        Settle();
+        connection_->Poke();
+      }) {
+  Settle();
+}
+
+void NodeSession::Command(const std::function<void(Client&)>& command) {
+  command(client_);
+  Settle();
+  connection_->Poke();
+}
+
+// After the client has moved: tells what it says, and comes back when it wants to be asked.
+void NodeSession::Settle() {
+  while (std::optional<ClientEvent> event = client_.NextEvent()) {
+    tell_(*std::move(event));
+  }
+  if (const std::optional<Instant> deadline = client_.deadline()) {
+    timer_.Set(*deadline);
+  } else {
+    timer_.Stop();
+  }
+}
+
+void NodeSession::OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) {
+  session_.OnStreamData(stream, bytes, fin);
+  has_input_ = true;
+}
+
+void NodeSession::OnStreamReset(moqt::StreamId stream, uint64_t code) {
+  session_.OnStreamReset(stream, code);
+  has_input_ = true;
+}
+
+void NodeSession::OnStopSending(moqt::StreamId stream, uint64_t code) {
+  session_.OnStopSending(stream, code);
+  has_input_ = true;
+}
+
+void NodeSession::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
+  session_.OnBytesSent(stream, bytes);
+  has_input_ = true;
+}
+
+// The last thing a connection says: nobody asks for actions after it.
+void NodeSession::OnConnectionClosed(uint64_t code, std::string_view reason) {
+  session_.OnConnectionClosed(code, reason);
+  client_.OnInput(Now());
+  Settle();
+}
+
+// Actions are asked for after every input, so this is where the client has its turn.
+std::optional<moqt::TransportAction> NodeSession::NextAction() {
+  if (std::exchange(has_input_, false)) {
+    client_.OnInput(Now());
+    Settle();
+  }
+  return session_.NextAction();
+}
+
+}  // namespace kvcast

@@ -1,0 +1,45 @@
+"""A node as a process of its own, for tests that go the whole road."""
+
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE_S = 60  # Only so as not to hang.
+
+
+class Node:
+    """with Node(kvcast) as node: node.address is what --node takes."""
+
+    def __init__(self, kvcast: str, *options: str):
+        self.scratch = tempfile.TemporaryDirectory()
+        folder = Path(self.scratch.name)
+        ready = folder / "address"
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [kvcast, "serve", "--listen", "127.0.0.1:0", "--state-dir", folder / "state",
+                 "--ready-file", ready, *options], stdout=log, stderr=log)
+        end = time.monotonic() + PATIENCE_S
+        while not ready.exists():
+            if self.process.poll() is not None or time.monotonic() > end:
+                said = self.log.read_text()
+                self.stop()
+                raise RuntimeError(f"The node did not start. It said:\n{said}")
+            time.sleep(0.01)
+        self.address = ready.read_text().strip()
+
+    def stop(self) -> int:
+        """Asks it to end; how it did."""
+        self.process.terminate()
+        try:
+            return self.process.wait(PATIENCE_S)
+        finally:
+            self.process.kill()
+            self.scratch.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        self.stop()
