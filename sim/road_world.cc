@@ -115,7 +115,7 @@ void RoadWorld::Connect(Seat& seat) {
   seat.connection = std::make_unique<moqt::MemoryConnection>(options, *seat.session, *seat.served);
   ClientOptions client{prompts_.kind()};
   client.publish_patience = kPublishPatience;
-  seat.client.emplace(*seat.session, client, now_);
+  seat.client.emplace(*seat.session, client);
   seat.peer = relay_->Join(*seat.served);
   seat.stalled_until = Instant();
 }
