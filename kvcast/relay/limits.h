@@ -17,6 +17,8 @@ struct Limits {
 
   // Tracks that we publish to one peer because it asked for all below a prefix.
   size_t published_max = 1024;
+  // A prefix with more tracks below it than this is refused as too large.
+  size_t prefix_tracks_max = 4096;
 
   // How long the streams of a publication may still come after its publisher is done.
   Duration end_patience = std::chrono::seconds(10);

@@ -162,6 +162,22 @@ TEST(RelayCatalogs, PublishesLiveTracksBelowAPrefix) {
   EXPECT_EQ(brought.objects.size(), 3u);
 }
 
+TEST(RelayCatalogs, RefusesAPrefixWithTooManyTracks) {
+  RelayWorld::Options options;
+  options.relay.limits.prefix_tracks_max = 2;
+  RelayWorld world(options);
+  Client& publisher = world.Join();
+  for (const char* name : {"a", "b", "c"}) {
+    (void)*publisher->Publish(BlockTrack(name), {}, {});
+  }
+  world.Run();
+  Client& reader = world.Join();
+  (void)*reader->SubscribeTracks(*TrackNamespace::Of({"service"}), {});
+  world.Run();
+  EXPECT_EQ(reader.One<moqt::RequestRefused>().error.code, RequestCode::kNamespaceTooLarge);
+  EXPECT_TRUE(reader.Take<moqt::PublishReceived>().empty());
+}
+
 TEST(RelayCatalogs, NamesTracksThatItCannotPublish) {
   RelayWorld::Options options;
   options.relay.limits.published_max = 2;

@@ -12,6 +12,8 @@ std::string_view NameOf(moqt::RequestCode code) {
       return "unauthorized";
     case Code::kDoesNotExist:
       return "does_not_exist";
+    case Code::kNamespaceTooLarge:
+      return "namespace_too_large";
     case Code::kInvalidRange:
       return "invalid_range";
     case Code::kExcessiveLoad:

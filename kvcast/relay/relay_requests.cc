@@ -1,6 +1,7 @@
 // What peers ask of a relay.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "kvcast/relay/relay.h"
 
@@ -111,22 +112,27 @@ void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  if (!peer.session->AcceptSubscribeTracks(event.request, {}).ok()) {
-    return;
-  }
-  const bool forward = event.parameters.forward.value_or(true);
-  peer.prefixes[event.request] = {event.prefix, forward};
-  for (const TrackName& catalog : stock_.catalogs().Below(event.prefix)) {
-    PublishTo(peer, event.request, catalog);
-  }
+  std::vector<TrackName> tracks = stock_.catalogs().Below(event.prefix);
   const auto publishes = [&peer](const TrackName& track) {
     return std::ranges::any_of(peer.publications,
                                [&](const auto& entry) { return entry.second.track() == track; });
   };
   for (const auto& [track, publishers] : published_) {
     if (event.prefix.IsPrefixOf(track.space()) && !publishes(track)) {
-      PublishTo(peer, event.request, track);
+      tracks.push_back(track);
     }
+  }
+  if (tracks.size() > limits_.prefix_tracks_max) {
+    Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
+           "Too many tracks are below this prefix.");
+    return;
+  }
+  if (!peer.session->AcceptSubscribeTracks(event.request, {}).ok()) {
+    return;
+  }
+  peer.prefixes[event.request] = {event.prefix, event.parameters.forward.value_or(true)};
+  for (const TrackName& track : tracks) {
+    PublishTo(peer, event.request, track);
   }
 }
 

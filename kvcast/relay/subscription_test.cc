@@ -1,0 +1,131 @@
+#include "kvcast/relay/subscription.h"
+
+#include <gtest/gtest.h>
+
+#include "kvcast/moqt/session_pair.h"
+
+namespace kvcast::relay {
+namespace {
+
+using Filter = moqt::SubscriptionFilter;
+
+constexpr uint64_t kMax = LocationRange::kWholeGroup;
+
+TEST(WantedBy, KnowsEveryFilter) {
+  const LocationRange all{{0, 0}, {kMax, kMax}};
+  EXPECT_EQ(WantedBy(std::nullopt, Location{3, 4}), all);
+  const Filter next{Filter::Type::kNextGroupStart, {}, 0};
+  EXPECT_EQ(WantedBy(next, Location{3, 4}), (LocationRange{{4, 0}, {kMax, kMax}}));
+  EXPECT_EQ(WantedBy(next, std::nullopt), all);
+  const Filter largest{Filter::Type::kLargestObject, {}, 0};
+  EXPECT_EQ(WantedBy(largest, Location{3, 4}), (LocationRange{{3, 5}, {kMax, kMax}}));
+  EXPECT_EQ(WantedBy(largest, Location{3, kMax}), (LocationRange{{4, 0}, {kMax, kMax}}));
+  EXPECT_EQ(WantedBy(largest, std::nullopt), all);
+  const Filter start{Filter::Type::kAbsoluteStart, {1, 2}, 0};
+  EXPECT_EQ(WantedBy(start, Location{3, 4}), (LocationRange{{1, 2}, {kMax, kMax}}));
+  const Filter range{Filter::Type::kAbsoluteRange, {1, 2}, 6};
+  EXPECT_EQ(WantedBy(range, Location{3, 4}), (LocationRange{{1, 2}, {6, kMax}}));
+}
+
+// A subscriber of a track, on a connection made of memory.
+class SubscriptionTest : public testing::Test {
+ protected:
+  SubscriptionTest() {
+    asked_ = *pair_.client().Subscribe(*TrackName::Of({}, "t"), {});
+    pair_.Run();
+    request_ = pair_.One<moqt::SubscribeReceived>(pair_.server()).request;
+    EXPECT_TRUE(pair_.server().AcceptSubscribe(request_, {}, {}).ok());
+    subscription_.emplace(pair_.server(), request_, LocationRange{{0, 0}, {kMax, kMax}});
+  }
+
+  bool Forward(Location at, std::optional<uint64_t> previous) {
+    Object object;
+    object.location = at;
+    return subscription_->Forward({object, previous, at.object == 0, true});
+  }
+  // "0.1" for an object, ")" where a stream ended well, "!" where it was reset; by stream.
+  std::string Seen() {
+    pair_.Run();
+    std::map<moqt::StreamId, std::string> streams;
+    while (const std::optional<moqt::Received> item = pair_.client().Take(asked_)) {
+      if (const auto* received = std::get_if<moqt::ReceivedObject>(&*item)) {
+        const Location at = received->object.location;
+        streams[received->stream] +=
+            std::to_string(at.group) + "." + std::to_string(at.object) + " ";
+      } else if (const auto* end = std::get_if<moqt::SubgroupEnd>(&*item)) {
+        streams[end->stream] += end->complete ? ")" : "!";
+      }
+    }
+    std::string all;
+    for (const auto& [id, text] : streams) {
+      all += (all.empty() ? "" : "| ") + text;
+    }
+    return all;
+  }
+
+  moqt::SessionPair pair_;
+  moqt::RequestId asked_ = 0;
+  moqt::RequestId request_ = 0;
+  std::optional<Subscription> subscription_;
+};
+
+TEST_F(SubscriptionTest, SendsASubgroupOnOneStream) {
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  EXPECT_TRUE(Forward({0, 1}, 0));
+  EXPECT_TRUE(Forward({0, 7}, 1));  // On the publisher's stream nothing stood between.
+  subscription_->EndSubgroup(0, 0, true);
+  EXPECT_EQ(Seen(), "0.0 0.1 0.7 )");
+}
+
+// Another publisher's stream brings the next object, or one that may not be.
+TEST_F(SubscriptionTest, BreaksAStreamOffWhereSomethingMayBeMissing) {
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  EXPECT_TRUE(Forward({0, 1}, std::nullopt));
+  EXPECT_EQ(Seen(), "0.0 0.1 ");
+  EXPECT_TRUE(Forward({0, 3}, std::nullopt));
+  subscription_->EndSubgroup(0, 0, true);
+  EXPECT_EQ(Seen(), "!| 0.3 )");
+}
+
+TEST_F(SubscriptionTest, SendsGroupsOnStreamsOfTheirOwn) {
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  EXPECT_TRUE(Forward({1, 0}, std::nullopt));
+  EXPECT_EQ(Seen(), "0.0 | 1.0 ");
+  subscription_->EndSubgroup(0, 0, false);
+  EXPECT_EQ(Seen(), "!");
+}
+
+TEST_F(SubscriptionTest, EndsNoStreamWellThatLeftSomethingOut) {
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  EXPECT_EQ(Seen(), "0.0 ");
+  moqt::Parameters paused;
+  paused.forward = false;
+  subscription_->Update(paused, std::nullopt);
+  EXPECT_TRUE(Forward({0, 2}, 1));
+  EXPECT_EQ(Seen(), "!| 0.2 ");
+  subscription_->EndSubgroup(0, 0, true);
+  EXPECT_EQ(Seen(), "!");
+}
+
+TEST_F(SubscriptionTest, OpensNoStreamAgainThatTheSubscriberStopped) {
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  pair_.Run();
+  const auto received = std::get<moqt::ReceivedObject>(*pair_.client().Take(asked_));
+  pair_.server().OnStopSending(received.stream, 1);
+  subscription_->OnStopped(pair_.One<moqt::SubgroupStopped>(pair_.server()).subgroup);
+  EXPECT_FALSE(Forward({0, 1}, 0));
+  EXPECT_TRUE(Forward({1, 0}, std::nullopt));
+}
+
+TEST_F(SubscriptionTest, SendsNothingOutsideItsFilter) {
+  moqt::Parameters narrowed;
+  narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};
+  subscription_->Update(narrowed, std::nullopt);
+  EXPECT_FALSE(Forward({0, 0}, std::nullopt));
+  EXPECT_FALSE(Forward({1, 0}, std::nullopt));
+  EXPECT_TRUE(Forward({1, 1}, 0));
+  EXPECT_FALSE(Forward({2, 0}, std::nullopt));
+}
+
+}  // namespace
+}  // namespace kvcast::relay
