@@ -51,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<kvcast::BlockHash> blocks = kvcast::TestBlocks(kBlocks);
   static const std::vector<kvcast::BlockHash> others = kvcast::TestBlocks(kBlocks, 1);
   const EngineMemory source(kBlocks, 1);
+  const EngineMemory elsewhere(kBlocks, 3);  // Of another prompt.
   const EngineMemory untouched(kBlocks, 2);
   const EngineMemory target(kBlocks, 2);
   const kvcast::PromptPages pages = target.Pages();
@@ -60,6 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   Choices choices(data, size);
   kvcast::Location next;
+  bool foreign = false;
   bool broken = false;
   while (!choices.done() && !broken) {
     const uint8_t what = choices.Next();
@@ -70,14 +72,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     kvcast::Object object;
     object.location =
         what % 16 == 14 ? kvcast::Location{choices.Next() % kBlocks, choices.Next() % 6u} : next;
-    // A payload stands for its place: a node that swaps tokens under a right key is not noticed.
     const size_t group = std::min<size_t>(object.location.group, kBlocks - 1);
     const auto token = static_cast<uint32_t>(object.location.object % kTestBlockTokens);
-    object.payload = codec.EncodeToken(source.Pages().Block(group), token);
     if (object.location.object == 0) {
-      object.properties =
-          kvcast::BlockHashProperties(what % 16 == 13 ? others[group] : blocks[group]);
+      foreign = what % 16 == 13;
+      object.properties = kvcast::BlockHashProperties(foreign ? others[group] : blocks[group]);
     }
+    // A payload stands for its key and place: tokens swapped under a right key are not noticed.
+    const EngineMemory& from = foreign ? elsewhere : source;
+    object.payload = codec.EncodeToken(from.Pages().Block(group), token);
     if (what % 16 == 12) {
       object.payload = Damaged(object.payload, choices);
     }
