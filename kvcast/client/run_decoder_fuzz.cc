@@ -1,0 +1,101 @@
+// Whatever a node answers to a fetch: blocks that count as done are the right ones, and no token is
+// anything but right or untouched.
+#include <algorithm>
+
+#include "kvcast/base/check.h"
+#include "kvcast/client/engine_memory_test.h"
+#include "kvcast/client/run_decoder.h"
+
+namespace {
+
+using kvcast::Bytes;
+using kvcast::EngineMemory;
+using kvcast::kTestBlockTokens;
+
+constexpr size_t kBlocks = 3;
+
+// What the fuzzer decides, a byte at a time; zeros when it has no more to say.
+class Choices {
+ public:
+  Choices(const uint8_t* data, size_t size) : rest_(data, size) {}
+  uint8_t Next() {
+    const uint8_t next = rest_.empty() ? 0 : rest_.front();
+    rest_ = rest_.subspan(rest_.empty() ? 0 : 1);
+    return next;
+  }
+  bool done() const { return rest_.empty(); }
+
+ private:
+  std::span<const uint8_t> rest_;
+};
+
+Bytes Damaged(const Bytes& payload, Choices& choices) {
+  std::string text = payload.ToString();
+  switch (choices.Next() % 3) {
+    case 0:
+      text[choices.Next() % text.size()] ^= static_cast<char>(choices.Next() | 1);
+      break;
+    case 1:
+      text.resize(choices.Next() % text.size());
+      break;
+    default:
+      text += static_cast<char>(choices.Next());
+      break;
+  }
+  return Bytes::Of(text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::vector<kvcast::BlockHash> blocks = kvcast::TestBlocks(kBlocks);
+  static const std::vector<kvcast::BlockHash> others = kvcast::TestBlocks(kBlocks, 1);
+  const EngineMemory source(kBlocks, 1);
+  const EngineMemory elsewhere(kBlocks, 3);  // Of another prompt.
+  const EngineMemory untouched(kBlocks, 2);
+  const EngineMemory target(kBlocks, 2);
+  const kvcast::PromptPages pages = target.Pages();
+  const kvcast::PlainCodec codec(kvcast::Rung::kBf16, kvcast::TestShape());
+  const kvcast::LoadRun run{kvcast::TestKind().TrackOf(blocks[0], {}).Name(), 0, 0, kBlocks, 0};
+  kvcast::RunDecoder decoder(run, blocks, pages, codec);
+
+  Choices choices(data, size);
+  kvcast::Location next;
+  bool foreign = false;
+  bool broken = false;
+  while (!choices.done() && !broken) {
+    const uint8_t what = choices.Next();
+    if (what % 16 == 15) {
+      broken = decoder.OnRangeEnd({next.group, choices.Next()}).has_value();
+      continue;
+    }
+    kvcast::Object object;
+    object.location =
+        what % 16 == 14 ? kvcast::Location{choices.Next() % kBlocks, choices.Next() % 6u} : next;
+    const size_t group = std::min<size_t>(object.location.group, kBlocks - 1);
+    const auto token = static_cast<uint32_t>(object.location.object % kTestBlockTokens);
+    if (object.location.object == 0) {
+      foreign = what % 16 == 13;
+      object.properties = kvcast::BlockHashProperties(foreign ? others[group] : blocks[group]);
+    }
+    // A payload stands for its key and place: tokens swapped under a right key are not noticed.
+    const EngineMemory& from = foreign ? elsewhere : source;
+    object.payload = codec.EncodeToken(from.Pages().Block(group), token);
+    if (what % 16 == 12) {
+      object.payload = Damaged(object.payload, choices);
+    }
+    broken = decoder.OnObject(object).has_value();
+    next = {object.location.group, object.location.object + 1};
+    if (next.object == kTestBlockTokens) {
+      next = {next.group + 1, 0};
+    }
+  }
+  for (size_t block = 0; block < kBlocks; ++block) {
+    for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
+      const bool right = target.Token(block, token) == source.Token(block, token);
+      KVCAST_CHECK(right || (block >= decoder.blocks_done() &&
+                             target.Token(block, token) == untouched.Token(block, token)));
+    }
+  }
+  return 0;
+}
