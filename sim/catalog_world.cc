@@ -31,6 +31,16 @@ CatalogPlaces::CatalogPlaces() {
   }
 }
 
+void CatalogWorldCounts::Add(const CatalogWorldCounts& more) {
+  delivered += more.delivered;
+  lost += more.lost;
+  damaged += more.damaged;
+  repeated += more.repeated;
+  delayed += more.delayed;
+  restarts += more.restarts;
+  refetches += more.refetches;
+}
+
 CatalogFaults CatalogFaults::Draw(Random& random) {
   // Each kind is absent from half of the worlds: some bugs hide behind other faults.
   const auto chance = [&](double most) {

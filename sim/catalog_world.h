@@ -34,6 +34,8 @@ struct CatalogWorldCounts {
   uint64_t delayed = 0;
   uint64_t restarts = 0;
   uint64_t refetches = 0;
+
+  void Add(const CatalogWorldCounts& more);
 };
 
 // What stands at a place of a track never changes; this is where it is decided.

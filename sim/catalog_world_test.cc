@@ -5,17 +5,13 @@
 namespace kvcast::sim {
 namespace {
 
-// Any failure here is replayed by: kvcast_sim --seed N
+// Any failure here is replayed by: kvcast_sim catalog --seed N
 TEST(CatalogWorld, EndsWithAnIndexThatKnowsTheTruth) {
   CatalogWorldCounts total;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     CatalogWorld world(seed);
     ASSERT_EQ(world.Play(120), "") << "seed " << seed;
-    total.lost += world.counts().lost;
-    total.damaged += world.counts().damaged;
-    total.repeated += world.counts().repeated;
-    total.delayed += world.counts().delayed;
-    total.restarts += world.counts().restarts;
+    total.Add(world.counts());
   }
   // Faults that never happen prove nothing.
   for (const uint64_t count :

@@ -1,45 +1,90 @@
-// Replays seeds of the simulator: kvcast_sim --seed 7, or --seed 0 --count 100000.
+// Replays seeds of the simulator: kvcast_sim road --seed 7, or --seed 0 --count 100000.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 
 #include "sim/catalog_world.h"
+#include "sim/road_world.h"
 
-int main(int argc, char** argv) {
-  CLI::App app("Plays kvcast's core in made-up worlds with faults, each reproduced by its seed.");
-  uint64_t seed = 0;
+namespace kvcast::sim {
+namespace {
+
+struct Seeds {
+  uint64_t first = 0;
   uint64_t count = 1;
-  size_t steps = 120;
-  app.add_option("--seed", seed, "The first seed")->capture_default_str();
-  app.add_option("--count", count, "How many seeds to play")->capture_default_str();
-  app.add_option("--steps", steps, "How long each plays before its faults stop")
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  size_t steps = 0;
+};
 
-  kvcast::sim::CatalogWorldCounts total;
-  for (uint64_t i = 0; i < count; ++i) {
-    kvcast::sim::CatalogWorld world(seed + i);
-    const std::string wrong = world.Play(steps);
+// Plays every seed in a world of this kind; 1 if one of them saw something violated.
+template <typename World, typename Counts>
+int Play(const Seeds& seeds, const std::function<void(Counts&, const Counts&)>& add,
+         const std::function<std::string(const Counts&)>& text) {
+  Counts total;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    World world(seed);
+    const std::string wrong = world.Play(seeds.steps);
+    if (!wrong.empty() || seeds.count == 1) {
+      fmt::print("seed {}: {}\nhistory {}\n", seed, wrong.empty() ? "nothing violated" : wrong,
+                 world.history().ToHex());
+    }
     if (!wrong.empty()) {
-      fmt::print("seed {}: {}\nhistory {}\n", seed + i, wrong, world.history().ToHex());
       return 1;
     }
-    const kvcast::sim::CatalogWorldCounts& counts = world.counts();
-    total.delivered += counts.delivered;
-    total.lost += counts.lost;
-    total.damaged += counts.damaged;
-    total.repeated += counts.repeated;
-    total.delayed += counts.delayed;
-    total.restarts += counts.restarts;
-    total.refetches += counts.refetches;
-    if (count == 1) {
-      fmt::print("history {}\n", world.history().ToHex());
-    }
+    add(total, world.counts());
   }
-  fmt::print(
-      "{} seeds from {}, 0 violations: {} objects delivered, {} lost, {} damaged, {} repeated, {} "
-      "delayed, {} restarts, {} refetches\n",
-      count, seed, total.delivered, total.lost, total.damaged, total.repeated, total.delayed,
-      total.restarts, total.refetches);
+  fmt::print("{} seeds from {}, 0 violations: {}\n", seeds.count, seeds.first, text(total));
   return 0;
+}
+
+int PlayCatalogs(const Seeds& seeds) {
+  return Play<CatalogWorld, CatalogWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} objects delivered, {} lost, {} damaged, {} repeated, {} delayed, {} restarts, {} "
+            "refetches",
+            total.delivered, total.lost, total.damaged, total.repeated, total.delayed,
+            total.restarts, total.refetches);
+      });
+}
+
+int PlayRoads(const Seeds& seeds) {
+  return Play<RoadWorld, RoadWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} blocks published, {} skipped, {} loaded, {} to compute again; {} connections "
+            "broken, {} stalled, {} operations cancelled, {} restarts, {} nodes with little room",
+            total.published, total.skipped, total.loaded, total.again, total.broken, total.stalls,
+            total.cancels, total.restarts, total.small_nodes);
+      });
+}
+
+}  // namespace
+}  // namespace kvcast::sim
+
+int main(int argc, char** argv) {
+  using kvcast::sim::Seeds;
+  CLI::App app("Plays kvcast's core in made-up worlds with faults, each reproduced by its seed.");
+  app.require_subcommand(1);
+  int status = 0;
+  Seeds seeds;
+  const auto add = [&](const char* name, const char* what, size_t steps,
+                       int (*play)(const Seeds&)) {
+    CLI::App* world = app.add_subcommand(name, what);
+    world->add_option("--seed", seeds.first, "The first seed")->capture_default_str();
+    world->add_option("--count", seeds.count, "How many seeds to play")->capture_default_str();
+    world->add_option("--steps", seeds.steps,
+                      fmt::format("How long each plays before its faults stop [{}]", steps));
+    world->callback([&seeds, &status, steps, play] {
+      seeds.steps = seeds.steps == 0 ? steps : seeds.steps;
+      status = play(seeds);
+    });
+  };
+  add("catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
+      kvcast::sim::PlayCatalogs);
+  add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
+  CLI11_PARSE(app, argc, argv);
+  return status;
 }

@@ -41,8 +41,8 @@ TEST(Bytes, AreEqualByContentHoweverTheyAreCut) {
 TEST(Bytes, AreEmptyOnceTheyWereMovedFrom) {
   Bytes a = Bytes::Of("first");
   const Bytes b = std::move(a);
-  EXPECT_TRUE(a.empty());  // NOLINT: looking at it is the point.
-  a.Append(Bytes::Of("second"));
+  EXPECT_TRUE(a.empty());         // NOLINT: looking at it is the point,
+  a.Append(Bytes::Of("second"));  // NOLINT: and using it again.
   EXPECT_EQ(a.ToString(), "second");
   EXPECT_EQ(b.ToString(), "first");
 }

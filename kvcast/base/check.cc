@@ -6,7 +6,7 @@
 namespace kvcast {
 
 void CheckFailed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "kvcast: %s:%d: check failed: %s\n", file, line, condition);
+  (void)std::fprintf(stderr, "kvcast: %s:%d: check failed: %s\n", file, line, condition);
   std::abort();
 }
 

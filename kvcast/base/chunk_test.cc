@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "kvcast/base/random.h"
+#include "kvcast/base/sanitized_test.h"
 
 namespace kvcast {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 TEST(ChunkPool, HandsTheSameMemoryOutAgain) {
   ChunkPool pool(1 << 20);

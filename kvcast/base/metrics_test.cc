@@ -94,6 +94,7 @@ TEST(Metrics, CountFromEveryThread) {
   Counter& counter = metrics.counter("kvcast_c_total", "Threads.");
   Histogram& histogram = metrics.histogram("kvcast_d_us", "Threads.", {1});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 1000; ++i) {

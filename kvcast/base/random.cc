@@ -6,13 +6,23 @@
 
 namespace kvcast {
 
+namespace {
+
+constexpr uint64_t kScatterStep = 0x9e3779b97f4a7c15;
+
+}  // namespace
+
+uint64_t Scatter(uint64_t number) {
+  number += kScatterStep;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
 Random::Random(uint64_t seed) {
   for (uint64_t& word : state_) {
-    seed += 0x9e3779b97f4a7c15;
-    uint64_t z = seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    word = z ^ (z >> 31);
+    word = Scatter(seed);
+    seed += kScatterStep;
   }
 }
 

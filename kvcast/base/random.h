@@ -6,6 +6,9 @@
 
 namespace kvcast {
 
+// splitmix64's step: neighbouring numbers go far apart, and no two to the same.
+uint64_t Scatter(uint64_t number);
+
 // Numbers that look random and are the same for the same seed, on every machine and compiler
 // (xoshiro256**, seeded by splitmix64). For tests, the simulator and jitter.
 //

@@ -24,8 +24,7 @@ size_t WriteVi64(uint64_t value, std::span<std::byte> out) {
     out[i] = static_cast<std::byte>(value);
     value >>= 8;
   }
-  const unsigned ones = size == kVi64BytesMax ? 0xff : (0xff00u >> (size - 1)) & 0xff;
-  out[0] |= static_cast<std::byte>(ones);
+  out[0] |= static_cast<std::byte>(0xffu << (kVi64BytesMax - size));
   return size;
 }
 

@@ -14,8 +14,14 @@ constexpr std::string_view kName = "v1";
 
 }  // namespace
 
+bool CatalogTrack::CanHave(const TrackNamespace& scope) {
+  return scope.field_count() == 2 &&
+         scope.length() + kField.size() + sizeof(NodeId) + sizeof(BootId) + kName.size() <=
+             kTrackNameBytesMax;
+}
+
 TrackNamespace CatalogTrack::Prefix() const {
-  KVCAST_CHECK(scope.field_count() == 2);
+  KVCAST_CHECK(CanHave(scope));
   return *TrackNamespace::Of({scope.field(0), scope.field(1), kField});
 }
 

@@ -22,7 +22,10 @@ struct CatalogTrack {
   NodeId node{};
   BootId boot{};
 
-  // REQUIRES: a scope of two fields.
+  // Whether a scope can have a catalog: it has two fields, and leaves room for the rest of the
+  // name.
+  static bool CanHave(const TrackNamespace& scope);
+  // REQUIRES: CanHave(scope).
   TrackName Name() const;
   // What readers subscribe to, to find the catalogs of all nodes.
   TrackNamespace Prefix() const;

@@ -4,18 +4,10 @@
 #include <string>
 
 namespace kvcast {
-namespace {
-
-Error Malformed(uint32_t id, std::string_view what) {
-  return Error(ErrorCode::kMalformed,
-               "Track number " + std::to_string(id) + " " + std::string(what));
-}
-
-}  // namespace
 
 Result<void> Delta::Name(const TrackRecord& record) {
   if (record.id < next_id_) {
-    return Malformed(record.id, "is not above those before it.");
+    return MalformedNumber(record.id, "is not above those before it.");
   }
   next_id_ = uint64_t{record.id} + 1;
   tracks_[record.id].name = record.name;
@@ -25,7 +17,7 @@ Result<void> Delta::Name(const TrackRecord& record) {
 Result<void> Delta::Drop(uint32_t id) {
   Track& track = tracks_[id];
   if (track.dropped) {
-    return Malformed(id, "was dropped.");
+    return MalformedNumber(id, "was dropped.");
   }
   track.groups.clear();
   track.dropped = true;
@@ -44,7 +36,7 @@ Result<void> Delta::Add(const CatalogRecord& record) {
   }
   const auto known = tracks_.find(id);
   if (known != tracks_.end() && known->second.dropped) {
-    return Malformed(id, "was dropped.");
+    return MalformedNumber(id, "was dropped.");
   }
   if (const auto* remove = std::get_if<RemoveRecord>(&record)) {
     tracks_[id].groups[remove->group] = Group{true, std::nullopt};

@@ -3,26 +3,18 @@
 #include <string>
 
 namespace kvcast {
-namespace {
-
-Error Malformed(uint32_t id, std::string_view what) {
-  return Error(ErrorCode::kMalformed,
-               "Track number " + std::to_string(id) + " " + std::string(what));
-}
-
-}  // namespace
 
 Result<Holdings::Track*> Holdings::Find(uint32_t id) {
   const auto found = tracks_.find(id);
   if (found == tracks_.end()) {
-    return Malformed(id, id < next_id_ ? "was dropped." : "was never defined.");
+    return MalformedNumber(id, id < next_id_ ? "was dropped." : "was never defined.");
   }
   return &found->second;
 }
 
 Result<void> Holdings::ApplyTrack(const TrackRecord& record) {
   if (record.id < next_id_) {
-    return Malformed(record.id, "is not above those before it.");
+    return MalformedNumber(record.id, "is not above those before it.");
   }
   if (tracks_.size() >= limits_.tracks_max) {
     return Error(ErrorCode::kTooLarge,

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "kvcast/base/digest.h"
+#include "kvcast/base/error.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast {
@@ -44,5 +47,11 @@ struct DropRecord {
 
 using CatalogRecord = std::variant<TrackRecord, AddRecord, RemoveRecord, DropRecord>;
 using CatalogRecords = std::vector<CatalogRecord>;
+
+// What is wrong with a record's number: "is not above those before it.", "was dropped.".
+inline Error MalformedNumber(uint32_t id, std::string_view what) {
+  return Error(ErrorCode::kMalformed,
+               "Track number " + std::to_string(id) + " " + std::string(what));
+}
 
 }  // namespace kvcast

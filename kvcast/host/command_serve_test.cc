@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <pthread.h>
 
 #include <csignal>
 #include <thread>
@@ -12,8 +12,8 @@
 namespace kvcast {
 namespace {
 
-// Held back from this thread and all that it starts, as they are in a node: one that is not would
-// end the tests.
+// Held back as they are in a node, but from before it starts until after it has stopped: one that
+// comes early or late would end the tests.
 class SignalsHeldBack {
  public:
   SignalsHeldBack() {
@@ -34,12 +34,13 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   const std::string state = (scratch / "state").string();
   const std::string ready = (scratch / "ready").string();
   std::string address;
+  const pthread_t node_thread = ::pthread_self();
   std::thread stopper([&] {
     while (!std::filesystem::exists(ready)) {
       std::this_thread::yield();
     }
     address = *ReadFile(ready, 1000);
-    ::kill(::getpid(), SIGTERM);
+    ::pthread_kill(node_thread, SIGTERM);  // Not to the process: other tests have left threads.
   });
   const CommandOutcome outcome =
       RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),

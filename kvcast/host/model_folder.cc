@@ -13,7 +13,10 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kJsonBytesMax = 16 * 1024 * 1024;
+// A config is a few kilobytes, and parsed it takes thirty times its bytes; an index names every
+// tensor of a large model.
+constexpr size_t kConfigBytesMax = 2 * 1024 * 1024;
+constexpr size_t kIndexBytesMax = 16 * 1024 * 1024;
 
 Result<FileNames> NamesIn(const std::filesystem::path& folder) {
   FileNames names;
@@ -56,7 +59,7 @@ Result<T> In(const std::filesystem::path& folder, Result<T> result) {
 
 Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  KVCAST_TRY(const std::string text, ReadRegularFile(path, kJsonBytesMax));
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
   return In(path, ModelConfig::Parse(text));
 }
 
@@ -76,7 +79,7 @@ Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConf
 Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& names) {
   std::optional<std::string> index;
   if (names.contains(kWeightIndexFile)) {
-    KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kJsonBytesMax));
+    KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kIndexBytesMax));
   }
   KVCAST_TRY(const std::vector<std::string> files, In(folder, WeightFiles(names, index)));
   return DigestOf(folder, files);

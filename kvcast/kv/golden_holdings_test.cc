@@ -16,11 +16,6 @@
 namespace kvcast {
 namespace {
 
-std::string Hex(std::string_view bytes) { return ToHex(AsBytes(bytes)); }
-std::string Unhex(const Json& hex) {
-  return std::string(AsText(*FromHex(hex.get_ref<const std::string&>())));
-}
-
 Result<CatalogRecord> RecordIn(const Json& in) {
   const std::string op = in["op"].get<std::string>();
   if (in["id"].get<uint64_t>() > UINT32_MAX) {
@@ -121,19 +116,6 @@ Result<Json> MergedOut(const Json& in) {
     list.push_back(std::visit(RecordOut{}, record));
   }
   return Json{{"merged", list}};
-}
-
-Json NameOut(const TrackName& name) {
-  Json fields = Json::array();
-  for (size_t i = 0; i < name.space().field_count(); ++i) {
-    fields.push_back(Hex(name.space().field(i)));
-  }
-  ByteWriter writer;
-  name.WriteTo(writer);
-  return {{"fields", fields},
-          {"name", Hex(name.name())},
-          {"rendered", name.Render()},
-          {"wire", Hex(writer.Take().ToString())}};
 }
 
 Result<Json> CatalogTrackOut(const Json& in) {

@@ -21,10 +21,6 @@
 namespace kvcast {
 namespace {
 
-std::string Hex(std::string_view bytes) { return ToHex(AsBytes(bytes)); }
-std::string Unhex(const Json& hex) {
-  return std::string(AsText(*FromHex(hex.get_ref<const std::string&>())));
-}
 Result<Digest> DigestIn(const Json& hex) { return Digest::FromHex(hex.get<std::string>()); }
 
 TEST(Golden, Vi64) {
@@ -61,19 +57,6 @@ Result<TrackName> NameIn(const Json& in) {
   const std::vector<std::string_view> views(fields.begin(), fields.end());
   KVCAST_TRY(TrackNamespace space, TrackNamespace::Of(views));
   return TrackName::Of(std::move(space), Unhex(in["name"]));
-}
-
-Json NameOut(const TrackName& name) {
-  Json fields = Json::array();
-  for (size_t i = 0; i < name.space().field_count(); ++i) {
-    fields.push_back(Hex(name.space().field(i)));
-  }
-  ByteWriter writer;
-  name.WriteTo(writer);
-  return {{"fields", fields},
-          {"name", Hex(name.name())},
-          {"rendered", name.Render()},
-          {"wire", Hex(writer.Take().ToString())}};
 }
 
 TEST(Golden, TrackNames) {

@@ -8,10 +8,30 @@
 #include <sstream>
 #include <string>
 
+#include "kvcast/base/byte_writer.h"
 #include "kvcast/base/golden_file.h"
+#include "kvcast/base/hex.h"
 #include "kvcast/base/result.h"
+#include "kvcast/object/track_name.h"
 
 namespace kvcast {
+
+inline std::string Hex(std::string_view bytes) { return ToHex(AsBytes(bytes)); }
+inline std::string Unhex(const Json& hex) {
+  return std::string(AsText(*FromHex(hex.get_ref<const std::string&>())));
+}
+inline Json NameOut(const TrackName& name) {
+  Json fields = Json::array();
+  for (size_t i = 0; i < name.space().field_count(); ++i) {
+    fields.push_back(Hex(name.space().field(i)));
+  }
+  ByteWriter writer;
+  name.WriteTo(writer);
+  return {{"fields", fields},
+          {"name", Hex(name.name())},
+          {"rendered", name.Render()},
+          {"wire", Hex(writer.Take().ToString())}};
+}
 
 // What an implementation makes of a case's input: its output, or that it is refused.
 using GoldenAnswer = std::function<Result<Json>(const Json&)>;

@@ -3,6 +3,7 @@
 // once more, and the hash map of the standard library.
 #include <benchmark/benchmark.h>
 
+#include <numeric>
 #include <unordered_map>
 
 #include "bench/interleaved.h"
@@ -53,10 +54,20 @@ std::vector<std::vector<BlockHash>> ManyPrompts() {
   return prompts;
 }
 
-void FillIndex(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& prompts) {
+// Prompts are told of in runs of so many blocks, and the runs in any order, as when many engines
+// publish at a time. A run is at least a track's blocks: catalogs tell of tracks group by group.
+void FillIndex(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& prompts,
+               size_t run_blocks) {
+  const size_t run_count = kPrompts * kBlocksPerPrompt / run_blocks;
+  std::vector<size_t> runs(run_count);
+  std::iota(runs.begin(), runs.end(), size_t{0});
+  Random random(3);
+  for (size_t i = run_count; i > 1; --i) {
+    std::swap(runs[i - 1], runs[random.Below(i)]);
+  }
   const NodeRef node = *index.OpenNode();
   TrackRef track{};
-  for (size_t i = 0; i < kPrompts * kBlocksPerPrompt; ++i) {
+  for (size_t i = 0; i < run_count * run_blocks; ++i) {
     if (i % kBlocksPerTrack == 0) {
       const Digest prefix = Sha256::Of(std::to_string(i));
       const std::string_view fields[] = {"moq://kvcache.moq.arpa/v1/",
@@ -64,19 +75,21 @@ void FillIndex(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& pr
                                          AsText(prefix.bytes).substr(0, 16)};
       track = *index.OpenTrack(node, *TrackName::Of(*TrackNamespace::Of(fields), "BF16-lossless"));
     }
-    const BlockHash& hash = prompts[i / kBlocksPerPrompt][i % kBlocksPerPrompt];
+    const size_t block = runs[i / run_blocks] * run_blocks + i % run_blocks;
+    const BlockHash& hash = prompts[block / kBlocksPerPrompt][block % kBlocksPerPrompt];
     (void)index.Add(track, i % kBlocksPerTrack, hash, 1 << 20).ok();
   }
 }
 
 // What share of the time to name a prompt does it cost to look its 1,024 blocks up in a million?
-// A prompt that nobody has looked up before, as prompts are.
+// A prompt that nobody has looked up before, as prompts are; its blocks told of in runs of a whole
+// prompt, of a track, and, as the worst there can be, one by one in any order.
 void LookUpPrompt(benchmark::State& state) {
   const std::vector<Token> tokens = Prompt();
   BlockNamer namer = Namer();
   const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
   PrefixIndex index;
-  FillIndex(index, prompts);
+  FillIndex(index, prompts, static_cast<size_t>(state.range(0)));
   size_t found = 0;
   size_t next = 0;
   std::vector<BlockHash> blocks;
@@ -106,7 +119,7 @@ struct FirstBytes {
 void LookUpPromptBesideUnorderedMap(benchmark::State& state) {
   const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
   PrefixIndex index;
-  FillIndex(index, prompts);
+  FillIndex(index, prompts, kBlocksPerTrack);
   std::unordered_map<BlockHash, uint32_t, FirstBytes> map;
   for (const std::vector<BlockHash>& prompt : prompts) {
     for (const BlockHash& hash : prompt) {
@@ -125,7 +138,13 @@ void LookUpPromptBesideUnorderedMap(benchmark::State& state) {
 }
 
 BENCHMARK(HashPrompt)->Unit(benchmark::kMicrosecond)->UseManualTime();
-BENCHMARK(LookUpPrompt)->Unit(benchmark::kMicrosecond)->UseManualTime();
+BENCHMARK(LookUpPrompt)
+    ->ArgName("run_blocks")
+    ->Arg(kBlocksPerPrompt)
+    ->Arg(kBlocksPerTrack)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
 BENCHMARK(LookUpPromptBesideUnorderedMap)->Unit(benchmark::kMicrosecond)->UseManualTime();
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
+#include "kvcast/base/random.h"
 
 namespace kvcast {
 namespace {
@@ -54,14 +55,10 @@ TrackName Join(const TrackNamespace& shared, std::string_view encoded_rest) {
 }  // namespace
 
 PrefixIndex::PrefixIndex(size_t bytes_max, uint64_t seed)
-    : bytes_max_(bytes_max), seed_(seed), hash_slots_(seed) {}
+    : bytes_max_(bytes_max), seed_(seed), blocks_(seed) {}
 
 uint32_t PrefixIndex::TagOf(uint32_t track, uint32_t group) const {
-  // splitmix64's finish: neighbouring groups go far apart.
-  uint64_t place = (uint64_t{track} << 32 | group) + seed_ + 0x9e3779b97f4a7c15;
-  place = (place ^ (place >> 30)) * 0xbf58476d1ce4e5b9;
-  place = (place ^ (place >> 27)) * 0x94d049bb133111eb;
-  return static_cast<uint32_t>(place >> 32);
+  return static_cast<uint32_t>(Scatter((uint64_t{track} << 32 | group) + seed_) >> 32);
 }
 
 std::optional<uint32_t> PrefixIndex::FindSource(uint32_t track, uint64_t group) const {
@@ -80,7 +77,7 @@ Error PrefixIndex::Full() const {
 
 size_t PrefixIndex::bytes() const {
   return sizeof(*this) + blocks_.bytes() + sources_.bytes() + tracks_.bytes() + nodes_.bytes() +
-         hash_slots_.bytes() + source_slots_.bytes() + name_bytes_ + prefix_bytes_;
+         source_slots_.bytes() + name_bytes_ + prefix_bytes_;
 }
 
 Result<NodeRef> PrefixIndex::OpenNode() {
@@ -175,24 +172,19 @@ size_t PrefixIndex::CloseTrack(TrackRef ref) {
 }
 
 uint32_t PrefixIndex::BlockFor(const BlockHash& hash) {
-  const uint32_t slot = hash_slots_.Find(hash);
-  if (slot != HashSlots::kNone) {
-    return hash_slots_.number(slot);
-  }
-  const uint32_t block = blocks_.Allocate();
-  hash_slots_.Insert(hash, block, [&](uint32_t number, uint32_t at) { blocks_[number].slot = at; });
-  return block;
+  const uint32_t block = blocks_.Find(hash);
+  return block != BlockTable::kNone ? block : blocks_.Insert(hash);
 }
 
 // Puts a source at the head of its block's list and its track's.
 void PrefixIndex::Link(uint32_t index) {
   Source& source = sources_[index];
-  Block& block = blocks_[source.block];
-  source.next_of_block = block.first_source;
+  uint32_t& first_of_block = blocks_.head(source.block);
+  source.next_of_block = first_of_block;
   if (source.next_of_block != kNone) {
     sources_[source.next_of_block].previous_of_block = index;
   }
-  block.first_source = index;
+  first_of_block = index;
   Track& track = tracks_[source.track];
   source.next_of_track = track.first_source;
   if (source.next_of_track != kNone) {
@@ -213,14 +205,14 @@ Result<void> PrefixIndex::Add(TrackRef ref, uint64_t group, const BlockHash& has
   }
   if (const std::optional<uint32_t> known = FindSource(track, group)) {
     const Source& source = sources_[*known];
-    if (hash_slots_.digest(blocks_[source.block].slot) == hash && source.bytes == group_bytes) {
+    if (blocks_.digest(source.block) == hash && source.bytes == group_bytes) {
       return {};
     }
     return Error(ErrorCode::kMismatch, "Group " + std::to_string(group) +
                                            " of the track is already there as another block.");
   }
-  if (!HasRoomFor(hash_slots_.bytes_to_insert() + source_slots_.bytes_to_insert() +
-                  blocks_.bytes_to_allocate() + sources_.bytes_to_allocate())) {
+  if (!HasRoomFor(blocks_.bytes_to_insert() + source_slots_.bytes_to_insert() +
+                  sources_.bytes_to_allocate())) {
     return Full();
   }
   ++version_;
@@ -246,15 +238,14 @@ bool PrefixIndex::Remove(TrackRef ref, uint64_t group) {
 
 void PrefixIndex::UnlinkFromBlock(uint32_t index) {
   const Source& source = sources_[index];
-  Block& block = blocks_[source.block];
+  uint32_t& first_of_block = blocks_.head(source.block);
   const uint32_t before = source.previous_of_block;
-  (before == kNone ? block.first_source : sources_[before].next_of_block) = source.next_of_block;
+  (before == kNone ? first_of_block : sources_[before].next_of_block) = source.next_of_block;
   if (source.next_of_block != kNone) {
     sources_[source.next_of_block].previous_of_block = before;
   }
-  if (block.first_source == kNone) {
-    hash_slots_.Erase(block.slot, [&](uint32_t number, uint32_t at) { blocks_[number].slot = at; });
-    blocks_.Free(source.block);
+  if (first_of_block == kNone) {
+    blocks_.Erase(source.block);
   }
 }
 
@@ -276,7 +267,7 @@ PrefixMatch PrefixIndex::LongestMatch(std::span<const BlockHash> blocks) const {
   PrefixMatch match;
   match.version_ = version_;
   match.blocks_.resize(blocks.size());
-  hash_slots_.FindAll(blocks, match.blocks_);
+  blocks_.FindAll(blocks, match.blocks_);
   while (!match.blocks_.empty() && match.blocks_.back() == PrefixMatch::kMissing) {
     match.blocks_.pop_back();
   }
@@ -291,8 +282,7 @@ std::vector<BlockSource> PrefixIndex::Sources(const PrefixMatch& match, size_t b
   if (!match.Has(block)) {
     return sources;
   }
-  const uint32_t number = hash_slots_.number(match.blocks_[block]);
-  for (uint32_t index = blocks_[number].first_source; index != kNone;
+  for (uint32_t index = blocks_.head(match.blocks_[block]); index != kNone;
        index = sources_[index].next_of_block) {
     const Source& source = sources_[index];
     const Track& track = tracks_[source.track];

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kvcast/base/result.h"
-#include "kvcast/kv/hash_slots.h"
+#include "kvcast/kv/block_table.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/kv/slab.h"
 #include "kvcast/kv/slot_table.h"
@@ -41,8 +41,8 @@ class PrefixMatch {
 
  private:
   friend class PrefixIndex;
-  static constexpr uint32_t kMissing = HashSlots::kNone;
-  std::vector<uint32_t> blocks_;  // Slots of the index.
+  static constexpr uint32_t kMissing = BlockTable::kNone;
+  std::vector<uint32_t> blocks_;  // Numbers in the index.
   size_t leading_ = 0;
   uint64_t version_ = 0;
 };
@@ -90,11 +90,6 @@ class PrefixIndex {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Its hash is in hash_slots_.
-  struct Block {
-    uint32_t slot = kNone;
-    uint32_t first_source = kNone;
-  };
   // A group of a track, and so one place where a block is.
   struct Source {
     uint32_t block = kNone;
@@ -138,11 +133,10 @@ class PrefixIndex {
 
   size_t bytes_max_;
   uint64_t seed_;
-  Slab<Block, &Block::slot> blocks_;
+  BlockTable blocks_;  // The head of each is its first source.
   Slab<Source, &Source::block> sources_;
   Slab<Track, &Track::next_of_node> tracks_;
   Slab<Node, &Node::first_track> nodes_;
-  HashSlots hash_slots_;    // Blocks by hash.
   SlotTable source_slots_;  // Sources by track and group.
   std::map<uint32_t, SpacePrefix> space_prefixes_;
   std::map<TrackNamespace, uint32_t> space_prefix_numbers_;

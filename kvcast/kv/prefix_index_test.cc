@@ -8,15 +8,10 @@
 #include <tuple>
 
 #include "kvcast/base/random.h"
+#include "kvcast/base/sanitized_test.h"
 
 namespace kvcast {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 BlockHash HashOf(uint64_t number) { return Sha256::Of("block " + std::to_string(number)); }
 

@@ -45,6 +45,9 @@ class Slab {
   T& operator[](uint32_t index) { return (*chunks_[index / kChunk])[index % kChunk]; }
   const T& operator[](uint32_t index) const { return (*chunks_[index / kChunk])[index % kChunk]; }
 
+  // Whether the number was ever given out.
+  bool Has(uint32_t index) const { return index < used_; }
+
   size_t size() const { return size_; }
   size_t bytes() const {
     return chunks_.size() * sizeof(Chunk) + chunks_.capacity() * sizeof(void*);

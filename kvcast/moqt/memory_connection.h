@@ -1,7 +1,5 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -10,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/base/check.h"
 #include "kvcast/base/random.h"
 #include "kvcast/moqt/transport.h"
 
 namespace kvcast::moqt {
 
-// A connection made of memory, for tests: streams in order each, but not among each other, flow
+// A connection made of memory, for tests and the simulator: streams in order each, but not among each other, flow
 // control as QUIC has it, and bytes in any cut.
 class MemoryConnection {
  public:
@@ -107,7 +106,7 @@ class MemoryConnection {
       }
       if (auto* send = std::get_if<SendBytes>(&*action)) {
         Stream& stream = At(out, send->stream);
-        EXPECT_FALSE(stream.fin || stream.reset) << "bytes after the end of a stream";
+        KVCAST_CHECK(!stream.fin && !stream.reset);  // No bytes after the end of a stream.
         stream.queue += send->bytes.ToString();
         stream.fin = send->fin;
       } else if (auto* reset = std::get_if<ResetStream>(&*action)) {

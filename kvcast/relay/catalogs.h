@@ -33,7 +33,9 @@ class Catalogs {
       : node_(node), boot_(boot), limits_(&limits) {}
 
   // Whether a track's blocks can be listed at all.
-  static bool CanList(const TrackName& track) { return track.space().field_count() >= 4; }
+  static bool CanList(const TrackName& track) {
+    return track.space().field_count() >= 4 && CatalogTrack::CanHave(track.space().First(2));
+  }
   // Whether the name is one that only this node may write, in this run or another.
   bool IsOurs(const TrackName& track) const;
 

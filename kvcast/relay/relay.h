@@ -71,6 +71,7 @@ class Relay {
   void On(Peer& peer, const moqt::SubscribeTracksReceived& event);
   void On(Peer& peer, const moqt::UpdateReceived& event);
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
+  void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
 

@@ -70,6 +70,23 @@ TEST(RelayCatalogs, ListsNothingThatHasNoKeyOrNoScope) {
   EXPECT_EQ(world.Fetch(client, track, LocationRange::Groups(0, 0)).objects.size(), 1u);
 }
 
+// A catalog's name is longer than its scope, and names have a limit.
+TEST(RelayCatalogs, ListsNothingOfAScopeTooLongForACatalogsName) {
+  RelayWorld world;
+  Client& client = world.Join();
+  const auto track_of = [](size_t scope_bytes) {
+    const std::string field(scope_bytes - 1, 'x');
+    return *TrackName::Of(*TrackNamespace::Of({field, "y", "p", "g"}), "t");
+  };
+  const size_t longest = kTrackNameBytesMax - 7 - 32 - 2;
+  client.PublishAll(track_of(longest), 1, 1);
+  client.PublishAll(track_of(longest + 1), 1, 1);
+  world.Run();
+  EXPECT_EQ(world.relay().listed_blocks(), 1u);
+  EXPECT_EQ(world.Fetch(client, track_of(longest + 1), LocationRange::Groups(0, 0)).objects.size(),
+            1u);
+}
+
 TEST(RelayCatalogs, UnlistsWhatItEvictsAndSaysUnknownOfIt) {
   RelayWorld::Options options;
   options.relay.ram_bytes = 200'000;

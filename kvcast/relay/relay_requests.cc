@@ -30,6 +30,12 @@ void Relay::Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
   (void)peer.session->RefuseRequest(request, error).ok();
 }
 
+// The answer does not fit a message, as with properties of just under 64 KiB; or the request was
+// cancelled just now, and then this does nothing.
+void Relay::RefuseUnanswered(Peer& peer, moqt::RequestId request) {
+  Refuse(peer, request, moqt::RequestCode::kInternalError, "The answer does not fit a message.");
+}
+
 void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   if (stock_.catalogs().IsOurs(event.track)) {
     Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
@@ -65,6 +71,7 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
     return;
   }
   if (!peer.session->AcceptSubscribe(event.request, LargestOf(*facts), facts->properties).ok()) {
+    RefuseUnanswered(peer, event.request);
     return;
   }
   if (facts->end && !published_.contains(event.track)) {
@@ -92,6 +99,7 @@ void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
   answer.end_of_track = EndsTrack(*facts, range.last);
   answer.properties = facts->properties;
   if (!peer.session->AcceptFetch(event.request, answer).ok()) {
+    RefuseUnanswered(peer, event.request);
     return;
   }
   metrics_.fetches.Add();
@@ -108,7 +116,9 @@ void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
     Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
-  (void)peer.session->AnswerTrackStatus(event.request, LargestOf(*facts), facts->properties).ok();
+  if (!peer.session->AnswerTrackStatus(event.request, LargestOf(*facts), facts->properties).ok()) {
+    RefuseUnanswered(peer, event.request);
+  }
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {

@@ -1,4 +1,5 @@
-"""Every link in our documents leads somewhere: to a file of ours, and to a heading in it."""
+"""Every link in our documents leads somewhere: to a file of ours, and to a heading in it. So does
+every source file that they name as code, by its path in the repository or below kvcast/."""
 
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ LINKS = [
     re.compile(r"^ {0,3}\[[^\]^][^\]]*\]:\s*<?([^<>\s]+)>?"),           # [label]: target
     re.compile(r"""<(?:a|img|source)\b[^>]*\b(?:href|src)=["']([^"']+)["']"""),
 ]
+SOURCE_FILE = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:cc|h|py))`")
 
 
 def prose(content: str):
@@ -77,6 +79,10 @@ def complaint(source: Path, document: Path, target: str) -> str | None:
     return None
 
 
+def is_source(source: Path, document: Path, path: str) -> bool:
+    return any((folder / path).exists() for folder in (source, source / "kvcast", document.parent))
+
+
 def check(source: Path, build: Path) -> list[str]:
     del build
     complaints = []
@@ -90,6 +96,9 @@ def check(source: Path, build: Path) -> list[str]:
                     continue  # Another site's.
                 if wrong := complaint(source, document, target):
                     complaints.append(f"{name}:{number}: {wrong}")
+            complaints += [f"{name}:{number}: {path} is not there"
+                           for path in SOURCE_FILE.findall(line)
+                           if not is_source(source, document, path)]
     return complaints
 
 

@@ -36,6 +36,14 @@ class Links(Planted):
                 self.plant("README.md", f"\n{link}\n")
                 self.assert_one(self.complaints(), "README.md:2", "gone.md is not there")
 
+    def test_a_source_file_that_is_not_there(self):
+        self.plant("kvcast/kv/token.h")
+        self.plant("examples/main.cc")
+        self.plant("README.md", "Read `kv/token.h`, `kvcast/kv/token.h` and `examples/main.cc`.\n")
+        self.assertEqual(self.complaints(), [])
+        self.plant("README.md", "\nStart at `kv/gone.cc`.\n")
+        self.assert_one(self.complaints(), "README.md:2", "kv/gone.cc is not there")
+
     def test_a_heading_that_is_not_there(self):
         self.plant("docs/a.md", "# One\n```\n# two\n```\n")
         self.plant("README.md", "[a](docs/a.md#two)\n")

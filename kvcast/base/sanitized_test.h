@@ -1,0 +1,13 @@
+#pragma once
+
+namespace kvcast {
+
+// Whether a sanitizer stands between the program and its memory, which then is no measure of what
+// the program asks for.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace kvcast

@@ -1,0 +1,403 @@
+#include "sim/road_world.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvcast::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr size_t kEngines = 3;
+constexpr Duration kLoadDeadline = seconds(2);
+constexpr Duration kPublishPatience = seconds(3);
+// A session that says nothing any more is noticed by its connection, in the end.
+constexpr Duration kSilenceMax = seconds(5);
+// More than a world ever holds, and less: then the node evicts.
+constexpr size_t kRamPlenty = 16 << 20;
+constexpr size_t kRamLittle = 24 << 10;
+
+moqt::Setup ClientSetup() {
+  moqt::Setup setup;
+  setup.path = "/";
+  setup.authority = "node.example";
+  return setup;
+}
+
+}  // namespace
+
+void RoadWorldCounts::Add(const RoadWorldCounts& more) {
+  published += more.published;
+  skipped += more.skipped;
+  loaded += more.loaded;
+  again += more.again;
+  broken += more.broken;
+  restarts += more.restarts;
+  stalls += more.stalls;
+  cancels += more.cancels;
+  small_nodes += more.small_nodes;
+}
+
+RoadFaults RoadFaults::Draw(Random& random) {
+  // Each kind is absent from half of the worlds: some bugs hide behind other faults.
+  const auto chance = [&](double most) {
+    return random.Happens(0.5) ? most * static_cast<double>(random.Below(1000)) / 1000 : 0;
+  };
+  return {.break_connection = chance(0.01),
+          .restart_node = chance(0.003),
+          .stall = chance(0.02),
+          .cancel = chance(0.02)};
+}
+
+RoadWorld::RoadWorld(uint64_t seed)
+    : random_(seed),
+      faults_(RoadFaults::Draw(random_)),
+      now_(Instant() + std::chrono::hours(1)),
+      ram_bytes_(random_.Happens(0.3) ? kRamLittle : kRamPlenty) {
+  counts_.small_nodes = ram_bytes_ == kRamLittle ? 1 : 0;
+  for (uint64_t number = 0; number < kEngines; ++number) {
+    seats_.emplace_back(RoadEngine(number, random_));
+  }
+  StartNode();
+}
+
+RoadWorld::~RoadWorld() {
+  for (Seat& seat : seats_) {
+    Disconnect(seat);
+  }
+}
+
+void RoadWorld::Note(const std::string& event) {
+  Sha256 hash;
+  hash.Update(history_.bytes);
+  hash.Update(event);
+  history_ = hash.Finish();
+}
+
+void RoadWorld::Violate(const std::string& what) {
+  if (violation_.empty()) {
+    violation_ = what;
+  }
+}
+
+Generation RoadWorld::NewGeneration(uint64_t engine) {
+  Generation generation{};
+  random_.Fill(generation);
+  publishers_[generation] = engine;
+  return generation;
+}
+
+void RoadWorld::StartNode() {
+  relay::Relay::Options options;
+  options.ram_bytes = ram_bytes_;
+  options.node[0] = std::byte{1};
+  options.boot[0] = static_cast<std::byte>(++boots_);
+  options.boot[1] = static_cast<std::byte>(boots_ >> 8);
+  options.limits.epoch_bytes_min = 256;
+  relay_ = std::make_unique<relay::Relay>(options, metrics_);
+}
+
+void RoadWorld::Connect(Seat& seat) {
+  moqt::MemoryConnection::Options options;
+  options.seed = random_.Next();
+  options.cut_max = size_t{1} << random_.Below(14);
+  options.stream_window = uint64_t{512} << random_.Below(8);
+  options.connection_window = uint64_t{4096} << random_.Below(8);
+  moqt::Limits limits;
+  limits.stream_queue_bytes = 1024;
+  limits.session_queue_bytes = 16 * 1024;
+  limits.send_queue_high_bytes = 2048;
+  limits.send_queue_low_bytes = 512;
+  seat.session = std::make_unique<moqt::Session>(moqt::Role::kClient, ClientSetup(), limits, now_);
+  seat.served = std::make_unique<moqt::Session>(moqt::Role::kServer, moqt::Setup(), limits, now_);
+  seat.connection = std::make_unique<moqt::MemoryConnection>(options, *seat.session, *seat.served);
+  ClientOptions client{prompts_.kind()};
+  client.publish_patience = kPublishPatience;
+  seat.client.emplace(*seat.session, client);
+  seat.peer = relay_->Join(*seat.served);
+  seat.stalled_until = Instant();
+}
+
+void RoadWorld::Disconnect(Seat& seat) {
+  if (!seat.connection) {
+    return;
+  }
+  seat.connection->Break();
+  seat.client->OnInput(now_);
+  TakeEvents(seat);
+  if (seat.operation) {
+    Violate("An operation outlived its connection.");
+    seat.operation.reset();
+  }
+  relay_->OnInput(seat.peer, now_);
+  relay_->Leave(seat.peer);
+  seat.client.reset();
+  seat.connection.reset();
+  seat.session.reset();
+  seat.served.reset();
+}
+
+void RoadWorld::Restart() {
+  Note("restart");
+  ++counts_.restarts;
+  for (Seat& seat : seats_) {
+    Disconnect(seat);
+  }
+  StartNode();
+}
+
+void RoadWorld::StartPublish(Seat& seat, size_t prompt) {
+  const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
+  seat.engine.Compute(blocks);
+  const Result<OperationId> id = seat.client->Publish(blocks, seat.engine.Pages(blocks.size()),
+                                                      NewGeneration(seat.engine.number()), now_);
+  if (!id.ok()) {
+    return Violate("A publication was not taken: " + id.error().ToString());
+  }
+  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + 10 * kSilenceMax};
+  TakeEvents(seat);
+}
+
+void RoadWorld::StartLoad(Seat& seat, size_t prompt) {
+  const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
+  LoadPlan plan = seat.client->Find(blocks, random_.Below(2));
+  if (plan.empty()) {
+    return;
+  }
+  seat.engine.Scribble(random_);
+  Operation operation{0, prompt, true, plan, {}, now_ + kLoadDeadline};
+  for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
+    operation.before.push_back(seat.engine.Read(block));
+  }
+  const Result<OperationId> id = seat.client->Load(
+      std::move(plan), blocks, seat.engine.Pages(blocks.size()), now_ + kLoadDeadline, now_);
+  if (!id.ok()) {
+    return Violate("A load was not taken: " + id.error().ToString());
+  }
+  operation.id = *id;
+  seat.operation = std::move(operation);
+  TakeEvents(seat);
+}
+
+void RoadWorld::OnPublishEnded(Seat& seat, const PublishReport& report) {
+  Note("published " + std::to_string(report.listed) + " of " + std::to_string(report.blocks));
+  counts_.published += report.listed;
+  counts_.skipped += report.skipped;
+  if (!report.fault && report.skipped + report.sent != report.blocks) {
+    Violate("A publication ended well without having sent everything.");
+  }
+  seat.operation.reset();
+}
+
+void RoadWorld::OnLoadEnded(Seat& seat, const LoadReport& report) {
+  Note("loaded " + std::to_string(report.loaded()) + " of " +
+       std::to_string(report.outcomes.size()));
+  counts_.loaded += report.loaded();
+  counts_.again += report.outcomes.size() - report.loaded();
+  CheckLoad(seat, report);
+  seat.operation.reset();
+}
+
+void RoadWorld::CheckLoad(const Seat& seat, const LoadReport& report) {
+  const Operation& operation = *seat.operation;
+  const std::vector<BlockHash>& blocks = prompts_.blocks(operation.prompt);
+  for (const LoadRun& run : operation.plan.runs()) {
+    const Result<CacheTrack> track = CacheTrack::Parse(run.track);
+    if (!track.ok() || !publishers_.contains(track->generation)) {
+      return Violate("A block was found where nobody had published it.");
+    }
+    const uint64_t publisher = publishers_.at(track->generation);
+    for (size_t i = 0; i < run.block_count; ++i) {
+      const size_t block = run.first_block + i;
+      if (block < report.first_block + report.loaded() &&
+          seat.engine.Read(block) != RoadEngine::Values(publisher, blocks[block])) {
+        return Violate("A loaded block is not what was published.");
+      }
+    }
+  }
+  for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
+    const bool inside = block >= operation.plan.first_block() && block < operation.plan.end_block();
+    if (!inside && seat.engine.Read(block) != operation.before[block]) {
+      return Violate("A load touched pages outside its blocks.");
+    }
+  }
+}
+
+void RoadWorld::TakeEvents(Seat& seat) {
+  while (std::optional<ClientEvent> event = seat.client->NextEvent()) {
+    const auto* published = std::get_if<PublishEnded>(&*event);
+    const auto* loaded = std::get_if<LoadEnded>(&*event);
+    if (published || loaded) {
+      const OperationId id = published ? published->operation : loaded->operation;
+      if (!seat.operation || seat.operation->id != id || seat.operation->is_load != !published) {
+        return Violate("An operation ended that was not under way.");
+      }
+    }
+    if (published) {
+      OnPublishEnded(seat, published->report);
+    } else if (loaded) {
+      OnLoadEnded(seat, loaded->report);
+    }
+  }
+}
+
+bool RoadWorld::Step(Seat& seat) {
+  if (!seat.connection || seat.stalled_until > now_ || !seat.connection->Step()) {
+    return false;
+  }
+  seat.client->OnInput(now_);
+  relay_->OnInput(seat.peer, now_);
+  TakeEvents(seat);
+  return true;
+}
+
+void RoadWorld::OnTimeouts() {
+  if (relay_->deadline() && *relay_->deadline() <= now_) {
+    relay_->OnTimeout(now_);
+  }
+  for (Seat& seat : seats_) {
+    if (!seat.connection) {
+      continue;
+    }
+    if (seat.client->deadline() && *seat.client->deadline() <= now_) {
+      seat.client->OnTimeout(now_);
+      TakeEvents(seat);
+    }
+    seat.session->OnTimeout(now_);
+    seat.served->OnTimeout(now_);
+    if (seat.operation && seat.operation->latest < now_) {
+      Violate("An operation did not end in time.");
+    }
+  }
+}
+
+void RoadWorld::Hurt(Seat& seat) {
+  if (random_.Happens(faults_.restart_node)) {
+    Restart();
+  }
+  if (!seat.connection) {
+    return;
+  }
+  if (random_.Happens(faults_.stall)) {
+    ++counts_.stalls;
+    seat.stalled_until = now_ + milliseconds(random_.Below(4000));
+  }
+  if (seat.operation && random_.Happens(faults_.cancel)) {
+    ++counts_.cancels;
+    seat.client->Cancel(seat.operation->id, now_);
+    TakeEvents(seat);
+    if (seat.operation) {
+      Violate("A cancelled operation went on.");
+    }
+  }
+  if (random_.Happens(faults_.break_connection)) {
+    Note("break");
+    ++counts_.broken;
+    Disconnect(seat);
+  }
+}
+
+void RoadWorld::DoSomething() {
+  now_ += microseconds(random_.Below(3000));
+  Seat& seat = seats_[random_.Below(seats_.size())];
+  Hurt(seat);
+  if (!seat.connection) {
+    Connect(seat);
+  } else if (!seat.operation && random_.Happens(0.1)) {
+    const size_t prompt = random_.Below(RoadPrompts::kPrompts);
+    random_.Happens(0.5) ? StartPublish(seat, prompt) : StartLoad(seat, prompt);
+  }
+  for (uint64_t i = random_.Below(12); i > 0; --i) {
+    Step(seats_[random_.Below(seats_.size())]);
+  }
+  OnTimeouts();
+  CheckBounds();
+}
+
+void RoadWorld::CheckBounds() {
+  if (relay_->stored_bytes() > ram_bytes_) {
+    Violate("The node holds more than it may.");
+  }
+}
+
+std::optional<Instant> RoadWorld::NextDeadline() {
+  std::optional<Instant> next = relay_->deadline();
+  const auto consider = [&](std::optional<Instant> other) {
+    if (other && (!next || *other < *next)) {
+      next = other;
+    }
+  };
+  for (Seat& seat : seats_) {
+    if (seat.connection) {
+      consider(seat.client->deadline());
+      consider(seat.session->deadline());
+      consider(seat.served->deadline());
+    }
+  }
+  return next;
+}
+
+void RoadWorld::Settle() {
+  while (violation_.empty()) {
+    bool moved = false;
+    for (Seat& seat : seats_) {
+      moved = Step(seat) || moved;
+    }
+    if (moved) {
+      continue;
+    }
+    const std::optional<Instant> next = NextDeadline();
+    if (!next) {
+      break;
+    }
+    now_ = std::max(now_, *next);
+    OnTimeouts();
+    CheckBounds();
+  }
+  if (std::ranges::any_of(seats_, [](const Seat& seat) { return seat.operation.has_value(); })) {
+    Violate("An operation waits for nothing.");
+  }
+}
+
+void RoadWorld::PublishAndLoadAll() {
+  for (size_t prompt = 0; prompt < RoadPrompts::kPrompts && violation_.empty(); ++prompt) {
+    Seat& publisher = seats_[prompt % kEngines];
+    StartPublish(publisher, prompt);
+    Settle();
+    for (Seat& seat : seats_) {
+      const uint64_t loaded = counts_.loaded;
+      StartLoad(seat, prompt);
+      const size_t wanted = seat.operation ? seat.operation->plan.block_count() : 0;
+      const size_t found = seat.operation ? seat.operation->plan.end_block() : 0;
+      Settle();
+      if (ram_bytes_ == kRamPlenty && found != prompts_.blocks(prompt).size() &&
+          prompts_.blocks(prompt).size() > 1) {
+        Violate("A published prompt is not found.");
+      }
+      // Nobody publishes now, so the node keeps what its catalog lists, however little that is.
+      if (counts_.loaded - loaded != wanted) {
+        Violate("What the catalog lists is not loaded whole.");
+      }
+    }
+  }
+}
+
+std::string RoadWorld::Play(size_t steps) {
+  for (size_t step = 0; step < steps && violation_.empty(); ++step) {
+    DoSomething();
+  }
+  faults_ = RoadFaults();
+  for (Seat& seat : seats_) {
+    seat.stalled_until = Instant();
+    if (!seat.connection) {
+      Connect(seat);
+    }
+  }
+  Settle();
+  PublishAndLoadAll();
+  return violation_;
+}
+
+}  // namespace kvcast::sim
