@@ -50,7 +50,8 @@ void Spoil(Items& items, Random& random, const std::vector<BlockHash>& foreign) 
     case 3:
       if (object) {
         std::string text = object->payload.ToString();
-        text[random.Below(text.size())] ^= static_cast<char>(1 + random.Below(255));
+        char& spoilt = text[random.Below(text.size())];
+        spoilt = static_cast<char>(spoilt ^ static_cast<char>(1 + random.Below(255)));
         object->payload = Bytes::Of(text);
       }
       break;

@@ -32,9 +32,11 @@ class Choices {
 Bytes Damaged(const Bytes& payload, Choices& choices) {
   std::string text = payload.ToString();
   switch (choices.Next() % 3) {
-    case 0:
-      text[choices.Next() % text.size()] ^= static_cast<char>(choices.Next() | 1);
+    case 0: {
+      char& spoilt = text[choices.Next() % text.size()];
+      spoilt = static_cast<char>(spoilt ^ (choices.Next() | 1));
       break;
+    }
     case 1:
       text.resize(choices.Next() % text.size());
       break;

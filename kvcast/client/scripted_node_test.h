@@ -63,7 +63,7 @@ class ScriptedNode {
   // Holds a prompt's blocks as if somebody had published them.
   TrackName Hold(const EngineMemory& memory, const std::vector<BlockHash>& blocks, size_t first,
                  size_t count, uint8_t generation = 1, Rung rung = Rung::kBf16) {
-    const TrackName track = TestKind(rung).TrackOf(blocks.back(), {std::byte{generation}}).Name();
+    TrackName track = TestKind(rung).TrackOf(blocks.back(), {std::byte{generation}}).Name();
     const PlainCodec codec(rung, TestShape());
     for (size_t block = first; block < first + count; ++block) {
       const std::vector<Bytes> payloads = codec.Encode(memory.Pages().Block(block));

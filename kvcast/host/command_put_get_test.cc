@@ -64,6 +64,7 @@ class PutAndGet : public testing::Test {
     }
     words.insert(words.end(), more.begin(), more.end());
     std::vector<const char*> pointers;
+    pointers.reserve(words.size());
     for (const std::string& word : words) {
       pointers.push_back(word.c_str());
     }

@@ -64,9 +64,9 @@ TEST_F(NodeConnections, ServeManyThreadsAtOnce) {
   ScriptedServer server;
   const std::unique_ptr<NodeConnection> node = Open(server);
   ASSERT_FALSE(Publish(*node).fault.has_value());
-  std::vector<std::thread> engines;
-  for (int i = 0; i < 4; ++i) {
-    engines.emplace_back([&] {
+  std::vector<std::thread> engines(4);
+  for (std::thread& engine : engines) {
+    engine = std::thread([&] {
       for (int round = 0; round < 5; ++round) {
         const EngineMemory target(kBlocks, 3);
         const LoadReport report = *node->Load(node->Find(blocks_), blocks_, target.Pages(),
