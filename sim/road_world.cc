@@ -188,6 +188,10 @@ void RoadWorld::OnPublishEnded(Seat& seat, const PublishReport& report) {
   if (!report.fault && report.skipped + report.sent != report.blocks) {
     Violate("A publication ended well without having sent everything.");
   }
+  const std::vector<BlockHash>& blocks = prompts_.blocks(seat.operation->prompt);
+  if (!report.fault && seat.client->Find(blocks).end_block() != blocks.size()) {
+    Violate("A publication ended well and is not found.");
+  }
   seat.operation.reset();
 }
 

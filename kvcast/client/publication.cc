@@ -1,5 +1,6 @@
 #include "kvcast/client/publication.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -18,6 +19,8 @@ std::string_view ToString(PublishFault fault) {
       return "patience over";
     case PublishFault::kCancelled:
       return "cancelled";
+    case PublishFault::kNotKept:
+      return "not kept";
   }
   return "unknown";
 }
@@ -158,7 +161,20 @@ void Publication::Look(Instant now) {
     last_progress_ = now;
   }
   if (state_ == State::kSent && report_.listed == missing_.size()) {
-    state_ = State::kOver;
+    Finish();
+  }
+}
+
+// A node that has too little room drops the first blocks while it takes the last ones: each was
+// listed, and yet the prompt is of no use to anybody.
+void Publication::Finish() {
+  state_ = State::kOver;
+  const auto gone = std::ranges::count_if(
+      offer_.blocks, [&](const BlockHash& block) { return !offer_.kind.IsHeld(*index_, block); });
+  if (gone > 0) {
+    report_.fault = PublishFault::kNotKept;
+    report_.reason = "The node has dropped " + std::to_string(gone) + " of " +
+                     std::to_string(offer_.blocks.size()) + " blocks again for want of room.";
   }
 }
 

@@ -23,6 +23,7 @@ enum class PublishFault : uint8_t {
   kNodeLost,      // The session to the node ended.
   kPatienceOver,  // Nothing moved for too long.
   kCancelled,     // The caller gave up.
+  kNotKept,       // The node listed every block and has dropped some again.
 };
 
 std::string_view ToString(PublishFault fault);
@@ -32,7 +33,7 @@ struct PublishReport {
   size_t blocks = 0;   // Of the prompt.
   size_t skipped = 0;  // The node held them already.
   size_t sent = 0;     // Handed to the session as a whole.
-  size_t listed = 0;   // Of those sent: the node's catalog has listed them.
+  size_t listed = 0;   // Of those sent: the node's catalog has listed them, at some time.
   uint64_t bytes = 0;  // Of payload handed to the session.
   std::optional<PublishFault> fault;
   std::string reason;  // A sentence for a person; empty if there is no fault.
@@ -90,6 +91,7 @@ class Publication {
   bool SendToken();
   bool OpenBlock();
   void End();
+  void Finish();
   void Fail(PublishFault fault, std::string reason);
 
   moqt::Session* session_;

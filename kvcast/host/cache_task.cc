@@ -43,7 +43,7 @@ void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags) {
 
 Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
   KVCAST_TRY(NodeAddress address, flags.node.Address());
-  KVCAST_TRY(const std::vector<Token> tokens, ReadPromptFile(flags.prompt));
+  KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(flags.prompt));
   KVCAST_TRY(ModelFolder model, flags.model.Load());
   KVCAST_TRY(BlockNamer namer, flags.tenant.NamerFor(model));
   KVCAST_TRY(const ModelScope scope, flags.tenant.ScopeOf(model));
@@ -63,7 +63,7 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
                    CacheKind(scope, rung),
                    values,
                    std::move(shape),
-                   tokens.size(),
+                   std::move(tokens),
                    std::move(chain),
                    std::move(address),
                    Now() + std::chrono::seconds(flags.timeout_s)};
@@ -77,7 +77,7 @@ void CacheTask::Print(const CacheFlags& flags) const {
   const size_t blocks = chain.blocks().size();
   fmt::print("model    {}\n", kind.scope().Field());
   fmt::print("node     {}\n", address.host_and_port);
-  fmt::print("prompt   {}: {} tokens, {} whole block{} of {}\n", flags.prompt, Grouped(tokens),
+  fmt::print("prompt   {}: {} tokens, {} whole block{} of {}\n", flags.prompt, Grouped(tokens()),
              blocks, blocks == 1 ? "" : "s", shape.tokens());
 }
 

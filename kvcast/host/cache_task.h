@@ -37,7 +37,7 @@ struct CacheTask {
   CacheKind kind;
   ValueType values;
   BlockShape shape;  // Of a block.
-  size_t tokens;     // In the prompt.
+  std::vector<Token> prompt;
   PrefixChain chain;
   NodeAddress address;
   Instant deadline;
@@ -47,6 +47,7 @@ struct CacheTask {
   Result<std::unique_ptr<NodeConnection>> Connect() const;
   void Print(const CacheFlags& flags) const;
 
+  size_t tokens() const { return prompt.size(); }
   size_t block_bytes() const {
     return shape.values_per_token() * ValueBytes(values) * shape.tokens();
   }

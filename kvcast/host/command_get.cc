@@ -16,6 +16,7 @@
 #include "kvcast/io/file.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
+#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
@@ -72,7 +73,9 @@ Result<Got> Load(const CacheTask& task, NodeConnection& node, LoadPlan plan, Tok
 Result<void> Write(const CacheTask& task, const TokenRows& rows, size_t tokens, FileWriter writer) {
   const KvMetadata metadata = {
       {std::string(kModelNameKey), task.model.name},
-      {std::string(kModelFpKey), task.model.description.Fingerprint().ToHex()}};
+      {std::string(kModelFpKey), task.model.description.Fingerprint().ToHex()},
+      {std::string(kTokensDigestKey),
+       DigestOfTokens(std::span(task.prompt).first(tokens)).ToHex()}};
   KVCAST_TRY(const KvFilePlan plan, KvFilePlan::Of(task.shape.layers(), task.values,
                                                    static_cast<uint32_t>(tokens), metadata));
   const std::string header = plan.header().ToString();
@@ -121,7 +124,7 @@ void PrintText(const CacheFlags& flags, const CacheTask& task, const Got& got, s
     fmt::print("         not all that was found: {}\n", got.report.reason);
   }
   fmt::print("cache    {}: {} tokens in {}; {} left to compute\n", flags.file, Grouped(tokens),
-             ToString(task.values), Grouped(task.tokens - tokens));
+             ToString(task.values), Grouped(task.tokens() - tokens));
 }
 
 Result<void> RunGet(const CacheFlags& flags) {

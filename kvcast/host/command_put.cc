@@ -15,6 +15,7 @@
 #include "kvcast/io/file.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
+#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
@@ -41,12 +42,18 @@ std::vector<LayerMemory> MemoryOf(const KvFile& file, const BlockShape& shape, s
 
 // How many blocks of the prompt the file has. Mismatch: it has tokens that nobody has named.
 Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
-  if (file.tokens() > task.tokens) {
+  if (file.tokens() > task.tokens()) {
     return Error(ErrorCode::kMismatch,
                  fmt::format("The file holds {} tokens and the prompt names {}: it is the cache of "
                              "another prompt, or of this one and its continuation. Give the tokens "
                              "of both.",
-                             file.tokens(), task.tokens));
+                             file.tokens(), task.tokens()));
+  }
+  const std::string said = MetadataOr(file, kTokensDigestKey);
+  if (!said.empty() &&
+      said != DigestOfTokens(std::span(task.prompt).first(file.tokens())).ToHex()) {
+    return Error(ErrorCode::kMismatch,
+                 "The file is the cache of another prompt: its metadata say so.");
   }
   const size_t blocks = file.tokens() / task.shape.tokens();
   if (blocks == 0) {
@@ -110,8 +117,10 @@ Result<void> RunPut(const CacheFlags& flags) {
   const double seconds = std::chrono::duration<double>(Now() - start).count();
   if (report.fault) {
     return Error(ErrorCode::kMachine,
-                 fmt::format("Published only {} of {} blocks: {}", report.skipped + report.listed,
-                             report.blocks, report.reason))
+                 report.fault == PublishFault::kNotKept
+                     ? report.reason + " Give it more memory (kvcast serve --ram), or share less."
+                     : fmt::format("Published only {} of {} blocks: {}",
+                                   report.skipped + report.listed, report.blocks, report.reason))
         .In("node " + task.address.host_and_port);
   }
   Print(flags, task, *file, report, seconds);

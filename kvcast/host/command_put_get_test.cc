@@ -120,6 +120,18 @@ TEST_F(PutAndGet, FindTheLongestPrefix) {
   ExpectSameTokens("a.safetensors", "b.safetensors", 16);
 }
 
+// A wrong pair of files would make every engine that loads it write nonsense, so a file that says
+// whose cache it is is believed.
+TEST_F(PutAndGet, PublishNoCacheUnderAnotherPrompt) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
+  ASSERT_EQ(Run("get", "a.tokens", "b.safetensors").status, 0);
+  Write("b.tokens", TokenList(kTokens, /*differs=*/12));
+  const CommandOutcome put = Run("put", "b.tokens", "b.safetensors");
+  EXPECT_EQ(put.status, 1);
+  EXPECT_NE(put.err.find("cache of another prompt"), std::string::npos) << put.err;
+  EXPECT_EQ(Run("put", "a.tokens", "b.safetensors").status, 0);
+}
+
 TEST_F(PutAndGet, SendNothingTwice) {
   ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
   const CommandOutcome again = Run("put", "a.tokens", "a.safetensors", {"--json"});

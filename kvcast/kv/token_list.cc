@@ -1,5 +1,6 @@
 #include "kvcast/kv/token_list.h"
 
+#include <array>
 #include <charconv>
 #include <string>
 
@@ -47,6 +48,17 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
     return Error(ErrorCode::kMalformed, "The list's brackets do not match.").At(at);
   }
   return tokens;
+}
+
+Digest DigestOfTokens(std::span<const Token> tokens) {
+  Sha256 digest;
+  for (const Token token : tokens) {
+    const std::array<std::byte, 4> id = {
+        static_cast<std::byte>(token), static_cast<std::byte>(token >> 8),
+        static_cast<std::byte>(token >> 16), static_cast<std::byte>(token >> 24)};
+    digest.Update(id);
+  }
+  return digest.Finish();
 }
 
 }  // namespace kvcast

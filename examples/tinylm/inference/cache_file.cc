@@ -54,11 +54,13 @@ Result<void> CacheFile::Write(const std::filesystem::path& path, const Digest& m
   for (const Token token : prompt.first(sequence.tokens)) {
     ids += (ids.empty() ? "" : " ") + std::to_string(token);
   }
-  const KvMetadata metadata = {{"kvcast.model", "tinylm"},
-                               {"kvcast.model_fp", model.ToHex()},
-                               {"kvcast.rope", "applied"},
-                               {"kvcast.tokens", std::to_string(sequence.tokens)},
-                               {kPrompt, ids}};
+  const KvMetadata metadata = {
+      {"kvcast.model", "tinylm"},
+      {"kvcast.model_fp", model.ToHex()},
+      {"kvcast.rope", "applied"},
+      {"kvcast.tokens", std::to_string(sequence.tokens)},
+      {std::string(kTokensDigestKey), DigestOfTokens(prompt.first(sequence.tokens)).ToHex()},
+      {kPrompt, ids}};
   KVCAST_TRY(const KvFilePlan plan,
              KvFilePlan::Of(cache.pages().layers(), ValueType::kBf16, sequence.tokens, metadata));
   KVCAST_TRY(const BlockView view,
