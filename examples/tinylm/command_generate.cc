@@ -25,6 +25,8 @@ constexpr uint32_t kPageTokens = 16;
 
 // How long a node may keep an engine waiting in all.
 constexpr Duration kNodePatience = std::chrono::seconds(30);
+// Computing the longest prompt takes a second: whoever waits much longer has gained nothing.
+constexpr Duration kLoadPatience = std::chrono::seconds(3);
 
 double Milliseconds(Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
@@ -180,7 +182,7 @@ Result<void> Generate(const GenerateOptions& options, const std::string& model) 
     timing.loaded = file.SharedTokens(prompt);
     KVCAST_TRY_VOID(file.Load(timing.loaded, cache, sequence));
   } else if (node) {
-    loaded = node->Load(prompt, cache, sequence, timing.begun + kNodePatience);
+    loaded = node->Load(prompt, cache, sequence, timing.begun + kLoadPatience);
     timing.loaded = loaded.tokens;
   }
   KVCAST_TRY(Generation generation,
