@@ -78,6 +78,9 @@ TEST(ServeCommand, SaysWhatIsWrong) {
   EXPECT_EQ(run({"--ram", "1MiB"}).status, kExitUsage);
   EXPECT_EQ(run({"--ram", "4GB"}).status, kExitUsage);
   EXPECT_NE(run({"--ram", "4GB"}).err.find("as in 4GiB"), std::string::npos);
+  const CommandOutcome port = run({"--listen", "127.0.0.1:70000"});
+  EXPECT_NE(port.status, kExitOk);
+  EXPECT_NE(port.err.find("from 0 to 65535"), std::string::npos) << port.err;
   EXPECT_EQ(run({"--certificate", "a.pem"}).status, kExitUsage);
   const CommandOutcome missing = run({"--certificate", "absent.pem", "--key", "absent.key"});
   EXPECT_EQ(missing.status, kExitFailed);

@@ -174,6 +174,16 @@ TEST_F(NodeConnections, AreNotMadeToNobody) {
   EXPECT_FALSE(NodeConnection::Open({"no-port", SystemTrust{}}, TestKind(), seconds(1)).ok());
 }
 
+TEST(NodeAddress, HasAPortThatThereIs) {
+  EXPECT_TRUE(NodeAddress::Parse("a:65535").ok());
+  for (const std::string bad : {"a:0", "a:65536", "a:70000"}) {
+    const auto address = NodeAddress::Parse(bad);
+    ASSERT_FALSE(address.ok()) << bad;
+    EXPECT_NE(address.error().message().find("from 1 to 65535"), std::string::npos)
+        << address.error().message();
+  }
+}
+
 TEST(NodeAddress, IsAPlaceAndAReasonToTrustIt) {
   const std::string digits(64, 'a');
   const NodeAddress pinned = *NodeAddress::Parse("node7.example:4433#" + digits);
