@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kvcast/host/command.h"
+#include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
 #include "kvcast/io/clock.h"
@@ -23,11 +24,10 @@ namespace {
 // How long peers have to finish once the node is asked to stop, and then for the last packets.
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
-constexpr uint64_t kLeastRam = 16 * 1024 * 1024;
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:4433";
-  std::string ram = "4GiB";
+  std::string ram;  // Empty: as much as the machine suggests.
   std::string state_dir;
   std::string certificate;
   std::string key;
@@ -42,10 +42,10 @@ struct Ground {
 };
 
 Result<Ground> Prepare(const ServeOptions& options) {
-  const Result<uint64_t> ram_bytes = ParseBytes(options.ram);
-  if (!ram_bytes.ok() || *ram_bytes < kLeastRam) {
-    throw CLI::ValidationError(
-        "--ram", ram_bytes.ok() ? "A node needs 16MiB at least" : ram_bytes.error().message());
+  KVCAST_TRY(const MemoryFacts memory, ProbeMemory());
+  const Result<uint64_t> ram_bytes = NodeMemory(options.ram, memory);
+  if (!ram_bytes.ok()) {
+    throw CLI::ValidationError("--ram", ram_bytes.error().message());
   }
   KVCAST_TRY(const SocketAddress listen, SocketAddress::Resolve(options.listen));
   const bool development = options.certificate.empty();
@@ -200,7 +200,7 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       ->capture_default_str();
   command->add_option("--ram", options->ram, "Memory for blocks, their names and their index")
       ->type_name("SIZE")
-      ->capture_default_str();
+      ->default_str("4GiB, or half of the memory there is if that is less");
   command
       ->add_option("--state-dir", options->state_dir,
                    "Where the node's id and development certificate are kept")

@@ -131,6 +131,9 @@ TEST(ServeCommand, SaysWhatIsWrong) {
     return RunKvcast(arguments);
   };
   EXPECT_EQ(run({"--ram", "1MiB"}).status, kExitUsage);
+  const CommandOutcome large = run({"--ram", "1000000GiB"});
+  EXPECT_EQ(large.status, kExitUsage);
+  EXPECT_NE(large.err.find("is more than the"), std::string::npos) << large.err;
   EXPECT_EQ(run({"--ram", "4GB"}).status, kExitUsage);
   EXPECT_NE(run({"--ram", "4GB"}).err.find("as in 4GiB"), std::string::npos);
   const CommandOutcome port = run({"--listen", "127.0.0.1:70000"});
