@@ -65,6 +65,9 @@ Result<Got> Load(const CacheTask& task, NodeConnection& node, LoadPlan plan, Tok
                        {.deadline = task.deadline, .on_progress = [&](size_t loaded) {
                           progress.Update(loaded * task.block_bytes(), blocks * task.block_bytes());
                         }}));
+  if (report.complete()) {
+    progress.Done();
+  }
   return Got{std::move(plan), std::move(report),
              std::chrono::duration<double>(Now() - start).count()};
 }

@@ -72,11 +72,17 @@ Result<PublishReport> Publish(const CacheTask& task, const KvFile& file, size_t 
              PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   Progress progress("Publishing");
-  return node->Publish(task.chain.blocks().first(blocks), pages,
-                       {.deadline = task.deadline, .on_progress = [&](const PublishReport& report) {
-                          progress.Update(report.bytes,
-                                          (report.blocks - report.skipped) * task.block_bytes());
-                        }});
+  KVCAST_TRY(
+      PublishReport report,
+      node->Publish(task.chain.blocks().first(blocks), pages,
+                    {.deadline = task.deadline, .on_progress = [&](const PublishReport& so_far) {
+                       progress.Update(so_far.bytes,
+                                       (so_far.blocks - so_far.skipped) * task.block_bytes());
+                     }}));
+  if (!report.fault) {
+    progress.Done();
+  }
+  return report;
 }
 
 void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kvcast/host/command.h"
+#include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
 #include "kvcast/io/clock.h"
@@ -23,11 +24,10 @@ namespace {
 // How long peers have to finish once the node is asked to stop, and then for the last packets.
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
-constexpr uint64_t kLeastRam = 16 * 1024 * 1024;
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:4433";
-  std::string ram = "4GiB";
+  std::string ram;  // Empty: as much as the machine suggests.
   std::string state_dir;
   std::string certificate;
   std::string key;
@@ -42,10 +42,10 @@ struct Ground {
 };
 
 Result<Ground> Prepare(const ServeOptions& options) {
-  const Result<uint64_t> ram_bytes = ParseBytes(options.ram);
-  if (!ram_bytes.ok() || *ram_bytes < kLeastRam) {
-    throw CLI::ValidationError(
-        "--ram", ram_bytes.ok() ? "A node needs 16MiB at least" : ram_bytes.error().message());
+  KVCAST_TRY(const MemoryFacts memory, ProbeMemory());
+  const Result<uint64_t> ram_bytes = NodeMemory(options.ram, memory);
+  if (!ram_bytes.ok()) {
+    throw CLI::ValidationError("--ram", ram_bytes.error().message());
   }
   KVCAST_TRY(const SocketAddress listen, SocketAddress::Resolve(options.listen));
   const bool development = options.certificate.empty();
@@ -88,24 +88,41 @@ void PrintStart(const Ground& ground, const std::string& address, bool developme
   std::fflush(stdout);
 }
 
-// A file that is there exactly while the node can be used.
+// A file that is there while the node can be used. One of a node that was killed is replaced; one
+// that another node has put in its place stays.
 class ReadyFile {
  public:
-  explicit ReadyFile(std::filesystem::path path) : path_(std::move(path)) { Remove(); }
-  ~ReadyFile() { Remove(); }
+  explicit ReadyFile(std::filesystem::path path) : path_(std::move(path)) {}
+  ~ReadyFile() {
+    std::error_code ignored;  // It is said to be gone at the end, not relied upon.
+    if (IsOurs()) {
+      // Where a link leads to, rather than the link, which is not ours.
+      std::filesystem::remove(std::filesystem::canonical(path_, ignored), ignored);
+    }
+  }
   ReadyFile(const ReadyFile&) = delete;
   ReadyFile& operator=(const ReadyFile&) = delete;
 
-  Result<void> Write(const std::string& address) const {
-    return path_.empty() ? Result<void>() : WriteFileAtomically(path_, AsBytes(address + "\n"));
+  // REQUIRES: the node is bound to its address, which no other node has then.
+  Result<void> Write(const std::string& address) {
+    if (path_.empty()) {
+      return {};
+    }
+    written_ = address + "\n";
+    return WriteFileAtomically(path_, AsBytes(written_));
   }
 
  private:
-  void Remove() const {
-    std::error_code ignored;  // One that cannot be removed cannot be written either, which is told.
-    std::filesystem::remove(path_, ignored);
+  bool IsOurs() const {
+    if (written_.empty()) {
+      return false;
+    }
+    const Result<std::string> found = ReadRegularFile(path_, written_.size());
+    return found.ok() && *found == written_;
   }
+
   std::filesystem::path path_;
+  std::string written_;
 };
 
 // Turns the loop until `done` says so, or the time is over.
@@ -131,7 +148,7 @@ int RunServe(const ServeOptions& options) {
   if (!signals.ok()) {
     return Failed(signals.error());
   }
-  const ReadyFile ready_file(options.ready_file);
+  ReadyFile ready_file(options.ready_file);
   Metrics metrics;
   TerminalLog log;
   auto started = NodeServer::Start(**loop, ground->node, ground->credentials, metrics, &log);
@@ -142,10 +159,10 @@ int RunServe(const ServeOptions& options) {
   }
   NodeServer& node = **started;
   const std::string address = AddressOf(node, ground->credentials);
-  PrintStart(*ground, address, options.certificate.empty());
   if (const auto written = ready_file.Write(address); !written.ok()) {
     return Failed(written.error());
   }
+  PrintStart(*ground, address, options.certificate.empty());
   while (asked_to_stop == 0) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }
@@ -183,7 +200,7 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       ->capture_default_str();
   command->add_option("--ram", options->ram, "Memory for blocks, their names and their index")
       ->type_name("SIZE")
-      ->capture_default_str();
+      ->default_str("4GiB, or half of the memory there is if that is less");
   command
       ->add_option("--state-dir", options->state_dir,
                    "Where the node's id and development certificate are kept")

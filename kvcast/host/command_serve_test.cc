@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <thread>
 
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
+#include "kvcast/host/local_node_test.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/scratch_directory.h"
 
@@ -57,6 +59,59 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   }
 }
 
+// What a script waits for belongs to the node that wrote it.
+TEST(ServeCommand, LeavesTheReadyFileOfAnotherNode) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const std::string ready = (scratch / "ready").string();
+  const LocalNode running;
+  ASSERT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok());
+  const std::string taken = running.address().host_and_port;
+  const CommandOutcome outcome =
+      RunKvcast({"serve", "--listen", taken.c_str(), "--ram", "64MiB", "--state-dir", state.c_str(),
+                 "--ready-file", ready.c_str()});
+  EXPECT_EQ(outcome.status, kExitFailed) << outcome.out;
+  EXPECT_EQ(*ReadFile(ready, 1000), "another node");
+}
+
+TEST(ServeCommand, LeavesAReadyFileThatIsNoLongerItsOwn) {
+  const SignalsHeldBack held_back;
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const std::string ready = (scratch / "ready").string();
+  const pthread_t node_thread = ::pthread_self();
+  std::thread stopper([&] {
+    while (!std::filesystem::exists(ready)) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok());
+    ::pthread_kill(node_thread, SIGTERM);
+  });
+  const CommandOutcome outcome =
+      RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                 "--ready-file", ready.c_str()});
+  stopper.join();
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_EQ(*ReadFile(ready, 1000), "another node");
+}
+
+// A node that nobody can find must not say that it serves.
+TEST(ServeCommand, DoesNotServeWithoutTheReadyFile) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const std::string pipe = (scratch / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& ready : {(scratch / "absent/ready").string(), pipe}) {
+    const CommandOutcome outcome =
+        RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir",
+                   state.c_str(), "--ready-file", ready.c_str()});
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(scratch.path().string()), std::string::npos) << outcome.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
 TEST(ServeCommand, KeepsTheDevelopmentCertificateOnThisMachine) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();
@@ -76,8 +131,14 @@ TEST(ServeCommand, SaysWhatIsWrong) {
     return RunKvcast(arguments);
   };
   EXPECT_EQ(run({"--ram", "1MiB"}).status, kExitUsage);
+  const CommandOutcome large = run({"--ram", "1000000GiB"});
+  EXPECT_EQ(large.status, kExitUsage);
+  EXPECT_NE(large.err.find("is more than the"), std::string::npos) << large.err;
   EXPECT_EQ(run({"--ram", "4GB"}).status, kExitUsage);
   EXPECT_NE(run({"--ram", "4GB"}).err.find("as in 4GiB"), std::string::npos);
+  const CommandOutcome port = run({"--listen", "127.0.0.1:70000"});
+  EXPECT_NE(port.status, kExitOk);
+  EXPECT_NE(port.err.find("from 0 to 65535"), std::string::npos) << port.err;
   EXPECT_EQ(run({"--certificate", "a.pem"}).status, kExitUsage);
   const CommandOutcome missing = run({"--certificate", "absent.pem", "--key", "absent.key"});
   EXPECT_EQ(missing.status, kExitFailed);

@@ -24,6 +24,9 @@ MachineFacts ProbeMachine(const ProbeOptions& options) {
     DiskProbeOptions disk;
     disk.progress = [&progress](uint64_t done, uint64_t total) { progress.Update(done, total); };
     facts.disk = ProbeDisk(directory, disk);
+    if (facts.disk->ok()) {
+      progress.Done();
+    }
     facts.disk_named = options.disk_directory.has_value();
   }
   return facts;

@@ -43,6 +43,7 @@ Result<Digest> DigestOf(const std::filesystem::path& folder,
     options.log = Log(&log, "io");
     options.progress = [&](uint64_t done, uint64_t total) { progress.Update(done, total); };
     KVCAST_TRY(const Digest digest, DigestFile(folder / name, options));
+    progress.Done();
     digests.push_back(digest);
   }
   return DigestOfFiles(digests);

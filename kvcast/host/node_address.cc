@@ -5,6 +5,7 @@
 
 #include "kvcast/base/digest.h"
 #include "kvcast/base/hex.h"
+#include "kvcast/io/socket_address.h"
 
 namespace kvcast {
 namespace {
@@ -15,8 +16,7 @@ bool HasPort(std::string_view host_and_port) {
     return false;
   }
   const std::string_view port = host_and_port.substr(colon + 1);
-  return !port.empty() && port.size() <= 5 &&
-         std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
+  return !port.empty() && std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace
@@ -28,6 +28,10 @@ Result<NodeAddress> NodeAddress::Parse(std::string_view text, const std::string&
     return Error(ErrorCode::kInvalid, "\"" + Printable(text) +
                                           "\" does not say where a node is: write HOST:PORT, or "
                                           "HOST:PORT#FINGERPRINT as 'kvcast serve' prints it.");
+  }
+  if (SocketAddress::PortOf(place).value_or(0) == 0) {
+    return Error(ErrorCode::kInvalid,
+                 "\"" + Printable(text) + "\" has no port of a node: ports are from 1 to 65535.");
   }
   NodeAddress address{std::string(place), SystemTrust{}};
   if (hash == std::string_view::npos) {

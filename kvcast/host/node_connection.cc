@@ -16,6 +16,8 @@ namespace {
 constexpr int kFarewellTurnsMax = 100;
 // A wait is added to the time that it is, and must not overflow then.
 constexpr Duration kWaitMax = std::chrono::hours(1);
+// Room for two fingerprints and what is said of them; a node might say anything.
+constexpr size_t kReasonBytesMax = 500;
 
 }  // namespace
 
@@ -101,7 +103,8 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
     if (std::holds_alternative<NodeReady>(event)) {
       ready_ = true;
     } else if (const auto* lost = std::get_if<NodeLost>(&event)) {
-      lost_ = lost->reason.empty() ? "The connection was lost." : Printable(lost->reason, 200);
+      lost_ = lost->reason.empty() ? "The connection was lost."
+                                   : Printable(lost->reason, kReasonBytesMax);
     } else if (const auto* loading = std::get_if<LoadProgress>(&event)) {
       Operation& operation = operations_[loading->operation];
       operation.loaded = loading->blocks;

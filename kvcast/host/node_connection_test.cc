@@ -167,11 +167,47 @@ TEST_F(NodeConnections, AreNotMadeToAnotherThanTheRightNode) {
       << node.error().ToString();
 }
 
+// Both fingerprints are needed whole by whoever has to find out which one is wrong.
+TEST_F(NodeConnections, SayWholeWhichCertificateIsWanted) {
+  const ScriptedServer server;
+  NodeAddress address = server.address();
+  const Digest shown = std::get<PinnedCertificate>(address.trust).fingerprint;
+  const Digest wanted = Sha256::Of("another certificate");
+  address.trust = PinnedCertificate{wanted};
+  const std::string said = NodeConnection::Open(address, TestKind(), kPatience).error().ToString();
+  EXPECT_NE(said.find(shown.ToHex()), std::string::npos) << said;
+  EXPECT_NE(said.find(wanted.ToHex()), std::string::npos) << said;
+  EXPECT_EQ(said.find("..."), std::string::npos) << said;
+}
+
+TEST_F(NodeConnections, SayHowANodeThatNobodySignedForIsTrusted) {
+  const ScriptedServer server;
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  ASSERT_TRUE(ServerCredentials::Development(scratch.path()).ok());
+  NodeAddress address = server.address();
+  address.trust = TrustedAuthorities{scratch / ServerCredentials::kDevelopmentCertificate};
+  const std::string said = NodeConnection::Open(address, TestKind(), kPatience).error().ToString();
+  EXPECT_NE(said.find("not trusted"), std::string::npos) << said;
+  EXPECT_NE(said.find("#FINGERPRINT"), std::string::npos) << said;
+  EXPECT_NE(said.find("'kvcast serve' prints it"), std::string::npos) << said;
+  EXPECT_EQ(said.find("..."), std::string::npos) << said;
+}
+
 TEST_F(NodeConnections, AreNotMadeToNobody) {
   const NodeAddress nobody{"127.0.0.1:9", InsecureLoopbackOnly{}};
   const auto node = NodeConnection::Open(nobody, TestKind(), milliseconds(100));
   ASSERT_FALSE(node.ok());
   EXPECT_FALSE(NodeConnection::Open({"no-port", SystemTrust{}}, TestKind(), seconds(1)).ok());
+}
+
+TEST(NodeAddress, HasAPortThatThereIs) {
+  EXPECT_TRUE(NodeAddress::Parse("a:65535").ok());
+  for (const std::string bad : {"a:0", "a:65536", "a:70000"}) {
+    const auto address = NodeAddress::Parse(bad);
+    ASSERT_FALSE(address.ok()) << bad;
+    EXPECT_NE(address.error().message().find("from 1 to 65535"), std::string::npos)
+        << address.error().message();
+  }
 }
 
 TEST(NodeAddress, IsAPlaceAndAReasonToTrustIt) {

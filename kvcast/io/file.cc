@@ -17,6 +17,7 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
+constexpr int kLinksMax = 40;  // As many as the kernel follows.
 
 Result<std::span<const std::byte>> Map(const std::filesystem::path& path) {
   KVCAST_TRY(const RegularFile file, OpenRegular(path));
@@ -71,6 +72,53 @@ Result<std::string> In(std::string_view name, Result<std::string> text) {
 
 std::filesystem::path DirectoryOf(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// Where a chain of links ends, whether there is a file or not.
+Result<std::filesystem::path> FollowLinks(std::filesystem::path path) {
+  std::error_code error;
+  for (int links = 0; links < kLinksMax; ++links) {
+    if (!std::filesystem::is_symlink(path, error)) {
+      return path;  // What else is wrong with it shows when it is written.
+    }
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) {
+      return SystemError("Cannot follow this link", error.value());
+    }
+    path = DirectoryOf(path) / target;
+  }
+  return Error(ErrorCode::kInvalid, "This link leads to links without an end. Name a file.");
+}
+
+std::string_view KindName(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::block:
+    case std::filesystem::file_type::character:
+      return "a device";
+    case std::filesystem::file_type::fifo:
+      return "a pipe";
+    case std::filesystem::file_type::socket:
+      return "a socket";
+    default:
+      return "no file";
+  }
+}
+
+// That a rename to `path`, which is no link any more, takes away nothing but a regular file.
+Result<void> CheckReplaceable(const std::filesystem::path& path) {
+  using std::filesystem::file_type;
+  std::error_code ignored;  // What cannot be looked at cannot be written either, which is told.
+  const file_type type = std::filesystem::symlink_status(path, ignored).type();
+  if (!path.has_filename() || type == file_type::directory) {
+    return Error(ErrorCode::kInvalid,
+                 "A file is to be written here, but this names a directory. Name a file in it.");
+  }
+  if (type != file_type::regular && type != file_type::not_found && type != file_type::none) {
+    return Error(ErrorCode::kInvalid,
+                 "This is " + std::string(KindName(type)) +
+                     ", and only a regular file can be replaced. Name another path.");
+  }
+  return {};
 }
 
 std::filesystem::path TemporaryIn(const std::filesystem::path& directory) {
@@ -135,18 +183,20 @@ Result<std::string> ReadStandardInput(size_t bytes_max) {
 }
 
 Result<FileWriter> FileWriter::Create(const std::filesystem::path& path, mode_t mode) {
-  std::error_code ignored;
-  if (!path.has_filename() || std::filesystem::is_directory(path, ignored)) {
-    return Error(ErrorCode::kInvalid, "A file is to be written here, but this names a directory.")
-        .In(path.string());
+  Result<std::filesystem::path> target = FollowLinks(path);
+  if (!target.ok()) {
+    return std::move(target).error().In(path.string());
   }
-  std::filesystem::path temporary = TemporaryIn(DirectoryOf(path));
+  if (auto replaceable = CheckReplaceable(*target); !replaceable.ok()) {
+    return std::move(replaceable).error().In(path.string());
+  }
+  std::filesystem::path temporary = TemporaryIn(DirectoryOf(*target));
   Descriptor descriptor(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!descriptor) {
     return SystemError("Cannot create a file in this directory", errno)
-        .In(DirectoryOf(path).string());
+        .In(DirectoryOf(*target).string());
   }
-  return FileWriter(path, std::move(temporary), std::move(descriptor));
+  return FileWriter(*std::move(target), std::move(temporary), std::move(descriptor));
 }
 
 FileWriter& FileWriter::operator=(FileWriter&& other) noexcept {
@@ -191,6 +241,7 @@ Result<void> FileWriter::PutInPlace() {
   if (::fsync(descriptor_.number()) != 0) {
     return SystemError("Cannot make it durable", errno);
   }
+  KVCAST_TRY_VOID(CheckReplaceable(path_));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return SystemError("Cannot put it in place", errno);
   }

@@ -54,10 +54,11 @@ Result<std::string> ReadStandardInput(size_t bytes_max);
 //
 // The bytes go to a temporary file in the same directory, which Commit() makes durable and renames.
 // A writer that is destroyed without Commit(), or after a failure, leaves nothing behind. A
-// symbolic link at `path` is replaced, not followed.
+// symbolic link at `path` stays: the file that it names is written, beside which the temporary file
+// is then. Only a regular file is ever replaced, so that nobody loses a device or a pipe.
 class FileWriter {
  public:
-  // Fails at once where Commit() would have to: no directory, no permission, or one in the way.
+  // Fails at once where Commit() would have to: no directory, no permission, or no file in the way.
   // `mode` is what open() takes: who may read and write the file, less the umask.
   static Result<FileWriter> Create(const std::filesystem::path& path, mode_t mode = 0666);
 

@@ -169,6 +169,57 @@ TEST_F(FileWriterTest, FailsAtOnceWhereItCannotSucceed) {
   EXPECT_FALSE(FileWriter::Create(scratch_ / "out").ok());
 }
 
+// A rename would take a device or a pipe away from everybody who uses it.
+TEST_F(FileWriterTest, ReplacesNothingButAFile) {
+  ASSERT_EQ(::mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", scratch_ / "link");
+  for (const char* name : {"pipe", "link"}) {
+    const auto written = WriteFileAtomically(scratch_ / name, AsBytes("x"));
+    ASSERT_FALSE(written.ok()) << name;
+    EXPECT_EQ(written.error().ToString(),
+              (scratch_ / name).string() +
+                  ": This is a pipe, and only a regular file can be replaced. Name another path.");
+  }
+  EXPECT_TRUE(fs::is_fifo(scratch_ / "pipe"));
+  EXPECT_TRUE(fs::is_symlink(scratch_ / "link"));
+  EXPECT_EQ(Entries(), 2u);
+}
+
+TEST_F(FileWriterTest, ReplacesNothingThatCameInTheWayMeanwhile) {
+  FileWriter writer = *FileWriter::Create(scratch_ / "out");
+  ASSERT_EQ(::mkfifo((scratch_ / "out").c_str(), 0600), 0);
+  EXPECT_FALSE(writer.Commit().ok());
+  EXPECT_TRUE(fs::is_fifo(scratch_ / "out"));
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(FileWriterTest, FollowsLinksToTheFile) {
+  fs::create_directory(scratch_ / "disk");
+  Write(scratch_ / "disk" / "file", "old");
+  fs::create_symlink("disk/file", scratch_ / "near");
+  fs::create_symlink(scratch_ / "near", scratch_ / "far");
+  ASSERT_TRUE(WriteFileAtomically(scratch_ / "far", AsBytes("new")).ok());
+  EXPECT_TRUE(fs::is_symlink(scratch_ / "far"));
+  EXPECT_TRUE(fs::is_symlink(scratch_ / "near"));
+  EXPECT_FALSE(fs::is_symlink(scratch_ / "disk" / "file"));
+  EXPECT_EQ(Read(scratch_ / "disk" / "file"), "new");
+  EXPECT_EQ(Entries(), 3u);
+}
+
+TEST_F(FileWriterTest, MakesTheFileThatALinkIsFor) {
+  fs::create_symlink("absent", scratch_ / "link");
+  ASSERT_TRUE(WriteFileAtomically(scratch_ / "link", AsBytes("new")).ok());
+  EXPECT_TRUE(fs::is_symlink(scratch_ / "link"));
+  EXPECT_EQ(Read(scratch_ / "absent"), "new");
+}
+
+TEST_F(FileWriterTest, FollowsNoLinksInACircle) {
+  fs::create_symlink("b", scratch_ / "a");
+  fs::create_symlink("a", scratch_ / "b");
+  EXPECT_EQ(FileWriter::Create(scratch_ / "a").error().code(), ErrorCode::kInvalid);
+  EXPECT_EQ(Entries(), 2u);
+}
+
 TEST_F(FileWriterTest, WritesWhereTheProcessStands) {
   const fs::path before = fs::current_path();
   fs::current_path(scratch_.path());

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/human_units.h"
@@ -72,10 +73,16 @@ std::string ProgressMeter::Finish(Instant now) {
   return on_terminal_ ? kClearLine : name_ + ": done in " + HumanDuration(now - start_) + "\n";
 }
 
+std::string ProgressMeter::Abandon() {
+  return std::exchange(shown_any_, false) && on_terminal_ ? kClearLine : "";
+}
+
 Progress::Progress(std::string name)
     : meter_(std::move(name), ::isatty(STDERR_FILENO) == 1, Now()) {}
 
-Progress::~Progress() { WriteToStderr(meter_.Finish(Now())); }
+Progress::~Progress() { WriteToStderr(meter_.Abandon()); }
+
+void Progress::Done() { WriteToStderr(meter_.Finish(Now())); }
 
 void Progress::Update(uint64_t bytes_done, uint64_t bytes_total) {
   WriteToStderr(meter_.Update(bytes_done, bytes_total, Now()));

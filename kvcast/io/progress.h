@@ -21,6 +21,8 @@ class ProgressMeter {
   std::string Update(uint64_t bytes_done, uint64_t bytes_total, Instant now);
   // Takes the line off a terminal; elsewhere, says how long it took if it has said anything.
   std::string Finish(Instant now);
+  // The same for what failed or was given up, of which whoever knows why will speak.
+  std::string Abandon();
 
  private:
   std::string Fitted(const std::string& line) const;
@@ -33,10 +35,12 @@ class ProgressMeter {
   bool shown_any_ = false;
 };
 
-// A ProgressMeter on stderr, with the machine's clock; finished when it is destroyed.
+// A ProgressMeter on stderr, with the machine's clock; abandoned when it is destroyed before
+// Done().
 //
 //   Progress progress("Hashing model.safetensors");
 //   DigestFile(path, {.progress = [&](auto done, auto total) { progress.Update(done, total); }});
+//   progress.Done();
 class Progress {
  public:
   explicit Progress(std::string name);
@@ -45,6 +49,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Update(uint64_t bytes_done, uint64_t bytes_total);
+  void Done();
 
  private:
   ProgressMeter meter_;

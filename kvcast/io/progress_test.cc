@@ -54,6 +54,17 @@ TEST(ProgressMeter, WritesALineEveryTenSecondsElsewhere) {
   EXPECT_EQ(meter.Finish(kStart + seconds(65)), "Hashing: done in 1 min 5 s\n");
 }
 
+// "Done" above an error message would be a lie.
+TEST(ProgressMeter, DoesNotCallDoneWhatWasAbandoned) {
+  for (const bool on_terminal : {true, false}) {
+    ProgressMeter meter("Publishing", on_terminal, kStart);
+    EXPECT_EQ(meter.Abandon(), "");
+    EXPECT_NE(meter.Update(kGib, 10 * kGib, kStart + seconds(2)), "");
+    EXPECT_EQ(meter.Abandon(), on_terminal ? "\r\033[K" : "");
+    EXPECT_EQ(meter.Finish(kStart + seconds(3)), "");
+  }
+}
+
 TEST(ProgressMeter, DoesWithoutATotal) {
   ProgressMeter meter("Reading", /*on_terminal=*/false, kStart);
   EXPECT_EQ(meter.Update(4 * kGib, 0, kStart + seconds(4)), "Reading: 4 GiB, 1.07 GB/s\n");
@@ -64,6 +75,7 @@ TEST(Progress, IsSilentWhenThingsAreQuick) {
   {
     Progress progress("Quick");
     progress.Update(1, 2);
+    progress.Done();
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }

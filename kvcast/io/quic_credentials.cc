@@ -140,7 +140,8 @@ Result<ClientCredentials> ClientCredentials::Make(ServerTrust trust) {
     if (count <= 0) {
       return Error(ErrorCode::kNotFound,
                    "This machine trusts no certificate authority. Install the system's list, name "
-                   "a file of authorities, or pin the server's certificate.");
+                   "a file of authorities, or add #FINGERPRINT to the server's address, as 'kvcast "
+                   "serve' prints it.");
     }
   }
   return ClientCredentials(material, std::move(trust));

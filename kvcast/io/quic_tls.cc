@@ -149,6 +149,12 @@ bool QuicTls::SignedByAuthority() {
     refusal_ += ": " + std::string(reinterpret_cast<const char*>(text.data), text.size);
     gnutls_free(text.data);
   }
+  while (refusal_.ends_with(' ') || refusal_.ends_with('.')) {
+    refusal_.pop_back();
+  }
+  refusal_ +=
+      ". If you know the server by its certificate's fingerprint, add #FINGERPRINT to its address, "
+      "as 'kvcast serve' prints it.";
   return false;
 }
 

@@ -4,8 +4,10 @@
 #include <netdb.h>
 
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include "kvcast/base/hex.h"
 
@@ -30,6 +32,14 @@ Parts Divide(std::string_view text) {
   return {std::string(host), std::string(text.substr(colon + 1))};
 }
 
+// The system would take a port that there is not for another one, modulo 65536.
+std::optional<uint16_t> ParsePort(std::string_view text) {
+  uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc() && read == end ? std::optional(port) : std::nullopt;
+}
+
 }  // namespace
 
 SocketAddress::SocketAddress(const sockaddr* address, socklen_t length) : length_(length) {
@@ -46,6 +56,10 @@ SocketAddress SocketAddress::Loopback(uint16_t port) {
   return {reinterpret_cast<const sockaddr*>(&address), sizeof(address)};
 }
 
+std::optional<uint16_t> SocketAddress::PortOf(std::string_view host_and_port) {
+  return ParsePort(Divide(host_and_port).port);
+}
+
 std::string SocketAddress::HostOf(std::string_view host_and_port) {
   return Divide(host_and_port).host;
 }
@@ -56,6 +70,11 @@ Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
     return Error(ErrorCode::kInvalid, "\"" + Printable(host_and_port) +
                                           "\" is no host and port. Write it like "
                                           "\"node7.example:4433\" or \"[2001:db8::7]:4433\".");
+  }
+  if (!ParsePort(parts.port)) {
+    return Error(ErrorCode::kInvalid, "\"" + Printable(host_and_port) +
+                                          "\" has no port behind its last colon: write a number "
+                                          "from 0 to 65535.");
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,8 @@ class SocketAddress {
   static Result<SocketAddress> Resolve(std::string_view host_and_port);
   // What stands before the port, without brackets: what a certificate has to name.
   static std::string HostOf(std::string_view host_and_port);
+  // The port, if there is one and it is one that can be.
+  static std::optional<uint16_t> PortOf(std::string_view host_and_port);
 
   // The wildcard address of the same family.
   SocketAddress Any() const;

@@ -56,6 +56,19 @@ TEST(SocketAddress, IsReadAndWrittenAsPeopleWriteIt) {
   EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1:port").ok());
 }
 
+// The system takes 70000 for 4464.
+TEST(SocketAddress, RefusesPortsThatThereAreNot) {
+  EXPECT_EQ(SocketAddress::Resolve("127.0.0.1:65535")->port(), 65535);
+  for (const std::string port :
+       {"65536", "70000", "4294967296", "99999999999999999999", "-1", "+1", " 1", "1 "}) {
+    const auto address = SocketAddress::Resolve("127.0.0.1:" + port);
+    ASSERT_FALSE(address.ok()) << port;
+    EXPECT_EQ(address.error().code(), ErrorCode::kInvalid);
+    EXPECT_NE(address.error().message().find("from 0 to 65535"), std::string::npos)
+        << address.error().message();
+  }
+}
+
 TEST(SocketAddress, KnowsLoopback) {
   EXPECT_TRUE(SocketAddress::Resolve("127.5.0.1:1")->is_loopback());
   EXPECT_TRUE(SocketAddress::Resolve("[::1]:1")->is_loopback());

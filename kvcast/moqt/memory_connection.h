@@ -14,8 +14,8 @@
 
 namespace kvcast::moqt {
 
-// A connection made of memory, for tests and the simulator: streams in order each, but not among each other, flow
-// control as QUIC has it, and bytes in any cut.
+// A connection made of memory, for tests and the simulator: streams in order each, but not among
+// each other, flow control as QUIC has it, and bytes in any cut.
 class MemoryConnection {
  public:
   struct Options {

@@ -367,8 +367,7 @@ TEST(Session, GivesCreditBackToAStreamOfSmallObjects) {
   pair.Run();
   const RequestId received = pair.One<FetchReceived>(pair.server()).request;
   for (uint64_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(
-        pair.server().SendFetched(received, ObjectAt({0, i}, std::string(1000, 'f'))).ok());
+    ASSERT_TRUE(pair.server().SendFetched(received, ObjectAt({0, i}, std::string(1000, 'f'))).ok());
   }
   ASSERT_TRUE(pair.server().EndFetch(received).ok());
   size_t objects = 0;
