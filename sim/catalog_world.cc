@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "kvcast/base/check.h"
+#include "sim/fault_chance.h"
 
 namespace kvcast::sim {
 namespace {
@@ -42,10 +43,7 @@ void CatalogWorldCounts::Add(const CatalogWorldCounts& more) {
 }
 
 CatalogFaults CatalogFaults::Draw(Random& random) {
-  // Each kind is absent from half of the worlds: some bugs hide behind other faults.
-  const auto chance = [&](double most) {
-    return random.Happens(0.5) ? most * static_cast<double>(random.Below(1000)) / 1000 : 0;
-  };
+  const auto chance = [&](double most) { return FaultChance(random, most); };
   return {.lose = chance(0.3),
           .damage = chance(0.1),
           .repeat = chance(0.3),

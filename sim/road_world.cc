@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/fault_chance.h"
+
 namespace kvcast::sim {
 namespace {
 
@@ -13,8 +15,8 @@ using std::chrono::seconds;
 constexpr size_t kEngines = 3;
 constexpr Duration kLoadDeadline = seconds(2);
 constexpr Duration kPublishPatience = seconds(3);
-// A session that says nothing any more is noticed by its connection, in the end.
-constexpr Duration kSilenceMax = seconds(5);
+// Longer than any publication takes, however often its patience begins anew.
+constexpr Duration kPublishMax = seconds(50);
 // More than a world ever holds, and less: then the node evicts.
 constexpr size_t kRamPlenty = 16 << 20;
 constexpr size_t kRamLittle = 24 << 10;
@@ -41,10 +43,7 @@ void RoadWorldCounts::Add(const RoadWorldCounts& more) {
 }
 
 RoadFaults RoadFaults::Draw(Random& random) {
-  // Each kind is absent from half of the worlds: some bugs hide behind other faults.
-  const auto chance = [&](double most) {
-    return random.Happens(0.5) ? most * static_cast<double>(random.Below(1000)) / 1000 : 0;
-  };
+  const auto chance = [&](double most) { return FaultChance(random, most); };
   return {.break_connection = chance(0.01),
           .restart_node = chance(0.003),
           .stall = chance(0.02),
@@ -156,7 +155,7 @@ void RoadWorld::StartPublish(Seat& seat, size_t prompt) {
   if (!id.ok()) {
     return Violate("A publication was not taken: " + id.error().ToString());
   }
-  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + 10 * kSilenceMax};
+  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + kPublishMax};
   TakeEvents(seat);
 }
 

@@ -10,6 +10,7 @@
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/catalog/reader.h"
 #include "kvcast/io/clock.h"
+#include "kvcast/io/loop_until_test.h"
 #include "kvcast/io/quic_client.h"
 #include "kvcast/io/scratch_directory.h"
 
@@ -116,16 +117,7 @@ class NodeServerTest : public testing::Test {
   std::unique_ptr<BareClient> Connect() {
     return std::make_unique<BareClient>(*loop_, node_->local(), credentials_->fingerprint());
   }
-  bool Until(const std::function<bool()>& done) {
-    const Instant deadline = Now() + kPatience;
-    while (!done()) {
-      if (Now() > deadline) {
-        return false;
-      }
-      loop_->RunOnce(std::chrono::milliseconds(100));
-    }
-    return true;
-  }
+  bool Until(const std::function<bool()>& done) { return LoopUntil(*loop_, kPatience, done); }
   // Takes a request's objects until the fetch is over, or so many have come.
   std::vector<Object> TakeObjects(BareClient& client, RequestId request, size_t count) {
     std::vector<Object> objects;

@@ -23,7 +23,6 @@ class NodeSession final : public moqt::TransportUser {
 
   // Commands the client; what it says in answer is told before this returns.
   void Command(const std::function<void(Client&)>& command);
-  const Client& client() const { return client_; }
 
   void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override;
   void OnStreamReset(moqt::StreamId stream, uint64_t code) override;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kvcast/io/clock.h"
+#include "kvcast/io/loop_until_test.h"
 #include "kvcast/io/quic_client.h"
 #include "kvcast/io/quic_server.h"
 #include "kvcast/io/scratch_directory.h"
@@ -132,16 +133,7 @@ class QuicPairTest : public testing::Test {
   }
 
   // Turns the loop until `done`, or for as long as patience lasts.
-  bool Until(const std::function<bool()>& done) {
-    const Instant deadline = Now() + kPatience;
-    while (!done()) {
-      if (Now() > deadline) {
-        return false;
-      }
-      loop_->RunOnce(std::chrono::milliseconds(100));
-    }
-    return true;
-  }
+  bool Until(const std::function<bool()>& done) { return LoopUntil(*loop_, kPatience, done); }
   void ListenAndConnect(
       const QuicServer::Options& options = {},
       std::function<void(TestUser&)> prepare = [](TestUser&) {}) {

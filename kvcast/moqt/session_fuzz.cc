@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kvcast/base/check.h"
+#include "kvcast/base/fuzz_input.h"
 #include "kvcast/moqt/session.h"
 
 using namespace kvcast::moqt;  // NOLINT
@@ -18,30 +19,6 @@ using kvcast::Object;
 using kvcast::TrackName;
 
 namespace {
-
-class Bytestream {
- public:
-  Bytestream(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool done() const { return size_ == 0; }
-  uint8_t Byte() {
-    if (size_ == 0) {
-      return 0;
-    }
-    --size_;
-    return *data_++;
-  }
-  std::span<const std::byte> Bytes(size_t length) {
-    length = std::min(length, size_);
-    const auto bytes = std::as_bytes(std::span(data_, length));
-    data_ += length;
-    size_ -= length;
-    return bytes;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
 
 Limits SmallLimits() {
   Limits limits;
@@ -80,7 +57,7 @@ constexpr std::string_view kPhrases[] = {
 
 class World {
  public:
-  World(Role role, Bytestream input)
+  World(Role role, kvcast::FuzzInput input)
       : role_(role), input_(input), session_(role, {}, SmallLimits(), Instant()) {}
 
   void Run() {
@@ -253,7 +230,7 @@ class World {
   }
 
   Role role_;
-  Bytestream input_;
+  kvcast::FuzzInput input_;
   Session session_;
   RequestId next_peer_id_ = role_ == Role::kClient ? 1 : 0;
   std::set<StreamId> over_;
@@ -272,7 +249,7 @@ class World {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  Bytestream input(data, size);
+  kvcast::FuzzInput input(data, size);
   const uint8_t first = input.Byte();
   World(first % 2 == 0 ? Role::kClient : Role::kServer, input).Run();
   return 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kvcast/base/check.h"
+#include "kvcast/base/fuzz_input.h"
 #include "kvcast/relay/relay.h"
 
 using kvcast::AsBytes;
@@ -48,30 +49,6 @@ const std::string kPhrases[] = {
     std::string("\x00\x00\x00\x04", 4),  // or of the track.
 };
 
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool done() const { return size_ == 0; }
-  uint8_t Byte() {
-    if (size_ == 0) {
-      return 0;
-    }
-    --size_;
-    return *data_++;
-  }
-  std::span<const std::byte> Bytes(size_t length) {
-    length = std::min(length, size_);
-    const auto bytes = std::as_bytes(std::span(data_, length));
-    data_ += length;
-    size_ -= length;
-    return bytes;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-};
-
 kvcast::moqt::Limits SmallSession() {
   kvcast::moqt::Limits limits;
   limits.object_bytes_max = 4096;
@@ -104,7 +81,7 @@ class Peer {
   PeerId id() const { return id_; }
   Session& session() { return session_; }
 
-  void Act(Input& input) {
+  void Act(kvcast::FuzzInput& input) {
     const uint8_t what = input.Byte();
     const StreamId stream = StreamOf(input.Byte());
     if (what < 150) {
@@ -165,7 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Relay relay(SmallRelay(), metrics);
   std::array<std::unique_ptr<Peer>, 2> peers{std::make_unique<Peer>(relay),
                                              std::make_unique<Peer>(relay)};
-  Input input(data, size);
+  kvcast::FuzzInput input(data, size);
   Instant now;
   while (!input.done()) {
     const uint8_t which = input.Byte();
