@@ -31,6 +31,7 @@ inline constexpr const char* kCacheCommands = "KV caches";
 inline constexpr const char* kNodeCommands = "Nodes";
 inline constexpr const char* kMachineCommands = "This machine";
 
+void AddCertCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);

@@ -420,6 +420,9 @@ void QuicConnection::OnPeerClosed() {
       "QUIC: the peer closed with transport error " + std::to_string(error.error_code);
   if (error.error_code == (NGTCP2_CRYPTO_ERROR | kNoApplicationProtocol)) {
     reason = "The peer does not speak " + options_.alpn + ".";
+  } else if (error.error_code > NGTCP2_CRYPTO_ERROR &&
+             error.error_code <= NGTCP2_CRYPTO_ERROR + UINT8_MAX) {
+    reason = QuicTls::Explain(static_cast<uint8_t>(error.error_code - NGTCP2_CRYPTO_ERROR));
   }
   End(Phase::kDraining, linger, static_cast<uint64_t>(moqt::SessionCode::kInternalError), reason);
 }

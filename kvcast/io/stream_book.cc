@@ -1,5 +1,7 @@
 #include "kvcast/io/stream_book.h"
 
+#include <algorithm>
+
 #include "kvcast/base/check.h"
 
 namespace kvcast {
@@ -24,6 +26,14 @@ void StreamBook::Remove(moqt::StreamId id) {
     ready_.erase(Turn{found->second.get()});
     streams_.erase(found);
   }
+}
+
+bool StreamBook::AllDelivered() const {
+  return std::ranges::none_of(streams_, [](const auto& entry) {
+    const QuicStream& stream = *entry.second;
+    // One that goes one way is gone from here as soon as its end is acknowledged.
+    return stream.queue.holds_any() || (moqt::IsUni(stream.id) && stream.queue.finished());
+  });
 }
 
 void StreamBook::Changed(QuicStream& stream) {
