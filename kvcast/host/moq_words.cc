@@ -22,15 +22,24 @@ struct Word {
 
 // As the draft calls them.
 constexpr Word kRequestWords[] = {
-    {0x0, "INTERNAL_ERROR"},     {0x1, "UNAUTHORIZED"},
-    {0x2, "TIMEOUT"},            {0x3, "NOT_SUPPORTED"},
-    {0x4, "MALFORMED_AUTH_TOKEN"}, {0x5, "EXPIRED_AUTH_TOKEN"},
-    {0x6, "GOING_AWAY"},         {0x9, "EXCESSIVE_LOAD"},
-    {0x10, "DOES_NOT_EXIST"},    {0x11, "INVALID_RANGE"},
-    {0x12, "MALFORMED_TRACK"},   {0x19, "DUPLICATE_SUBSCRIPTION"},
-    {0x20, "UNINTERESTED"},      {0x30, "PREFIX_OVERLAP"},
-    {0x31, "NAMESPACE_TOO_LARGE"}, {0x32, "INVALID_JOINING_REQUEST_ID"},
-    {0x33, "UNSUPPORTED_EXTENSION"}, {0x34, "REDIRECT"},
+    {0x0, "INTERNAL_ERROR"},
+    {0x1, "UNAUTHORIZED"},
+    {0x2, "TIMEOUT"},
+    {0x3, "NOT_SUPPORTED"},
+    {0x4, "MALFORMED_AUTH_TOKEN"},
+    {0x5, "EXPIRED_AUTH_TOKEN"},
+    {0x6, "GOING_AWAY"},
+    {0x9, "EXCESSIVE_LOAD"},
+    {0x10, "DOES_NOT_EXIST"},
+    {0x11, "INVALID_RANGE"},
+    {0x12, "MALFORMED_TRACK"},
+    {0x19, "DUPLICATE_SUBSCRIPTION"},
+    {0x20, "UNINTERESTED"},
+    {0x30, "PREFIX_OVERLAP"},
+    {0x31, "NAMESPACE_TOO_LARGE"},
+    {0x32, "INVALID_JOINING_REQUEST_ID"},
+    {0x33, "UNSUPPORTED_EXTENSION"},
+    {0x34, "REDIRECT"},
 };
 constexpr Word kSessionWords[] = {
     {0x0, "NO_ERROR"},
@@ -55,14 +64,15 @@ constexpr Word kSessionWords[] = {
     {0x1a, "MALFORMED_AUTHORITY"},
 };
 constexpr Word kDoneWords[] = {
-    {0x0, "INTERNAL_ERROR"}, {0x1, "UNAUTHORIZED"},  {0x2, "TRACK_ENDED"},
-    {0x3, "SUBSCRIPTION_ENDED"}, {0x4, "GOING_AWAY"}, {0x5, "TOO_FAR_BEHIND"},
-    {0x6, "EXPIRED"},        {0x8, "UPDATE_FAILED"}, {0x9, "EXCESSIVE_LOAD"},
-    {0x12, "MALFORMED_TRACK"},
+    {0x0, "INTERNAL_ERROR"}, {0x1, "UNAUTHORIZED"},
+    {0x2, "TRACK_ENDED"},    {0x3, "SUBSCRIPTION_ENDED"},
+    {0x4, "GOING_AWAY"},     {0x5, "TOO_FAR_BEHIND"},
+    {0x6, "EXPIRED"},        {0x8, "UPDATE_FAILED"},
+    {0x9, "EXCESSIVE_LOAD"}, {0x12, "MALFORMED_TRACK"},
 };
 constexpr Word kResetWords[] = {
-    {0x0, "INTERNAL_ERROR"}, {0x1, "CANCELLED"},     {0x2, "DELIVERY_TIMEOUT"},
-    {0x3, "SESSION_CLOSED"}, {0x4, "GOING_AWAY"},    {0x5, "TOO_FAR_BEHIND"},
+    {0x0, "INTERNAL_ERROR"},        {0x1, "CANCELLED"},          {0x2, "DELIVERY_TIMEOUT"},
+    {0x3, "SESSION_CLOSED"},        {0x4, "GOING_AWAY"},         {0x5, "TOO_FAR_BEHIND"},
     {0x6, "UNKNOWN_OBJECT_STATUS"}, {0x7, "EXPIRED_AUTH_TOKEN"}, {0x9, "EXCESSIVE_LOAD"},
     {0x12, "MALFORMED_TRACK"},
 };
@@ -118,8 +128,8 @@ std::string WordOf(moqt::DoneCode code) { return Named(kDoneWords, static_cast<u
 std::string WordOfReset(uint64_t code) { return Named(kResetWords, code); }
 
 std::string Refusal(const std::string& what, const moqt::RequestError& error) {
-  std::string text = fmt::format("The relay refused {}: {}{}.", what, WordOf(error.code),
-                                 Quoted(error.reason));
+  std::string text =
+      fmt::format("The relay refused {}: {}{}.", what, WordOf(error.code), Quoted(error.reason));
   if (error.retry_after_ms) {
     text += fmt::format(" It may be asked again in {} ms.", *error.retry_after_ms);
   }

@@ -67,14 +67,14 @@ Result<void> RelayConnection::Connect(const Options& options) {
   setup.authority = options.relay.authority;
   setup.path = options.relay.path;
   setup.implementation = "kvcast/" + Version();
-  KVCAST_TRY(quic_, QuicClient::Connect(
-                        *loop_, {place, SocketAddress::HostOf(options.relay.host_and_port)},
-                        credentials, {}, [&](QuicConnection&) {
-                          auto session = std::make_unique<moqt::Session>(
-                              moqt::Role::kClient, setup, moqt::Limits{}, Now());
-                          session_ = session.get();
-                          return session;
-                        }));
+  KVCAST_TRY(quic_, QuicClient::Connect(*loop_,
+                                        {place, SocketAddress::HostOf(options.relay.host_and_port)},
+                                        credentials, {}, [&](QuicConnection&) {
+                                          auto session = std::make_unique<moqt::Session>(
+                                              moqt::Role::kClient, setup, moqt::Limits{}, Now());
+                                          session_ = session.get();
+                                          return session;
+                                        }));
   for (const ngtcp2_cid& id : quic_->connection().Ids()) {
     connection_id_ = ToHex(std::as_bytes(std::span(id.data, id.datalen)));
   }
@@ -165,9 +165,9 @@ Result<moqt::Event> RelayConnection::Answer(moqt::RequestId request, const std::
   while (kept_.size() < kKeptEventsMax) {
     KVCAST_TRY(std::optional<moqt::Event> event, NextOfSession(deadline));
     if (!event) {
-      return Error(ErrorCode::kMachine, interrupted_ ? "Interrupted before the relay had answered " +
-                                                           what + "."
-                                                     : NoAnswer(what, Now() - start));
+      return Error(ErrorCode::kMachine,
+                   interrupted_ ? "Interrupted before the relay had answered " + what + "."
+                                : NoAnswer(what, Now() - start));
     }
     if (RequestOf(*event) == request) {
       return AsAnswer(*std::move(event), what);
