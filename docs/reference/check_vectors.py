@@ -13,6 +13,7 @@ from pathlib import Path
 import kvcast_catalog as catalog
 import kvcast_kv_file as kv_file
 import kvcast_model as model
+import kvcast_moqt as moqt
 import kvcast_names as names
 import kvcast_views as view
 from kvcast_canonical import canonical, read_json
@@ -276,6 +277,25 @@ def index(given: dict) -> dict:
     return known.longest_match(given["prompt"])
 
 
+def moqt_message(given: dict) -> dict:
+    if "write" in given:
+        return {"wire": moqt.write_message(given["write"]).hex()}
+    wire = bytes.fromhex(given["read"])
+    return {"message": moqt.read_message(wire, given["as"], given["sender"])}
+
+
+def moqt_stream(given: dict) -> dict:
+    if "write" in given:
+        return {"wire": moqt.write_stream(given["write"]).hex()}
+    return {"stream": moqt.read_stream(bytes.fromhex(given["read"]), given.get("order"))}
+
+
+def moqt_datagram(given: dict) -> dict:
+    if "write" in given:
+        return {"wire": moqt.write_datagram(given["write"]).hex()}
+    return {"datagram": moqt.read_datagram(bytes.fromhex(given["read"]))}
+
+
 TOPICS = {
     "vi64": vi64,
     "track_name": track_name,
@@ -289,6 +309,9 @@ TOPICS = {
     "kv_file": kv_files,
     "views": views,
     "index": index,
+    "moqt_message": moqt_message,
+    "moqt_stream": moqt_stream,
+    "moqt_datagram": moqt_datagram,
 }
 
 
