@@ -14,6 +14,7 @@ import kvcast_catalog as catalog
 import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_moqt as moqt
+import kvcast_moqt_streams as moqt_streams
 import kvcast_names as names
 import kvcast_views as view
 from kvcast_canonical import canonical, read_json
@@ -286,14 +287,14 @@ def moqt_message(given: dict) -> dict:
 
 def moqt_stream(given: dict) -> dict:
     if "write" in given:
-        return {"wire": moqt.write_stream(given["write"]).hex()}
-    return {"stream": moqt.read_stream(bytes.fromhex(given["read"]), given.get("order"))}
+        return {"wire": moqt_streams.write_stream(given["write"]).hex()}
+    return {"stream": moqt_streams.read_stream(bytes.fromhex(given["read"]), given.get("order"))}
 
 
 def moqt_datagram(given: dict) -> dict:
     if "write" in given:
-        return {"wire": moqt.write_datagram(given["write"]).hex()}
-    return {"datagram": moqt.read_datagram(bytes.fromhex(given["read"]))}
+        return {"wire": moqt_streams.write_datagram(given["write"]).hex()}
+    return {"datagram": moqt_streams.read_datagram(bytes.fromhex(given["read"]))}
 
 
 TOPICS = {
