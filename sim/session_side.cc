@@ -1,0 +1,395 @@
+#include "sim/session_side.h"
+
+#include <utility>
+
+#include "kvcast/base/bytes.h"
+
+namespace kvcast::sim {
+
+using moqt::FetchItem;
+using moqt::GroupOrder;
+using moqt::Parameters;
+using moqt::RangeEnd;
+using moqt::ResetCode;
+using moqt::StreamId;
+
+namespace {
+
+moqt::Setup SetupOf(moqt::Role role) {
+  moqt::Setup setup;
+  if (role == moqt::Role::kClient) {
+    setup.path = "/";
+    setup.authority = "node.example";
+  }
+  return setup;
+}
+
+// Every third object or so has properties, which must come out as they went in.
+Properties SomeProperties(Random& random) {
+  PropertiesBuilder builder;
+  if (random.Happens(0.3)) {
+    builder.Number(0x3802, random.Next());
+  }
+  if (random.Happens(0.1)) {
+    builder.Immutable(PropertiesBuilder().Bytes(0x3801, "key").Build());
+  }
+  return builder.Build();
+}
+
+}  // namespace
+
+SessionSide::SessionSide(moqt::Role role, const moqt::Limits& limits, Random& random)
+    : session_(role, SetupOf(role), limits, Instant()), random_(&random) {}
+
+void SessionSide::Violate(const std::string& what) {
+  if (violation_.empty()) {
+    violation_ = what;
+  }
+}
+
+std::pair<const moqt::RequestId, SessionRequest>* SessionSide::Pick(
+    const std::function<bool(const SessionRequest&)>& wanted) {
+  std::vector<std::pair<const Id, SessionRequest>*> found;
+  for (auto& entry : requests_) {
+    if (wanted(entry.second)) {
+      found.push_back(&entry);
+    }
+  }
+  return found.empty() ? nullptr : found[random_->Below(found.size())];
+}
+
+void SessionSide::Act() {
+  const uint64_t what = random_->Below(100);
+  if (what < 8) {
+    return Ask();
+  }
+  if (what < 20) {
+    auto* waiting = Pick([](const auto& r) { return !r.ours && !r.accepted && !r.over(); });
+    return waiting ? Answer(waiting->first, waiting->second, true) : void();
+  }
+  if (what < 60) {
+    auto* open = Pick([](const auto& r) { return r.sends && !r.over() && !r.published; });
+    return open ? Send(open->first, open->second) : void();
+  }
+  if (what < 64) {
+    auto* open = Pick([](const auto& r) { return r.sends && r.accepted && !r.over(); });
+    return open ? End(open->first, open->second) : void();
+  }
+  if (what < 98) {
+    auto* coming = Pick([](const auto& r) { return !r.sends && !r.cancelled_here; });
+    return coming ? Take(coming->first, coming->second, 1 + random_->Below(5)) : void();
+  }
+  auto* open = Pick([](const auto& r) { return !r.over(); });
+  return open ? Cancel(open->first, open->second) : void();
+}
+
+SessionRequest& SessionSide::Begin(Id id, Kind kind, bool ours, bool sends) {
+  SessionRequest request;
+  request.kind = kind;
+  request.ours = ours;
+  request.sends = sends;
+  return requests_.insert_or_assign(id, std::move(request)).first->second;
+}
+
+void SessionSide::Ask() {
+  // A session is asked of by names nobody else uses: two subscriptions to one track are refused.
+  const std::string name = "t" + std::to_string(names_++);
+  const TrackName track = *TrackName::Of(*TrackNamespace::Of({"sim"}), name);
+  Parameters parameters;
+  parameters.subscriber_priority = static_cast<uint8_t>(random_->Below(256));
+  const auto begun = [this](const Result<Id>& id, Kind kind, bool sends) -> SessionRequest* {
+    return id.ok() ? &Begin(*id, kind, true, sends) : nullptr;
+  };
+  switch (random_->Below(9)) {
+    case 0:
+    case 1:
+    case 2:
+      begun(session_.Publish(track, {}, {}), Kind::kPublish, true);
+      return;
+    case 3:
+    case 4:
+      begun(session_.Subscribe(track, parameters), Kind::kSubscribe, false);
+      return;
+    case 5:
+    case 6: {
+      const LocationRange range{{random_->Below(3), random_->Below(3)},
+                                {3 + random_->Below(4), LocationRange::kWholeGroup}};
+      if (random_->Happens(0.3)) {
+        parameters.group_order = GroupOrder::kAscending;
+      }
+      if (auto* fetch = begun(session_.Fetch(track, range, parameters), Kind::kFetch, false)) {
+        fetch->range = range;
+      }
+      return;
+    }
+    case 7:
+      begun(session_.AskTrackStatus(track, {}), Kind::kTrackStatus, false);
+      return;
+    default:
+      begun(session_.SubscribeTracks(*TrackNamespace::Of({name}), {}), Kind::kSubscribeTracks,
+            false);
+  }
+}
+
+void SessionSide::Answer(Id id, SessionRequest& request, bool may_refuse) {
+  if (may_refuse && random_->Happens(0.1)) {
+    request.refused =
+        session_.RefuseRequest(id, {moqt::RequestCode::kUninterested, {}, "no", {}}).ok();
+    return;
+  }
+  switch (request.kind) {
+    case Kind::kPublish:
+      request.accepted = session_.AcceptPublish(id, {}).ok();
+      break;
+    case Kind::kSubscribe:
+      request.accepted = session_.AcceptSubscribe(id, {}, SomeProperties(*random_)).ok();
+      break;
+    case Kind::kFetch: {
+      moqt::FetchOk answer;
+      answer.last = request.range.last;
+      request.accepted = session_.AcceptFetch(id, answer).ok();
+      request.finished = request.published && request.accepted;
+      break;
+    }
+    case Kind::kTrackStatus:
+      request.accepted = session_.AnswerTrackStatus(id, {}, SomeProperties(*random_)).ok();
+      request.finished = request.accepted;
+      break;
+    case Kind::kSubscribeTracks:
+      request.accepted = session_.AcceptSubscribeTracks(id, {}).ok();
+      break;
+  }
+  if (!request.accepted) {
+    Violate("A request that waits for an answer took none.");
+  }
+}
+
+bool SessionSide::MaySend(Id id, const SessionRequest& request) const {
+  // A publisher need not wait for its answer, one that was subscribed to gives it first.
+  const bool open = request.accepted || request.kind != Kind::kSubscribe;
+  return open && session_.queued_bytes(id) < session_.limits().send_queue_high_bytes;
+}
+
+void SessionSide::Send(Id id, SessionRequest& request) {
+  if (!MaySend(id, request)) {
+    return;
+  }
+  if (request.kind == Kind::kFetch) {
+    SendFetched(id, request);
+  } else if (request.kind == Kind::kPublish || request.kind == Kind::kSubscribe) {
+    SendSubgroup(id, request);
+  }
+}
+
+Object SessionSide::MakeObject(Location location) {
+  Object object;
+  object.location = location;
+  const size_t most = random_->Happens(0.1) ? 6000 : 200;  // Few exceed what a receiver takes.
+  std::string payload(random_->Below(most), '\0');
+  for (char& c : payload) {
+    c = static_cast<char>(random_->Next());
+  }
+  object.payload = Bytes::Of(payload);
+  object.properties = SomeProperties(*random_);
+  return object;
+}
+
+// On a new stream, or on one that is open: an object, its end, or its reset.
+void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
+  std::vector<StreamId> open;
+  for (const auto& [stream, state] : request.streams) {
+    if (!state.ended && !state.reset) {
+      open.push_back(stream);
+    }
+  }
+  if (open.empty() || random_->Happens(0.1)) {
+    moqt::SubgroupHeader header;
+    header.group = request.next_group++;
+    header.mode = static_cast<moqt::SubgroupHeader::Mode>(random_->Below(3));
+    header.subgroup = header.mode == moqt::SubgroupHeader::Mode::kExplicit ? random_->Below(9) : 0;
+    header.properties = true;
+    header.priority = static_cast<uint8_t>(random_->Below(4));
+    header.end_of_group = random_->Happens(0.5);
+    if (const auto stream = session_.OpenSubgroup(id, header); stream.ok()) {
+      request.streams[*stream];
+    }
+    return;
+  }
+  const StreamId stream = open[random_->Below(open.size())];
+  SessionRequest::Stream& state = request.streams[stream];
+  const uint64_t what = random_->Below(100);
+  if (what < 10) {
+    state.ended = session_.EndSubgroup(id, stream).ok();
+  } else if (what < 12) {
+    state.reset = session_.ResetSubgroup(id, stream, ResetCode::kDeliveryTimeout).ok();
+  } else {
+    const uint64_t next =
+        state.items.empty() ? 0 : std::get<Object>(state.items.back()).location.object + 1;
+    Object object = MakeObject({0, next + random_->Below(3)});
+    if (session_.SendObject(id, stream, object).ok()) {
+      state.items.emplace_back(std::move(object));
+      ++sent_;
+    }
+  }
+}
+
+// The next object of the range, or a gap. The stream's number is not told: it has number 0 here.
+void SessionSide::SendFetched(Id id, SessionRequest& request) {
+  SessionRequest::Stream& state = request.streams[0];
+  Location next = request.range.first;
+  if (!state.items.empty()) {
+    const auto* object = std::get_if<Object>(&state.items.back());
+    next = object ? object->location : std::get<RangeEnd>(state.items.back()).last;
+    next =
+        random_->Happens(0.2) ? Location{next.group + 1, 0} : Location{next.group, next.object + 1};
+  }
+  if (!request.range.Contains(next)) {
+    return;
+  }
+  if (random_->Happens(0.1)) {
+    const RangeEnd end{next, random_->Happens(0.5)};
+    if (session_.SendFetched(id, end).ok()) {
+      state.items.emplace_back(end);
+    }
+    return;
+  }
+  Object object = MakeObject(next);
+  object.subgroup = random_->Below(3);
+  object.priority = static_cast<uint8_t>(random_->Below(3));
+  object.forwarding = random_->Happens(0.1) ? Forwarding::kDatagram : Forwarding::kSubgroup;
+  if (object.forwarding == Forwarding::kDatagram) {
+    object.subgroup = 0;
+  }
+  if (session_.SendFetched(id, object).ok()) {
+    state.items.emplace_back(std::move(object));
+    ++sent_;
+  }
+}
+
+void SessionSide::End(Id id, SessionRequest& request) {
+  if (request.kind == Kind::kFetch) {
+    if (request.published) {
+      return;
+    }
+    SessionRequest::Stream& state = request.streams[0];
+    if (random_->Happens(0.2)) {
+      state.reset = session_.ResetFetch(id, ResetCode::kUnknownObjectStatus).ok();
+    } else {
+      state.ended = session_.EndFetch(id).ok();
+    }
+    request.published = state.reset || state.ended;
+    request.finished = request.published && request.accepted;
+    return;
+  }
+  if (request.kind != Kind::kPublish && request.kind != Kind::kSubscribe) {
+    return;
+  }
+  for (auto& [stream, state] : request.streams) {
+    if (!state.ended && !state.reset) {
+      state.ended = session_.EndSubgroup(id, stream).ok();
+    }
+  }
+  request.published = session_.EndTrack(id, moqt::DoneCode::kTrackEnded, "").ok();
+  request.finished = request.published;
+}
+
+void SessionSide::Take(Id id, SessionRequest& request, size_t most) {
+  while (most-- > 0) {
+    const std::optional<moqt::Received> received = session_.Take(id);
+    if (!received) {
+      return;
+    }
+    Got(request, *received);
+  }
+}
+
+void SessionSide::Got(SessionRequest& request, const moqt::Received& received) {
+  if (const auto* object = std::get_if<moqt::ReceivedObject>(&received)) {
+    const StreamId stream = request.kind == Kind::kFetch ? 0 : object->stream;
+    SessionRequest::Stream& state = request.streams[stream];
+    if (state.ended || state.reset) {
+      Violate("An object came after the end of its stream.");
+    }
+    state.items.emplace_back(object->object);
+    ++taken_;
+  } else if (const auto* range = std::get_if<RangeEnd>(&received)) {
+    request.streams[0].items.emplace_back(*range);
+  } else if (const auto* end = std::get_if<moqt::SubgroupEnd>(&received)) {
+    SessionRequest::Stream& state = request.streams[end->stream];
+    (end->complete ? state.ended : state.reset) = true;
+  } else if (const auto* fetched = std::get_if<moqt::FetchEnd>(&received)) {
+    SessionRequest::Stream& state = request.streams[0];
+    (fetched->complete ? state.ended : state.reset) = true;
+    request.published = true;
+    request.finished = request.accepted;
+  } else {
+    request.finished = true;
+  }
+}
+
+void SessionSide::Cancel(Id id, SessionRequest& request) {
+  request.cancelled_here = true;
+  session_.Cancel(id, ResetCode::kCancelled);
+}
+
+void SessionSide::WindUp() {
+  for (auto& [id, request] : requests_) {
+    if (!request.ours && !request.accepted && !request.over()) {
+      Answer(id, request, false);
+    }
+    if (request.sends && request.accepted && !request.over()) {
+      End(id, request);
+    }
+    if (!request.sends && !request.cancelled_here) {
+      Take(id, request, ~size_t{0});
+    }
+    // One that has no end of its own.
+    if (request.kind == Kind::kSubscribeTracks && request.ours && request.accepted &&
+        !request.over()) {
+      Cancel(id, request);
+    }
+  }
+}
+
+void SessionSide::TakeEvents() {
+  while (const std::optional<moqt::Event> event = session_.NextEvent()) {
+    On(*event);
+  }
+}
+
+void SessionSide::On(const moqt::Event& event) {
+  if (closed_) {
+    return Violate("Something happened after the end of the session.");
+  }
+  if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
+    closed_ = *closed;
+  } else if (const auto* publish = std::get_if<moqt::PublishReceived>(&event)) {
+    Begin(publish->request, Kind::kPublish, false, false);
+  } else if (const auto* subscribe = std::get_if<moqt::SubscribeReceived>(&event)) {
+    Begin(subscribe->request, Kind::kSubscribe, false, true);
+  } else if (const auto* fetch = std::get_if<moqt::FetchReceived>(&event)) {
+    Begin(fetch->request, Kind::kFetch, false, true).range = fetch->range;
+  } else if (const auto* status = std::get_if<moqt::TrackStatusReceived>(&event)) {
+    Begin(status->request, Kind::kTrackStatus, false, false);
+  } else if (const auto* tracks = std::get_if<moqt::SubscribeTracksReceived>(&event)) {
+    Begin(tracks->request, Kind::kSubscribeTracks, false, false);
+  } else if (const auto* accepted = std::get_if<moqt::RequestAccepted>(&event)) {
+    SessionRequest& request = requests_[accepted->request];
+    request.accepted = true;
+    request.finished = request.kind == Kind::kTrackStatus;
+  } else if (const auto* answered = std::get_if<moqt::FetchAccepted>(&event)) {
+    SessionRequest& request = requests_[answered->request];
+    request.accepted = true;
+    request.finished = request.published;
+  } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
+    requests_[refused->request].refused = true;
+  } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
+    requests_[cancelled->request].cancelled_there = true;
+  } else if (const auto* done = std::get_if<moqt::PublishDoneReceived>(&event)) {
+    requests_[done->request].published = true;
+  } else if (const auto* stopped = std::get_if<moqt::SubgroupStopped>(&event)) {
+    requests_[stopped->request].streams[stopped->subgroup].reset = true;
+  }
+}
+
+}  // namespace kvcast::sim
