@@ -38,6 +38,26 @@ Properties SomeProperties(Random& random) {
 
 }  // namespace
 
+std::string SessionRequest::ToString() const {
+  static const char* const kNames[] = {"PUBLISH", "SUBSCRIBE", "FETCH", "TRACK_STATUS",
+                                       "SUBSCRIBE_TRACKS"};
+  std::string text = kNames[static_cast<size_t>(kind)];
+  const std::pair<bool, const char*> flags[] = {
+      {accepted, " accepted"},   {refused, " refused"},
+      {published, " published"}, {cancelled_here, " cancelled here"},
+      {finished, " finished"},   {cancelled_there, " cancelled there"},
+      {given_up, " given up"},
+  };
+  for (const auto& [is, name] : flags) {
+    text += is ? name : "";
+  }
+  for (const auto& [stream, state] : streams) {
+    text += ", " + std::to_string(stream) + ": " + std::to_string(state.items.size()) +
+            (state.ended ? " ended" : "") + (state.reset ? " reset" : "");
+  }
+  return text;
+}
+
 SessionSide::SessionSide(moqt::Role role, const moqt::Limits& limits, Random& random)
     : session_(role, SetupOf(role), limits, Instant()), random_(&random) {}
 
@@ -59,6 +79,9 @@ std::pair<const moqt::RequestId, SessionRequest>* SessionSide::Pick(
 }
 
 void SessionSide::Act() {
+  if (closed_) {
+    return;
+  }
   const uint64_t what = random_->Below(100);
   if (what < 8) {
     return Ask();
@@ -332,15 +355,26 @@ void SessionSide::Cancel(Id id, SessionRequest& request) {
   session_.Cancel(id, ResetCode::kCancelled);
 }
 
+bool SessionSide::GiveUp() {
+  bool any = false;
+  for (auto& [id, request] : requests_) {
+    if (!closed_ && !request.sends && request.published && !request.over()) {
+      request.given_up = any = true;
+      session_.Cancel(id, ResetCode::kCancelled);
+    }
+  }
+  return any;
+}
+
 void SessionSide::WindUp() {
   for (auto& [id, request] : requests_) {
-    if (!request.ours && !request.accepted && !request.over()) {
+    if (!closed_ && !request.ours && !request.accepted && !request.over()) {
       Answer(id, request, false);
     }
-    if (request.sends && request.accepted && !request.over()) {
+    if (!closed_ && request.sends && request.accepted && !request.over()) {
       End(id, request);
     }
-    if (!request.sends && !request.cancelled_here) {
+    if (!request.sends && !request.cancelled_here && !request.given_up) {
       Take(id, request, ~size_t{0});
     }
     // One that has no end of its own.

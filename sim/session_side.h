@@ -33,13 +33,16 @@ struct SessionRequest {
   bool cancelled_here = false;
   bool cancelled_there = false;
   bool finished = false;   // It came to its proper end.
+  bool given_up = false;   // The end that PUBLISH_DONE announced did not come.
   bool published = false;  // PUBLISH_DONE was sent or has come.
 
   std::map<moqt::StreamId, Stream> streams;
   LocationRange range;  // Of a fetch.
   uint64_t next_group = 0;
 
-  bool over() const { return refused || cancelled_here || cancelled_there || finished; }
+  bool over() const { return refused || cancelled_here || cancelled_there || finished || given_up; }
+  // "FETCH accepted finished, 3 streams": for whoever looks into a violation.
+  std::string ToString() const;
 };
 
 // One end of a session, and somebody who uses it at random: asks, answers, sends, takes and
@@ -61,6 +64,9 @@ class SessionSide {
   void Act();
   // Brings everything it takes part in towards its proper end, and takes all that has come.
   void WindUp();
+  // Waits no longer for what cannot come: a stream that was reset before its header came is not
+  // known to the receiver, and PUBLISH_DONE counts it. False if there is nothing like that.
+  bool GiveUp();
   void TakeEvents();
 
  private:

@@ -104,7 +104,7 @@ void SessionWorld::Settle() {
     }
     moved = moved || taken != client_.taken() + server_.taken() ||
             before != done(client_) + done(server_);
-    if (!moved) {
+    if (!moved && !client_.GiveUp() && !server_.GiveUp()) {
       return;
     }
     if (rounds > 10000) {
@@ -167,7 +167,9 @@ void SessionWorld::Count(const SessionRequest& request) {
 
 void SessionWorld::CheckRequest(moqt::RequestId id, const SessionRequest* asked,
                                 const SessionRequest* served) {
-  const std::string what = "Request " + std::to_string(id);
+  const std::string what = "Request " + std::to_string(id) + " (" +
+                           (asked ? asked->ToString() : "none") + "; " +
+                           (served ? served->ToString() : "none") + ")";
   if (asked == nullptr) {
     return Violate(what + " came and was never made.");
   }
@@ -200,12 +202,14 @@ void SessionWorld::CheckAgreement(const std::string& what, const SessionRequest&
   if (one.cancelled_there && !other.over()) {
     Violate(what + " is said to be given up, and the other side has not.");
   }
-  // A publisher whose streams were reset before their headers came leaves its end untold.
-  const bool untold = one.published && std::ranges::any_of(other.streams, [](const auto& stream) {
-                        return stream.second.reset;
-                      });
-  if (!one.over() && !untold) {
+  if (!one.over()) {
     Violate(what + " never ended.");
+  }
+  const auto unseen = [&](const auto& stream) {
+    return stream.second.reset && !one.streams.contains(stream.first);
+  };
+  if (one.given_up && std::ranges::none_of(other.streams, unseen)) {
+    Violate(what + " was given up although every stream came.");
   }
 }
 
