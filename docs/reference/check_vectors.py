@@ -280,20 +280,29 @@ def index(given: dict) -> dict:
 
 def moqt_message(given: dict) -> dict:
     if "write" in given:
-        return {"wire": moqt.write_message(given["write"]).hex()}
+        made = moqt.write_message(given["write"])
+        if moqt.read_message(made, given["write"]["message"], "client") != given["write"]:
+            raise AssertionError("a message does not survive its bytes")
+        return {"wire": made.hex()}
     wire = bytes.fromhex(given["read"])
     return {"message": moqt.read_message(wire, given["as"], given["sender"])}
 
 
 def moqt_stream(given: dict) -> dict:
     if "write" in given:
-        return {"wire": moqt_streams.write_stream(given["write"]).hex()}
+        made = moqt_streams.write_stream(given["write"])
+        if moqt_streams.read_stream(made, given["write"].get("order")) != given["write"]:
+            raise AssertionError("a stream does not survive its bytes")
+        return {"wire": made.hex()}
     return {"stream": moqt_streams.read_stream(bytes.fromhex(given["read"]), given.get("order"))}
 
 
 def moqt_datagram(given: dict) -> dict:
     if "write" in given:
-        return {"wire": moqt_streams.write_datagram(given["write"]).hex()}
+        made = moqt_streams.write_datagram(given["write"])
+        if moqt_streams.read_datagram(made) != given["write"]:
+            raise AssertionError("a datagram does not survive its bytes")
+        return {"wire": made.hex()}
     return {"datagram": moqt_streams.read_datagram(bytes.fromhex(given["read"]))}
 
 

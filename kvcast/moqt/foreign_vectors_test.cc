@@ -204,7 +204,11 @@ TEST(ForeignVectors, StreamsAndDatagramsOfDraft17ThatDraft18KeptAreRead) {
       continue;
     }
     ASSERT_TRUE(reading.ok()) << id << ": " << reading.error().reason();
-    EXPECT_EQ(ToHex(AsBytes(reading->written)), vector["hex"].get<std::string>()) << id;
+    // We leave out an object id of 0 in a datagram; all else we write as they do.
+    const bool leaves_out = datagram && reading->meaning["object"] == 0;
+    const std::string& written = reading->written;
+    EXPECT_TRUE(leaves_out || written == wire) << id << ": " << ToHex(AsBytes(written));
+    EXPECT_TRUE(!leaves_out || ReadDatagram(written)->meaning == reading->meaning) << id;
     const Json& theirs = vector["decoded"];
     if (datagram) {
       EXPECT_EQ(reading->meaning["payload"], theirs.value("payload_hex", "")) << id;

@@ -156,7 +156,7 @@ TRACK_PROPERTIES = {
     "DYNAMIC_GROUPS 1": "3001",
     "one of an application's": "b8010368656c",
     "grease": "809d00",
-    "all of them": "0201" "0202" "0203" "050109" "0d" "0e32" "0300" "0e01" "0e01",
+    "all of them": "0201" "0202" "0203" "05020401" "030a" "1401" "0e01",
 }
 BAD_TRACK_PROPERTIES = {
     "a priority of 256": "0e8100",

@@ -28,14 +28,14 @@ def gap(kind: str, group: int, number: int) -> dict:
 
 OBJECT_PROPERTIES = {
     "none": "",
-    "IMMUTABLE_PROPERTIES": "0b040401" "0701",
+    "IMMUTABLE_PROPERTIES": "0b040401" "0300",
     "PRIOR_GROUP_ID_GAP": "3c03",
     "PRIOR_OBJECT_ID_GAP": "3e01",
     "both gaps": "3c01" "0202",
     "a gap among the immutable ones": "0b023e01",
     "a block's key": "0b23b80120" + "5a" * 32,
-    "unknown ones, in long numbers": "c00008" "8001" "8003" "8002" "beef",
-    "grease": "809d05",
+    "unknown ones, in long numbers": "c00008" "8001" "8005" "8002" "beef",
+    "grease": "809d" "0105",
 }
 
 
