@@ -59,7 +59,9 @@ std::string SessionRequest::ToString() const {
 }
 
 SessionSide::SessionSide(moqt::Role role, const moqt::Limits& limits, Random& random)
-    : session_(role, SetupOf(role), limits, Instant()), random_(&random) {}
+    : session_(role, SetupOf(role), limits, Instant()),
+      random_(&random),
+      takes_(random.Happens(0.5) ? 0.05 : 1) {}
 
 void SessionSide::Violate(const std::string& what) {
   if (violation_.empty()) {
@@ -100,7 +102,9 @@ void SessionSide::Act() {
   }
   if (what < 98) {
     auto* coming = Pick([](const auto& r) { return !r.sends && !r.cancelled_here; });
-    return coming ? Take(coming->first, coming->second, 1 + random_->Below(5)) : void();
+    return coming && random_->Happens(takes_)
+               ? Take(coming->first, coming->second, 1 + random_->Below(5))
+               : void();
   }
   auto* open = Pick([](const auto& r) { return !r.over(); });
   return open ? Cancel(open->first, open->second) : void();

@@ -94,6 +94,7 @@ class SessionSide {
 
   moqt::Session session_;
   Random* random_;
+  double takes_;  // How willing it is to take what has come.
   std::map<Id, SessionRequest> requests_;
   std::optional<moqt::SessionClosed> closed_;
   std::string violation_;

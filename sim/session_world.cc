@@ -11,7 +11,7 @@ moqt::Limits DrawLimits(Random& random) {
   moqt::Limits limits;
   limits.object_bytes_max = kObjectBytesMax;
   limits.stream_queue_bytes = 256 + random.Below(8192);
-  limits.session_queue_bytes = 1024 + random.Below(64 * 1024);
+  limits.session_queue_bytes = 256 + random.Below(random.Happens(0.5) ? 2000 : 64 * 1024);
   limits.early_bytes = 1 << 16;
   limits.send_queue_high_bytes = 256 + random.Below(8192);
   limits.send_queue_low_bytes = limits.send_queue_high_bytes / 4;
