@@ -67,10 +67,10 @@ int PlaySessions(const Seeds& seeds) {
       seeds, [](auto& total, const auto& more) { total.Add(more); },
       [](const auto& total) {
         return fmt::format(
-            "{} requests, {} refused, {} cancelled; {} objects sent, {} taken, {} streams reset; {} "
-            "packets lost, {} repeated, {} overtaken; {} connections broken",
-            total.requests, total.refused, total.cancelled, total.sent, total.taken, total.resets,
-            total.lost, total.repeated, total.overtaken, total.broken);
+            "{} requests, {} refused, {} cancelled, {} changed; {} objects sent, {} taken, {} "
+            "streams reset; {} packets lost, {} repeated, {} overtaken; {} connections broken",
+            total.requests, total.refused, total.cancelled, total.updated, total.sent, total.taken,
+            total.resets, total.lost, total.repeated, total.overtaken, total.broken);
       });
 }
 

@@ -39,8 +39,9 @@ Properties SomeProperties(Random& random) {
 }  // namespace
 
 std::string SessionRequest::ToString() const {
-  static const char* const kNames[] = {"PUBLISH", "SUBSCRIBE", "FETCH", "TRACK_STATUS",
-                                       "SUBSCRIBE_TRACKS"};
+  static const char* const kNames[] = {
+      "PUBLISH",           "SUBSCRIBE",          "FETCH", "TRACK_STATUS", "SUBSCRIBE_TRACKS",
+      "PUBLISH_NAMESPACE", "SUBSCRIBE_NAMESPACE"};
   std::string text = kNames[static_cast<size_t>(kind)];
   const std::pair<bool, const char*> flags[] = {
       {accepted, " accepted"},   {refused, " refused"},
@@ -96,7 +97,17 @@ void SessionSide::Act() {
     auto* open = Pick([](const auto& r) { return r.sends && !r.over() && !r.published; });
     return open ? Send(open->first, open->second) : void();
   }
-  if (what < 64) {
+  if (what < 62) {
+    auto* open = Pick([](const auto& r) { return r.ours && r.accepted && !r.over(); });
+    return open ? Update(open->first, open->second) : void();
+  }
+  if (what < 65) {
+    auto* open = Pick([](const auto& r) {
+      return !r.ours && r.kind == Kind::kSubscribeNamespace && r.accepted && !r.over();
+    });
+    return open ? Announce(open->first, open->second) : void();
+  }
+  if (what < 68) {
     auto* open = Pick([](const auto& r) { return r.sends && r.accepted && !r.over(); });
     return open ? End(open->first, open->second) : void();
   }
@@ -127,7 +138,7 @@ void SessionSide::Ask() {
   const auto begun = [this](const Result<Id>& id, Kind kind, bool sends) -> SessionRequest* {
     return id.ok() ? &Begin(*id, kind, true, sends) : nullptr;
   };
-  switch (random_->Below(9)) {
+  switch (random_->Below(13)) {
     case 0:
     case 1:
     case 2:
@@ -152,9 +163,62 @@ void SessionSide::Ask() {
     case 7:
       begun(session_.AskTrackStatus(track, {}), Kind::kTrackStatus, false);
       return;
+    case 8:
+    case 9:
+      return Join();
     default:
-      begun(session_.SubscribeTracks(*TrackNamespace::Of({name}), {}), Kind::kSubscribeTracks,
-            false);
+      return AskAboutNamespaces(name);
+  }
+}
+
+void SessionSide::AskAboutNamespaces(const std::string& name) {
+  const TrackNamespace space = *TrackNamespace::Of({name});
+  const uint64_t which = random_->Below(3);
+  const Result<Id> id = which == 0   ? session_.SubscribeTracks(space, {})
+                        : which == 1 ? session_.PublishNamespace(space, {})
+                                     : session_.SubscribeNamespace(space, {});
+  const Kind kinds[] = {Kind::kSubscribeTracks, Kind::kPublishNamespace, Kind::kSubscribeNamespace};
+  if (id.ok()) {
+    Begin(*id, kinds[which], true, false);
+  }
+}
+
+// What came before a subscription of ours.
+void SessionSide::Join() {
+  auto* open = Pick([](const auto& r) {
+    return r.ours && r.kind == Kind::kSubscribe && r.accepted && !r.over();
+  });
+  if (open == nullptr) {
+    return;
+  }
+  const auto type = random_->Happens(0.5) ? moqt::Fetch::Type::kRelativeJoining
+                                          : moqt::Fetch::Type::kAbsoluteJoining;
+  const Result<Id> id = session_.FetchJoining(open->first, type, random_->Below(3), {});
+  if (id.ok()) {
+    Begin(*id, Kind::kFetch, true, false);
+  }
+}
+
+void SessionSide::Update(Id id, SessionRequest& request) {
+  Parameters change;
+  if (request.kind == Kind::kSubscribe || request.kind == Kind::kFetch) {
+    change.subscriber_priority = static_cast<uint8_t>(random_->Below(256));
+  }
+  if (session_.Update(id, change).ok()) {
+    ++request.updates;
+  }
+}
+
+// A namespace below the prefix, or its end.
+void SessionSide::Announce(Id id, SessionRequest& request) {
+  const std::string name = "n" + std::to_string(random_->Below(4));
+  const Result<TrackNamespace> space = request.prefix.Join(*TrackNamespace::Of({name}));
+  if (request.spaces.contains(name)) {
+    if (session_.WithdrawNamespace(id, *space).ok()) {
+      request.spaces.erase(name);
+    }
+  } else if (session_.AnnounceNamespace(id, *space).ok()) {
+    request.spaces.insert(name);
   }
 }
 
@@ -168,9 +232,15 @@ void SessionSide::Answer(Id id, SessionRequest& request, bool may_refuse) {
     case Kind::kPublish:
       request.accepted = session_.AcceptPublish(id, {}).ok();
       break;
-    case Kind::kSubscribe:
-      request.accepted = session_.AcceptSubscribe(id, {}, SomeProperties(*random_)).ok();
+    case Kind::kSubscribe: {
+      Parameters answer;
+      if (random_->Happens(0.7)) {
+        answer.largest_object = Location{random_->Below(4), random_->Below(4)};
+      }
+      request.accepted = session_.AcceptSubscribe(id, answer, SomeProperties(*random_)).ok();
+      request.next_group = 10;  // Beyond what a fetch may join.
       break;
+    }
     case Kind::kFetch: {
       moqt::FetchOk answer;
       answer.last = request.range.last;
@@ -184,6 +254,12 @@ void SessionSide::Answer(Id id, SessionRequest& request, bool may_refuse) {
       break;
     case Kind::kSubscribeTracks:
       request.accepted = session_.AcceptSubscribeTracks(id, {}).ok();
+      break;
+    case Kind::kPublishNamespace:
+      request.accepted = session_.AcceptPublishNamespace(id, {}).ok();
+      break;
+    case Kind::kSubscribeNamespace:
+      request.accepted = session_.AcceptSubscribeNamespace(id, {}).ok();
       break;
   }
   if (!request.accepted) {
@@ -204,7 +280,22 @@ void SessionSide::Send(Id id, SessionRequest& request) {
   if (request.kind == Kind::kFetch) {
     SendFetched(id, request);
   } else if (request.kind == Kind::kPublish || request.kind == Kind::kSubscribe) {
-    SendSubgroup(id, request);
+    if (random_->Happens(0.05)) {
+      SendDatagram(id, request);
+    } else {
+      SendSubgroup(id, request);
+    }
+  }
+}
+
+// Each in a group of its own. They are kept as if on a stream, in whatever order they come.
+void SessionSide::SendDatagram(Id id, SessionRequest& request) {
+  Object object = MakeObject({request.next_group++, 0});
+  object.forwarding = Forwarding::kDatagram;
+  object.priority = static_cast<uint8_t>(random_->Below(4));
+  if (session_.SendDatagramObject(id, object, random_->Happens(0.5)).ok()) {
+    request.streams[moqt::ReceivedObject::kNoStream].items.emplace_back(std::move(object));
+    ++sent_;
   }
 }
 
@@ -225,7 +316,7 @@ Object SessionSide::MakeObject(Location location) {
 void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
   std::vector<StreamId> open;
   for (const auto& [stream, state] : request.streams) {
-    if (!state.ended && !state.reset) {
+    if (!state.ended && !state.reset && stream != moqt::ReceivedObject::kNoStream) {
       open.push_back(stream);
     }
   }
@@ -238,7 +329,7 @@ void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
     header.priority = static_cast<uint8_t>(random_->Below(4));
     header.end_of_group = random_->Happens(0.5);
     if (const auto stream = session_.OpenSubgroup(id, header); stream.ok()) {
-      request.streams[*stream];
+      request.streams[*stream].group = header.group;
     }
     return;
   }
@@ -252,7 +343,7 @@ void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
   } else {
     const uint64_t next =
         state.items.empty() ? 0 : std::get<Object>(state.items.back()).location.object + 1;
-    Object object = MakeObject({0, next + random_->Below(3)});
+    Object object = MakeObject({state.group, next + random_->Below(3)});
     if (session_.SendObject(id, stream, object).ok()) {
       state.items.emplace_back(std::move(object));
       ++sent_;
@@ -312,7 +403,7 @@ void SessionSide::End(Id id, SessionRequest& request) {
     return;
   }
   for (auto& [stream, state] : request.streams) {
-    if (!state.ended && !state.reset) {
+    if (!state.ended && !state.reset && stream != moqt::ReceivedObject::kNoStream) {
       state.ended = session_.EndSubgroup(id, stream).ok();
     }
   }
@@ -330,30 +421,6 @@ void SessionSide::Take(Id id, SessionRequest& request, size_t most) {
   }
 }
 
-void SessionSide::Got(SessionRequest& request, const moqt::Received& received) {
-  if (const auto* object = std::get_if<moqt::ReceivedObject>(&received)) {
-    const StreamId stream = request.kind == Kind::kFetch ? 0 : object->stream;
-    SessionRequest::Stream& state = request.streams[stream];
-    if (state.ended || state.reset) {
-      Violate("An object came after the end of its stream.");
-    }
-    state.items.emplace_back(object->object);
-    ++taken_;
-  } else if (const auto* range = std::get_if<RangeEnd>(&received)) {
-    request.streams[0].items.emplace_back(*range);
-  } else if (const auto* end = std::get_if<moqt::SubgroupEnd>(&received)) {
-    SessionRequest::Stream& state = request.streams[end->stream];
-    (end->complete ? state.ended : state.reset) = true;
-  } else if (const auto* fetched = std::get_if<moqt::FetchEnd>(&received)) {
-    SessionRequest::Stream& state = request.streams[0];
-    (fetched->complete ? state.ended : state.reset) = true;
-    request.published = true;
-    request.finished = request.accepted;
-  } else {
-    request.finished = true;
-  }
-}
-
 void SessionSide::Cancel(Id id, SessionRequest& request) {
   request.cancelled_here = true;
   session_.Cancel(id, ResetCode::kCancelled);
@@ -362,7 +429,16 @@ void SessionSide::Cancel(Id id, SessionRequest& request) {
 bool SessionSide::GiveUp() {
   bool any = false;
   for (auto& [id, request] : requests_) {
-    if (!closed_ && !request.sends && request.published && !request.over()) {
+    if (closed_ || request.over()) {
+      continue;
+    }
+    const bool endless = request.kind == Kind::kSubscribeTracks ||
+                         request.kind == Kind::kPublishNamespace ||
+                         request.kind == Kind::kSubscribeNamespace;
+    if (endless && request.ours && request.accepted) {
+      request.wound_up = any = true;
+      Cancel(id, request);
+    } else if (!request.sends && request.published) {
       request.given_up = any = true;
       session_.Cancel(id, ResetCode::kCancelled);
     }
@@ -381,52 +457,6 @@ void SessionSide::WindUp() {
     if (!request.sends && !request.cancelled_here && !request.given_up) {
       Take(id, request, ~size_t{0});
     }
-    // One that has no end of its own.
-    if (request.kind == Kind::kSubscribeTracks && request.ours && request.accepted &&
-        !request.over()) {
-      Cancel(id, request);
-    }
-  }
-}
-
-void SessionSide::TakeEvents() {
-  while (const std::optional<moqt::Event> event = session_.NextEvent()) {
-    On(*event);
-  }
-}
-
-void SessionSide::On(const moqt::Event& event) {
-  if (closed_) {
-    return Violate("Something happened after the end of the session.");
-  }
-  if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
-    closed_ = *closed;
-  } else if (const auto* publish = std::get_if<moqt::PublishReceived>(&event)) {
-    Begin(publish->request, Kind::kPublish, false, false);
-  } else if (const auto* subscribe = std::get_if<moqt::SubscribeReceived>(&event)) {
-    Begin(subscribe->request, Kind::kSubscribe, false, true);
-  } else if (const auto* fetch = std::get_if<moqt::FetchReceived>(&event)) {
-    Begin(fetch->request, Kind::kFetch, false, true).range = fetch->range;
-  } else if (const auto* status = std::get_if<moqt::TrackStatusReceived>(&event)) {
-    Begin(status->request, Kind::kTrackStatus, false, false);
-  } else if (const auto* tracks = std::get_if<moqt::SubscribeTracksReceived>(&event)) {
-    Begin(tracks->request, Kind::kSubscribeTracks, false, false);
-  } else if (const auto* accepted = std::get_if<moqt::RequestAccepted>(&event)) {
-    SessionRequest& request = requests_[accepted->request];
-    request.accepted = true;
-    request.finished = request.kind == Kind::kTrackStatus;
-  } else if (const auto* answered = std::get_if<moqt::FetchAccepted>(&event)) {
-    SessionRequest& request = requests_[answered->request];
-    request.accepted = true;
-    request.finished = request.published;
-  } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
-    requests_[refused->request].refused = true;
-  } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
-    requests_[cancelled->request].cancelled_there = true;
-  } else if (const auto* done = std::get_if<moqt::PublishDoneReceived>(&event)) {
-    requests_[done->request].published = true;
-  } else if (const auto* stopped = std::get_if<moqt::SubgroupStopped>(&event)) {
-    requests_[stopped->request].streams[stopped->subgroup].reset = true;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "sim/session_world.h"
 
 #include <algorithm>
+#include <set>
 
 namespace kvcast::sim {
 namespace {
@@ -38,6 +39,7 @@ void SessionWorldCounts::Add(const SessionWorldCounts& more) {
   requests += more.requests;
   refused += more.refused;
   cancelled += more.cancelled;
+  updated += more.updated;
   sent += more.sent;
   taken += more.taken;
   resets += more.resets;
@@ -144,6 +146,7 @@ void SessionWorld::CheckAll() {
       CheckRequest(id, request.ours ? &request : nullptr, request.ours ? nullptr : &request);
     }
   }
+  counts_.updated = client_.updated() + server_.updated();
   counts_.sent = client_.sent() + server_.sent();
   counts_.taken = client_.taken() + server_.taken();
   counts_.lost = link_.counts().lost;
@@ -188,6 +191,9 @@ void SessionWorld::CheckRequest(moqt::RequestId id, const SessionRequest* asked,
   }
   CheckAgreement(what, *asked, *served);
   CheckAgreement(what, *served, *asked);
+  if (asked->wound_up && asked->spaces != served->spaces) {
+    Violate(what + " knows of other namespaces than were announced.");
+  }
   if (asked->refused != served->refused && !asked->cancelled_here && !served->cancelled_there) {
     Violate(what + " is refused on one side only.");
   }
@@ -213,12 +219,29 @@ void SessionWorld::CheckAgreement(const std::string& what, const SessionRequest&
   }
 }
 
+// Datagrams come in any order or not at all, but none that was not sent, and none twice.
+void SessionWorld::CheckDatagrams(const std::string& what, const SessionRequest::Stream& sent,
+                                  const SessionRequest::Stream& got) {
+  std::set<Location> seen;
+  for (const moqt::FetchItem& item : got.items) {
+    const auto same = [&item](const moqt::FetchItem& other) { return SameItem(item, other); };
+    if (std::ranges::none_of(sent.items, same) ||
+        !seen.insert(std::get<Object>(item).location).second) {
+      return Violate(what + " has a datagram that was not sent, or twice.");
+    }
+  }
+}
+
 void SessionWorld::CheckStreams(const std::string& what, const SessionRequest& sender,
                                 const SessionRequest& receiver) {
   for (const auto& [id, got] : receiver.streams) {
     const auto sent = sender.streams.find(id);
     if (sent == sender.streams.end()) {
       return Violate(what + " has a stream that nobody sent.");
+    }
+    if (id == moqt::ReceivedObject::kNoStream) {
+      CheckDatagrams(what, sent->second, got);
+      continue;
     }
     if (got.items.size() > sent->second.items.size() ||
         !std::equal(got.items.begin(), got.items.end(), sent->second.items.begin(), SameItem)) {

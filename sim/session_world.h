@@ -15,6 +15,7 @@ struct SessionWorldCounts {
   uint64_t requests = 0;
   uint64_t refused = 0;
   uint64_t cancelled = 0;
+  uint64_t updated = 0;
   uint64_t sent = 0;
   uint64_t taken = 0;
   uint64_t resets = 0;  // Streams of objects that did not end well.
@@ -27,7 +28,7 @@ struct SessionWorldCounts {
 };
 
 // Two sessions and the link between them, which loses, repeats and reorders, with little credit;
-// users who publish, subscribe, fetch, answer, take and cancel at random. In it:
+// users who publish, subscribe, fetch, announce, change, answer, take and cancel at random. In it:
 //
 //   what was taken from a stream is what was sent on it, in order, nothing else and nothing twice;
 //   no side closes the session, and no more waits than its limits say;
@@ -54,6 +55,8 @@ class SessionWorld {
   void CheckRequest(moqt::RequestId id, const SessionRequest* asked, const SessionRequest* served);
   void CheckAgreement(const std::string& what, const SessionRequest& one,
                       const SessionRequest& other);
+  void CheckDatagrams(const std::string& what, const SessionRequest::Stream& sent,
+                      const SessionRequest::Stream& got);
   void CheckStreams(const std::string& what, const SessionRequest& sender,
                     const SessionRequest& receiver);
   void Count(const SessionRequest& request);

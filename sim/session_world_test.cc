@@ -15,8 +15,9 @@ TEST(SessionWorld, LeavesBothSidesWithTheSameObjects) {
   }
   // Faults that never happen prove nothing, and neither do objects that never travel.
   EXPECT_GT(total.taken, 3000u);
-  for (const uint64_t count : {total.requests, total.refused, total.cancelled, total.resets,
-                               total.lost, total.repeated, total.overtaken, total.broken}) {
+  for (const uint64_t count :
+       {total.requests, total.refused, total.cancelled, total.updated, total.resets, total.lost,
+        total.repeated, total.overtaken, total.broken}) {
     EXPECT_GT(count, 20u);
   }
 }

@@ -109,13 +109,13 @@ void AddFollowers(SceneList& list) {
 
 // Answers to requests of ours.
 void AddAnswers(SceneList& list) {
-  const auto add = [&list](const char* name, Use use, const auto& ask) {
+  const auto add = [&list](const char* name, Use use, const auto& ask, bool space = false) {
     const auto prepare = [ask](BytePeer& peer) {
       peer.SetUp();
       KVCAST_CHECK(ask(peer.session()).ok());
       return peer.OurRequest(0);
     };
-    list.Add(name, Use::kRequestError, 0, prepare);
+    list.Add(name, Use::kRequestError, 0, prepare).facts.about_namespace = space;
     list.Add(name, Use::kGoAwayRequest, 0, prepare);
     Scene& ok = list.Add(name, use, 0, prepare);
     ok.facts.fetched_from = {kFetchedFrom.group, kFetchedFrom.object};
@@ -127,6 +127,25 @@ void AddAnswers(SceneList& list) {
       [](Session& s) { return s.AskTrackStatus(Track(), {}); });
   add("to SUBSCRIBE_TRACKS", Use::kNamespaceOk,
       [](Session& s) { return s.SubscribeTracks(Prefix(), {}); });
+  add("to SUBSCRIBE_NAMESPACE", Use::kNamespaceOk,
+      [](Session& s) { return s.SubscribeNamespace(Prefix(), {}); }, true);
+  add("to PUBLISH_NAMESPACE", Use::kNamespaceOk,
+      [](Session& s) { return s.PublishNamespace(Prefix(), {}); }, true);
+}
+
+// Answers to a change of ours.
+void AddUpdateAnswers(SceneList& list) {
+  const auto updated = [](BytePeer& peer) {
+    peer.SetUp();
+    const RequestId id = *peer.session().Subscribe(Track(), {});
+    peer.Send(peer.OurRequest(0), Framed(0x4, Num(7) + Num(0)));
+    Parameters change;
+    change.forward = false;
+    KVCAST_CHECK(peer.session().Update(id, change).ok());
+    return peer.OurRequest(0);
+  };
+  list.Add("to REQUEST_UPDATE", Use::kUpdateOk, 0, updated);
+  list.Add("to REQUEST_UPDATE", Use::kRequestError, 0, updated);
 }
 
 // What follows an answer to a request of ours.
@@ -151,6 +170,20 @@ void AddReports(SceneList& list) {
         return peer.OurRequest(0);
       });
   blocked.facts.prefix = {"p", "q"};
+  const auto discovering = [](BytePeer& peer) {
+    peer.SetUp();
+    KVCAST_CHECK(peer.session().SubscribeNamespace(Prefix(), {}).ok());
+    peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
+    return peer.OurRequest(0);
+  };
+  list.Add("after SUBSCRIBE_NAMESPACE_OK", Use::kNamespace, 0, discovering).facts.prefix = {"p", "q"};
+  Scene& done = list.Add("after NAMESPACE", Use::kNamespaceDone, 0, [discovering](BytePeer& peer) {
+    const StreamId stream = discovering(peer);
+    peer.Send(stream, Framed(0x8, Space({"s"})));
+    return stream;
+  });
+  done.facts.prefix = {"p", "q"};
+  done.facts.announced = {{"s"}};
 }
 
 }  // namespace
@@ -165,6 +198,7 @@ std::vector<Scene> Scenes(bool at_server) {
   AddRequests(list);
   AddFollowers(list);
   AddAnswers(list);
+  AddUpdateAnswers(list);
   AddReports(list);
   return list.Take();
 }

@@ -69,6 +69,7 @@ std::set<uint64_t> AllowedAt(const Scene& scene) {
       {"to PUBLISH_NAMESPACE", {0x7, 0x5, 0x10}},
       {"after SUBSCRIBE_OK", {0xb, 0x10}},
       {"after PUBLISH_OK", {0x2, 0x10}},
+      {"to REQUEST_UPDATE", {0x7, 0x5, 0xb, 0x10}},  // [10.9]
       {"after SUBSCRIBE_TRACKS_OK", {0xf, 0x10}},
       {"after SUBSCRIBE_NAMESPACE_OK", {0x8, 0xe, 0x10}},
       {"after NAMESPACE", {0x8, 0xe, 0x10}},
