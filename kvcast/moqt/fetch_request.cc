@@ -180,7 +180,9 @@ Result<void> IncomingFetch::ResetData(ResetCode code) {
   state().outbox.Do(ResetStream{DataStream(), static_cast<uint64_t>(code)});
   state().ledger.Drop(*data_);
   data_ended_ = true;
-  FinishIfComplete();
+  // A stream that is reset before its header came is nobody's to the peer, who would wait for ever:
+  // it hears of the end on the request's own stream as well.
+  Cancel(code);
   return {};
 }
 

@@ -85,6 +85,10 @@ void Session::OnStreamReset(StreamId stream, uint64_t code) {
   } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
     bidi->second.OnReset(code);
     ForgetBidi(bidi);
+  } else if (!IsUni(stream) && OpenerOf(stream) != state_.role) {
+    // A request that was cancelled before a byte of it came. Our half ends too, or the stream would
+    // stay open and count for ever.
+    state_.outbox.Do(ResetStream{stream, code});
   }
   Settle();
 }
