@@ -1,41 +1,33 @@
 #include "kvcast/moqt/fetch_request.h"
 
+#include <algorithm>
 #include <utility>
-
-#include "kvcast/moqt/property_rules.h"
 
 namespace kvcast::moqt {
 
-Result<RequestId> OutgoingFetch::Open(SessionState& state, const TrackName& track,
-                                      const LocationRange& range, const Parameters& parameters) {
-  if (range.empty()) {
+Result<RequestId> OutgoingFetch::Open(SessionState& state, Fetch fetch) {
+  if (fetch.range.empty()) {
     return Error(ErrorCode::kInvalid, "The range to fetch is empty.");
   }
-  Fetch fetch;
   fetch.request_id = state.requests.next_id();
-  fetch.track = track;
-  fetch.range = range;
-  fetch.parameters = parameters;
-  KVCAST_TRY(Bytes message, fetch.Encode());
+  KVCAST_TRY(Bytes message, state.codec.Encode(fetch));
   const RequestId id = state.requests.NextId();
   auto request = std::make_unique<OutgoingFetch>(id, state.OpenBidi(), state, std::move(fetch));
-  request->Send(std::move(message));
+  request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
 }
 
-Decoded<void> OutgoingFetch::OnMessage(const Frame& frame) {
-  if (accepted_) {
-    return Unexpected(frame);
+Decoded<void> OutgoingFetch::OnMessage(Message& message) {
+  if (RequestError* error = std::get_if<RequestError>(&message); error != nullptr && !accepted_) {
+    return OnError(*error);
   }
-  if (frame.Is(MessageType::kRequestError)) {
-    return OnError(frame);
-  }
-  if (!frame.Is(MessageType::kFetchOk)) {
-    return Unexpected(frame);
-  }
-  KVCAST_TRY(FetchOk ok, FetchOk::Decode(frame.body));
-  if (HasUnknownMandatory(ok.properties)) {
+  FetchOk* ok = std::get_if<FetchOk>(&message);
+  return ok != nullptr && !accepted_ ? OnOk(*ok) : Decoded<void>(Unexpected(message));
+}
+
+Decoded<void> OutgoingFetch::OnOk(FetchOk& ok) {
+  if (state().codec.TraitsOf(ok.properties).unknown_mandatory) {
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
   }
   // Compared as the wire has them, one past the last object: an end at the very start is no fault.
@@ -84,22 +76,52 @@ void OutgoingFetch::FinishIfComplete() {
   }
 }
 
+void IncomingFetch::Resolve(const TrackName& track, Location joining_location,
+                            RequestId subscription) {
+  const bool relative = message_.type == Fetch::Type::kRelativeJoining;
+  const uint64_t back = std::min(message_.joining_start, joining_location.group);
+  message_.track = track;
+  message_.range = {{relative ? joining_location.group - back : message_.joining_start, 0},
+                    joining_location};
+  if (message_.range.empty()) {
+    RefuseJoin(RequestCode::kInvalidRange, "The fetch would begin after the subscription does.");
+    return;
+  }
+  Tell(FetchReceived{id(), message_.track, message_.range, message_.parameters, subscription});
+}
+
+void IncomingFetch::RefuseJoin(RequestCode code, std::string reason) {
+  (void)Refuse({code, std::nullopt, std::move(reason), std::nullopt}).ok();
+}
+
+void IncomingFetch::OnUpdate(const Parameters& parameters, Parameters& answer) {
+  (void)answer;
+  if (!parameters.subscriber_priority || *parameters.subscriber_priority == subscriber_priority_) {
+    return;
+  }
+  subscriber_priority_ = *parameters.subscriber_priority;
+  if (data_ && !data_ended_) {
+    state().outbox.Do(ReorderStream{*data_, order()});
+  }
+}
+
 Result<void> IncomingFetch::Accept(const FetchOk& answer) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, answer.Encode());
+  KVCAST_TRY(Bytes message, state().codec.Encode(answer));
   accepted_ = true;
-  Request::Send(std::move(message));
+  SendEncoded(std::move(message));
+  AnswerUpdates();
   FinishIfComplete();
   return {};
 }
 
 StreamId IncomingFetch::DataStream() {
   if (!data_) {
-    data_ = state().OpenUni({SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0});
+    data_ = state().OpenUni(order());
     state().ledger.Open(*data_, id());
-    Write(writer_.Header());
+    Write(writer_->Header());
   }
   return *data_;
 }
@@ -121,22 +143,22 @@ Result<void> IncomingFetch::MayWrite(Location location) const {
 
 Result<void> IncomingFetch::Send(const Object& object) {
   KVCAST_TRY_VOID(MayWrite(object.location));
-  if (!writer_.Accepts(object)) {
+  if (!writer_->Accepts(object)) {
     return Error(ErrorCode::kInvalid,
                  "Object " + object.location.ToString() + " may not be next on its stream.");
   }
   (void)DataStream();
-  Write(writer_.Write(object));
+  Write(writer_->Write(object));
   return {};
 }
 
 Result<void> IncomingFetch::Send(const RangeEnd& end) {
   KVCAST_TRY_VOID(MayWrite(end.last));
-  if (!writer_.Accepts(end)) {
+  if (!writer_->Accepts(end)) {
     return Error(ErrorCode::kInvalid, "The range's end may not be next on its stream.");
   }
   (void)DataStream();
-  Write(writer_.Write(end));
+  Write(writer_->Write(end));
   return {};
 }
 
@@ -158,7 +180,9 @@ Result<void> IncomingFetch::ResetData(ResetCode code) {
   state().outbox.Do(ResetStream{DataStream(), static_cast<uint64_t>(code)});
   state().ledger.Drop(*data_);
   data_ended_ = true;
-  FinishIfComplete();
+  // A stream that is reset before its header came is nobody's to the peer, who would wait for ever:
+  // it hears of the end on the request's own stream as well.
+  Cancel(code);
   return {};
 }
 
@@ -175,6 +199,7 @@ void IncomingFetch::FinishIfComplete() {
 }
 
 void IncomingFetch::Release(ResetCode code) {
+  std::erase_if(state().early_joins, [this](const auto& entry) { return entry.second == id(); });
   if (data_ && !std::exchange(data_ended_, true)) {
     state().outbox.Do(ResetStream{*data_, static_cast<uint64_t>(code)});
     state().ledger.Drop(*data_);

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/request.h"
 
 namespace kvcast::moqt {
@@ -12,14 +13,15 @@ namespace kvcast::moqt {
 // A range of objects that we ask for. The answer and the objects come on two streams, in any order.
 class OutgoingFetch final : public Request {
  public:
-  // Invalid: the range is empty. Too large: it does not fit a message.
-  static Result<RequestId> Open(SessionState& state, const TrackName& track,
-                                const LocationRange& range, const Parameters& parameters);
+  // `fetch` is what we want; its id is filled in. Invalid: the range is empty. Too large: it does
+  // not fit a message.
+  static Result<RequestId> Open(SessionState& state, Fetch fetch);
   OutgoingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
       : Request(id, stream, state),
         message_(std::move(message)),
         queue_(id, state.credit, state.outbox) {}
 
+  MessageKind kind() const override { return MessageKind::kFetch; }
   GroupOrder order() const { return message_.order(); }
   ReceiveQueue* queue() override { return &queue_; }
 
@@ -29,10 +31,15 @@ class OutgoingFetch final : public Request {
   void OnDataEnded(StreamId stream, const FetchEnd& end);
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
+  bool may_update() const override { return accepted_; }
+  void OnUpdateRefused() override {
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), "The peer refused an update.");
+  }
 
  private:
+  Decoded<void> OnOk(FetchOk& ok);
   void FinishIfComplete();
 
   Fetch message_;
@@ -48,8 +55,14 @@ class IncomingFetch final : public Request {
   IncomingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
       : Request(id, stream, state),
         message_(std::move(message)),
-        writer_(id, message_.order()),
-        subscriber_priority_(message_.parameters.subscriber_priority.value_or(128)) {}
+        writer_(state.codec.WriteFetch(id, message_.order())),
+        subscriber_priority_(message_.parameters.subscriber_priority.value_or(kDefaultPriority)) {}
+  MessageKind kind() const override { return MessageKind::kFetch; }
+
+  // Where a joining fetch is from and to, as its subscription says; the user is told of it. A start
+  // that lies beyond is refused.
+  void Resolve(const TrackName& track, Location joining_location, RequestId subscription);
+  void RefuseJoin(RequestCode code, std::string reason);
 
   // The range's end is known. Objects may be sent before. Invalid: it was answered before.
   Result<void> Accept(const FetchOk& answer);
@@ -64,22 +77,22 @@ class IncomingFetch final : public Request {
   void OnDataStopped(StreamId stream) override;
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return !accepted_; }
-  std::optional<ParameterScope> update_scope() const override {
-    return ParameterScope::kUpdateFetch;
-  }
+  bool may_be_updated() const override { return true; }
+  void OnUpdate(const Parameters& parameters, Parameters& answer) override;
   void Release(ResetCode code) override;
 
  private:
   Result<void> MayWrite(Location location) const;
+  SendOrder order() const { return {SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0}; }
   StreamId DataStream();
   void Write(Bytes bytes);
   void FinishIfComplete();
 
   Fetch message_;
-  FetchWriter writer_;
+  std::unique_ptr<FetchWriter> writer_;
   uint8_t subscriber_priority_;
   std::optional<StreamId> data_;
   bool accepted_ = false;

@@ -33,7 +33,7 @@ Decoded<void> RequestStream::Resume() {
 
 Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
   while (!refused_ && !bytes.empty()) {
-    const std::optional<Frame> frame = frames_.Read(bytes);
+    const std::optional<std::string> frame = frames_.Read(bytes);
     if (!frame) {
       break;
     }
@@ -50,6 +50,10 @@ Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
       Refuse(done.error().code());
     }
   }
+  if (!partial_.Hold(refused_ ? 0 : frames_.held_bytes())) {
+    Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+    (void)partial_.Hold(0);
+  }
   if (!fin_ || refused_) {
     return {};
   }
@@ -62,13 +66,19 @@ Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
   return {};
 }
 
-Decoded<void> RequestStream::OnFrame(const Frame& frame) {
+Decoded<void> RequestStream::OnFrame(const std::string& frame) {
   if (!request_) {
-    KVCAST_TRY(request_, OpenIncomingRequest(*state_, stream_, frame));
+    KVCAST_TRY(Message message,
+               state_->codec.Decode(frame, {Other(state_->role), false, std::nullopt, false}));
+    KVCAST_TRY(request_, OpenIncomingRequest(*state_, stream_, std::move(message)));
     return {};
   }
   Request* mine = request();
-  return mine == nullptr ? Decoded<void>() : mine->OnFrame(frame);
+  if (mine == nullptr || mine->over()) {
+    return {};  // What was under way does not matter any more.
+  }
+  KVCAST_TRY(Message message, state_->codec.Decode(frame, mine->place()));
+  return mine->Receive(std::move(message));
 }
 
 void RequestStream::Refuse(uint64_t code) {
@@ -76,7 +86,7 @@ void RequestStream::Refuse(uint64_t code) {
   (void)waiting_.Take();
   if (request_) {
     if (Request* mine = request()) {
-      mine->Fail(code, "The peer answered too much before SETUP.");
+      mine->Fail(code, "The peer sent too much at once.");
     }
     return;  // One that is over has ended its half of the stream itself.
   }

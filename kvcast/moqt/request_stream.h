@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/partial_bytes.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/waiting_bytes.h"
 
@@ -19,7 +21,12 @@ class RequestStream {
  public:
   // `request` is ours, if we opened the stream.
   RequestStream(StreamId stream, std::optional<RequestId> request, SessionState& state)
-      : stream_(stream), request_(request), state_(&state), waiting_(stream, state) {}
+      : stream_(stream),
+        request_(request),
+        state_(&state),
+        waiting_(stream, state),
+        frames_(state.codec),
+        partial_(state) {}
 
   Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
   void OnReset(uint64_t code);
@@ -35,7 +42,7 @@ class RequestStream {
 
  private:
   Decoded<void> Run(std::span<const std::byte> bytes);
-  Decoded<void> OnFrame(const Frame& frame);
+  Decoded<void> OnFrame(const std::string& frame);
   void Refuse(uint64_t code);
   Request* request() const;
 
@@ -44,6 +51,7 @@ class RequestStream {
   SessionState* state_;
   WaitingBytes waiting_;
   FrameReader frames_;
+  PartialBytes partial_;
   bool fin_ = false;
   bool over_ = false;
   bool refused_ = false;

@@ -1,16 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <variant>
 
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/fault.h"
-#include "kvcast/moqt/fetch_stream.h"
 #include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/partial_bytes.h"
 #include "kvcast/moqt/peer_control.h"
 #include "kvcast/moqt/session_state.h"
-#include "kvcast/moqt/subgroup_stream.h"
 #include "kvcast/moqt/waiting_bytes.h"
 
 namespace kvcast::moqt {
@@ -20,7 +21,12 @@ namespace kvcast::moqt {
 class UniStream {
  public:
   UniStream(StreamId stream, SessionState& state, PeerControl& control)
-      : stream_(stream), state_(&state), control_(&control), waiting_(stream, state) {}
+      : stream_(stream),
+        state_(&state),
+        control_(&control),
+        waiting_(stream, state),
+        partial_(state),
+        kind_(Untold{OpeningReader(state.codec)}) {}
 
   Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
   Decoded<void> OnReset(uint64_t code);
@@ -34,28 +40,34 @@ class UniStream {
   bool over() const { return over_ && !waiting(); }
 
  private:
-  struct Untold {};
+  struct Untold {
+    OpeningReader opening;
+  };
   struct Control {
     FrameReader frames;
   };
   struct Subgroup {
-    SubgroupReader reader;
-    bool any_object = false;
+    SubgroupHeader header;
+    std::unique_ptr<SubgroupReader> reader;
+    std::optional<uint64_t> last;  // The last object that came.
   };
   struct FetchData {
-    std::optional<FetchReader> reader;  // Once the request is known.
+    RequestId request;
+    std::unique_ptr<FetchReader> reader;  // Once the request is known.
   };
   struct Discarded {};  // Padding, or what nobody wants.
 
   Decoded<void> Run(std::span<const std::byte> bytes);
   Decoded<void> Read(std::span<const std::byte>& bytes);
-  Decoded<void> ReadType(std::span<const std::byte>& bytes);
+  Decoded<void> ReadOpening(Untold& untold, std::span<const std::byte>& bytes);
   Decoded<void> ReadControl(Control& control, std::span<const std::byte>& bytes);
   Decoded<void> ReadSubgroup(Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<void> ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes);
   Decoded<bool> FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<bool> FindFetch(FetchData& fetch, std::span<const std::byte>& bytes);
   Decoded<void> OnFin();
+  size_t held_bytes() const;
+  SubgroupEnd EndOf(const Subgroup& subgroup, bool complete) const;
   // Tells the request that the stream is over.
   void EndData(bool complete, uint64_t code);
   void Wait(std::span<const std::byte>& bytes);
@@ -65,8 +77,8 @@ class UniStream {
   SessionState* state_;
   PeerControl* control_;
   WaitingBytes waiting_;
+  PartialBytes partial_;
   std::variant<Untold, Control, Subgroup, FetchData, Discarded> kind_;
-  Vi64Reader number_;
   std::optional<RequestId> request_;
   bool fin_ = false;
   bool over_ = false;

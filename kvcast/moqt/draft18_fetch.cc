@@ -1,13 +1,12 @@
-#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/draft18_fetch.h"
 
 #include <limits>
 #include <utility>
 
 #include "kvcast/base/byte_writer.h"
-#include "kvcast/moqt/message_type.h"
-#include "kvcast/moqt/property_rules.h"
+#include "kvcast/moqt/draft18_properties.h"
 
-namespace kvcast::moqt {
+namespace kvcast::moqt::draft18 {
 namespace {
 
 constexpr uint64_t kSubgroupMask = 0x03;
@@ -52,21 +51,6 @@ uint64_t LocationFlags(Location location, const FetchPrior& prior) {
 }
 
 }  // namespace
-
-bool FetchPrior::IsBefore(Location next, GroupOrder order) const {
-  if (!location || location->group == next.group) {
-    return !location || location->object < next.object;
-  }
-  return (location->group < next.group) == (order == GroupOrder::kAscending);
-}
-
-void FetchPrior::Pass(const Object& object) {
-  location = object.location;
-  priority = object.priority;
-  if (object.forwarding == Forwarding::kSubgroup) {
-    subgroup = object.subgroup;
-  }
-}
 
 Bytes FetchWriter::Header() const {
   ByteWriter writer;
@@ -302,4 +286,4 @@ FetchItem FetchReader::Finish() {
   return std::exchange(object_, Object());
 }
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18
