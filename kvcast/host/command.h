@@ -36,6 +36,7 @@ void AddCertCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
+void AddInteropCommand(CLI::App& app, int* exit_status);
 void AddMoqCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
 void AddPutCommand(CLI::App& app, int* exit_status);

@@ -36,6 +36,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddServeCommand(app, exit_status);
   AddCertCommand(app, exit_status);
   AddMoqCommand(app, exit_status);
+  AddInteropCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }

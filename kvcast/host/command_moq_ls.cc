@@ -29,17 +29,38 @@ class Listing {
  public:
   Listing(const LsFlags& flags, RelayConnection& relay) : flags_(flags), relay_(relay) {}
 
+  // A relay may know only one of the two requests: the other's refusal is told, and no more.
   Result<void> Run(const TrackNamespace& prefix) {
-    KVCAST_TRY(request_, relay_.session().SubscribeTracks(prefix, {}));
-    const std::string what = "SUBSCRIBE_TRACKS of \"" + prefix.Render() + "\"";
-    KVCAST_TRY(const moqt::Event answer, relay_.Answer(request_, what, flags_.moq.Deadline()));
-    static_cast<void>(answer);
+    const Result<void> tracks =
+        Ask(relay_.session().SubscribeTracks(prefix, {}), "SUBSCRIBE_TRACKS", prefix);
+    const Result<void> spaces =
+        Ask(relay_.session().SubscribeNamespace(prefix, {}), "SUBSCRIBE_NAMESPACE", prefix);
+    if (!tracks.ok() && !spaces.ok()) {
+      return tracks;
+    }
+    for (const Result<void>* const one : {&tracks, &spaces}) {
+      if (!one->ok()) {
+        PrintProblem(one->error().ToString());
+      }
+    }
     return Follow();
   }
 
   size_t tracks() const { return seen_.size(); }
+  size_t namespaces() const { return spaces_.size(); }
 
  private:
+  Result<void> Ask(const Result<moqt::RequestId>& request, const std::string& name,
+                   const TrackNamespace& prefix) {
+    if (!request.ok()) {
+      return request.error();
+    }
+    const std::string what = name + " of \"" + prefix.Render() + "\"";
+    KVCAST_TRY_VOID(relay_.Answer(*request, what, flags_.moq.Deadline()));
+    asked_.insert(*request);
+    return {};
+  }
+
   Result<void> Follow() {
     const Instant end = flags_.moq.Deadline();
     Instant quiet = Now() + kQuiet;
@@ -60,12 +81,26 @@ class Listing {
         (void)relay_.session().RefuseRequest(published->request, no).ok();
       } else if (const auto* blocked = std::get_if<moqt::PublishBlockedReceived>(&*event)) {
         Print(blocked->track, std::nullopt, nullptr);
+      } else if (const auto* space = std::get_if<moqt::NamespaceReceived>(&*event)) {
+        Print(space->space);
       } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event);
-                 cancelled != nullptr && cancelled->request == request_) {
+                 cancelled != nullptr && asked_.contains(cancelled->request)) {
         return Error(ErrorCode::kMachine, Cancellation("the listing", *cancelled));
       }
       quiet = Now() + kQuiet;
     }
+  }
+
+  void Print(const TrackNamespace& space) {
+    if (!spaces_.insert(space).second) {
+      return;
+    }
+    if (flags_.moq.json) {
+      fmt::print("{}\n", Json{{"type", "namespace"}, {"namespace", space.Render()}}.dump());
+    } else {
+      fmt::print("{}  (namespace)\n", space.Render());
+    }
+    std::fflush(stdout);
   }
 
   void Print(const TrackName& track, std::optional<Location> largest,
@@ -91,8 +126,9 @@ class Listing {
 
   const LsFlags& flags_;
   RelayConnection& relay_;
-  moqt::RequestId request_ = 0;
+  std::set<moqt::RequestId> asked_;
   std::set<TrackName> seen_;
+  std::set<TrackNamespace> spaces_;
 };
 
 Result<void> RunLs(const LsFlags& flags) {
@@ -101,7 +137,9 @@ Result<void> RunLs(const LsFlags& flags) {
   Listing listing(flags, *run.relay);
   KVCAST_TRY_VOID(listing.Run(prefix));
   if (!flags.moq.json) {
-    fmt::print(stderr, "{} track{}\n", listing.tracks(), listing.tracks() == 1 ? "" : "s");
+    fmt::print(stderr, "{} track{}, {} namespace{}\n", listing.tracks(),
+               listing.tracks() == 1 ? "" : "s", listing.namespaces(),
+               listing.namespaces() == 1 ? "" : "s");
   }
   return {};
 }
@@ -111,8 +149,9 @@ Result<void> RunLs(const LsFlags& flags) {
 void AddMoqLsCommand(CLI::App& moq, int* exit_status) {
   CLI::App* const command = moq.add_subcommand(
       "ls",
-      "List the tracks below a namespace that are being published\n\n"
-      "Asks by SUBSCRIBE_TRACKS, and declines every track that the relay then offers. A relay does "
+      "List the tracks and namespaces below a namespace that are being published\n\n"
+      "Asks by SUBSCRIBE_TRACKS, and declines every track that the relay then offers; and by "
+      "SUBSCRIBE_NAMESPACE, for namespaces that were announced alone. A relay does "
       "not say when it has told everything: the list ends when nothing new has come for a second, "
       "or with --follow by Ctrl-C.");
   command->group("Commands");

@@ -34,6 +34,7 @@ struct PubFlags {
   double rate = 0;
   TrackWriter::Layout layout;
   uint32_t priority = 256;  // Not said.
+  std::string announce = "publish";
   uint32_t wait_s = 10;
   uint32_t stay_s = 0;
 };
@@ -45,6 +46,9 @@ class Publisher {
       : flags_(flags), relay_(relay), source_(std::move(source)) {}
 
   Result<void> Announce(const TrackName& track) {
+    if (flags_.announce == "namespace") {
+      return AnnounceNamespace(track);
+    }
     what_ = "PUBLISH of " + track.Render();
     KVCAST_TRY(request_, relay_.session().Publish(track, {}, {}));
     KVCAST_TRY(const moqt::Event answer, relay_.Answer(request_, what_, flags_.moq.Deadline()));
@@ -100,6 +104,42 @@ class Publisher {
   }
 
  private:
+  // Publishes the namespace alone, and waits to be asked for the track.
+  Result<void> AnnounceNamespace(const TrackName& track) {
+    what_ = "PUBLISH_NAMESPACE of " + track.space().Render();
+    KVCAST_TRY(const moqt::RequestId space, relay_.session().PublishNamespace(track.space(), {}));
+    KVCAST_TRY_VOID(relay_.Answer(space, what_, flags_.moq.Deadline()));
+    if (!flags_.moq.json) {
+      fmt::print(stderr, "{} is announced; waiting for a subscriber.\n", track.space().Render());
+    }
+    const Instant deadline = Now() + std::chrono::seconds(flags_.wait_s);
+    while (true) {
+      KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(deadline));
+      if (!event) {
+        return Error(ErrorCode::kNotFound,
+                     relay_.interrupted() ? "Interrupted before anybody had subscribed."
+                                          : fmt::format("Nobody has subscribed within {} s; --wait "
+                                                        "says how long to wait.",
+                                                        flags_.wait_s));
+      }
+      const auto* asked = std::get_if<moqt::SubscribeReceived>(&*event);
+      if (asked != nullptr && asked->track == track) {
+        what_ = "the subscription to " + track.Render();
+        request_ = asked->request;
+        wanted_ = asked->parameters.forward.value_or(true);
+        return relay_.session().AcceptSubscribe(request_, {}, {});
+      }
+      KVCAST_TRY_VOID(Handle(event));
+    }
+  }
+
+  // Whoever asks for what is not here is told so, and does not wait.
+  void Refuse(moqt::RequestId request, moqt::RequestCode code) {
+    moqt::RequestError error;
+    error.code = code;
+    (void)relay_.session().RefuseRequest(request, error).ok();
+  }
+
   // A relay may have no use for the objects before somebody subscribes.
   Result<void> AwaitInterest() {
     if (!wanted_) {
@@ -204,6 +244,13 @@ class Publisher {
     }
     if (const auto* update = std::get_if<moqt::UpdateReceived>(&*event)) {
       wanted_ = update->parameters.forward.value_or(wanted_);
+      (void)relay_.session().AcceptUpdate(update->request, {}).ok();
+    } else if (const auto* asked = std::get_if<moqt::SubscribeReceived>(&*event)) {
+      Refuse(asked->request, moqt::RequestCode::kDoesNotExist);
+    } else if (const auto* fetch = std::get_if<moqt::FetchReceived>(&*event)) {
+      Refuse(fetch->request, moqt::RequestCode::kNotSupported);
+    } else if (const auto* status = std::get_if<moqt::TrackStatusReceived>(&*event)) {
+      Refuse(status->request, moqt::RequestCode::kNotSupported);
     } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event)) {
       return Error(ErrorCode::kMachine, Cancellation(what_, *cancelled));
     }
@@ -277,7 +324,8 @@ void AddMoqPubCommand(CLI::App& moq, int* exit_status) {
   CLI::App* const command = moq.add_subcommand(
       "pub",
       "Publish a track: files, standard input, or payloads that are made up\n\n"
-      "Announces the track by PUBLISH, sends its objects as fast as the relay takes them or at "
+      "Announces the track by PUBLISH, or its namespace by PUBLISH_NAMESPACE, sends its objects as "
+      "fast as the relay takes them or at "
       "--rate, waits until the relay has acknowledged them all, and ends the track. A file is one "
       "object, unless --size cuts it; of standard input, whatever arrives together is one. Without "
       "either, payloads are made up: always the same ones for the same --size.");
@@ -293,6 +341,13 @@ void AddMoqPubCommand(CLI::App& moq, int* exit_status) {
   command->add_option("FILE", flags->files, "What to publish; - is standard input")
       ->expected(0, 100'000);
   AddLayout(*command, *flags);
+  command
+      ->add_option("--announce", flags->announce,
+                   "publish offers the track (PUBLISH); namespace offers its namespace "
+                   "(PUBLISH_NAMESPACE) and waits until somebody subscribes to the track")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"publish", "namespace"}))
+      ->capture_default_str();
   command
       ->add_option("--wait", flags->wait_s,
                    "How many seconds to wait for a subscriber, where the relay asks for that")

@@ -114,6 +114,7 @@ void RelayConnection::Turn(Instant deadline) {
   }
   const std::optional<Instant> due = session_->deadline();
   const Instant until = due ? std::min(*due, deadline) : deadline;
+  session_->OnTime(Now());
   loop_->RunOnce(std::max(until - Now(), Duration(0)));
   if (due && *due <= Now() && !session_->closed()) {
     session_->OnTimeout(Now());

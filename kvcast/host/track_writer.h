@@ -21,8 +21,8 @@ class TrackWriter {
     uint64_t first_group = 0;
     uint64_t group_objects = 0;  // 0: all in one group.
     uint64_t subgroups = 1;      // Objects of a group go to them in turn.
-    std::optional<uint8_t> priority;
-    std::optional<uint64_t> count;  // Of objects in all, if that is known.
+    std::optional<uint8_t> priority = {};
+    std::optional<uint64_t> count = {};  // Of objects in all, if that is known.
   };
   TrackWriter(moqt::Session& session, moqt::RequestId request, const Layout& layout)
       : session_(&session), request_(request), layout_(layout) {}

@@ -145,6 +145,32 @@ class Imquic(unittest.TestCase):
             received = [(self.folder / "out" / name).read_bytes() for name in ("0-0", "0-1")]
             self.assertEqual(digests(received), digests([PAYLOADS[1], PAYLOADS[0]]))
 
+    def test_the_cases_of_the_interop_runner_at_their_relay(self):
+        for case in self.run_kvcast("interop", "--list").decode().split():
+            with self.subTest(case):
+                self.interop(case)
+
+    def interop(self, case):
+        for left in reversed(range(TRIES)):
+            with Relay(self.folder) as relay:
+                ran = subprocess.run(
+                    [KVCAST, "interop", "--relay", f"moqt://localhost:{relay.port}", "--test", case,
+                     *map(str, self.trust)], capture_output=True, timeout=PATIENCE_S)
+            if ran.returncode == 0 or left == 0:
+                break
+        self.assertEqual(ran.returncode, 0, ran.stdout.decode())
+
+    @again
+    def test_a_namespace_announced_at_their_relay(self):
+        with Relay(self.folder) as relay:
+            at = f"moqt://localhost:{relay.port}/"
+            publisher = self.start(KVCAST, "moq", "pub", at, "demo-space--all", *self.files,
+                                   "--announce", "namespace", "--wait", "20", *self.trust)
+            self.assertIn(b"announced", publisher.stderr.readline())
+            seen = objects(self.run_kvcast("moq", "sub", at, "demo-space--all", "--count", "2",
+                                           "--json", *self.trust))
+            self.assertEqual([one["sha256"] for one in seen], digests(PAYLOADS))
+
     # Theirs with our node.
 
     def client(self, program: str, node, *words):
@@ -153,10 +179,17 @@ class Imquic(unittest.TestCase):
                           *words)
 
     @again
-    def test_their_publisher_to_our_node(self):
+    def test_their_publisher_publishes_to_our_node(self):
+        self.their_publisher("-X")
+
+    @again
+    def test_their_publisher_announces_a_namespace_to_our_node(self):
+        self.their_publisher()
+
+    def their_publisher(self, *how):
         with self.node() as node:
             at = f"moqt://localhost:{node.address.split('#')[0].rsplit(':', 1)[1]}/"
-            publisher = self.client("imquic-moq-pub", node, "-X", "-n", "clock", "-n", "demo", "-N",
+            publisher = self.client("imquic-moq-pub", node, *how, "-n", "clock", "-n", "demo", "-N",
                                     "now")
             time.sleep(2)
             self.assertIsNone(publisher.poll())

@@ -126,6 +126,30 @@ class Moq(unittest.TestCase):
             self.assertEqual(found, [("demo-a--one", {"group": 0, "object": 1})])
             self.assertEqual(moq("ls", node.address, "other").stdout, b"")
 
+    def test_a_namespace_is_announced_and_its_track_asked_for(self):
+        with Node(KVCAST) as node:
+            publisher = start("pub", node.address, "demo-a--one", "--announce", "namespace", "--wait",
+                              LONG, "--count", "3")
+            try:
+                self.assertIn(b"demo-a is announced", publisher.stderr.readline())
+                listed = moq("ls", node.address, "demo", "--json")
+                self.assertEqual([line["namespace"] for line in lines(listed.stdout, "namespace")],
+                                 ["demo-a"], listed.stderr)
+                seen = moq("sub", node.address, "demo-a--one", "--json", "--timeout", LONG)
+                self.assertEqual(seen.returncode, 0, seen.stderr)
+                self.assertEqual(len(lines(seen.stdout, "object")), 3)
+                self.assertIn(b"demo-a--one: 3 objects", publisher.communicate()[0])
+            finally:
+                publisher.kill()
+                publisher.communicate()
+
+    def test_all_cases_of_the_interop_runner_pass(self):
+        with Node(KVCAST) as node:
+            ran = subprocess.run([KVCAST, "interop", "--relay", f"moqt://{node.address}"],
+                                 capture_output=True, timeout=PATIENCE_S)
+            self.assertEqual(ran.returncode, 0, ran.stdout.decode())
+            self.assertEqual(ran.stdout.count(b"\nok "), 6, ran.stdout.decode())
+
     def test_a_relay_that_goes_away_is_an_error_and_no_hang(self):
         with Node(KVCAST) as node, Publisher(node, "demo--t", "-"), \
                 Subscriber(node, "demo--t") as sub:

@@ -1,0 +1,91 @@
+#include "kvcast/host/track_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kvcast/moqt/memory_connection.h"
+
+namespace kvcast {
+namespace {
+
+// What a subscriber sees of a track that was written: a publisher and a subscriber without a relay.
+class TrackWriterTest : public testing::Test {
+ protected:
+  struct Seen {
+    Location location;
+    uint64_t subgroup = 0;
+    bool ends_group = false;
+
+    friend bool operator==(const Seen&, const Seen&) = default;
+  };
+
+  static moqt::Setup ClientSetup() {
+    moqt::Setup setup;
+    setup.path = "/";
+    setup.authority = "a";
+    return setup;
+  }
+
+  // Writes `objects` and ends the track; what arrives, by location, and how each stream ended.
+  std::vector<Seen> Write(TrackWriter::Layout layout, uint64_t objects, bool tell_count) {
+    moqt::Session publisher(moqt::Role::kClient, ClientSetup(), {}, Instant());
+    moqt::Session reader(moqt::Role::kServer, {}, {}, Instant());
+    moqt::MemoryConnection connection({}, publisher, reader);
+    const moqt::RequestId request =
+        *publisher.Publish(*TrackName::Of(*TrackNamespace::Of({"a"}), "t"), {}, {});
+    if (tell_count) {
+      layout.count = objects;
+    }
+    TrackWriter writer(publisher, request, layout);
+    for (uint64_t i = 0; i < objects; ++i) {
+      EXPECT_TRUE(writer.Send(Bytes::Of("x")).ok());
+    }
+    EXPECT_TRUE(writer.EndGroup().ok());
+    EXPECT_EQ(writer.sent(), objects);
+    std::vector<Seen> seen;
+    while (connection.Step()) {
+      while (const auto event = reader.NextEvent()) {
+        if (const auto* offered = std::get_if<moqt::PublishReceived>(&*event)) {
+          EXPECT_TRUE(reader.AcceptPublish(offered->request, {}).ok());
+        }
+      }
+      while (const auto item = reader.Take(request)) {
+        if (const auto* object = std::get_if<moqt::ReceivedObject>(&*item)) {
+          EXPECT_TRUE(object->object.payload == Bytes::Of("x"));
+          seen.push_back({object->object.location, object->object.subgroup, object->ends_group});
+        } else if (const auto* end = std::get_if<moqt::SubgroupEnd>(&*item)) {
+          EXPECT_TRUE(end->complete);
+        }
+      }
+    }
+    std::ranges::sort(seen, {}, &Seen::location);
+    return seen;
+  }
+};
+
+TEST_F(TrackWriterTest, AllObjectsStandInOneGroupUnlessSaid) {
+  EXPECT_EQ(Write({.first_group = 7}, 3, true),
+            (std::vector<Seen>{{{7, 0}, 0, true}, {{7, 1}, 0, true}, {{7, 2}, 0, true}}));
+}
+
+TEST_F(TrackWriterTest, GroupsEndWhenTheyAreFull) {
+  EXPECT_EQ(Write({.group_objects = 2}, 3, false),
+            (std::vector<Seen>{{{0, 0}, 0, true}, {{0, 1}, 0, true}, {{1, 0}, 0, true}}));
+}
+
+// Only the subgroup with the group's last object may say so, and only if which one is known.
+TEST_F(TrackWriterTest, OfSeveralSubgroupsOneEndsTheGroup) {
+  EXPECT_EQ(Write({.group_objects = 3, .subgroups = 2}, 5, true),
+            (std::vector<Seen>{{{0, 0}, 0, true},
+                               {{0, 1}, 1, false},
+                               {{0, 2}, 0, true},
+                               {{1, 0}, 0, false},
+                               {{1, 1}, 1, true}}));
+  EXPECT_EQ(Write({.subgroups = 2}, 2, false),
+            (std::vector<Seen>{{{0, 0}, 0, false}, {{0, 1}, 1, false}}));
+}
+
+}  // namespace
+}  // namespace kvcast
