@@ -6,6 +6,7 @@ imquic-moq-interop-test. Every case runs against a node of its own. Without a cl
 suite, as it needs what is not in this repository.
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,8 +31,10 @@ def passes(kvcast: str, client: list[str], case: str) -> tuple[bool, str]:
                 capture_output=True, text=True, errors="replace", timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             return False, "(no end)"
-        return ran.returncode == 0 and f"ok 1 - {case}" in ran.stdout \
-            and "not ok" not in ran.stdout, ran.stdout + ran.stderr
+        # A client may name the steps of a test where only one is run, so names say nothing.
+        ok = re.search(r"^ok \d+(?!.*# SKIP)", ran.stdout, re.MULTILINE)
+        return (ran.returncode == 0 and bool(ok) and "not ok" not in ran.stdout,
+                ran.stdout + ran.stderr)
 
 
 def main() -> int:
