@@ -132,6 +132,8 @@ class QuicConnection {
   void Do(moqt::StopSending& action);
   void Do(moqt::StreamCredit& action);
   void Do(moqt::ConnectionCredit& action);
+  void Do(moqt::SendDatagram&) {}
+  void Do(moqt::ReorderStream&) {}
   void Do(moqt::CloseConnection& action);
   void TellSent();
   void TellStopped();
