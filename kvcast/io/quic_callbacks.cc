@@ -3,6 +3,7 @@
 #include <gnutls/crypto.h>
 #include <ngtcp2/ngtcp2_crypto.h>
 
+#include "kvcast/io/packet_protection.h"
 #include "kvcast/io/quic_connection.h"
 
 namespace kvcast {
@@ -10,17 +11,13 @@ namespace {
 
 QuicConnection& Of(void* user_data) { return *static_cast<QuicConnection*>(user_data); }
 
-// By ngtcp2's own glue to GnuTLS.
+// By ngtcp2's own glue to GnuTLS, but for packets.
 void AddCrypto(ngtcp2_callbacks& calls) {
   calls.client_initial = ngtcp2_crypto_client_initial_cb;
   calls.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
   calls.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
   calls.recv_retry = ngtcp2_crypto_recv_retry_cb;
-  calls.encrypt = ngtcp2_crypto_encrypt_cb;
-  calls.decrypt = ngtcp2_crypto_decrypt_cb;
-  calls.hp_mask = ngtcp2_crypto_hp_mask_cb;
-  calls.delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb;
-  calls.delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb;
+  PacketProtection::AddTo(calls);
   calls.get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb;
   calls.version_negotiation = ngtcp2_crypto_version_negotiation_cb;
   calls.rand = [](uint8_t* out, size_t bytes, const ngtcp2_rand_ctx*) {
@@ -65,6 +62,10 @@ ngtcp2_callbacks QuicCallbacks::Make() {
                         const uint8_t* old_rx_secret, const uint8_t* old_tx_secret,
                         size_t secret_bytes, void* user) {
     ++Of(user).key_updates_;
+    if (Of(user).tls_->has_fast_packets()) {
+      return PacketProtection::UpdateKeys(connection, rx_secret, tx_secret, rx_key, rx_iv, tx_key,
+                                          tx_iv, old_rx_secret, old_tx_secret, secret_bytes);
+    }
     return ngtcp2_crypto_update_key_cb(connection, rx_secret, tx_secret, rx_key, rx_iv, tx_key,
                                        tx_iv, old_rx_secret, old_tx_secret, secret_bytes, user);
   };

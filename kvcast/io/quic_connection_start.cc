@@ -151,6 +151,9 @@ Result<void> QuicConnection::Start(const FirstPacket* first) {
     return Error(ErrorCode::kMachine,
                  std::string("Cannot make a QUIC connection: ") + ngtcp2_strerror(failed));
   }
+  if (options_.fast_packets) {
+    tls_->UseFastPackets();
+  }
   tls_->Attach(connection_);
   SetKeepAlive(options_.keep_alive);
   return {};

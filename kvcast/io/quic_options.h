@@ -47,6 +47,10 @@ struct QuicOptions {
   // how far they go: to Ethernet's size, to that of jumbo frames, and on loopback to 64 KB.
   size_t datagram_bytes_max = 65'507;
 
+  // Packets are protected by libipsec-mb where that is there and fast; else, and without this, by
+  // GnuTLS. On the wire both are the same.
+  bool fast_packets = true;
+
   // Where each connection leaves a file of what it did (qlog, as JSON text sequences); empty for
   // none. A connection whose file cannot be written goes on without. A file ends at
   // `qlog_bytes_max`.
