@@ -33,6 +33,7 @@ inline constexpr const char* kMachineCommands = "This machine";
 
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
+void AddImpairCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
 void AddPutCommand(CLI::App& app, int* exit_status);

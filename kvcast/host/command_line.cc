@@ -35,6 +35,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddInspectCommand(app, exit_status);
   AddServeCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
+  AddImpairCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }
 

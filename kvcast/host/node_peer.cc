@@ -41,6 +41,13 @@ void NodePeer::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
   has_more_room_ = true;
 }
 
+void NodePeer::OnDatagram(std::span<const std::byte> bytes) { session_.OnDatagram(bytes); }
+
+void NodePeer::OnStreamsAllowed(uint64_t bidi_total) {
+  session_.OnStreamsAllowed(bidi_total);
+  has_more_room_ = true;
+}
+
 // Nobody asks for actions any more, so the relay hears of it at once.
 void NodePeer::OnConnectionClosed(uint64_t code, std::string_view reason) {
   session_.OnConnectionClosed(code, reason);

@@ -58,6 +58,16 @@ void NodeSession::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
   has_input_ = true;
 }
 
+void NodeSession::OnDatagram(std::span<const std::byte> bytes) {
+  session_.OnDatagram(bytes);
+  has_input_ = true;
+}
+
+void NodeSession::OnStreamsAllowed(uint64_t bidi_total) {
+  session_.OnStreamsAllowed(bidi_total);
+  has_input_ = true;
+}
+
 // The last thing a connection says: nobody asks for actions after it.
 void NodeSession::OnConnectionClosed(uint64_t code, std::string_view reason) {
   session_.OnConnectionClosed(code, reason);

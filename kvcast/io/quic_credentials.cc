@@ -120,7 +120,11 @@ Result<ServerCredentials> ServerCredentials::FromFiles(const std::filesystem::pa
     return TlsError("This key does not go with the certificate in " + certificate.string(), failed)
         .In(key.string());
   }
-  return ServerCredentials(material, *fingerprint);
+  return ServerCredentials(material, *fingerprint, Sha256::Of(key_pem));
+}
+
+Digest ServerCredentials::SecretFor(std::string_view purpose) const {
+  return HmacSha256(secret_.span()).Of(AsBytes(purpose));
 }
 
 Result<ServerCredentials> ServerCredentials::Development(const std::filesystem::path& directory) {

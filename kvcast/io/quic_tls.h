@@ -27,6 +27,11 @@ class QuicTls {
   QuicTls(const QuicTls&) = delete;
   QuicTls& operator=(const QuicTls&) = delete;
 
+  // Protects packets by something faster than GnuTLS, where there is anything. Before the
+  // handshake.
+  void UseFastPackets();
+  bool has_fast_packets() const { return has_fast_packets_; }
+
   // Both need each other; this object must outlive the connection.
   void Attach(ngtcp2_conn* connection);
 
@@ -55,6 +60,7 @@ class QuicTls {
   std::string server_name_;
   ServerTrust trust_;
   bool peer_is_loopback_ = false;
+  bool has_fast_packets_ = false;
   std::string refusal_;
 };
 

@@ -26,6 +26,16 @@ void StreamBook::Remove(moqt::StreamId id) {
   }
 }
 
+void StreamBook::Reorder(QuicStream& stream, const moqt::SendOrder& order) {
+  if (stream.is_listed) {
+    ready_.erase(Turn{&stream});  // It is found by the order that it had.
+  }
+  stream.order = order;
+  if (stream.is_listed) {
+    ready_.insert(Turn{&stream});
+  }
+}
+
 void StreamBook::Changed(QuicStream& stream) {
   const bool has_bytes = !stream.starved && !stream.send_over && stream.queue.HasUnsent();
   const bool can_send = stream.open && (has_bytes || stream.unheard_of);

@@ -41,6 +41,7 @@ class StreamBook {
   QuicStream* Find(moqt::StreamId id);
   void Remove(moqt::StreamId id);
 
+  void Reorder(QuicStream& stream, const moqt::SendOrder& order);
   // To be called after anything about a stream changes that decides whether it can send.
   void Changed(QuicStream& stream);
   // The stream that sends next; null when none has anything to send, or may not.

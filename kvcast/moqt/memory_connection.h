@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@
 namespace kvcast::moqt {
 
 // A connection made of memory, for tests and the simulator: streams in order each, but not among
-// each other, flow control as QUIC has it, and bytes in any cut.
+// each other, flow control as QUIC has it, and bytes in any cut. Datagrams come in any order, and
+// are dropped where too many wait or they are too long.
 class MemoryConnection {
  public:
   struct Options {
@@ -23,14 +25,31 @@ class MemoryConnection {
     size_t cut_max = 1 << 20;  // The most bytes handed over at once.
     uint64_t stream_window = 1 << 20;
     uint64_t connection_window = 16 << 20;
+    uint64_t bidi_streams = kUnlimited;  // How many each side may open at first.
+    size_t datagram_bytes_max = 1200;
+    size_t datagrams_max = 64;
   };
+  static constexpr uint64_t kUnlimited = uint64_t{1} << 60;  // As QUIC has it.
 
   MemoryConnection(const Options& options, TransportUser& client, TransportUser& server)
       : options_(options),
         random_(options.seed),
         client_(&client),
-        to_server_{&client, &server, options.connection_window, {}},
-        to_client_{&server, &client, options.connection_window, {}} {}
+        to_server_{&client, &server, options.connection_window, options.bidi_streams, {}, {}},
+        to_client_{&server, &client, options.connection_window, options.bidi_streams, {}, {}} {
+    for (Way* way : {&to_server_, &to_client_}) {
+      if (way->bidi_streams != kUnlimited) {
+        way->from->OnStreamsAllowed(way->bidi_streams);
+      }
+    }
+  }
+
+  // `user` may open so many two-way streams in all.
+  void AllowStreams(TransportUser& user, uint64_t bidi_total) {
+    Way& way = &user == client_ ? to_server_ : to_client_;
+    way.bidi_streams = bidi_total;
+    user.OnStreamsAllowed(bidi_total);
+  }
 
   // Hands over one piece of something; false if there is nothing to hand over.
   bool Step() {
@@ -38,7 +57,13 @@ class MemoryConnection {
     TakeActions(to_client_, to_server_);
     std::vector<std::pair<Way*, StreamId>> ready;
     for (Way* way : {&to_server_, &to_client_}) {
+      for (size_t i = 0; i < way->datagrams.size(); ++i) {
+        ready.emplace_back(way, kDatagram);
+      }
       for (auto& [id, stream] : way->streams) {
+        if (!IsUni(id) && id / 4 >= OpenedBy(id).bidi_streams) {
+          continue;  // It is not open yet.
+        }
         const bool bytes = !stream.queue.empty() && stream.credit > 0 && way->credit > 0;
         if (bytes || stream.reset || (stream.fin && stream.queue.empty())) {
           ready.emplace_back(way, id);
@@ -49,7 +74,11 @@ class MemoryConnection {
       return false;
     }
     const auto [way, id] = ready[random_.Below(ready.size())];
-    Deliver(*way, id);
+    if (id == kDatagram) {
+      DeliverDatagram(*way);
+    } else {
+      Deliver(*way, id);
+    }
     return true;
   }
 
@@ -84,8 +113,15 @@ class MemoryConnection {
     TransportUser* from;
     TransportUser* to;
     uint64_t credit;
+    uint64_t bidi_streams;  // That `from` may open.
     std::map<StreamId, Stream> streams;
+    std::deque<std::string> datagrams;
   };
+  static constexpr StreamId kDatagram = ~StreamId{0};
+
+  const Way& OpenedBy(StreamId id) const {
+    return OpenerOf(id) == Role::kClient ? to_server_ : to_client_;
+  }
 
   Stream& At(Way& way, StreamId id) {
     const auto [found, is_new] = way.streams.try_emplace(id);
@@ -95,8 +131,10 @@ class MemoryConnection {
     return found->second;
   }
   void Clear() {
-    to_server_.streams.clear();
-    to_client_.streams.clear();
+    for (Way* way : {&to_server_, &to_client_}) {
+      way->streams.clear();
+      way->datagrams.clear();
+    }
   }
 
   void TakeActions(Way& out, Way& back) {
@@ -120,12 +158,25 @@ class MemoryConnection {
         At(back, credit->stream).credit += credit->bytes;
       } else if (auto* all = std::get_if<ConnectionCredit>(&*action)) {
         back.credit += all->bytes;
+      } else if (auto* datagram = std::get_if<SendDatagram>(&*action)) {
+        if (datagram->bytes.size() <= options_.datagram_bytes_max &&
+            out.datagrams.size() < options_.datagrams_max) {
+          out.datagrams.push_back(datagram->bytes.ToString());
+        }
       } else if (auto* close = std::get_if<CloseConnection>(&*action)) {
         closed_ = true;
         out.to->OnConnectionClosed(close->code, close->reason);
         Clear();
       }
     }
+  }
+
+  void DeliverDatagram(Way& way) {
+    const auto chosen =
+        way.datagrams.begin() + static_cast<ptrdiff_t>(random_.Below(way.datagrams.size()));
+    const std::string bytes = std::move(*chosen);
+    way.datagrams.erase(chosen);
+    way.to->OnDatagram(AsBytes(bytes));
   }
 
   void Deliver(Way& way, StreamId id) {

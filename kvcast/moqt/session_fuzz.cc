@@ -223,6 +223,8 @@ class World {
   void On(const ConnectionCredit& credit) {
     KVCAST_CHECK((credited_all_ += credit.bytes) <= arrived_all_);
   }
+  void On(const SendDatagram&) {}
+  void On(const ReorderStream& reorder) { KVCAST_CHECK(MayWrite(reorder.stream)); }
   void On(const CloseConnection&) { ++closes_; }
 
   bool MayWrite(StreamId stream) const {

@@ -72,14 +72,26 @@ struct StreamCredit {
 struct ConnectionCredit {
   uint64_t bytes;
 };
+// One DATAGRAM frame, which may be lost: the connection drops it where it does not fit the path, or
+// too many wait.
+struct SendDatagram {
+  Bytes bytes;
+  SendOrder order;
+};
+// What waits on the stream, and what comes later, is as urgent as this from now on.
+struct ReorderStream {
+  StreamId stream;
+  SendOrder order;
+};
 // The last action there is.
 struct CloseConnection {
   uint64_t code;
   std::string reason;
 };
 
-using TransportAction = std::variant<OpenStream, SendBytes, ResetStream, StopSending, StreamCredit,
-                                     ConnectionCredit, CloseConnection>;
+using TransportAction =
+    std::variant<OpenStream, SendBytes, ResetStream, StopSending, StreamCredit, ConnectionCredit,
+                 SendDatagram, ReorderStream, CloseConnection>;
 
 class TransportUser {
  public:
@@ -93,6 +105,11 @@ class TransportUser {
   virtual void OnStopSending(StreamId stream, uint64_t code) = 0;
   // So many bytes of the stream wait no longer: they were sent for the first time.
   virtual void OnBytesSent(StreamId stream, uint64_t bytes) = 0;
+  // One DATAGRAM frame. `bytes` is only lent.
+  virtual void OnDatagram(std::span<const std::byte> bytes) { (void)bytes; }
+  // How many two-way streams, in all, the peer lets us open from the connection's beginning on. One
+  // that is not told of a limit has none.
+  virtual void OnStreamsAllowed(uint64_t bidi_total) { (void)bidi_total; }
   // The connection is gone, however that came about.
   virtual void OnConnectionClosed(uint64_t code, std::string_view reason) = 0;
 
