@@ -6,6 +6,7 @@
 
 #include "sim/catalog_world.h"
 #include "sim/road_world.h"
+#include "sim/session_world.h"
 
 namespace kvcast::sim {
 namespace {
@@ -61,6 +62,18 @@ int PlayRoads(const Seeds& seeds) {
       });
 }
 
+int PlaySessions(const Seeds& seeds) {
+  return Play<SessionWorld, SessionWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} requests, {} refused, {} cancelled, {} changed; {} objects sent, {} taken, {} "
+            "streams reset; {} packets lost, {} repeated, {} overtaken; {} connections broken",
+            total.requests, total.refused, total.cancelled, total.updated, total.sent, total.taken,
+            total.resets, total.lost, total.repeated, total.overtaken, total.broken);
+      });
+}
+
 }  // namespace
 }  // namespace kvcast::sim
 
@@ -85,6 +98,8 @@ int main(int argc, char** argv) {
   add("catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
       kvcast::sim::PlayCatalogs);
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
+  add("session", "Two sessions over a link that loses, repeats and reorders", 600,
+      kvcast::sim::PlaySessions);
   CLI11_PARSE(app, argc, argv);
   return status;
 }

@@ -38,14 +38,80 @@ def vector_files() -> list[bytes]:
     return found
 
 
+# By how moqt's fuzzers choose a place from their second byte, and what parameters stand in from
+# their first.
+REQUESTS = ("SUBSCRIBE", "PUBLISH", "FETCH", "TRACK_STATUS", "PUBLISH_NAMESPACE",
+            "SUBSCRIBE_NAMESPACE", "SUBSCRIBE_TRACKS")
+PLACES = {
+    "SETUP": 14, "GOAWAY on the control stream": 14, "GOAWAY on a request": 0, "PUBLISH_OK": 2,
+    "REQUEST_UPDATE_OK": 128 + 16, "TRACK_STATUS_OK": 6, "SUBSCRIBE_NAMESPACE_OK": 10,
+    "SUBSCRIBE_TRACKS_OK": 12, "PUBLISH_NAMESPACE_OK": 8, "REQUEST_ERROR": 4, "SUBSCRIBE_OK": 0,
+    "REQUEST_UPDATE of a subscription": 0, "REQUEST_UPDATE of a fetch": 4,
+    "REQUEST_UPDATE of a prefix": 12, "PUBLISH_DONE": 2, "FETCH_OK": 4, "NAMESPACE": 10,
+    "NAMESPACE_DONE": 10, "PUBLISH_BLOCKED": 12,
+}
+PARAMETERS_AFTER = {
+    "SETUP": (0, 0), "SUBSCRIBE": (1, 15), "TRACK_STATUS": (2, 15), "PUBLISH": (3, 17),
+    "PUBLISH_NAMESPACE": (5, 15), "SUBSCRIBE_NAMESPACE": (6, 15), "SUBSCRIBE_TRACKS": (7, 15),
+    "SUBSCRIBE_OK": (8, 1), "FETCH_OK": (9, 3), "PUBLISH_OK": (10, 0), "TRACK_STATUS_OK": (11, 0),
+    "REQUEST_UPDATE_OK": (12, 0), "REQUEST_UPDATE of a subscription": (13, 1),
+    "REQUEST_UPDATE of a fetch": (14, 1), "REQUEST_UPDATE of a prefix": (15, 1),
+}
+
+
+def moqt(topic: str) -> list[tuple[dict, bytes]]:
+    """Cases of a topic of MoQT's, and the bytes that each has on the wire."""
+    cases = json.loads((VECTORS / f"{topic}.json").read_text())["cases"]
+    return [
+        (case["in"], bytes.fromhex(case["in"].get("read") or case["out"]["wire"]))
+        for case in cases
+        if "write" in case["in"] or case["in"]["read"]
+    ]
+
+
+def named(given: dict) -> str:
+    return given["write"]["message"] if "write" in given else given["as"]
+
+
+def messages() -> list[bytes]:
+    found = []
+    for given, wire in moqt("moqt_message"):
+        first = named(given) in REQUESTS
+        found.append(bytes([0, 16 if first else PLACES[named(given)]]) + wire)
+    return found + [bytes([3, 0]) + wire for _, wire in moqt("moqt_datagram")]
+
+
+def parameters() -> list[bytes]:
+    found = []
+    for given, wire in moqt("moqt_message"):
+        if named(given) in PARAMETERS_AFTER:
+            which, skip = PARAMETERS_AFTER[named(given)]
+            head = 4 if named(given) == "SETUP" else 3
+            found.append(bytes([which]) + wire[head + skip :])
+    return found
+
+
+def streams() -> list[bytes]:
+    """Subgroups whole, fetches without their header."""
+    found = []
+    for given, wire in moqt("moqt_stream"):
+        order = given.get("write", given).get("order")
+        header = 0 if order is None else 2 if wire[1:2] < b"\x80" else 10
+        found.append(bytes([2, 0 if order is None else 127 + order]) + wire[header:])
+    return found
+
+
 SEEDS = {
     "cache_track_fuzz": lambda: inputs("track_naming", "wire") + [b";l=0-3", b";l=1-2;h=0-7"],
     "catalog_fuzz": lambda: [data[:-CATALOG_CHECK_BYTES] for data in inputs("catalog", "objects")],
+    "control_fuzz": messages,
+    "data_stream_fuzz": streams,
     "golden_file_fuzz": vector_files,
     "json_fuzz": lambda: inputs("canonical", "json") + inputs("model", "config"),
     "kv_file_fuzz": lambda: inputs("kv_file", "file"),
     "model_config_fuzz": lambda: inputs("model", "config"),
     "model_files_fuzz": lambda: [b'{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}'],
+    "parameters_fuzz": parameters,
     "properties_fuzz": lambda: inputs("properties", "wire", "first_object"),
     "token_list_fuzz": lambda: [b"1 2 3", b"[4, 5,6]\n", b"4294967295 4294967296"],
     "track_name_fuzz": lambda: inputs("track_name", "wire", "rendered"),

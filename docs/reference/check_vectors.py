@@ -13,6 +13,8 @@ from pathlib import Path
 import kvcast_catalog as catalog
 import kvcast_kv_file as kv_file
 import kvcast_model as model
+import kvcast_moqt as moqt
+import kvcast_moqt_streams as moqt_streams
 import kvcast_names as names
 import kvcast_views as view
 from kvcast_canonical import canonical, read_json
@@ -276,6 +278,34 @@ def index(given: dict) -> dict:
     return known.longest_match(given["prompt"])
 
 
+def moqt_message(given: dict) -> dict:
+    if "write" in given:
+        made = moqt.write_message(given["write"])
+        if moqt.read_message(made, given["write"]["message"], "client") != given["write"]:
+            raise AssertionError("a message does not survive its bytes")
+        return {"wire": made.hex()}
+    wire = bytes.fromhex(given["read"])
+    return {"message": moqt.read_message(wire, given["as"], given["sender"])}
+
+
+def moqt_stream(given: dict) -> dict:
+    if "write" in given:
+        made = moqt_streams.write_stream(given["write"])
+        if moqt_streams.read_stream(made, given["write"].get("order")) != given["write"]:
+            raise AssertionError("a stream does not survive its bytes")
+        return {"wire": made.hex()}
+    return {"stream": moqt_streams.read_stream(bytes.fromhex(given["read"]), given.get("order"))}
+
+
+def moqt_datagram(given: dict) -> dict:
+    if "write" in given:
+        made = moqt_streams.write_datagram(given["write"])
+        if moqt_streams.read_datagram(made) != given["write"]:
+            raise AssertionError("a datagram does not survive its bytes")
+        return {"wire": made.hex()}
+    return {"datagram": moqt_streams.read_datagram(bytes.fromhex(given["read"]))}
+
+
 TOPICS = {
     "vi64": vi64,
     "track_name": track_name,
@@ -289,6 +319,9 @@ TOPICS = {
     "kv_file": kv_files,
     "views": views,
     "index": index,
+    "moqt_message": moqt_message,
+    "moqt_stream": moqt_stream,
+    "moqt_datagram": moqt_datagram,
 }
 
 

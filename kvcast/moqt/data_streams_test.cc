@@ -1,16 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/base/byte_writer.h"
-#include "kvcast/base/hex.h"
 #include "kvcast/base/random.h"
-#include "kvcast/moqt/fetch_stream.h"
-#include "kvcast/moqt/subgroup_stream.h"
+#include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/payload_reader.h"
 
 namespace kvcast::moqt {
 namespace {
-
-std::string Unhex(std::string_view hex) { return std::string(AsText(*FromHex(hex))); }
-std::string Hex(const Bytes& bytes) { return ToHex(AsBytes(bytes.ToString())); }
 
 Object ObjectAt(Location location, std::string_view payload) {
   Object object;
@@ -42,26 +39,24 @@ struct SubgroupResult {
 template <typename Cut>
 SubgroupResult ReadSubgroup(std::string_view wire, Cut cut, const Limits& limits = {}) {
   SubgroupResult result;
-  Vi64Reader type_reader;
-  std::optional<SubgroupReader> reader;
+  OpeningReader opening(DefaultCodec());
+  std::unique_ptr<SubgroupReader> reader;
   while (!wire.empty() && !result.fault) {
     const size_t length = std::min<size_t>(cut(), wire.size());
     std::span<const std::byte> in = AsBytes(wire.substr(0, length));
     wire.remove_prefix(length);
-    if (!reader) {
-      if (const std::optional<uint64_t> type = type_reader.Read(in)) {
-        auto header = SubgroupHeader::OfType(*type);
-        if (!header.ok()) {
-          result.fault = header.error();
-          return result;
-        }
-        reader.emplace(*header, limits);
+    if (reader == nullptr) {
+      const auto opened = opening.Read(in);
+      if (!opened.ok()) {
+        result.fault = opened.error();
+        return result;
       }
+      if (!opened->has_value()) {
+        continue;
+      }
+      result.header = std::get<SubgroupHeader>(**opened);
+      reader = DefaultCodec().ReadSubgroup(result.header, limits);
     }
-    if (!reader || !reader->ReadHeader(in)) {
-      continue;
-    }
-    result.header = reader->header();
     while (!in.empty() && !result.fault) {
       auto object = reader->Read(in, 77);
       if (!object.ok()) {
@@ -71,7 +66,7 @@ SubgroupResult ReadSubgroup(std::string_view wire, Cut cut, const Limits& limits
       }
     }
   }
-  result.may_end = reader && reader->header_done() && reader->between_objects();
+  result.may_end = reader != nullptr && reader->between_objects();
   return result;
 }
 
@@ -92,10 +87,10 @@ TEST(SubgroupStream, ReadsAndWritesTheDraftsExample) {
   EXPECT_EQ(result.objects[1].location, (Location{0, 1}));
   EXPECT_EQ(result.objects[1].payload.ToString(), "efgh");
   EXPECT_EQ(result.objects[1].priority, 0);
-  SubgroupWriter writer(result.header);
-  Bytes written = result.header.Encode();
+  const auto writer = DefaultCodec().WriteSubgroup(result.header);
+  Bytes written = writer->Header();
   for (const Object& object : result.objects) {
-    written.Append(writer.Write(object));
+    written.Append(writer->Write(object));
   }
   EXPECT_EQ(Hex(written), wire);
 }
@@ -276,8 +271,8 @@ TEST(SubgroupStream, GivesBackWhatWasWrittenInAnyCut) {
       header.priority = static_cast<uint8_t>(random.Below(256));
     }
     header.subgroup = header.mode == SubgroupHeader::Mode::kExplicit ? 4 : 0;
-    SubgroupWriter writer(header);
-    Bytes wire = header.Encode();
+    const auto writer = DefaultCodec().WriteSubgroup(header);
+    Bytes wire = writer->Header();
     std::vector<Object> sent;
     uint64_t id = random.Below(100);
     for (uint64_t i = random.Below(6); i > 0; --i, id += 1 + random.Below(3)) {
@@ -290,7 +285,7 @@ TEST(SubgroupStream, GivesBackWhatWasWrittenInAnyCut) {
       sent.back().subgroup = header.mode == SubgroupHeader::Mode::kFirstObject
                                  ? sent[0].location.object
                                  : header.subgroup;
-      wire.Append(writer.Write(object));
+      wire.Append(writer->Write(object));
     }
     const std::string text = wire.ToString();
     for (const bool single : {true, false}) {
@@ -315,14 +310,14 @@ struct FetchResult {
 template <typename Cut>
 FetchResult ReadFetch(std::string_view wire, Cut cut, GroupOrder order = GroupOrder::kAscending) {
   const Limits limits;
-  FetchReader reader(order, limits);
+  const auto reader = DefaultCodec().ReadFetch(order, limits);
   FetchResult result;
   while (!wire.empty()) {
     const size_t length = std::min<size_t>(cut(), wire.size());
     std::span<const std::byte> in = AsBytes(wire.substr(0, length));
     wire.remove_prefix(length);
     while (!in.empty()) {
-      auto item = reader.Read(in);
+      auto item = reader->Read(in);
       if (!item.ok()) {
         result.fault = item.error();
         return result;
@@ -332,7 +327,7 @@ FetchResult ReadFetch(std::string_view wire, Cut cut, GroupOrder order = GroupOr
       }
     }
   }
-  result.may_end = reader.between_items();
+  result.may_end = reader->between_items();
   return result;
 }
 
@@ -455,21 +450,21 @@ TEST(FetchStream, GivesBackWhatWasWrittenInAnyCut) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Random random(seed);
     const GroupOrder order = random.Happens(0.5) ? GroupOrder::kAscending : GroupOrder::kDescending;
-    FetchWriter writer(6, order);
-    EXPECT_EQ(Hex(writer.Header()), "0506");
+    const auto writer = DefaultCodec().WriteFetch(6, order);
+    EXPECT_EQ(Hex(writer->Header()), "0506");
     Bytes wire;
     std::vector<FetchItem> sent;
     Location at{100, random.Below(3)};
     for (uint64_t i = random.Below(12); i > 0; --i) {
       if (random.Happens(0.2)) {
         sent.push_back(RangeEnd{at, random.Happens(0.5)});
-        wire.Append(writer.Write(std::get<RangeEnd>(sent.back())));
+        wire.Append(writer->Write(std::get<RangeEnd>(sent.back())));
       } else {
         Object object = RandomObject(random, at);
         if (random.Happens(0.2)) {
           object.forwarding = Forwarding::kDatagram;
         }
-        wire.Append(writer.Write(object));
+        wire.Append(writer->Write(object));
         sent.push_back(object);
       }
       if (random.Happens(0.3)) {
@@ -496,6 +491,109 @@ TEST(FetchStream, GivesBackWhatWasWrittenInAnyCut) {
       }
     }
   }
+}
+
+ObjectDatagram DatagramOf(Location location, std::string_view payload) {
+  ObjectDatagram datagram;
+  datagram.alias = 7;
+  datagram.object = ObjectAt(location, payload);
+  datagram.object.forwarding = Forwarding::kDatagram;
+  datagram.object.priority = 9;
+  return datagram;
+}
+
+TEST(Datagram, IsWrittenAsTheDraftDrawsIt) {
+  ObjectDatagram datagram = DatagramOf({2, 3}, "ab");
+  EXPECT_EQ(Hex(DefaultCodec().EncodeDatagram(datagram)),
+            "0007020309"
+            "6162");
+  datagram.end_of_group = true;
+  datagram.default_priority = true;
+  datagram.object.location.object = 0;
+  EXPECT_EQ(Hex(DefaultCodec().EncodeDatagram(datagram)),
+            "0e0702"
+            "6162");
+  datagram.object.properties = PropertiesBuilder().Number(0x3800, 1).Build();
+  EXPECT_EQ(Hex(DefaultCodec().EncodeDatagram(datagram)),
+            "0f070203b80001"
+            "6162");
+  datagram = DatagramOf({2, 3}, "");
+  EXPECT_EQ(Hex(DefaultCodec().EncodeDatagram(datagram)),
+            "2007020309"
+            "00");
+  datagram.object.status = ObjectStatus::kEndOfTrack;
+  EXPECT_EQ(Hex(DefaultCodec().EncodeDatagram(datagram)),
+            "2007020309"
+            "04");
+}
+
+TEST(Datagram, GivesBackWhatWasWritten) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    ObjectDatagram sent;
+    sent.alias = random.Below(300);
+    sent.object = RandomObject(random, {random.Next(), random.Below(3)});
+    sent.object.forwarding = Forwarding::kDatagram;
+    sent.end_of_group = random.Happens(0.5);
+    sent.default_priority = random.Happens(0.5);
+    const std::string wire = DefaultCodec().EncodeDatagram(sent).ToString();
+    const auto read = DefaultCodec().DecodeDatagram(AsBytes(wire));
+    ASSERT_TRUE(read.ok() && read->has_value()) << "seed " << seed;
+    const ObjectDatagram& got = **read;
+    if (got.default_priority) {
+      sent.object.priority = got.object.priority;
+    }
+    EXPECT_EQ(got.alias, sent.alias);
+    EXPECT_EQ(got.end_of_group, sent.end_of_group) << "seed " << seed;
+    EXPECT_EQ(got.default_priority, sent.default_priority);
+    ExpectSame(got.object, sent.object);
+  }
+}
+
+TEST(Datagram, OfPaddingIsNothing) {
+  for (const char* hex : {"f0132b3e29", "f0132b3e290000"}) {
+    const std::string wire = Unhex(hex);
+    const auto read = DefaultCodec().DecodeDatagram(AsBytes(wire));
+    ASSERT_TRUE(read.ok()) << read.error().reason();
+    EXPECT_FALSE(read->has_value());
+  }
+}
+
+TEST(Datagram, IsRefusedAsTheDraftSays) {
+  const char* const cases[] = {
+      "",          // No type.
+      "10",        // A type of streams.
+      "22070203",  // A status that ends its group by the type.
+      "2f0702",    //
+      "40070203",  // Unknown.
+      "0007",      // Cut short.
+      "0107020309"
+      "00",  // Properties of no bytes.
+      "0107020309"
+      "05",  // Properties longer than the datagram.
+      "2007020309"
+      "01",  // Status 1.
+      "2007020309"
+      "0361",  // A payload after a status.
+      "2107020309"
+      "03b8000103",  // Properties on an end of group.
+  };
+  for (const char* hex : cases) {
+    const std::string wire = Unhex(hex);
+    const auto read = DefaultCodec().DecodeDatagram(AsBytes(wire));
+    ASSERT_FALSE(read.ok()) << hex;
+    EXPECT_EQ(read.error().scope(), Fault::Scope::kSession) << hex;
+    EXPECT_EQ(read.error().code(), 3u) << hex;
+  }
+  // A gap that reaches below object 0 makes the track malformed, which its alias names.
+  const std::string wire = Unhex(
+      "0107020309"
+      "023e0461");
+  const auto read = DefaultCodec().DecodeDatagram(AsBytes(wire));
+  ASSERT_TRUE(read.ok() && read->has_value());
+  EXPECT_EQ((*read)->alias, 7u);
+  ASSERT_TRUE((*read)->fault.has_value());
+  EXPECT_EQ((*read)->fault->scope(), Fault::Scope::kTrack);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/messages.h"
 #include "kvcast/moqt/setup.h"
 #include "kvcast/moqt/transport.h"

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "kvcast/moqt/property_rules.h"
-
 namespace kvcast::moqt {
 
 Result<RequestId> OutgoingFetch::Open(SessionState& state, const TrackName& track,
@@ -16,26 +14,24 @@ Result<RequestId> OutgoingFetch::Open(SessionState& state, const TrackName& trac
   fetch.track = track;
   fetch.range = range;
   fetch.parameters = parameters;
-  KVCAST_TRY(Bytes message, fetch.Encode());
+  KVCAST_TRY(Bytes message, state.codec.Encode(fetch));
   const RequestId id = state.requests.NextId();
   auto request = std::make_unique<OutgoingFetch>(id, state.OpenBidi(), state, std::move(fetch));
-  request->Send(std::move(message));
+  request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
 }
 
-Decoded<void> OutgoingFetch::OnMessage(const Frame& frame) {
-  if (accepted_) {
-    return Unexpected(frame);
+Decoded<void> OutgoingFetch::OnMessage(Message& message) {
+  if (RequestError* error = std::get_if<RequestError>(&message); error != nullptr && !accepted_) {
+    return OnError(*error);
   }
-  if (frame.Is(MessageType::kRequestError)) {
-    return OnError(frame);
-  }
-  if (!frame.Is(MessageType::kFetchOk)) {
-    return Unexpected(frame);
-  }
-  KVCAST_TRY(FetchOk ok, FetchOk::Decode(frame.body));
-  if (HasUnknownMandatory(ok.properties)) {
+  FetchOk* ok = std::get_if<FetchOk>(&message);
+  return ok != nullptr && !accepted_ ? OnOk(*ok) : Decoded<void>(Unexpected(message));
+}
+
+Decoded<void> OutgoingFetch::OnOk(FetchOk& ok) {
+  if (state().codec.TraitsOf(ok.properties).unknown_mandatory) {
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
   }
   // Compared as the wire has them, one past the last object: an end at the very start is no fault.
@@ -88,9 +84,9 @@ Result<void> IncomingFetch::Accept(const FetchOk& answer) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, answer.Encode());
+  KVCAST_TRY(Bytes message, state().codec.Encode(answer));
   accepted_ = true;
-  Request::Send(std::move(message));
+  SendEncoded(std::move(message));
   FinishIfComplete();
   return {};
 }
@@ -99,7 +95,7 @@ StreamId IncomingFetch::DataStream() {
   if (!data_) {
     data_ = state().OpenUni({SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0});
     state().ledger.Open(*data_, id());
-    Write(writer_.Header());
+    Write(writer_->Header());
   }
   return *data_;
 }
@@ -121,22 +117,22 @@ Result<void> IncomingFetch::MayWrite(Location location) const {
 
 Result<void> IncomingFetch::Send(const Object& object) {
   KVCAST_TRY_VOID(MayWrite(object.location));
-  if (!writer_.Accepts(object)) {
+  if (!writer_->Accepts(object)) {
     return Error(ErrorCode::kInvalid,
                  "Object " + object.location.ToString() + " may not be next on its stream.");
   }
   (void)DataStream();
-  Write(writer_.Write(object));
+  Write(writer_->Write(object));
   return {};
 }
 
 Result<void> IncomingFetch::Send(const RangeEnd& end) {
   KVCAST_TRY_VOID(MayWrite(end.last));
-  if (!writer_.Accepts(end)) {
+  if (!writer_->Accepts(end)) {
     return Error(ErrorCode::kInvalid, "The range's end may not be next on its stream.");
   }
   (void)DataStream();
-  Write(writer_.Write(end));
+  Write(writer_->Write(end));
   return {};
 }
 
@@ -158,7 +154,9 @@ Result<void> IncomingFetch::ResetData(ResetCode code) {
   state().outbox.Do(ResetStream{DataStream(), static_cast<uint64_t>(code)});
   state().ledger.Drop(*data_);
   data_ended_ = true;
-  FinishIfComplete();
+  // A stream that is reset before its header came is nobody's to the peer, who would wait for ever:
+  // it hears of the end on the request's own stream as well.
+  Cancel(code);
   return {};
 }
 

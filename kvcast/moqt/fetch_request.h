@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/request.h"
 
 namespace kvcast::moqt {
@@ -20,6 +21,7 @@ class OutgoingFetch final : public Request {
         message_(std::move(message)),
         queue_(id, state.credit, state.outbox) {}
 
+  MessageKind kind() const override { return MessageKind::kFetch; }
   GroupOrder order() const { return message_.order(); }
   ReceiveQueue* queue() override { return &queue_; }
 
@@ -29,10 +31,11 @@ class OutgoingFetch final : public Request {
   void OnDataEnded(StreamId stream, const FetchEnd& end);
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
 
  private:
+  Decoded<void> OnOk(FetchOk& ok);
   void FinishIfComplete();
 
   Fetch message_;
@@ -48,8 +51,9 @@ class IncomingFetch final : public Request {
   IncomingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
       : Request(id, stream, state),
         message_(std::move(message)),
-        writer_(id, message_.order()),
-        subscriber_priority_(message_.parameters.subscriber_priority.value_or(128)) {}
+        writer_(state.codec.WriteFetch(id, message_.order())),
+        subscriber_priority_(message_.parameters.subscriber_priority.value_or(kDefaultPriority)) {}
+  MessageKind kind() const override { return MessageKind::kFetch; }
 
   // The range's end is known. Objects may be sent before. Invalid: it was answered before.
   Result<void> Accept(const FetchOk& answer);
@@ -64,12 +68,10 @@ class IncomingFetch final : public Request {
   void OnDataStopped(StreamId stream) override;
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return !accepted_; }
-  std::optional<ParameterScope> update_scope() const override {
-    return ParameterScope::kUpdateFetch;
-  }
+  bool may_be_updated() const override { return true; }
   void Release(ResetCode code) override;
 
  private:
@@ -79,7 +81,7 @@ class IncomingFetch final : public Request {
   void FinishIfComplete();
 
   Fetch message_;
-  FetchWriter writer_;
+  std::unique_ptr<FetchWriter> writer_;
   uint8_t subscriber_priority_;
   std::optional<StreamId> data_;
   bool accepted_ = false;

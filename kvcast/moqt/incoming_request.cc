@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "kvcast/moqt/fetch_request.h"
-#include "kvcast/moqt/property_rules.h"
 #include "kvcast/moqt/publish_request.h"
 #include "kvcast/moqt/subscribe_request.h"
 #include "kvcast/moqt/subscribe_tracks_request.h"
@@ -23,12 +22,17 @@ Refusal Because(RequestCode code, std::string reason) {
 // A request that is known only well enough to be refused.
 class RefusedRequest final : public Request {
  public:
-  using Request::Request;
+  RefusedRequest(RequestId id, StreamId stream, SessionState& state, MessageKind kind)
+      : Request(id, stream, state), kind_(kind) {}
+  MessageKind kind() const override { return kind_; }
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return true; }
+
+ private:
+  MessageKind kind_;
 };
 
 // We keep no tokens, so an alias cannot stand for one.
@@ -74,13 +78,12 @@ RequestId Admit(SessionState& state, std::unique_ptr<Request> request, const Ref
   return added.id();
 }
 
-Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, const Frame& frame) {
-  KVCAST_TRY(Publish message, Publish::Decode(frame.body));
+Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
   Refusal refusal = RefusalOf(state, id, message.track.space());
-  if (!refusal && HasUnknownMandatory(message.properties)) {
+  if (!refusal && state.codec.TraitsOf(message.properties).unknown_mandatory) {
     refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
   }
   if (!refusal && !state.requests.ClaimReceiving(message.track, id)) {
@@ -96,8 +99,7 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, const Frame
                                std::move(message.properties)});
 }
 
-Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, const Frame& frame) {
-  KVCAST_TRY(const Subscribe message, Subscribe::Decode(frame.body));
+Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, Subscribe&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
@@ -109,8 +111,7 @@ Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, const Fra
                SubscribeReceived{id, message.track, message.parameters});
 }
 
-Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, const Frame& frame) {
-  KVCAST_TRY(const Fetch message, Fetch::Decode(frame.body));
+Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, Fetch&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
@@ -125,8 +126,7 @@ Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, const Frame& 
                FetchReceived{id, message.track, message.range, message.parameters});
 }
 
-Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, const Frame& frame) {
-  KVCAST_TRY(TrackStatus message, TrackStatus::Decode(frame.body));
+Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, TrackStatus&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
@@ -135,8 +135,8 @@ Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, const F
                TrackStatusReceived{id, message.track, std::move(message.parameters)});
 }
 
-Decoded<RequestId> OpenSubscribeTracks(SessionState& state, StreamId stream, const Frame& frame) {
-  KVCAST_TRY(const SubscribeTracks message, SubscribeTracks::Decode(frame.body));
+Decoded<RequestId> OpenSubscribeTracks(SessionState& state, StreamId stream,
+                                       SubscribeTracks&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
@@ -148,36 +148,40 @@ Decoded<RequestId> OpenSubscribeTracks(SessionState& state, StreamId stream, con
                refusal, SubscribeTracksReceived{id, message.prefix, message.parameters});
 }
 
-// Only its id is read: the rest is for an endpoint that supports it.
-Decoded<RequestId> RefuseUnsupported(SessionState& state, StreamId stream, const Frame& frame) {
-  ByteReader reader(AsBytes(frame.body));
-  KVCAST_TRY(const uint64_t id, reader.Vi64());
+Decoded<RequestId> RefuseUnsupported(SessionState& state, StreamId stream, RequestId id,
+                                     MessageKind kind) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(id));
-  return Admit(state, std::make_unique<RefusedRequest>(id, stream, state),
+  return Admit(state, std::make_unique<RefusedRequest>(id, stream, state, kind),
                Because(RequestCode::kNotSupported, "Namespaces are not supported."), SetupDone{});
 }
 
 }  // namespace
 
-Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, const Frame& frame) {
-  switch (static_cast<MessageType>(frame.type)) {
-    case MessageType::kPublish:
-      return OpenPublish(state, stream, frame);
-    case MessageType::kSubscribe:
-      return OpenSubscribe(state, stream, frame);
-    case MessageType::kFetch:
-      return OpenFetch(state, stream, frame);
-    case MessageType::kTrackStatus:
-      return OpenTrackStatus(state, stream, frame);
-    case MessageType::kSubscribeTracks:
-      return OpenSubscribeTracks(state, stream, frame);
-    case MessageType::kPublishNamespace:
-    case MessageType::kSubscribeNamespace:
-      return RefuseUnsupported(state, stream, frame);
-    default:
-      return Fault::Violation("A request stream begins with message " + std::to_string(frame.type) +
-                              ".");
+Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, Message message) {
+  if (Publish* publish = std::get_if<Publish>(&message)) {
+    return OpenPublish(state, stream, std::move(*publish));
   }
+  if (Subscribe* subscribe = std::get_if<Subscribe>(&message)) {
+    return OpenSubscribe(state, stream, std::move(*subscribe));
+  }
+  if (Fetch* fetch = std::get_if<Fetch>(&message)) {
+    return OpenFetch(state, stream, std::move(*fetch));
+  }
+  if (TrackStatus* status = std::get_if<TrackStatus>(&message)) {
+    return OpenTrackStatus(state, stream, std::move(*status));
+  }
+  if (SubscribeTracks* tracks = std::get_if<SubscribeTracks>(&message)) {
+    return OpenSubscribeTracks(state, stream, std::move(*tracks));
+  }
+  if (const PublishNamespace* publish = std::get_if<PublishNamespace>(&message)) {
+    return RefuseUnsupported(state, stream, publish->request_id, MessageKind::kPublishNamespace);
+  }
+  if (const SubscribeNamespace* subscribe = std::get_if<SubscribeNamespace>(&message)) {
+    return RefuseUnsupported(state, stream, subscribe->request_id,
+                             MessageKind::kSubscribeNamespace);
+  }
+  return Fault::Violation("A request stream begins with " + std::string(NameOf(KindOf(message))) +
+                          ".");
 }
 
 }  // namespace kvcast::moqt

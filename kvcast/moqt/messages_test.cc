@@ -2,104 +2,90 @@
 
 #include <gtest/gtest.h>
 
-#include "kvcast/base/hex.h"
+#include "kvcast/moqt/codec_test.h"
 #include "kvcast/moqt/frame.h"
-#include "kvcast/moqt/setup.h"
 
 namespace kvcast::moqt {
 namespace {
-
-std::string Unhex(std::string_view hex) { return std::string(AsText(*FromHex(hex))); }
-std::string Hex(const Result<Bytes>& bytes) { return ToHex(AsBytes(bytes.value().ToString())); }
-
-// The body of the one frame that `hex` is.
-std::string BodyOf(std::string_view hex) {
-  const std::string wire = Unhex(hex);
-  std::span<const std::byte> in = AsBytes(wire);
-  FrameReader reader;
-  std::optional<Frame> frame = reader.Read(in);
-  EXPECT_TRUE(frame.has_value() && in.empty() && !reader.midway());
-  return frame ? frame->body : "";
-}
 
 TrackName ClockTrack() { return *TrackName::Of(*TrackNamespace::Of({"clock", "demo"}), "now"); }
 
 // What another implementation sent: read, and written back byte for byte.
 TEST(Messages, AreThoseThatAnotherImplementationSends) {
   const std::string_view setup = "af0000140712696d7175696320302e302e322f616c706861";
-  const auto read_setup = moqt::Setup::Decode(BodyOf(setup), Role::kServer);
+  const auto read_setup = ReadAs<moqt::Setup>(Unhex(setup), OnControl(Role::kServer));
   ASSERT_TRUE(read_setup.ok());
   EXPECT_EQ(read_setup->implementation, "imquic 0.0.2/alpha");
-  EXPECT_EQ(Hex(read_setup->Encode()), setup);
+  EXPECT_EQ(Hex(*read_setup), setup);
 
   const std::string_view subscribe = "03001b000205636c6f636b0464656d6f036e6f7704100110800101020101";
-  const auto read_subscribe = Subscribe::Decode(BodyOf(subscribe));
+  const auto read_subscribe = ReadAs<Subscribe>(Unhex(subscribe));
   ASSERT_TRUE(read_subscribe.ok());
   EXPECT_EQ(read_subscribe->track, ClockTrack());
   EXPECT_EQ(read_subscribe->parameters.forward, true);
   EXPECT_EQ(read_subscribe->parameters.subscriber_priority, 128);
   EXPECT_EQ(read_subscribe->parameters.filter->type, SubscriptionFilter::Type::kLargestObject);
   EXPECT_EQ(read_subscribe->parameters.group_order, GroupOrder::kAscending);
-  EXPECT_EQ(Hex(read_subscribe->Encode()), subscribe);
+  EXPECT_EQ(Hex(*read_subscribe), subscribe);
 
   const std::string_view ok = "0400020000";
-  EXPECT_EQ(Hex(SubscribeOk::Decode(BodyOf(ok))->Encode()), ok);
-  EXPECT_EQ(Hex(RequestOk::Decode(BodyOf("07000100"), ParameterScope::kPublishOk)->Encode()),
-            "07000100");
+  EXPECT_EQ(Hex(*ReadAs<SubscribeOk>(Unhex(ok), Within(MessageKind::kSubscribe))), ok);
+  EXPECT_EQ(Hex(*ReadAs<RequestOk>(Unhex("07000100"), Within(MessageKind::kPublish))), "07000100");
 
   const std::string_view done = "0b001103010e5075626c6973686572206c656674";
-  const auto read_done = PublishDone::Decode(BodyOf(done));
+  const auto read_done = ReadAs<PublishDone>(Unhex(done), Within(MessageKind::kSubscribe));
   ASSERT_TRUE(read_done.ok());
   EXPECT_EQ(read_done->code, DoneCode::kSubscriptionEnded);
   EXPECT_EQ(read_done->streams, 1u);
   EXPECT_EQ(read_done->reason, "Publisher left");
-  EXPECT_EQ(Hex(read_done->Encode()), done);
+  EXPECT_EQ(Hex(*read_done), done);
 }
 
 // Request 4 for everything below ("clock"), not to be forwarded yet; then a track below it.
 TEST(Messages, AskForTheTracksBelowAPrefix) {
   const std::string_view hex = "51000b040105636c6f636b011000";
-  const auto read = SubscribeTracks::Decode(BodyOf(hex));
+  const auto read = ReadAs<SubscribeTracks>(Unhex(hex));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->request_id, 4u);
   EXPECT_EQ(read->prefix, *TrackNamespace::Of({"clock"}));
   EXPECT_EQ(read->parameters.forward, false);
-  EXPECT_EQ(Hex(read->Encode()), hex);
+  EXPECT_EQ(Hex(*read), hex);
 
   const std::string_view blocked = "0f000a010464656d6f036e6f77";
-  const auto read_blocked = PublishBlocked::Decode(BodyOf(blocked));
+  const auto read_blocked =
+      ReadAs<PublishBlocked>(Unhex(blocked), Within(MessageKind::kSubscribeTracks));
   ASSERT_TRUE(read_blocked.ok());
   EXPECT_EQ(read_blocked->track, *TrackName::Of(*TrackNamespace::Of({"demo"}), "now"));
-  EXPECT_EQ(Hex(read_blocked->Encode()), blocked);
+  EXPECT_EQ(Hex(*read_blocked), blocked);
 
   // All tracks of the peer's.
-  EXPECT_EQ(SubscribeTracks::Decode(Unhex("000000"))->prefix, TrackNamespace());
+  EXPECT_EQ(ReadAs<SubscribeTracks>(Framed(0x51, Unhex("000000")))->prefix, TrackNamespace());
 }
 
 // It writes 2^62 - 1 in more bytes than are needed, which we do not.
 TEST(Messages, ReadAFetchOfWholeGroups) {
-  const auto fetch = Fetch::Decode(
-      BodyOf("16002300010205636c6f636b0464656d6f036e6f770000ff3fffffffffffffff000220800201"));
+  const auto fetch = ReadAs<Fetch>(
+      Unhex("16002300010205636c6f636b0464656d6f036e6f770000ff3fffffffffffffff000220800201"));
   ASSERT_TRUE(fetch.ok());
   EXPECT_EQ(fetch->track, ClockTrack());
   EXPECT_EQ(fetch->range, LocationRange::Groups(0, (uint64_t{1} << 62) - 1));
   EXPECT_EQ(fetch->order(), GroupOrder::kAscending);
-  const auto again = Fetch::Decode(BodyOf(Hex(fetch->Encode())));
+  const auto again = ReadAs<Fetch>(Unhex(Hex(*fetch)));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->range, fetch->range);
 
-  const auto ok = FetchOk::Decode(BodyOf("18000400010500"));
+  const auto ok = ReadAs<FetchOk>(Unhex("18000400010500"), Within(MessageKind::kFetch));
   ASSERT_TRUE(ok.ok());
   EXPECT_EQ(ok->last, (Location{1, 4}));
-  EXPECT_EQ(Hex(ok->Encode()), "18000400010500");
+  EXPECT_EQ(Hex(*ok), "18000400010500");
 }
 
 TEST(Messages, WriteTheEndOfAFetchAsOnePastIt) {
   Fetch fetch;
   fetch.track = *TrackName::Of({}, "t");
   fetch.range = {{2, 3}, {4, 5}};
-  EXPECT_EQ(Hex(fetch.Encode()), "16000a00010001740203040600");
-  const auto single = Fetch::Decode(Unhex("00010001740203020300"));
+  EXPECT_EQ(Hex(fetch), "16000a00010001740203040600");
+  const auto single = ReadAs<Fetch>(Framed(0x16, Unhex("00010001740203020300")));
   ASSERT_TRUE(single.ok());
   EXPECT_TRUE(single->range.empty());  // Refused as a range; the session goes on.
 }
@@ -108,7 +94,7 @@ TEST(Messages, KeepUnknownPropertiesByteForByte) {
   Publish publish{4, ClockTrack(), 7, {}, *Properties::Parse(Unhex("02800580fd03616263"))};
   publish.parameters.largest_object = Location{3, 9};
   publish.parameters.forward = false;
-  const auto read = Publish::Decode(BodyOf(Hex(publish.Encode())));
+  const auto read = ReadAs<Publish>(Unhex(Hex(publish)));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->properties.encoded(), publish.properties.encoded());
   EXPECT_EQ(read->parameters, publish.parameters);
@@ -128,47 +114,49 @@ TEST(Messages, CarryEveryParameterWhereItMayStand) {
   all.group_order = GroupOrder::kDescending;
   all.new_group_request = 0;
   const Subscribe subscribe{2, ClockTrack(), all};
-  const auto read = Subscribe::Decode(BodyOf(Hex(subscribe.Encode())));
+  const auto read = ReadAs<Subscribe>(Unhex(Hex(subscribe)));
   ASSERT_TRUE(read.ok()) << read.error().reason();
   EXPECT_EQ(read->parameters, all);
 
   Parameters update;
   update.namespace_prefix = *TrackNamespace::Of({"a"});
   const RequestUpdate message{8, update};
-  EXPECT_EQ(RequestUpdate::Decode(BodyOf(Hex(message.Encode())), ParameterScope::kUpdateNamespace)
-                ->parameters,
-            update);
+  EXPECT_EQ(
+      ReadAs<RequestUpdate>(Unhex(Hex(message)), Within(MessageKind::kSubscribeTracks))->parameters,
+      update);
 }
 
 TEST(Messages, CarryErrorsWithRetryAndRedirect) {
   RequestError error{RequestCode::kExcessiveLoad, 0, "busy", {}};
-  EXPECT_EQ(Hex(error.Encode()), "05000709010462757379");
-  EXPECT_EQ(RequestError::Decode(BodyOf("05000709010462757379"))->retry_after_ms, 0u);
+  EXPECT_EQ(Hex(error), "05000709010462757379");
+  EXPECT_EQ(ReadAs<RequestError>(Unhex("05000709010462757379"), Within(MessageKind::kSubscribe))
+                ->retry_after_ms,
+            0u);
   error = {RequestCode::kRedirect, std::nullopt, "", Redirect{"moqt://b", ClockTrack()}};
-  const auto read = RequestError::Decode(BodyOf(Hex(error.Encode())));
+  const auto read = ReadAs<RequestError>(Unhex(Hex(error)), Within(MessageKind::kSubscribe));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->redirect->uri, "moqt://b");
   EXPECT_EQ(read->redirect->track, ClockTrack());
   // A code from the future is an error like any other.
-  EXPECT_TRUE(RequestError::Decode(Unhex("80fd0000")).ok());
+  EXPECT_TRUE(
+      ReadAs<RequestError>(Framed(0x05, Unhex("80fd0000")), Within(MessageKind::kSubscribe)).ok());
 }
 
 // The code that a message's body is refused with, if it is.
-template <typename Message>
-std::optional<uint64_t> CodeOf(std::string_view body) {
-  const auto read = Message::Decode(body);
+std::optional<uint64_t> CodeOf(uint64_t type, std::string_view body, const MessagePlace& place) {
+  const auto read = DefaultCodec().Decode(Framed(type, body), place);
   return read.ok() ? std::optional<uint64_t>() : read.error().code();
 }
 
 TEST(Messages, AreRefusedWithTheCodeThatTheDraftNames) {
-  const auto subscribe = CodeOf<Subscribe>;
-  const auto publish = CodeOf<Publish>;
-  const auto fetch = CodeOf<Fetch>;
-  const auto tracks = CodeOf<SubscribeTracks>;
-  const auto blocked = CodeOf<PublishBlocked>;
+  constexpr uint64_t subscribe = 0x03;
+  constexpr uint64_t publish = 0x1d;
+  constexpr uint64_t fetch = 0x16;
+  constexpr uint64_t tracks = 0x51;
+  constexpr uint64_t blocked = 0x0f;
   using Code = SessionCode;
   const struct {
-    std::optional<uint64_t> (*decode)(std::string_view);
+    uint64_t type;
     const char* hex;
     Code code;
     const char* why;
@@ -204,26 +192,32 @@ TEST(Messages, AreRefusedWithTheCodeThatTheDraftNames) {
       {fetch, "000400", Code::kProtocolViolation, "fetch type 4"},
       {fetch, "0000", Code::kProtocolViolation, "fetch type 0"},
   };
-  for (const auto& [decode, hex, code, why] : cases) {
-    EXPECT_EQ(decode(Unhex(hex)), static_cast<uint64_t>(code)) << why;
+  for (const auto& [type, hex, code, why] : cases) {
+    const MessagePlace place =
+        type == blocked ? Within(MessageKind::kSubscribeTracks) : MessagePlace();
+    EXPECT_EQ(CodeOf(type, Unhex(hex), place), static_cast<uint64_t>(code)) << why;
   }
 }
 
 TEST(Messages, MakeTheirTrackMalformedWithoutEndingTheSession) {
   // Immutable properties within immutable ones make the track malformed, not the session.
-  const auto nested = Publish::Decode(Unhex("00010161016205000b020b00"));
+  const auto nested = ReadAs<Publish>(Framed(0x1d, Unhex("00010161016205000b020b00")));
   ASSERT_FALSE(nested.ok());
   EXPECT_EQ(nested.error().scope(), Fault::Scope::kTrack);
 }
 
 TEST(Messages, RefuseLongReasonsAndUris) {
   RequestError error{RequestCode::kInternalError, {}, std::string(2000, 'r'), {}};
-  EXPECT_EQ(RequestError::Decode(BodyOf(Hex(error.Encode())))->reason.size(), kReasonBytesMax);
-  EXPECT_FALSE(RequestError::Decode(Unhex("0000") + Unhex("8401") + std::string(1025, 'r')).ok());
+  EXPECT_EQ(ReadAs<RequestError>(Unhex(Hex(error)), Within(MessageKind::kSubscribe))->reason.size(),
+            kReasonBytesMax);
+  EXPECT_FALSE(
+      ReadAs<RequestError>(Framed(0x05, Unhex("0000") + Unhex("8401") + std::string(1025, 'r')),
+                           Within(MessageKind::kSubscribe))
+          .ok());
   const GoAway away{std::string(8193, 'u'), 0, 2};
-  EXPECT_FALSE(GoAway::Decode(BodyOf(Hex(away.Encode())), true).ok());
-  EXPECT_FALSE(GoAway::Decode(Unhex("0000"), true).ok());
-  EXPECT_TRUE(GoAway::Decode(Unhex("0000"), false).ok());
+  EXPECT_FALSE(ReadAs<GoAway>(Unhex(Hex(away)), OnControl(Role::kServer)).ok());
+  EXPECT_FALSE(ReadAs<GoAway>(Framed(0x10, Unhex("0000")), OnControl(Role::kServer)).ok());
+  EXPECT_TRUE(ReadAs<GoAway>(Framed(0x10, Unhex("0000")), Within(MessageKind::kFetch)).ok());
 }
 
 TEST(Messages, ThatDoNotFitAreNotWritten) {
@@ -232,7 +226,7 @@ TEST(Messages, ThatDoNotFitAreNotWritten) {
                            .Bytes(0x3801, std::string(40000, 'a'))
                            .Bytes(0x3803, std::string(40000, 'b'))
                            .Build();
-  EXPECT_EQ(publish.Encode().error().code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(DefaultCodec().Encode(publish).error().code(), ErrorCode::kTooLarge);
 }
 
 TEST(Setup, CarriesItsOptionsAndIgnoresOthers) {
@@ -242,11 +236,13 @@ TEST(Setup, CarriesItsOptionsAndIgnoresOthers) {
   setup.implementation = "kvcast";
   setup.auth_token_cache_bytes_max = 100;
   setup.auth_tokens = {{AuthToken::AliasType::kUseValue, 0, 1, "t"}};
-  const auto read = moqt::Setup::Decode(BodyOf(Hex(setup.Encode())), Role::kClient);
+  const auto read = ReadAs<moqt::Setup>(Unhex(Hex(setup)), OnControl(Role::kClient));
   ASSERT_TRUE(read.ok()) << read.error().reason();
   EXPECT_EQ(*read, setup);
   // 0x9d and 0x0b are no options of ours; the latter is a property elsewhere.
-  EXPECT_TRUE(moqt::Setup::Decode(Unhex("0b020b00809201000101"), Role::kClient).ok());
+  EXPECT_TRUE(
+      ReadAs<moqt::Setup>(Framed(0x2f00, Unhex("0b020b00809201000101")), OnControl(Role::kClient))
+          .ok());
 }
 
 TEST(Setup, IsRefusedWithTheCodeThatTheDraftNames) {
@@ -270,29 +266,76 @@ TEST(Setup, IsRefusedWithTheCodeThatTheDraftNames) {
       {"0401ffffffffffffffffff01", Role::kClient, SessionCode::kProtocolViolation},
   };
   for (const auto& [hex, sender, code] : cases) {
-    const auto read = moqt::Setup::Decode(Unhex(hex), sender);
+    const auto read = ReadAs<moqt::Setup>(Framed(0x2f00, Unhex(hex)), OnControl(sender));
     ASSERT_FALSE(read.ok()) << hex;
     EXPECT_EQ(read.error().code(), static_cast<uint64_t>(code)) << hex;
   }
 }
 
+// Which streams a message may come on is the draft's table; so is where an update stands.
+TEST(Messages, MayStandOnlyOnTheirStreams) {
+  const std::string goaway = Framed(0x10, Unhex("0000"));
+  const std::string subscribe = Framed(0x03, Unhex("00010161016200"));
+  const std::string ok = Framed(0x07, Unhex("00"));
+  const MessagePlace control = OnControl(Role::kClient);
+  const MessagePlace first;
+  const MessagePlace later = Within(MessageKind::kPublish);
+  EXPECT_TRUE(DefaultCodec().Decode(subscribe, first).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(subscribe, later).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(subscribe, control).ok());
+  EXPECT_TRUE(DefaultCodec().Decode(ok, later).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(ok, first).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(ok, control).ok());
+  EXPECT_TRUE(DefaultCodec().Decode(goaway, later).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(goaway, first).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(Framed(0x1e, Unhex("00")), later).ok());  // Unknown.
+  // Only a prefix can be changed that there is.
+  const std::string prefix = Framed(0x02, Unhex("00013400"));
+  EXPECT_TRUE(DefaultCodec().Decode(prefix, Within(MessageKind::kSubscribeNamespace)).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(prefix, Within(MessageKind::kPublishNamespace)).ok());
+  EXPECT_FALSE(DefaultCodec().Decode(prefix, Within(MessageKind::kFetch)).ok());
+}
+
+TEST(Messages, TellOfNamespaces) {
+  const std::string_view hex = "06000e000205636c6f636b0464656d6f00";
+  const auto read = ReadAs<PublishNamespace>(Unhex(hex));  // As another implementation sends it.
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->space, *TrackNamespace::Of({"clock", "demo"}));
+  EXPECT_EQ(Hex(*read), hex);
+  EXPECT_EQ(Hex(SubscribeNamespace{2, *TrackNamespace::Of({"a"}), {}}),
+            "50000502010161"
+            "00");
+  EXPECT_EQ(Hex(Namespace{*TrackNamespace::Of({"b"})}), "080003010162");
+  EXPECT_EQ(Hex(NamespaceDone{{}}), "0e000100");
+  const MessagePlace place = Within(MessageKind::kSubscribeNamespace);
+  EXPECT_EQ(ReadAs<Namespace>(Unhex("080003010162"), place)->below, *TrackNamespace::Of({"b"}));
+  EXPECT_EQ(ReadAs<NamespaceDone>(Unhex("0e000100"), place)->below, TrackNamespace());
+}
+
+TEST(Codec, IsChosenByWhatTheHandshakeAgreedOn) {
+  ASSERT_NE(CodecFor("moqt-18"), nullptr);
+  EXPECT_EQ(CodecFor("moqt-18")->alpn(), "moqt-18");
+  EXPECT_EQ(CodecFor("moqt-99"), nullptr);
+  EXPECT_EQ(CodecFor(DefaultCodec().alpn()), &DefaultCodec());
+}
+
 TEST(FrameReader, TakesBytesInAnyCut) {
   const std::string wire = Unhex("0700010016000200ff04000a") + std::string(10, 'x');
   for (size_t cut = 1; cut <= wire.size(); ++cut) {
-    FrameReader reader;
-    std::vector<Frame> frames;
+    FrameReader reader(DefaultCodec());
+    std::vector<std::string> frames;
     for (size_t at = 0; at < wire.size(); at += cut) {
       std::span<const std::byte> in = AsBytes(std::string_view(wire).substr(at, cut));
       while (!in.empty()) {
-        if (std::optional<Frame> frame = reader.Read(in)) {
+        if (std::optional<std::string> frame = reader.Read(in)) {
           frames.push_back(*std::move(frame));
         }
       }
     }
     ASSERT_EQ(frames.size(), 3u);
-    EXPECT_EQ(frames[0].body, std::string(1, '\0'));
-    EXPECT_EQ(frames[1].type, 0x16u);
-    EXPECT_EQ(frames[2].body, std::string(10, 'x'));
+    EXPECT_EQ(frames[0], Unhex("07000100"));
+    EXPECT_EQ(frames[1], Unhex("16000200ff"));
+    EXPECT_EQ(frames[2], Unhex("04000a") + std::string(10, 'x'));
     EXPECT_FALSE(reader.midway());
   }
 }

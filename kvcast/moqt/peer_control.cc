@@ -12,22 +12,23 @@ Decoded<void> PeerControl::Open() {
   return {};
 }
 
-Decoded<void> PeerControl::OnFrame(const Frame& frame) {
-  if (frame.Is(MessageType::kSetup) && !state_->setup_received) {
-    KVCAST_TRY(Setup setup, Setup::Decode(frame.body, Other(state_->role)));
+Decoded<void> PeerControl::OnFrame(const std::string& frame) {
+  KVCAST_TRY(Message message,
+             state_->codec.Decode(frame, {Other(state_->role), true, std::nullopt, false}));
+  Setup* setup = std::get_if<Setup>(&message);
+  if (setup != nullptr && !state_->setup_received) {
     state_->setup_received = true;
-    state_->outbox.Tell(SetupDone{std::move(setup)});
+    state_->outbox.Tell(SetupDone{std::move(*setup)});
     return {};
   }
-  if (frame.Is(MessageType::kGoAway)) {
-    return OnGoAway(frame);
+  if (GoAway* away = std::get_if<GoAway>(&message)) {
+    return OnGoAway(*away);
   }
-  return Fault::Violation("Message " + std::to_string(frame.type) +
+  return Fault::Violation(std::string(NameOf(KindOf(message))) +
                           " was not expected on the control stream.");
 }
 
-Decoded<void> PeerControl::OnGoAway(const Frame& frame) {
-  KVCAST_TRY(GoAway message, GoAway::Decode(frame.body, true));
+Decoded<void> PeerControl::OnGoAway(GoAway& message) {
   if (std::exchange(state_->going_away, true)) {
     return Fault::Violation("A second GOAWAY came.");
   }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <string>
+
 #include "kvcast/moqt/fault.h"
-#include "kvcast/moqt/frame.h"
 #include "kvcast/moqt/session_state.h"
 
 namespace kvcast::moqt {
@@ -13,10 +14,11 @@ class PeerControl {
 
   // A stream begins with SETUP. There may be only one.
   Decoded<void> Open();
-  Decoded<void> OnFrame(const Frame& frame);
+  // A whole message, as it came.
+  Decoded<void> OnFrame(const std::string& frame);
 
  private:
-  Decoded<void> OnGoAway(const Frame& frame);
+  Decoded<void> OnGoAway(GoAway& message);
 
   SessionState* state_;
   bool opened_ = false;

@@ -1,7 +1,5 @@
 #include "kvcast/moqt/publish_request.h"
 
-#include "kvcast/moqt/property_rules.h"
-
 namespace kvcast::moqt {
 
 Result<RequestId> OutgoingPublish::Open(SessionState& state, const TrackName& track,
@@ -9,53 +7,53 @@ Result<RequestId> OutgoingPublish::Open(SessionState& state, const TrackName& tr
                                         const Properties& properties) {
   const RequestId id = state.requests.next_id();
   const uint64_t alias = state.next_alias;
-  KVCAST_TRY(Bytes message, (Publish{id, track, alias, parameters, properties}.Encode()));
+  KVCAST_TRY(Bytes message, state.codec.Encode(Publish{id, track, alias, parameters, properties}));
   if (!state.requests.ClaimSending(track, id)) {
     return Error(ErrorCode::kInvalid, "The track is sent to this peer already.");
   }
   (void)state.requests.NextId();
   ++state.next_alias;
   auto request = std::make_unique<OutgoingPublish>(id, state.OpenBidi(), state, track);
-  request->track_sender().Begin(alias, DefaultPriorityOf(properties), parameters);
-  request->Send(std::move(message));
+  request->track_sender().Begin(alias, state.codec.TraitsOf(properties).default_priority,
+                                parameters);
+  request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
 }
 
-Decoded<void> OutgoingPublish::OnMessage(const Frame& frame) {
-  if (accepted_) {
-    return Unexpected(frame);
+Decoded<void> OutgoingPublish::OnMessage(Message& message) {
+  if (RequestError* error = std::get_if<RequestError>(&message); error != nullptr && !accepted_) {
+    return OnError(*error);
   }
-  if (frame.Is(MessageType::kRequestError)) {
-    return OnError(frame);
+  RequestOk* ok = std::get_if<RequestOk>(&message);
+  if (ok == nullptr || accepted_) {
+    return Unexpected(message);
   }
-  if (!frame.Is(MessageType::kRequestOk)) {
-    return Unexpected(frame);
-  }
-  KVCAST_TRY(RequestOk ok, RequestOk::Decode(frame.body, ParameterScope::kPublishOk));
   accepted_ = true;
-  track_sender().Update(ok.parameters);
-  Tell(RequestAccepted{id(), std::move(ok.parameters), {}});
+  track_sender().Update(ok->parameters);
+  Tell(RequestAccepted{id(), std::move(ok->parameters), {}});
   return {};
 }
 
 Decoded<void> IncomingPublish::Begin(const Publish& message) {
-  return track_receiver().Begin(message.alias, DefaultPriorityOf(message.properties));
+  return track_receiver().Begin(message.alias,
+                                state().codec.TraitsOf(message.properties).default_priority);
 }
 
 Result<void> IncomingPublish::Accept(const Parameters& parameters) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, (RequestOk{parameters, {}}.Encode()));
+  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
   accepted_ = true;
-  Send(std::move(message));
+  SendEncoded(std::move(message));
   FinishIfComplete();
   return {};
 }
 
-Decoded<void> IncomingPublish::OnMessage(const Frame& frame) {
-  return frame.Is(MessageType::kPublishDone) ? OnDone(frame) : Decoded<void>(Unexpected(frame));
+Decoded<void> IncomingPublish::OnMessage(Message& message) {
+  const PublishDone* done = std::get_if<PublishDone>(&message);
+  return done != nullptr ? OnDone(*done) : Decoded<void>(Unexpected(message));
 }
 
 }  // namespace kvcast::moqt

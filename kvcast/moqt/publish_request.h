@@ -11,9 +11,10 @@ class OutgoingPublish final : public PublisherSide {
   static Result<RequestId> Open(SessionState& state, const TrackName& track,
                                 const Parameters& parameters, const Properties& properties);
   using PublisherSide::PublisherSide;
+  MessageKind kind() const override { return MessageKind::kPublish; }
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
 
  private:
@@ -24,18 +25,17 @@ class OutgoingPublish final : public PublisherSide {
 class IncomingPublish final : public SubscriberSide {
  public:
   using SubscriberSide::SubscriberSide;
+  MessageKind kind() const override { return MessageKind::kPublish; }
   Decoded<void> Begin(const Publish& message);
 
   // Invalid: it was answered before.
   Result<void> Accept(const Parameters& parameters);
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool awaits_answer() const override { return !accepted_; }
   bool accepted() const override { return accepted_; }
-  std::optional<ParameterScope> update_scope() const override {
-    return ParameterScope::kUpdateSubscription;
-  }
+  bool may_be_updated() const override { return true; }
 
  private:
   bool accepted_ = false;

@@ -2,27 +2,26 @@
 
 namespace kvcast::moqt {
 
-Fault Request::Unexpected(const Frame& frame) {
-  return Fault::Violation("Message " + std::to_string(frame.type) +
+Fault Request::Unexpected(const Message& message) {
+  return Fault::Violation(std::string(NameOf(KindOf(message))) +
                           " was not expected on its stream.");
 }
 
-Decoded<void> Request::OnFrame(const Frame& frame) {
+Decoded<void> Request::Receive(Message message) {
   if (over_) {
     return {};  // It was cancelled; what was under way does not matter.
   }
-  if (frame.Is(MessageType::kGoAway)) {
-    return OnGoAway(frame);
+  if (GoAway* away = std::get_if<GoAway>(&message)) {
+    return OnGoAway(*away);
   }
-  if (frame.Is(MessageType::kRequestUpdate)) {
-    const std::optional<ParameterScope> scope = update_scope();
-    return scope ? OnRequestUpdate(frame, *scope) : Decoded<void>(Unexpected(frame));
+  RequestUpdate* update = std::get_if<RequestUpdate>(&message);
+  if (update != nullptr && may_be_updated()) {
+    return OnRequestUpdate(*update);
   }
-  return OnMessage(frame);
+  return OnMessage(message);
 }
 
-Decoded<void> Request::OnGoAway(const Frame& frame) {
-  KVCAST_TRY(GoAway message, GoAway::Decode(frame.body, false));
+Decoded<void> Request::OnGoAway(GoAway& message) {
   if (std::exchange(going_away_, true)) {
     return Fault::Violation("A second GOAWAY came on one request.");
   }
@@ -33,24 +32,22 @@ Decoded<void> Request::OnGoAway(const Frame& frame) {
   return {};
 }
 
-Decoded<void> Request::OnRequestUpdate(const Frame& frame, ParameterScope scope) {
-  KVCAST_TRY(RequestUpdate update, RequestUpdate::Decode(frame.body, scope));
+Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
   KVCAST_TRY_VOID(state_->requests.NotePeerId(update.request_id));
   if (const std::optional<RequestError> refusal = RefusalOfUpdate(update.parameters)) {
-    Send(refusal->Encode().value(), true);
+    Send(*refusal, true);
     Fail(static_cast<uint64_t>(ResetCode::kCancelled), refusal->reason);
     return {};
   }
   OnUpdate(update.parameters);
   if (!sent_all_) {
-    Send(RequestOk{UpdateAnswer(), {}}.Encode().value());
+    Send(RequestOk{UpdateAnswer(), {}});
   }
   Tell(UpdateReceived{id_, std::move(update.parameters)});
   return {};
 }
 
-Decoded<void> Request::OnError(const Frame& frame) {
-  KVCAST_TRY(RequestError error, RequestError::Decode(frame.body));
+Decoded<void> Request::OnError(RequestError& error) {
   if (error.redirect && state_->role == Role::kServer && !error.redirect->uri.empty()) {
     return Fault::Violation("A client redirects a server to another place.");
   }
@@ -111,7 +108,7 @@ void Request::Abort(uint64_t code) {
   End(ResetCode::kCancelled);
 }
 
-void Request::Send(Bytes message, bool fin) {
+void Request::SendEncoded(Bytes message, bool fin) {
   if (sent_all_) {
     return;
   }
@@ -119,7 +116,7 @@ void Request::Send(Bytes message, bool fin) {
   state_->outbox.Do(SendBytes{stream_, std::move(message), fin});
 }
 
-void Request::SendFin() { Send(Bytes(), true); }
+void Request::SendFin() { SendEncoded(Bytes(), true); }
 
 void Request::Finish() {
   SendFin();
@@ -130,8 +127,8 @@ Result<void> Request::Refuse(const RequestError& error) {
   if (over_ || !awaits_answer()) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, error.Encode());
-  Send(std::move(message), true);
+  KVCAST_TRY(Bytes message, state_->codec.Encode(error));
+  SendEncoded(std::move(message), true);
   End(ResetCode::kCancelled);
   return {};
 }

@@ -8,7 +8,6 @@
 
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/fault.h"
-#include "kvcast/moqt/frame.h"
 #include "kvcast/moqt/receive_queue.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/track_receiver.h"
@@ -31,8 +30,13 @@ class Request {
   RequestId id() const { return id_; }
   StreamId stream() const { return stream_; }
 
+  // The message that began it.
+  virtual MessageKind kind() const = 0;
+  // Where messages of the peer's stand on its stream.
+  MessagePlace place() const { return {Other(state_->role), false, kind(), false}; }
+
   // What came on the stream. A session's fault ends the session, a track's the request.
-  Decoded<void> OnFrame(const Frame& frame);
+  Decoded<void> Receive(Message message);
   void OnFin();
   void OnReset(uint64_t code);
   void OnStopSending(uint64_t code);
@@ -61,15 +65,15 @@ class Request {
   virtual ReceiveQueue* queue() { return receiver() == nullptr ? nullptr : &receiver()->queue(); }
 
  protected:
-  virtual Decoded<void> OnMessage(const Frame& frame) = 0;
+  virtual Decoded<void> OnMessage(Message& message) = 0;
   // Whether the peer waits for us to accept or refuse.
   virtual bool awaits_answer() const { return false; }
   // The peer's half ended well; false if it should not have, which cancels the request.
   virtual bool MayEndHere() const = 0;
   // The request is over: free what it claimed, end its data streams.
   virtual void Release(ResetCode code) { (void)code; }
-  // Which parameters an update of this request may carry.
-  virtual std::optional<ParameterScope> update_scope() const { return std::nullopt; }
+  // Whether the peer may change it.
+  virtual bool may_be_updated() const { return false; }
   // Why an update cannot be granted, which ends the request.
   virtual std::optional<RequestError> RefusalOfUpdate(const Parameters& parameters) {
     (void)parameters;
@@ -78,19 +82,23 @@ class Request {
   virtual Parameters UpdateAnswer() const { return {}; }
   virtual void OnUpdate(const Parameters& parameters) { (void)parameters; }
 
-  void Send(Bytes message, bool fin = false);
+  // REQUIRES: the message fits.
+  void Send(const Message& message, bool fin = false) {
+    SendEncoded(state_->codec.Encode(message).value(), fin);
+  }
+  void SendEncoded(Bytes message, bool fin = false);
   void SendFin();
   // Ends our half if it is open, and the request with it.
   void Finish();
   void Tell(Event event) { state_->outbox.Tell(std::move(event)); }
   SessionState& state() { return *state_; }
   const SessionState& state() const { return *state_; }
-  Decoded<void> OnError(const Frame& frame);
-  static Fault Unexpected(const Frame& frame);
+  Decoded<void> OnError(RequestError& error);
+  static Fault Unexpected(const Message& message);
 
  private:
-  Decoded<void> OnGoAway(const Frame& frame);
-  Decoded<void> OnRequestUpdate(const Frame& frame, ParameterScope scope);
+  Decoded<void> OnGoAway(GoAway& message);
+  Decoded<void> OnRequestUpdate(RequestUpdate& update);
   void End(ResetCode code);
   void Abort(uint64_t code);
 

@@ -33,7 +33,7 @@ Decoded<void> RequestStream::Resume() {
 
 Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
   while (!refused_ && !bytes.empty()) {
-    const std::optional<Frame> frame = frames_.Read(bytes);
+    const std::optional<std::string> frame = frames_.Read(bytes);
     if (!frame) {
       break;
     }
@@ -62,13 +62,19 @@ Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
   return {};
 }
 
-Decoded<void> RequestStream::OnFrame(const Frame& frame) {
+Decoded<void> RequestStream::OnFrame(const std::string& frame) {
   if (!request_) {
-    KVCAST_TRY(request_, OpenIncomingRequest(*state_, stream_, frame));
+    KVCAST_TRY(Message message,
+               state_->codec.Decode(frame, {Other(state_->role), false, std::nullopt, false}));
+    KVCAST_TRY(request_, OpenIncomingRequest(*state_, stream_, std::move(message)));
     return {};
   }
   Request* mine = request();
-  return mine == nullptr ? Decoded<void>() : mine->OnFrame(frame);
+  if (mine == nullptr || mine->over()) {
+    return {};  // What was under way does not matter any more.
+  }
+  KVCAST_TRY(Message message, state_->codec.Decode(frame, mine->place()));
+  return mine->Receive(std::move(message));
 }
 
 void RequestStream::Refuse(uint64_t code) {

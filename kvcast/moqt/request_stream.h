@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/frame.h"
@@ -19,7 +20,11 @@ class RequestStream {
  public:
   // `request` is ours, if we opened the stream.
   RequestStream(StreamId stream, std::optional<RequestId> request, SessionState& state)
-      : stream_(stream), request_(request), state_(&state), waiting_(stream, state) {}
+      : stream_(stream),
+        request_(request),
+        state_(&state),
+        waiting_(stream, state),
+        frames_(state.codec) {}
 
   Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
   void OnReset(uint64_t code);
@@ -35,7 +40,7 @@ class RequestStream {
 
  private:
   Decoded<void> Run(std::span<const std::byte> bytes);
-  Decoded<void> OnFrame(const Frame& frame);
+  Decoded<void> OnFrame(const std::string& frame);
   void Refuse(uint64_t code);
   Request* request() const;
 

@@ -11,12 +11,13 @@
 
 namespace kvcast::moqt {
 
-Session::Session(Role role, const Setup& setup, const Limits& limits, Instant now)
-    : state_(role, limits),
+Session::Session(Role role, const Setup& setup, const Limits& limits, Instant now,
+                 const Codec& codec)
+    : state_(role, codec, limits),
       control_(state_),
       our_control_(state_.OpenUni({SendOrder::Tier::kControl})),
       setup_deadline_(now + limits.setup_patience) {
-  state_.outbox.Do(SendBytes{our_control_, setup.Encode().value(), false});
+  state_.outbox.Do(SendBytes{our_control_, codec.Encode(setup).value(), false});
 }
 
 Session::~Session() = default;
@@ -81,6 +82,10 @@ void Session::OnStreamReset(StreamId stream, uint64_t code) {
   } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
     bidi->second.OnReset(code);
     ForgetBidi(bidi);
+  } else if (!IsUni(stream) && OpenerOf(stream) != state_.role) {
+    // A request that was cancelled before a byte of it came. Our half ends too, or the stream would
+    // stay open and count for ever.
+    state_.outbox.Do(ResetStream{stream, code});
   }
   Settle();
 }

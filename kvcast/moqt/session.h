@@ -12,6 +12,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
+#include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/limits.h"
 #include "kvcast/moqt/peer_control.h"
@@ -27,7 +28,7 @@
 
 namespace kvcast::moqt {
 
-// One MoQT session, draft-18, on either end of a connection.
+// One MoQT session on either end of a connection, in whichever draft its codec speaks.
 //
 // The connection feeds it (TransportUser) and takes actions out of it; its user gives it commands,
 // takes events out of it, and takes what it received request by request, at its own pace: a
@@ -37,8 +38,10 @@ namespace kvcast::moqt {
 // and the event that says so is under way. Commands do nothing once the session is closed.
 class Session final : public TransportUser {
  public:
-  // `setup` is what we say of ourselves. REQUIRES: it fits a message.
-  Session(Role role, const Setup& setup, const Limits& limits, Instant now);
+  // `setup` is what we say of ourselves. `codec` is the one that the handshake agreed on, see
+  // CodecFor(). REQUIRES: the setup fits a message.
+  Session(Role role, const Setup& setup, const Limits& limits, Instant now,
+          const Codec& codec = DefaultCodec());
   ~Session() override;
 
   // The connection's side.

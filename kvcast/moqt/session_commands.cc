@@ -172,7 +172,7 @@ Result<void> Session::SendGoAway(std::string uri, uint64_t timeout_ms) {
     return Error(ErrorCode::kInvalid, "Goodbye was said, or a client names a place to go.");
   }
   const RequestId from = state_.requests.next_peer_id();
-  KVCAST_TRY(Bytes message, (GoAway{std::move(uri), timeout_ms, from}.Encode()));
+  KVCAST_TRY(Bytes message, state_.codec.Encode(GoAway{std::move(uri), timeout_ms, from}));
   state_.refused_from = from;
   state_.outbox.Do(SendBytes{our_control_, std::move(message), false});
   return {};

@@ -309,6 +309,18 @@ TEST(BeforeSetup, WhatIsTooMuchForACancelledRequestChangesNothing) {
   EXPECT_EQ(peer.Actions<StopSending>().size(), 1u);
 }
 
+// A reset may overtake the request that it cancels. A stream with one half open counts for ever.
+TEST(Requests, CancelledBeforeTheyCameAreAnsweredByAReset) {
+  Peer peer;
+  peer.SetUp();
+  peer.session().OnStreamReset(Bidi(0), static_cast<uint64_t>(ResetCode::kCancelled));
+  ASSERT_EQ(peer.Actions<ResetStream>().size(), 1u);
+  EXPECT_EQ(peer.Actions<ResetStream>()[0].stream, Bidi(0));
+  peer.session().OnStopSending(Bidi(0), static_cast<uint64_t>(ResetCode::kCancelled));
+  EXPECT_EQ(peer.Actions<ResetStream>().size(), 1u);
+  EXPECT_FALSE(peer.closed().has_value());
+}
+
 TEST(UnknownAlias, WaitsForItsTrackWithoutCredit) {
   Peer peer;
   peer.SetUp().Send(Uni(0), "10010000").Send(Uni(0), "000161");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/credit_book.h"
 #include "kvcast/moqt/limits.h"
 #include "kvcast/moqt/outbox.h"
@@ -16,8 +17,9 @@ namespace kvcast::moqt {
 // What the parts of one session share: its streams and requests hold a reference to it. It lives in
 // the session and neither moves nor outlives it.
 struct SessionState {
-  SessionState(Role our_role, const Limits& our_limits)
+  SessionState(Role our_role, const Codec& our_codec, const Limits& our_limits)
       : role(our_role),
+        codec(our_codec),
         limits(our_limits),
         credit(limits, outbox),
         ledger(limits, outbox),
@@ -29,6 +31,7 @@ struct SessionState {
   StreamId OpenUni(const SendOrder& order) { return Open(next_uni++ * 4 + 2, order); }
 
   Role role;
+  const Codec& codec;
   Limits limits;
   Outbox outbox;
   CreditBook credit;

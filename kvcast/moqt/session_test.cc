@@ -266,11 +266,23 @@ TEST(Session, TellsThatAFetchIsRefusedOrBroken) {
   }
   pair.Run();
   EXPECT_EQ(pair.One<RequestRefused>(pair.client()).request, refused);
-  const Taken taken = TakeAll(pair.client(), broken);
-  EXPECT_EQ(taken.objects.size(), 1u);
-  ASSERT_TRUE(taken.fetch_end.has_value());
-  EXPECT_FALSE(taken.fetch_end->complete);
-  EXPECT_EQ(taken.fetch_end->code, static_cast<uint64_t>(ResetCode::kUnknownObjectStatus));
+  const auto cancelled = pair.One<RequestCancelled>(pair.client());
+  EXPECT_EQ(cancelled.request, broken);
+  EXPECT_EQ(cancelled.code, static_cast<uint64_t>(ResetCode::kUnknownObjectStatus));
+  EXPECT_EQ(TakeAll(pair.client(), broken).objects.size(), 1u);
+}
+
+// A reset drops what was not delivered, the stream's header too, and then names no fetch.
+TEST(Session, FetchResetBeforeItsHeaderCameIsOver) {
+  SessionPair pair;
+  const RequestId asked = *pair.client().Fetch(Track("a"), LocationRange::Groups(0, 1), {});
+  pair.Run();
+  ASSERT_TRUE(pair.server().AcceptFetch(asked, {}).ok());
+  ASSERT_TRUE(pair.server().ResetFetch(asked, ResetCode::kUnknownObjectStatus).ok());
+  pair.Run();
+  const auto cancelled = pair.One<RequestCancelled>(pair.client());
+  EXPECT_EQ(cancelled.request, asked);
+  EXPECT_EQ(cancelled.code, static_cast<uint64_t>(ResetCode::kUnknownObjectStatus));
 }
 
 TEST(Session, AnswersTrackStatus) {

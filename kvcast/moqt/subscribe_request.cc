@@ -1,38 +1,38 @@
 #include "kvcast/moqt/subscribe_request.h"
 
-#include "kvcast/moqt/property_rules.h"
-
 namespace kvcast::moqt {
 
 Result<RequestId> OutgoingSubscribe::Open(SessionState& state, const TrackName& track,
                                           const Parameters& parameters) {
   const RequestId id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, (Subscribe{id, track, parameters}.Encode()));
+  KVCAST_TRY(Bytes message, state.codec.Encode(moqt::Subscribe{id, track, parameters}));
   if (!state.requests.ClaimReceiving(track, id)) {
     return Error(ErrorCode::kInvalid, "The track comes from this peer already.");
   }
   (void)state.requests.NextId();
   auto request = std::make_unique<OutgoingSubscribe>(id, state.OpenBidi(), state, track);
-  request->Send(std::move(message));
+  request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
 }
 
-Decoded<void> OutgoingSubscribe::OnMessage(const Frame& frame) {
-  if (accepted_) {
-    return frame.Is(MessageType::kPublishDone) ? OnDone(frame) : Decoded<void>(Unexpected(frame));
+Decoded<void> OutgoingSubscribe::OnMessage(Message& message) {
+  if (const PublishDone* done = std::get_if<PublishDone>(&message); done != nullptr && accepted_) {
+    return OnDone(*done);
   }
-  if (frame.Is(MessageType::kRequestError)) {
-    return OnError(frame);
+  if (RequestError* error = std::get_if<RequestError>(&message); error != nullptr && !accepted_) {
+    return OnError(*error);
   }
-  if (!frame.Is(MessageType::kSubscribeOk)) {
-    return Unexpected(frame);
-  }
-  KVCAST_TRY(SubscribeOk ok, SubscribeOk::Decode(frame.body));
-  if (HasUnknownMandatory(ok.properties)) {
+  SubscribeOk* ok = std::get_if<SubscribeOk>(&message);
+  return ok != nullptr && !accepted_ ? OnOk(*ok) : Decoded<void>(Unexpected(message));
+}
+
+Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
+  const TrackTraits traits = state().codec.TraitsOf(ok.properties);
+  if (traits.unknown_mandatory) {
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
   }
-  KVCAST_TRY_VOID(track_receiver().Begin(ok.alias, DefaultPriorityOf(ok.properties)));
+  KVCAST_TRY_VOID(track_receiver().Begin(ok.alias, traits.default_priority));
   accepted_ = true;
   Tell(RequestAccepted{id(), std::move(ok.parameters), std::move(ok.properties)});
   return {};
@@ -43,12 +43,12 @@ Result<void> IncomingSubscribe::Accept(const Parameters& parameters, const Prope
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
   const uint64_t alias = state().next_alias;
-  KVCAST_TRY(Bytes message, (SubscribeOk{alias, parameters, properties}.Encode()));
+  KVCAST_TRY(Bytes message, state().codec.Encode(SubscribeOk{alias, parameters, properties}));
   ++state().next_alias;
   accepted_ = true;
   wanted_.largest_object = parameters.largest_object;
-  track_sender().Begin(alias, DefaultPriorityOf(properties), wanted_);
-  Send(std::move(message));
+  track_sender().Begin(alias, state().codec.TraitsOf(properties).default_priority, wanted_);
+  SendEncoded(std::move(message));
   return {};
 }
 

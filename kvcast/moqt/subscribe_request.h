@@ -11,12 +11,15 @@ class OutgoingSubscribe final : public SubscriberSide {
   static Result<RequestId> Open(SessionState& state, const TrackName& track,
                                 const Parameters& parameters);
   using SubscriberSide::SubscriberSide;
+  MessageKind kind() const override { return MessageKind::kSubscribe; }
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool accepted() const override { return accepted_; }
 
  private:
+  Decoded<void> OnOk(SubscribeOk& ok);
+
   bool accepted_ = false;
 };
 
@@ -26,12 +29,13 @@ class IncomingSubscribe final : public PublisherSide {
   IncomingSubscribe(RequestId id, StreamId stream, SessionState& state, Subscribe message)
       : PublisherSide(id, stream, state, std::move(message.track)),
         wanted_(std::move(message.parameters)) {}
+  MessageKind kind() const override { return MessageKind::kSubscribe; }
 
   // Invalid: it was answered before. Too large: the properties do not fit a message.
   Result<void> Accept(const Parameters& parameters, const Properties& properties);
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return !accepted_; }
   void OnUpdate(const Parameters& parameters) override;

@@ -7,36 +7,35 @@ namespace kvcast::moqt {
 Result<RequestId> OutgoingSubscribeTracks::Open(SessionState& state, const TrackNamespace& prefix,
                                                 const Parameters& parameters) {
   const RequestId id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, (SubscribeTracks{id, prefix, parameters}.Encode()));
+  KVCAST_TRY(Bytes message, state.codec.Encode(moqt::SubscribeTracks{id, prefix, parameters}));
   if (!state.requests.receiving_below().Claim(prefix, id)) {
     return Error(ErrorCode::kInvalid, "Tracks below this prefix come from this peer already.");
   }
   (void)state.requests.NextId();
   auto request = std::make_unique<OutgoingSubscribeTracks>(id, state.OpenBidi(), state, prefix);
-  request->Send(std::move(message));
+  request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
 }
 
-Decoded<void> OutgoingSubscribeTracks::OnMessage(const Frame& frame) {
-  if (accepted_) {
-    return frame.Is(MessageType::kPublishBlocked) ? OnBlocked(frame)
-                                                  : Decoded<void>(Unexpected(frame));
+Decoded<void> OutgoingSubscribeTracks::OnMessage(Message& message) {
+  if (const PublishBlocked* blocked = std::get_if<PublishBlocked>(&message);
+      blocked != nullptr && accepted_) {
+    return OnBlocked(*blocked);
   }
-  if (frame.Is(MessageType::kRequestError)) {
-    return OnError(frame);
+  if (RequestError* error = std::get_if<RequestError>(&message); error != nullptr && !accepted_) {
+    return OnError(*error);
   }
-  if (!frame.Is(MessageType::kRequestOk)) {
-    return Unexpected(frame);
+  RequestOk* ok = std::get_if<RequestOk>(&message);
+  if (ok == nullptr || accepted_) {
+    return Unexpected(message);
   }
-  KVCAST_TRY(RequestOk ok, RequestOk::Decode(frame.body, ParameterScope::kNamespaceOk));
   accepted_ = true;
-  Tell(RequestAccepted{id(), std::move(ok.parameters), {}});
+  Tell(RequestAccepted{id(), std::move(ok->parameters), {}});
   return {};
 }
 
-Decoded<void> OutgoingSubscribeTracks::OnBlocked(const Frame& frame) {
-  KVCAST_TRY(const PublishBlocked blocked, PublishBlocked::Decode(frame.body));
+Decoded<void> OutgoingSubscribeTracks::OnBlocked(const PublishBlocked& blocked) {
   KVCAST_TRY(TrackNamespace space, prefix_.Join(blocked.track.space()));
   KVCAST_TRY(TrackName track, TrackName::Of(std::move(space), blocked.track.name()));
   Tell(PublishBlockedReceived{id(), std::move(track)});
@@ -52,9 +51,9 @@ Result<void> IncomingSubscribeTracks::Accept(const Parameters& parameters) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, (RequestOk{parameters, {}}.Encode()));
+  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
   accepted_ = true;
-  Send(std::move(message));
+  SendEncoded(std::move(message));
   return {};
 }
 
@@ -64,8 +63,8 @@ Result<void> IncomingSubscribeTracks::Block(const TrackName& track) {
   }
   KVCAST_TRY(TrackName below,
              TrackName::Of(track.space().After(prefix_.field_count()), track.name()));
-  KVCAST_TRY(Bytes message, PublishBlocked{std::move(below)}.Encode());
-  Send(std::move(message));
+  KVCAST_TRY(Bytes message, state().codec.Encode(PublishBlocked{std::move(below)}));
+  SendEncoded(std::move(message));
   return {};
 }
 

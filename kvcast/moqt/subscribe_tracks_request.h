@@ -16,14 +16,15 @@ class OutgoingSubscribeTracks final : public Request {
                                 const Parameters& parameters);
   OutgoingSubscribeTracks(RequestId id, StreamId stream, SessionState& state, TrackNamespace prefix)
       : Request(id, stream, state), prefix_(std::move(prefix)) {}
+  MessageKind kind() const override { return MessageKind::kSubscribeTracks; }
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return false; }
   void Release(ResetCode code) override;
 
  private:
-  Decoded<void> OnBlocked(const Frame& frame);
+  Decoded<void> OnBlocked(const PublishBlocked& blocked);
 
   TrackNamespace prefix_;
   bool accepted_ = false;
@@ -35,6 +36,7 @@ class IncomingSubscribeTracks final : public Request {
  public:
   IncomingSubscribeTracks(RequestId id, StreamId stream, SessionState& state, TrackNamespace prefix)
       : Request(id, stream, state), prefix_(std::move(prefix)) {}
+  MessageKind kind() const override { return MessageKind::kSubscribeTracks; }
 
   // Invalid: it was answered before.
   Result<void> Accept(const Parameters& parameters);
@@ -42,12 +44,10 @@ class IncomingSubscribeTracks final : public Request {
   Result<void> Block(const TrackName& track);
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return false; }
   bool awaits_answer() const override { return !accepted_; }
-  std::optional<ParameterScope> update_scope() const override {
-    return ParameterScope::kUpdateNamespace;
-  }
+  bool may_be_updated() const override { return true; }
   std::optional<RequestError> RefusalOfUpdate(const Parameters& parameters) override;
   void Release(ResetCode code) override;
 

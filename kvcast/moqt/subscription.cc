@@ -13,9 +13,7 @@ Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
     return Error(ErrorCode::kInvalid, "The subscription is not open.");
   }
   sender_.Stop(ResetCode::kCancelled);
-  KVCAST_TRY(Bytes message,
-             (PublishDone{code, sender_.stream_count(), std::move(reason)}.Encode()));
-  Send(std::move(message), true);
+  Send(PublishDone{code, sender_.stream_count(), std::move(reason)}, true);
   Finish();
   return {};
 }
@@ -31,11 +29,10 @@ void PublisherSide::Release(ResetCode code) {
   state().requests.Unclaim(track_, id());
 }
 
-Decoded<void> SubscriberSide::OnDone(const Frame& frame) {
+Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   if (receiver_.done_received()) {
-    return Unexpected(frame);
+    return Unexpected(done);
   }
-  KVCAST_TRY(PublishDone done, PublishDone::Decode(frame.body));
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
   FinishIfComplete();

@@ -22,9 +22,7 @@ class PublisherSide : public Request {
   Result<void> EndTrack(DoneCode code, std::string reason);
 
  protected:
-  std::optional<ParameterScope> update_scope() const override {
-    return ParameterScope::kUpdateSubscription;
-  }
+  bool may_be_updated() const override { return true; }
   Parameters UpdateAnswer() const override;
   void OnUpdate(const Parameters& parameters) override { sender_.Update(parameters); }
   void Release(ResetCode code) override;
@@ -50,7 +48,7 @@ class SubscriberSide : public Request {
   // The request was accepted, by whoever had to.
   virtual bool accepted() const = 0;
   bool MayEndHere() const override { return receiver_.done_received(); }
-  Decoded<void> OnDone(const Frame& frame);
+  Decoded<void> OnDone(const PublishDone& done);
   void FinishIfComplete();
   void Release(ResetCode code) override;
   const TrackName& track() const { return track_; }

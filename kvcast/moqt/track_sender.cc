@@ -38,8 +38,8 @@ Result<StreamId> TrackSender::OpenSubgroup(SubgroupHeader header) {
   header.alias = alias_;
   const StreamId stream = state_->OpenUni(OrderOf(header));
   ++stream_count_;
-  subgroups_.emplace(stream, SubgroupWriter(header));
-  Bytes bytes = header.Encode();
+  const auto& writer = subgroups_[stream] = state_->codec.WriteSubgroup(header);
+  Bytes bytes = writer->Header();
   state_->ledger.Open(stream, request_);
   state_->ledger.Add(stream, bytes.size());
   state_->outbox.Do(SendBytes{stream, std::move(bytes), false});
@@ -51,11 +51,11 @@ Result<void> TrackSender::Send(StreamId subgroup, const Object& object) {
   if (found == subgroups_.end()) {
     return Over();
   }
-  if (!found->second.Accepts(object)) {
+  if (!found->second->Accepts(object)) {
     return Error(ErrorCode::kInvalid,
                  "Object " + object.location.ToString() + " may not be next on its stream.");
   }
-  Bytes bytes = found->second.Write(object);
+  Bytes bytes = found->second->Write(object);
   if (!largest_ || *largest_ < object.location) {
     largest_ = object.location;
   }

@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "kvcast/base/result.h"
 #include "kvcast/moqt/parameters.h"
 #include "kvcast/moqt/session_state.h"
-#include "kvcast/moqt/subgroup_stream.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::moqt {
@@ -55,7 +55,7 @@ class TrackSender {
   GroupOrder order_ = GroupOrder::kAscending;
   std::optional<Location> largest_;
   uint64_t stream_count_ = 0;
-  std::map<StreamId, SubgroupWriter> subgroups_;
+  std::map<StreamId, std::unique_ptr<SubgroupWriter>> subgroups_;
 };
 
 }  // namespace kvcast::moqt

@@ -7,23 +7,23 @@ namespace kvcast::moqt {
 Result<RequestId> OutgoingTrackStatus::Open(SessionState& state, const TrackName& track,
                                             const Parameters& parameters) {
   const RequestId id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, (TrackStatus{id, track, parameters}.Encode()));
+  KVCAST_TRY(Bytes message, state.codec.Encode(TrackStatus{id, track, parameters}));
   (void)state.requests.NextId();
   auto request = std::make_unique<OutgoingTrackStatus>(id, state.OpenBidi(), state);
-  request->Send(std::move(message));
+  request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
 }
 
-Decoded<void> OutgoingTrackStatus::OnMessage(const Frame& frame) {
-  if (frame.Is(MessageType::kRequestError)) {
-    return OnError(frame);
+Decoded<void> OutgoingTrackStatus::OnMessage(Message& message) {
+  if (RequestError* error = std::get_if<RequestError>(&message)) {
+    return OnError(*error);
   }
-  if (!frame.Is(MessageType::kRequestOk)) {
-    return Unexpected(frame);
+  RequestOk* ok = std::get_if<RequestOk>(&message);
+  if (ok == nullptr) {
+    return Unexpected(message);
   }
-  KVCAST_TRY(RequestOk ok, RequestOk::Decode(frame.body, ParameterScope::kTrackStatusOk));
-  Tell(RequestAccepted{id(), std::move(ok.parameters), std::move(ok.properties)});
+  Tell(RequestAccepted{id(), std::move(ok->parameters), std::move(ok->properties)});
   Finish();
   return {};
 }
@@ -33,8 +33,8 @@ Result<void> IncomingTrackStatus::Answer(const Parameters& parameters,
   if (over()) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, (RequestOk{parameters, properties}.Encode()));
-  Send(std::move(message), true);
+  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, properties}));
+  SendEncoded(std::move(message), true);
   Finish();
   return {};
 }

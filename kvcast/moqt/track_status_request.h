@@ -10,9 +10,10 @@ class OutgoingTrackStatus final : public Request {
   static Result<RequestId> Open(SessionState& state, const TrackName& track,
                                 const Parameters& parameters);
   using Request::Request;
+  MessageKind kind() const override { return MessageKind::kTrackStatus; }
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override;
+  Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return false; }
 };
 
@@ -20,12 +21,13 @@ class OutgoingTrackStatus final : public Request {
 class IncomingTrackStatus final : public Request {
  public:
   using Request::Request;
+  MessageKind kind() const override { return MessageKind::kTrackStatus; }
 
   // Invalid: it was answered before. Too large: the properties do not fit a message.
   Result<void> Answer(const Parameters& parameters, const Properties& properties);
 
  protected:
-  Decoded<void> OnMessage(const Frame& frame) override { return Unexpected(frame); }
+  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return true; }
 };

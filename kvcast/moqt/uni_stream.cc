@@ -72,8 +72,8 @@ Decoded<void> UniStream::Run(std::span<const std::byte> bytes) {
 
 // Takes at least a byte off `bytes`, if there is one.
 Decoded<void> UniStream::Read(std::span<const std::byte>& bytes) {
-  if (std::holds_alternative<Untold>(kind_)) {
-    return ReadType(bytes);
+  if (Untold* untold = std::get_if<Untold>(&kind_)) {
+    return ReadOpening(*untold, bytes);
   }
   if (Control* control = std::get_if<Control>(&kind_)) {
     return ReadControl(*control, bytes);
@@ -88,31 +88,29 @@ Decoded<void> UniStream::Read(std::span<const std::byte>& bytes) {
   return {};
 }
 
-Decoded<void> UniStream::ReadType(std::span<const std::byte>& bytes) {
-  const std::optional<uint64_t> type = number_.Read(bytes);
-  if (!type) {
+Decoded<void> UniStream::ReadOpening(Untold& untold, std::span<const std::byte>& bytes) {
+  KVCAST_TRY(const std::optional<StreamOpening> opening, untold.opening.Read(bytes));
+  if (!opening) {
     return {};
   }
-  if (*type == static_cast<uint64_t>(MessageType::kSetup)) {
+  if (std::holds_alternative<ControlOpening>(*opening)) {
     KVCAST_TRY_VOID(control_->Open());
-    kind_.emplace<Control>().frames.Begin(*type);
-    return {};
-  }
-  if (*type == kFetchHeaderType) {
-    kind_.emplace<FetchData>();
-  } else if (*type == kPaddingStreamType) {
-    kind_ = Discarded();
-  } else if (SubgroupHeader::IsType(*type)) {
-    KVCAST_TRY(const SubgroupHeader header, SubgroupHeader::OfType(*type));
-    kind_.emplace<Subgroup>(Subgroup{SubgroupReader(header, state_->limits)});
+    std::string begun = untold.opening.begun();
+    kind_ = Control{FrameReader(state_->codec, std::move(begun))};
+  } else if (const FetchOpening* fetch = std::get_if<FetchOpening>(&*opening)) {
+    kind_ = FetchData{fetch->request_id, nullptr};
+    return ReadFetch(std::get<FetchData>(kind_), bytes);
+  } else if (const SubgroupHeader* header = std::get_if<SubgroupHeader>(&*opening)) {
+    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits)};
+    return ReadSubgroup(std::get<Subgroup>(kind_), bytes);
   } else {
-    return Fault::Violation("A stream begins with the unknown type " + std::to_string(*type) + ".");
+    kind_ = Discarded();
   }
   return {};
 }
 
 Decoded<void> UniStream::ReadControl(Control& control, std::span<const std::byte>& bytes) {
-  const std::optional<Frame> frame = control.frames.Read(bytes);
+  const std::optional<std::string> frame = control.frames.Read(bytes);
   return frame ? control_->OnFrame(*frame) : Decoded<void>();
 }
 
@@ -121,7 +119,7 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
   if (request_) {
     return true;
   }
-  const uint64_t alias = subgroup.reader.header().alias;
+  const uint64_t alias = subgroup.header.alias;
   if (Request* found = state_->requests.FindAlias(alias)) {
     request_ = found->id();
     found->Attach(stream_);
@@ -138,9 +136,6 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
 }
 
 Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::byte>& bytes) {
-  if (!subgroup.reader.header_done() && !subgroup.reader.ReadHeader(bytes)) {
-    return {};
-  }
   KVCAST_TRY(const bool found, FindTrack(subgroup, bytes));
   if (!found || bytes.empty()) {
     return {};
@@ -152,10 +147,10 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
   }
   TrackReceiver& receiver = *target->receiver();
   KVCAST_TRY(std::optional<Object> object,
-             subgroup.reader.Read(bytes, receiver.default_priority()));
+             subgroup.reader->Read(bytes, receiver.default_priority()));
   if (object) {
     const bool first = !std::exchange(subgroup.any_object, true);
-    const SubgroupHeader& header = subgroup.reader.header();
+    const SubgroupHeader& header = subgroup.header;
     receiver.OnObject(
         {*std::move(object), stream_, first && header.first_object, header.end_of_group});
   }
@@ -164,15 +159,10 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
 
 // True once the stream's fetch is known.
 Decoded<bool> UniStream::FindFetch(FetchData& fetch, std::span<const std::byte>& bytes) {
-  if (!request_) {
-    request_ = number_.Read(bytes);
-    if (request_ && !state_->requests.WasIssued(*request_)) {
-      return Fault::Violation("A fetch is answered that was not asked for.");
-    }
+  if (!state_->requests.WasIssued(fetch.request)) {
+    return Fault::Violation("A fetch is answered that was not asked for.");
   }
-  if (!request_) {
-    return false;
-  }
+  request_ = fetch.request;
   if (!state_->setup_received) {
     Wait(bytes);
     return false;
@@ -185,7 +175,7 @@ Decoded<bool> UniStream::FindFetch(FetchData& fetch, std::span<const std::byte>&
   if (!fetch.reader) {
     KVCAST_TRY_VOID(target->OnDataOpened());
     target->Attach(stream_);
-    fetch.reader.emplace(target->order(), state_->limits);
+    fetch.reader = state_->codec.ReadFetch(target->order(), state_->limits);
   }
   return true;
 }
@@ -207,8 +197,7 @@ Decoded<void> UniStream::OnFin() {
   const Subgroup* subgroup = std::get_if<Subgroup>(&kind_);
   const FetchData* fetch = std::get_if<FetchData>(&kind_);
   if (std::holds_alternative<Untold>(kind_) ||
-      (subgroup != nullptr &&
-       (!subgroup->reader.header_done() || !subgroup->reader.between_objects())) ||
+      (subgroup != nullptr && !subgroup->reader->between_objects()) ||
       (fetch != nullptr && (!fetch->reader || !fetch->reader->between_items()))) {
     return Fault::Violation("A stream ended within its header or an object.");
   }
@@ -227,9 +216,9 @@ void UniStream::EndData(bool complete, uint64_t code) {
     return;
   }
   if (const Subgroup* subgroup = std::get_if<Subgroup>(&kind_)) {
-    const SubgroupHeader& header = subgroup->reader.header();
+    const SubgroupHeader& header = subgroup->header;
     target->receiver()->OnStreamEnded(
-        {stream_, header.group, subgroup->reader.subgroup(), complete, header.end_of_group});
+        {stream_, header.group, subgroup->reader->subgroup(), complete, header.end_of_group});
     target->OnSubgroupEnded();
   } else if (OutgoingFetch* fetch = dynamic_cast<OutgoingFetch*>(target)) {
     fetch->OnDataEnded(stream_, {complete, code});

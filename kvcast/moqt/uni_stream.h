@@ -1,16 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <variant>
 
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/fault.h"
-#include "kvcast/moqt/fetch_stream.h"
 #include "kvcast/moqt/frame.h"
 #include "kvcast/moqt/peer_control.h"
 #include "kvcast/moqt/session_state.h"
-#include "kvcast/moqt/subgroup_stream.h"
 #include "kvcast/moqt/waiting_bytes.h"
 
 namespace kvcast::moqt {
@@ -20,7 +20,11 @@ namespace kvcast::moqt {
 class UniStream {
  public:
   UniStream(StreamId stream, SessionState& state, PeerControl& control)
-      : stream_(stream), state_(&state), control_(&control), waiting_(stream, state) {}
+      : stream_(stream),
+        state_(&state),
+        control_(&control),
+        waiting_(stream, state),
+        kind_(Untold{OpeningReader(state.codec)}) {}
 
   Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
   Decoded<void> OnReset(uint64_t code);
@@ -34,22 +38,26 @@ class UniStream {
   bool over() const { return over_ && !waiting(); }
 
  private:
-  struct Untold {};
+  struct Untold {
+    OpeningReader opening;
+  };
   struct Control {
     FrameReader frames;
   };
   struct Subgroup {
-    SubgroupReader reader;
+    SubgroupHeader header;
+    std::unique_ptr<SubgroupReader> reader;
     bool any_object = false;
   };
   struct FetchData {
-    std::optional<FetchReader> reader;  // Once the request is known.
+    RequestId request;
+    std::unique_ptr<FetchReader> reader;  // Once the request is known.
   };
   struct Discarded {};  // Padding, or what nobody wants.
 
   Decoded<void> Run(std::span<const std::byte> bytes);
   Decoded<void> Read(std::span<const std::byte>& bytes);
-  Decoded<void> ReadType(std::span<const std::byte>& bytes);
+  Decoded<void> ReadOpening(Untold& untold, std::span<const std::byte>& bytes);
   Decoded<void> ReadControl(Control& control, std::span<const std::byte>& bytes);
   Decoded<void> ReadSubgroup(Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<void> ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes);
@@ -66,7 +74,6 @@ class UniStream {
   PeerControl* control_;
   WaitingBytes waiting_;
   std::variant<Untold, Control, Subgroup, FetchData, Discarded> kind_;
-  Vi64Reader number_;
   std::optional<RequestId> request_;
   bool fin_ = false;
   bool over_ = false;

@@ -4,7 +4,7 @@
 #include <deque>
 #include <optional>
 
-#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/parameters.h"
 #include "kvcast/object/location.h"
 #include "kvcast/object/track_name.h"

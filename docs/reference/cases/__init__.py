@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import catalog, chain, kv_file, model, moqt, tracks, values, views
+    from . import catalog, chain, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
 
     return {
         "vi64": moqt.VI64,
@@ -26,4 +26,7 @@ def all_cases() -> dict[str, list[tuple]]:
         "kv_file": kv_file.KV_FILE,
         "views": views.VIEWS,
         "index": views.INDEX,
+        "moqt_message": moqt_messages.MESSAGES,
+        "moqt_stream": moqt_streams.STREAMS,
+        "moqt_datagram": moqt_streams.DATAGRAMS,
     }

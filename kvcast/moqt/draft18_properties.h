@@ -4,14 +4,14 @@
 #include <string>
 
 #include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/track_traits.h"
 #include "kvcast/object/location.h"
+#include "kvcast/object/object.h"
 #include "kvcast/object/properties.h"
 
 // What the draft demands of properties where they arrive. Unknown ones are kept and passed on as
 // they came; those with a meaning must keep to it.
-namespace kvcast::moqt {
-
-inline constexpr uint8_t kDefaultPriority = 128;
+namespace kvcast::moqt::draft18 {
 
 // Session fault: pairs that cannot be read, or a value outside what the draft allows. Track fault:
 // immutable properties that are not in order.
@@ -21,10 +21,9 @@ Decoded<Properties> ReadTrackProperties(std::string encoded);
 // only tracks may have.
 Decoded<Properties> ReadObjectProperties(std::string encoded, Location location);
 
-// Whether a track demands to be understood in a way that we do not know: it must then be refused.
-bool HasUnknownMandatory(const Properties& track);
+// The status that a number stands for; a violation if none.
+Decoded<ObjectStatus> StatusOf(uint64_t number);
 
-// The priority of objects that do not say their own.
-uint8_t DefaultPriorityOf(const Properties& track);
+TrackTraits TraitsOf(const Properties& track);
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18

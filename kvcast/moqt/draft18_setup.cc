@@ -1,13 +1,12 @@
-#include "kvcast/moqt/setup.h"
+#include "kvcast/moqt/draft18_setup.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "kvcast/base/byte_reader.h"
 #include "kvcast/base/hex.h"
-#include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/draft18_parameters.h"
 
-namespace kvcast::moqt {
+namespace kvcast::moqt::draft18 {
 namespace {
 
 enum OptionType : uint64_t {
@@ -84,7 +83,7 @@ Decoded<void> TakeAuthority(Setup& setup, std::string value, Role sender) {
 }
 
 Decoded<void> TakeToken(Setup& setup, std::string_view value) {
-  KVCAST_TRY(AuthToken token, AuthToken::Decode(value));
+  KVCAST_TRY(AuthToken token, DecodeToken(value));
   if (token.alias_type == AuthToken::AliasType::kDelete ||
       token.alias_type == AuthToken::AliasType::kUseAlias) {
     return Fault::Violation("SETUP refers to a token that cannot be there yet.");
@@ -117,31 +116,28 @@ void WriteText(ByteWriter& writer, uint64_t& previous, uint64_t type, std::strin
 
 }  // namespace
 
-Result<Bytes> Setup::Encode() const {
-  ByteWriter writer;
+void WriteSetup(ByteWriter& writer, const Setup& setup) {
   uint64_t previous = 0;
-  if (path) {
-    WriteText(writer, previous, kPath, *path);
+  if (setup.path) {
+    WriteText(writer, previous, kPath, *setup.path);
   }
-  for (const AuthToken& token : auth_tokens) {
-    WriteText(writer, previous, kAuthorizationToken, token.Encode());
+  for (const AuthToken& token : setup.auth_tokens) {
+    WriteText(writer, previous, kAuthorizationToken, EncodeToken(token));
   }
-  if (auth_token_cache_bytes_max) {
+  if (setup.auth_token_cache_bytes_max) {
     writer.Vi64(kMaxAuthTokenCacheSize - previous);
     previous = kMaxAuthTokenCacheSize;
-    writer.Vi64(*auth_token_cache_bytes_max);
+    writer.Vi64(*setup.auth_token_cache_bytes_max);
   }
-  if (authority) {
-    WriteText(writer, previous, kAuthority, *authority);
+  if (setup.authority) {
+    WriteText(writer, previous, kAuthority, *setup.authority);
   }
-  if (implementation) {
-    WriteText(writer, previous, kImplementation, *implementation);
+  if (setup.implementation) {
+    WriteText(writer, previous, kImplementation, *setup.implementation);
   }
-  return EncodeFrame(MessageType::kSetup, writer);
 }
 
-Decoded<Setup> Setup::Decode(std::string_view body, Role sender) {
-  ByteReader reader(AsBytes(body));
+Decoded<Setup> ReadSetup(ByteReader& reader, Role sender) {
   Setup setup;
   uint64_t type = 0;
   while (!reader.done()) {
@@ -167,4 +163,4 @@ Decoded<Setup> Setup::Decode(std::string_view body, Role sender) {
   return setup;
 }
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18

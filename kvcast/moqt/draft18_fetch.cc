@@ -1,13 +1,12 @@
-#include "kvcast/moqt/fetch_stream.h"
+#include "kvcast/moqt/draft18_fetch.h"
 
 #include <limits>
 #include <utility>
 
 #include "kvcast/base/byte_writer.h"
-#include "kvcast/moqt/message_type.h"
-#include "kvcast/moqt/property_rules.h"
+#include "kvcast/moqt/draft18_properties.h"
 
-namespace kvcast::moqt {
+namespace kvcast::moqt::draft18 {
 namespace {
 
 constexpr uint64_t kSubgroupMask = 0x03;
@@ -302,4 +301,4 @@ FetchItem FetchReader::Finish() {
   return std::exchange(object_, Object());
 }
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18

@@ -1,13 +1,16 @@
-#include "kvcast/moqt/property_rules.h"
+#include "kvcast/moqt/draft18_properties.h"
 
 #include <limits>
 #include <utility>
 
 #include "kvcast/base/byte_reader.h"
 
-namespace kvcast::moqt {
+namespace kvcast::moqt::draft18 {
 namespace {
 
+constexpr uint64_t kObjectDeliveryTimeout = 0x02;
+constexpr uint64_t kMaxCacheDuration = 0x04;
+constexpr uint64_t kSubgroupDeliveryTimeout = 0x06;
 constexpr uint64_t kDefaultPublisherPriority = 0x0e;
 constexpr uint64_t kDefaultPublisherGroupOrder = 0x22;
 constexpr uint64_t kDynamicGroups = 0x30;
@@ -87,6 +90,16 @@ Decoded<void> CheckObject(const Properties& properties, Location location, bool&
   return {};
 }
 
+bool HasMandatory(const Properties& track) {
+  for (const Property& property : track.List()) {
+    if (IsMandatory(property.type)) {
+      return true;
+    }
+  }
+  const std::optional<Properties> inner = track.Immutable();
+  return inner && HasMandatory(*inner);
+}
+
 }  // namespace
 
 Decoded<Properties> ReadTrackProperties(std::string encoded) {
@@ -109,19 +122,36 @@ Decoded<Properties> ReadObjectProperties(std::string encoded, Location location)
   return properties;
 }
 
-bool HasUnknownMandatory(const Properties& track) {
-  for (const Property& property : track.List()) {
-    if (IsMandatory(property.type)) {
-      return true;
-    }
+Decoded<ObjectStatus> StatusOf(uint64_t number) {
+  const auto status = static_cast<ObjectStatus>(number);
+  if (number > 255 || (status != ObjectStatus::kNormal && status != ObjectStatus::kEndOfGroup &&
+                       status != ObjectStatus::kEndOfTrack)) {
+    return Fault::Violation("An object's status is 0, 3 or 4.");
   }
-  const std::optional<Properties> inner = track.Immutable();
-  return inner && HasUnknownMandatory(*inner);
+  return status;
 }
 
-uint8_t DefaultPriorityOf(const Properties& track) {
-  const std::optional<Property> priority = track.Find(kDefaultPublisherPriority);
-  return priority ? static_cast<uint8_t>(priority->number) : kDefaultPriority;
+TrackTraits TraitsOf(const Properties& track) {
+  TrackTraits traits;
+  if (const auto priority = track.Find(kDefaultPublisherPriority)) {
+    traits.default_priority = static_cast<uint8_t>(priority->number);
+  }
+  if (const auto order = track.Find(kDefaultPublisherGroupOrder)) {
+    traits.group_order = order->number == 2 ? GroupOrder::kDescending : GroupOrder::kAscending;
+  }
+  if (const auto timeout = track.Find(kObjectDeliveryTimeout)) {
+    traits.object_delivery_timeout_ms = timeout->number;
+  }
+  if (const auto timeout = track.Find(kSubgroupDeliveryTimeout)) {
+    traits.subgroup_delivery_timeout_ms = timeout->number;
+  }
+  if (const auto duration = track.Find(kMaxCacheDuration)) {
+    traits.max_cache_ms = duration->number;
+  }
+  const auto dynamic = track.Find(kDynamicGroups);
+  traits.dynamic_groups = dynamic && dynamic->number == 1;
+  traits.unknown_mandatory = HasMandatory(track);
+  return traits;
 }
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18

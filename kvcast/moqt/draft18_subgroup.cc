@@ -1,12 +1,75 @@
-#include "kvcast/moqt/subgroup_stream.h"
+#include "kvcast/moqt/draft18_subgroup.h"
 
 #include <limits>
 #include <utility>
 
 #include "kvcast/base/byte_writer.h"
-#include "kvcast/moqt/property_rules.h"
+#include "kvcast/moqt/draft18_properties.h"
 
-namespace kvcast::moqt {
+namespace kvcast::moqt::draft18 {
+namespace {
+
+using Mode = SubgroupHeader::Mode;
+
+constexpr uint64_t kProperties = 0x01;
+constexpr uint64_t kModeShift = 1;
+constexpr uint64_t kEndOfGroup = 0x08;
+constexpr uint64_t kAlways = 0x10;
+constexpr uint64_t kTracksPriority = 0x20;
+constexpr uint64_t kFirstObject = 0x40;
+
+// What the type says of the header; a priority to be read is there, as 0.
+Decoded<SubgroupHeader> OfType(uint64_t type) {
+  const uint64_t mode = type >> kModeShift & 3;
+  if (mode > static_cast<uint64_t>(Mode::kExplicit)) {
+    return Fault::Violation("A subgroup's mode is 0 to 2.");
+  }
+  SubgroupHeader header;
+  header.mode = static_cast<Mode>(mode);
+  header.properties = (type & kProperties) != 0;
+  header.end_of_group = (type & kEndOfGroup) != 0;
+  header.first_object = (type & kFirstObject) != 0;
+  if ((type & kTracksPriority) == 0) {
+    header.priority = 0;
+  }
+  return header;
+}
+
+Result<void> ReadFields(SubgroupHeader& header, ByteReader& reader) {
+  KVCAST_TRY(header.alias, reader.Vi64());
+  KVCAST_TRY(header.group, reader.Vi64());
+  if (header.mode == Mode::kExplicit) {
+    KVCAST_TRY(header.subgroup, reader.Vi64());
+  }
+  if (header.priority) {
+    KVCAST_TRY(header.priority, reader.U8());
+  }
+  return {};
+}
+
+}  // namespace
+
+Decoded<std::optional<SubgroupHeader>> ReadHeader(uint64_t type, ByteReader& reader) {
+  KVCAST_CHECK(IsSubgroupType(type));
+  KVCAST_TRY(SubgroupHeader header, OfType(type));
+  return ReadFields(header, reader).ok() ? std::optional(header) : std::nullopt;
+}
+
+Bytes SubgroupWriter::Header() const {
+  ByteWriter writer;
+  writer.Vi64(kAlways | static_cast<uint64_t>(header_.mode) << kModeShift |
+              (header_.properties ? kProperties : 0) | (header_.end_of_group ? kEndOfGroup : 0) |
+              (header_.first_object ? kFirstObject : 0) | (header_.priority ? 0 : kTracksPriority));
+  writer.Vi64(header_.alias);
+  writer.Vi64(header_.group);
+  if (header_.mode == Mode::kExplicit) {
+    writer.Vi64(header_.subgroup);
+  }
+  if (header_.priority) {
+    writer.U8(*header_.priority);
+  }
+  return writer.Take();
+}
 
 bool SubgroupWriter::Accepts(const Object& object) const {
   const bool normal = object.status == ObjectStatus::kNormal;
@@ -35,34 +98,6 @@ Bytes SubgroupWriter::Write(const Object& object) {
   return writer.Take();
 }
 
-bool SubgroupReader::ReadHeader(std::span<const std::byte>& in) {
-  while (!header_done() && !in.empty()) {
-    if (stage_ == Stage::kPriority) {
-      header_.priority = std::to_integer<uint8_t>(in.front());
-      in = in.subspan(1);
-      stage_ = Stage::kDelta;
-      break;
-    }
-    const std::optional<uint64_t> number = number_.Read(in);
-    if (!number) {
-      break;
-    }
-    if (stage_ == Stage::kAlias) {
-      header_.alias = *number;
-      stage_ = Stage::kGroup;
-      continue;
-    }
-    if (stage_ == Stage::kGroup && header_.mode == SubgroupHeader::Mode::kExplicit) {
-      header_.group = *number;
-      stage_ = Stage::kSubgroup;
-      continue;
-    }
-    (stage_ == Stage::kGroup ? header_.group : header_.subgroup) = *number;
-    stage_ = header_.priority ? Stage::kPriority : Stage::kDelta;
-  }
-  return header_done();
-}
-
 std::optional<uint64_t> SubgroupReader::subgroup() const {
   switch (header_.mode) {
     case SubgroupHeader::Mode::kZero:
@@ -77,7 +112,6 @@ std::optional<uint64_t> SubgroupReader::subgroup() const {
 
 Decoded<std::optional<Object>> SubgroupReader::Read(std::span<const std::byte>& in,
                                                     uint8_t default_priority) {
-  KVCAST_CHECK(header_done());
   while (!in.empty()) {
     KVCAST_TRY(const bool whole, Step(in));
     if (whole) {
@@ -157,12 +191,7 @@ Decoded<bool> SubgroupReader::OnPayloadLength(uint64_t length) {
 }
 
 Decoded<bool> SubgroupReader::OnStatus(uint64_t status) {
-  if (status != static_cast<uint64_t>(ObjectStatus::kNormal) &&
-      status != static_cast<uint64_t>(ObjectStatus::kEndOfGroup) &&
-      status != static_cast<uint64_t>(ObjectStatus::kEndOfTrack)) {
-    return Fault::Violation("An object's status is 0, 3 or 4.");
-  }
-  object_.status = static_cast<ObjectStatus>(status);
+  KVCAST_TRY(object_.status, StatusOf(status));
   if (object_.status != ObjectStatus::kNormal) {
     if (!object_.properties.empty()) {
       return Fault::Violation("Only a normal object has properties.");
@@ -179,4 +208,4 @@ Object SubgroupReader::Finish(uint8_t default_priority) {
   return std::exchange(object_, Object());
 }
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18

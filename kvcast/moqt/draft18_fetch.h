@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <variant>
 
 #include "kvcast/base/bytes.h"
+#include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/limits.h"
 #include "kvcast/moqt/parameters.h"
@@ -25,17 +25,9 @@
 // priority, 0x20 properties, 0x40 datagram. What is absent follows from the item before. The ends
 // of ranges are absolute and have no payload length: the draft does not say so, but implementations
 // agree.
-namespace kvcast::moqt {
+namespace kvcast::moqt::draft18 {
 
-// Every object since the item before, up to this location, does not exist, or is unknown.
-struct RangeEnd {
-  Location last;
-  bool unknown = false;
-
-  friend bool operator==(const RangeEnd&, const RangeEnd&) = default;
-};
-
-using FetchItem = std::variant<Object, RangeEnd>;
+inline constexpr uint64_t kFetchHeaderType = 0x05;
 
 // What an item may refer to: where the last one was, and how the last object was sent.
 struct FetchPrior {
@@ -48,20 +40,15 @@ struct FetchPrior {
   void Pass(const Object& object);
 };
 
-// Makes the bytes of items. Payloads are referred to, not copied.
-class FetchWriter {
+class FetchWriter final : public moqt::FetchWriter {
  public:
   FetchWriter(uint64_t request_id, GroupOrder order) : request_id_(request_id), order_(order) {}
 
-  // How the stream begins.
-  Bytes Header() const;
-
-  // Whether the object may be next: beyond the last, and no mere status, which FETCH does not know.
-  bool Accepts(const Object& object) const;
-  bool Accepts(const RangeEnd& end) const { return prior_.IsBefore(end.last, order_); }
-  // REQUIRES: Accepts().
-  Bytes Write(const Object& object);
-  Bytes Write(const RangeEnd& end);
+  Bytes Header() const override;
+  bool Accepts(const Object& object) const override;
+  bool Accepts(const RangeEnd& end) const override { return prior_.IsBefore(end.last, order_); }
+  Bytes Write(const Object& object) override;
+  Bytes Write(const RangeEnd& end) override;
 
  private:
   uint64_t request_id_;
@@ -69,16 +56,12 @@ class FetchWriter {
   FetchPrior prior_;
 };
 
-// Reads a stream after its header.
-class FetchReader {
+class FetchReader final : public moqt::FetchReader {
  public:
   FetchReader(GroupOrder order, const Limits& limits) : order_(order), limits_(&limits) {}
 
-  // Takes bytes off the front of `in` until an item is whole or `in` is empty.
-  Decoded<std::optional<FetchItem>> Read(std::span<const std::byte>& in);
-
-  // Whether the stream may end here.
-  bool between_items() const { return stage_ == Stage::kFlags && !number_.midway(); }
+  Decoded<std::optional<FetchItem>> Read(std::span<const std::byte>& in) override;
+  bool between_items() const override { return stage_ == Stage::kFlags && !number_.midway(); }
 
  private:
   enum class Stage : uint8_t {
@@ -118,4 +101,4 @@ class FetchReader {
   FetchPrior prior_;
 };
 
-}  // namespace kvcast::moqt
+}  // namespace kvcast::moqt::draft18
