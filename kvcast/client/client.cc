@@ -25,7 +25,9 @@ bool IsForeignRequest(const moqt::Event& event) {
   return std::holds_alternative<moqt::SubscribeReceived>(event) ||
          std::holds_alternative<moqt::FetchReceived>(event) ||
          std::holds_alternative<moqt::TrackStatusReceived>(event) ||
-         std::holds_alternative<moqt::SubscribeTracksReceived>(event);
+         std::holds_alternative<moqt::SubscribeTracksReceived>(event) ||
+         std::holds_alternative<moqt::SubscribeNamespaceReceived>(event) ||
+         std::holds_alternative<moqt::PublishNamespaceReceived>(event);
 }
 
 constexpr uint32_t kValueBytes = 2;  // Of FP16 and BF16.
@@ -60,6 +62,8 @@ void Client::OnEvent(const moqt::Event& event, Instant now) {
     (void)session_->RefuseRequest(
         *RequestOf(event),
         {moqt::RequestCode::kNotSupported, std::nullopt, "A client serves nothing.", {}});
+  } else if (const auto* update = std::get_if<moqt::UpdateReceived>(&event)) {
+    (void)session_->AcceptUpdate(update->request, {});  // The session keeps to it.
   } else if (const std::optional<moqt::RequestId> request = RequestOf(event)) {
     OnRequestEvent(*request, event, now);
   }

@@ -12,17 +12,29 @@ NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setu
       session_(moqt::Role::kServer, setup, limits, Now()),
       owner_(&owner),
       timer_(loop, [this] {
+        timer_at_.reset();
         session_.OnTimeout(Now());
         connection_->Poke();
       }) {
-  timer_.Set(*session_.deadline());
+  SetTimer();
 }
 
 NodePeer::~NodePeer() { owner_->OnGone(*this); }
 
 void NodePeer::OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) {
+  session_.OnTime(Now());
   session_.OnStreamData(stream, bytes, fin);
-  if (timer_.is_set() && !session_.deadline()) {
+}
+
+void NodePeer::SetTimer() {
+  const std::optional<Instant> deadline = session_.deadline();
+  if (deadline == timer_at_) {
+    return;
+  }
+  timer_at_ = deadline;
+  if (deadline) {
+    timer_.Set(*deadline);
+  } else {
     timer_.Stop();
   }
 }
@@ -41,7 +53,10 @@ void NodePeer::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
   has_more_room_ = true;
 }
 
-void NodePeer::OnDatagram(std::span<const std::byte> bytes) { session_.OnDatagram(bytes); }
+void NodePeer::OnDatagram(std::span<const std::byte> bytes) {
+  session_.OnTime(Now());
+  session_.OnDatagram(bytes);
+}
 
 void NodePeer::OnStreamsAllowed(uint64_t bidi_total) {
   session_.OnStreamsAllowed(bidi_total);
@@ -62,6 +77,9 @@ std::optional<moqt::TransportAction> NodePeer::NextAction() {
   if (!action && (session_.has_event() || std::exchange(has_more_room_, false))) {
     owner_->OnInput(*this);
     action = session_.NextAction();
+  }
+  if (!action) {
+    SetTimer();
   }
   return action;
 }

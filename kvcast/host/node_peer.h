@@ -44,11 +44,14 @@ class NodePeer final : public moqt::TransportUser {
   std::optional<moqt::TransportAction> NextAction() override;
 
  private:
+  void SetTimer();
+
   QuicConnection* connection_;
   moqt::Session session_;
   NodePeerOwner* owner_;
   LoopTimer timer_;
-  bool has_more_room_ = false;  // Of which the relay has not heard.
+  std::optional<Instant> timer_at_;  // What it is set to.
+  bool has_more_room_ = false;       // Of which the relay has not heard.
 };
 
 }  // namespace kvcast

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/parameters.h"
 #include "kvcast/moqt/subgroup_header.h"
 #include "kvcast/object/location.h"
 #include "kvcast/object/object.h"
@@ -48,6 +50,8 @@ class SubgroupReader {
                                               uint8_t default_priority) = 0;
   // Whether the stream may end here.
   virtual bool between_objects() const = 0;
+  // What it holds of an object that is not whole.
+  virtual size_t held_bytes() const = 0;
   // The subgroup's id, which may be that of an object that never came.
   virtual std::optional<uint64_t> subgroup() const = 0;
 };
@@ -61,6 +65,17 @@ struct RangeEnd {
 };
 
 using FetchItem = std::variant<Object, RangeEnd>;
+
+// What an item may refer to: where the last one was, and how the last object was sent.
+struct FetchPrior {
+  std::optional<Location> location;
+  std::optional<uint64_t> subgroup;  // Of the last object that had one.
+  std::optional<uint8_t> priority;
+
+  // Whether a location comes after the last one, groups in `order`.
+  bool IsBefore(Location next, GroupOrder order) const;
+  void Pass(const Object& object);
+};
 
 // Makes the bytes of a fetch's stream. Payloads are referred to, not copied.
 class FetchWriter {
@@ -85,6 +100,8 @@ class FetchReader {
   virtual Decoded<std::optional<FetchItem>> Read(std::span<const std::byte>& in) = 0;
   // Whether the stream may end here.
   virtual bool between_items() const = 0;
+  // What it holds of an object that is not whole.
+  virtual size_t held_bytes() const = 0;
 };
 
 // An object that travels alone. Its forwarding is kDatagram, and it has no subgroup.

@@ -52,21 +52,6 @@ uint64_t LocationFlags(Location location, const FetchPrior& prior) {
 
 }  // namespace
 
-bool FetchPrior::IsBefore(Location next, GroupOrder order) const {
-  if (!location || location->group == next.group) {
-    return !location || location->object < next.object;
-  }
-  return (location->group < next.group) == (order == GroupOrder::kAscending);
-}
-
-void FetchPrior::Pass(const Object& object) {
-  location = object.location;
-  priority = object.priority;
-  if (object.forwarding == Forwarding::kSubgroup) {
-    subgroup = object.subgroup;
-  }
-}
-
 Bytes FetchWriter::Header() const {
   ByteWriter writer;
   writer.Vi64(kFetchHeaderType);

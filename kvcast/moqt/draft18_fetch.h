@@ -29,17 +29,6 @@ namespace kvcast::moqt::draft18 {
 
 inline constexpr uint64_t kFetchHeaderType = 0x05;
 
-// What an item may refer to: where the last one was, and how the last object was sent.
-struct FetchPrior {
-  std::optional<Location> location;
-  std::optional<uint64_t> subgroup;  // Of the last object that had one.
-  std::optional<uint8_t> priority;
-
-  // Whether a location comes after the last one, groups in `order`.
-  bool IsBefore(Location next, GroupOrder order) const;
-  void Pass(const Object& object);
-};
-
 class FetchWriter final : public moqt::FetchWriter {
  public:
   FetchWriter(uint64_t request_id, GroupOrder order) : request_id_(request_id), order_(order) {}
@@ -62,6 +51,9 @@ class FetchReader final : public moqt::FetchReader {
 
   Decoded<std::optional<FetchItem>> Read(std::span<const std::byte>& in) override;
   bool between_items() const override { return stage_ == Stage::kFlags && !number_.midway(); }
+  size_t held_bytes() const override {
+    return properties_.held_bytes() + object_.properties.encoded().size() + payload_.held_bytes();
+  }
 
  private:
   enum class Stage : uint8_t {

@@ -52,6 +52,9 @@ class SubgroupReader final : public moqt::SubgroupReader {
                                       uint8_t default_priority) override;
   bool between_objects() const override { return stage_ == Stage::kDelta && !number_.midway(); }
   std::optional<uint64_t> subgroup() const override;
+  size_t held_bytes() const override {
+    return properties_.held_bytes() + object_.properties.encoded().size() + payload_.held_bytes();
+  }
 
  private:
   enum class Stage : uint8_t {

@@ -37,8 +37,9 @@ struct SubscribeReceived {
 struct FetchReceived {
   RequestId request;
   TrackName track;
-  LocationRange range;
+  LocationRange range;  // For a joining fetch, up to where the subscription began.
   Parameters parameters;
+  std::optional<RequestId> joined;  // The subscription that it joins.
 };
 struct TrackStatusReceived {
   RequestId request;
@@ -51,7 +52,22 @@ struct SubscribeTracksReceived {
   TrackNamespace prefix;
   Parameters parameters;
 };
-// A request of the peer, or a subscription it takes part in, changes. It is accepted already.
+// The peer has tracks below a namespace, until it cancels the request.
+struct PublishNamespaceReceived {
+  RequestId request;
+  TrackNamespace space;
+  Parameters parameters;
+};
+// The peer wants to hear of every namespace below the prefix, there now or later.
+struct SubscribeNamespaceReceived {
+  RequestId request;
+  TrackNamespace prefix;
+  Parameters parameters;
+};
+// A request of the peer, or a subscription it takes part in, is to change. It waits for
+// AcceptUpdate() or RefuseUpdate(); several of one request are answered in the order they came. A
+// subscription's priority and forwarding change with the acceptance, a prefix is the new one from
+// then on.
 struct UpdateReceived {
   RequestId request;
   Parameters parameters;
@@ -70,6 +86,28 @@ struct FetchAccepted {
 struct RequestRefused {
   RequestId request;
   RequestError error;
+};
+
+// Answers to updates of ours. A refusal ends the request, and the event that says so is on its way.
+struct UpdateAccepted {
+  RequestId request;
+  RequestId update;
+  Parameters parameters;
+};
+struct UpdateRefused {
+  RequestId request;
+  RequestId update;
+  RequestError error;
+};
+
+// Namespaces below a prefix of ours. All are withdrawn when the request is over.
+struct NamespaceReceived {
+  RequestId request;
+  TrackNamespace space;
+};
+struct NamespaceWithdrawn {
+  RequestId request;
+  TrackNamespace space;
 };
 
 // A track below a prefix of ours that the peer has no stream left to publish on, nor will later: it
@@ -101,10 +139,12 @@ struct ObjectsReady {
 struct SendRoom {
   RequestId request;
 };
-// The peer wants no more of one subgroup; the subscription goes on.
+// The peer wants no more of one subgroup, or it was not delivered in time: its stream is reset, and
+// no other should be opened for it. The subscription goes on.
 struct SubgroupStopped {
   RequestId request;
   StreamId subgroup;
+  bool timed_out = false;
 };
 
 // The peer is about to leave: the whole session, or one request where that is named.
@@ -121,16 +161,21 @@ struct SessionClosed {
 
 using Event =
     std::variant<SetupDone, PublishReceived, SubscribeReceived, FetchReceived, TrackStatusReceived,
-                 SubscribeTracksReceived, UpdateReceived, RequestAccepted, FetchAccepted,
-                 RequestRefused, PublishBlockedReceived, RequestCancelled, PublishDoneReceived,
-                 ObjectsReady, SendRoom, SubgroupStopped, GoAwayReceived, SessionClosed>;
+                 SubscribeTracksReceived, PublishNamespaceReceived, SubscribeNamespaceReceived,
+                 UpdateReceived, RequestAccepted, FetchAccepted, UpdateAccepted, UpdateRefused,
+                 NamespaceReceived, NamespaceWithdrawn, RequestRefused, PublishBlockedReceived,
+                 RequestCancelled, PublishDoneReceived, ObjectsReady, SendRoom, SubgroupStopped,
+                 GoAwayReceived, SessionClosed>;
 
 // What arrives on a subscription or a fetch, in the order of its streams.
 struct ReceivedObject {
+  static constexpr StreamId kNoStream = ~StreamId{0};  // It came as a datagram.
+
   Object object;
   StreamId stream = 0;
   bool first_of_subgroup = false;  // The first object ever published in its subgroup.
-  bool ends_group = false;         // Its stream has the group's last object, if it ends well.
+  // Its stream has the group's last object, if it ends well; a datagram is the last itself.
+  bool ends_group = false;
 };
 // A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
 // stands beyond the last one received on it.

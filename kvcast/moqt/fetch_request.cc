@@ -1,19 +1,15 @@
 #include "kvcast/moqt/fetch_request.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvcast::moqt {
 
-Result<RequestId> OutgoingFetch::Open(SessionState& state, const TrackName& track,
-                                      const LocationRange& range, const Parameters& parameters) {
-  if (range.empty()) {
+Result<RequestId> OutgoingFetch::Open(SessionState& state, Fetch fetch) {
+  if (fetch.range.empty()) {
     return Error(ErrorCode::kInvalid, "The range to fetch is empty.");
   }
-  Fetch fetch;
   fetch.request_id = state.requests.next_id();
-  fetch.track = track;
-  fetch.range = range;
-  fetch.parameters = parameters;
   KVCAST_TRY(Bytes message, state.codec.Encode(fetch));
   const RequestId id = state.requests.NextId();
   auto request = std::make_unique<OutgoingFetch>(id, state.OpenBidi(), state, std::move(fetch));
@@ -80,6 +76,35 @@ void OutgoingFetch::FinishIfComplete() {
   }
 }
 
+void IncomingFetch::Resolve(const TrackName& track, Location joining_location,
+                            RequestId subscription) {
+  const bool relative = message_.type == Fetch::Type::kRelativeJoining;
+  const uint64_t back = std::min(message_.joining_start, joining_location.group);
+  message_.track = track;
+  message_.range = {{relative ? joining_location.group - back : message_.joining_start, 0},
+                    joining_location};
+  if (message_.range.empty()) {
+    RefuseJoin(RequestCode::kInvalidRange, "The fetch would begin after the subscription does.");
+    return;
+  }
+  Tell(FetchReceived{id(), message_.track, message_.range, message_.parameters, subscription});
+}
+
+void IncomingFetch::RefuseJoin(RequestCode code, std::string reason) {
+  (void)Refuse({code, std::nullopt, std::move(reason), std::nullopt}).ok();
+}
+
+void IncomingFetch::OnUpdate(const Parameters& parameters, Parameters& answer) {
+  (void)answer;
+  if (!parameters.subscriber_priority || *parameters.subscriber_priority == subscriber_priority_) {
+    return;
+  }
+  subscriber_priority_ = *parameters.subscriber_priority;
+  if (data_ && !data_ended_) {
+    state().outbox.Do(ReorderStream{*data_, order()});
+  }
+}
+
 Result<void> IncomingFetch::Accept(const FetchOk& answer) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
@@ -87,13 +112,14 @@ Result<void> IncomingFetch::Accept(const FetchOk& answer) {
   KVCAST_TRY(Bytes message, state().codec.Encode(answer));
   accepted_ = true;
   SendEncoded(std::move(message));
+  AnswerUpdates();
   FinishIfComplete();
   return {};
 }
 
 StreamId IncomingFetch::DataStream() {
   if (!data_) {
-    data_ = state().OpenUni({SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0});
+    data_ = state().OpenUni(order());
     state().ledger.Open(*data_, id());
     Write(writer_->Header());
   }
@@ -173,6 +199,7 @@ void IncomingFetch::FinishIfComplete() {
 }
 
 void IncomingFetch::Release(ResetCode code) {
+  std::erase_if(state().early_joins, [this](const auto& entry) { return entry.second == id(); });
   if (data_ && !std::exchange(data_ended_, true)) {
     state().outbox.Do(ResetStream{*data_, static_cast<uint64_t>(code)});
     state().ledger.Drop(*data_);

@@ -13,9 +13,9 @@ namespace kvcast::moqt {
 // A range of objects that we ask for. The answer and the objects come on two streams, in any order.
 class OutgoingFetch final : public Request {
  public:
-  // Invalid: the range is empty. Too large: it does not fit a message.
-  static Result<RequestId> Open(SessionState& state, const TrackName& track,
-                                const LocationRange& range, const Parameters& parameters);
+  // `fetch` is what we want; its id is filled in. Invalid: the range is empty. Too large: it does
+  // not fit a message.
+  static Result<RequestId> Open(SessionState& state, Fetch fetch);
   OutgoingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
       : Request(id, stream, state),
         message_(std::move(message)),
@@ -33,6 +33,10 @@ class OutgoingFetch final : public Request {
  protected:
   Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
+  bool may_update() const override { return accepted_; }
+  void OnUpdateRefused() override {
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), "The peer refused an update.");
+  }
 
  private:
   Decoded<void> OnOk(FetchOk& ok);
@@ -55,6 +59,11 @@ class IncomingFetch final : public Request {
         subscriber_priority_(message_.parameters.subscriber_priority.value_or(kDefaultPriority)) {}
   MessageKind kind() const override { return MessageKind::kFetch; }
 
+  // Where a joining fetch is from and to, as its subscription says; the user is told of it. A start
+  // that lies beyond is refused.
+  void Resolve(const TrackName& track, Location joining_location, RequestId subscription);
+  void RefuseJoin(RequestCode code, std::string reason);
+
   // The range's end is known. Objects may be sent before. Invalid: it was answered before.
   Result<void> Accept(const FetchOk& answer);
   // Invalid: outside the range, out of order, or all was sent.
@@ -72,10 +81,12 @@ class IncomingFetch final : public Request {
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return !accepted_; }
   bool may_be_updated() const override { return true; }
+  void OnUpdate(const Parameters& parameters, Parameters& answer) override;
   void Release(ResetCode code) override;
 
  private:
   Result<void> MayWrite(Location location) const;
+  SendOrder order() const { return {SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0}; }
   StreamId DataStream();
   void Write(Bytes bytes);
   void FinishIfComplete();

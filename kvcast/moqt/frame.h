@@ -23,6 +23,7 @@ class FrameReader {
 
   // Whether a message has begun and is not whole: a stream must not end here.
   bool midway() const { return !held_.empty(); }
+  size_t held_bytes() const { return held_.size(); }
 
  private:
   const Codec* codec_;

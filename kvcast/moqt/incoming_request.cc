@@ -4,8 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "kvcast/moqt/auth_rules.h"
 #include "kvcast/moqt/fetch_request.h"
+#include "kvcast/moqt/publish_namespace_request.h"
 #include "kvcast/moqt/publish_request.h"
+#include "kvcast/moqt/subscribe_namespace_request.h"
 #include "kvcast/moqt/subscribe_request.h"
 #include "kvcast/moqt/subscribe_tracks_request.h"
 #include "kvcast/moqt/track_status_request.h"
@@ -19,37 +22,8 @@ Refusal Because(RequestCode code, std::string reason) {
   return RequestError{code, std::nullopt, std::move(reason), std::nullopt};
 }
 
-// A request that is known only well enough to be refused.
-class RefusedRequest final : public Request {
- public:
-  RefusedRequest(RequestId id, StreamId stream, SessionState& state, MessageKind kind)
-      : Request(id, stream, state), kind_(kind) {}
-  MessageKind kind() const override { return kind_; }
-
- protected:
-  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
-  bool MayEndHere() const override { return true; }
-  bool awaits_answer() const override { return true; }
-
- private:
-  MessageKind kind_;
-};
-
-// We keep no tokens, so an alias cannot stand for one.
-Decoded<void> CheckTokens(const Parameters& parameters) {
-  for (const AuthToken& token : parameters.auth_tokens) {
-    if (token.alias_type == AuthToken::AliasType::kRegister) {
-      return Fault::Session(SessionCode::kAuthTokenCacheOverflow, "We keep no tokens.");
-    }
-    if (token.alias_type != AuthToken::AliasType::kUseValue) {
-      return Fault::Session(SessionCode::kUnknownAuthTokenAlias, "No token has this alias.");
-    }
-  }
-  return {};
-}
-
-Refusal RefusalOf(const SessionState& state, RequestId id) {
-  if (state.refused_from && id >= *state.refused_from) {
+Refusal RefusalOf(const SessionState& state) {
+  if (state.said_goodbye) {
     return Because(RequestCode::kGoingAway, "This session is ending.");
   }
   if (state.requests.peer_request_count() >= state.limits.requests_max) {
@@ -59,11 +33,11 @@ Refusal RefusalOf(const SessionState& state, RequestId id) {
 }
 
 // "." stands for nothing, and we have no tracks of a session's own.
-Refusal RefusalOf(const SessionState& state, RequestId id, const TrackNamespace& space) {
+Refusal RefusalOf(const SessionState& state, const TrackNamespace& space) {
   if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
     return Because(RequestCode::kDoesNotExist, "The namespace is kept for the protocol.");
   }
-  return RefusalOf(state, id);
+  return RefusalOf(state);
 }
 
 // Adds the request, and refuses it or tells of it.
@@ -82,7 +56,7 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& m
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.track.space());
+  Refusal refusal = RefusalOf(state, message.track.space());
   if (!refusal && state.codec.TraitsOf(message.properties).unknown_mandatory) {
     refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
   }
@@ -103,7 +77,7 @@ Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, Subscribe
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.track.space());
+  Refusal refusal = RefusalOf(state, message.track.space());
   if (!refusal && !state.requests.ClaimSending(message.track, id)) {
     refusal = Because(RequestCode::kDuplicateSubscription, "The track is sent already.");
   }
@@ -111,53 +85,86 @@ Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, Subscribe
                SubscribeReceived{id, message.track, message.parameters});
 }
 
+// A joining fetch is told of once its subscription says where it ends.
+Decoded<RequestId> OpenJoiningFetch(SessionState& state, StreamId stream, Fetch&& message) {
+  const RequestId id = message.request_id;
+  PublisherSide* joined = state.requests.Find<PublisherSide>(message.joined_request_id);
+  const RequestId joined_id = message.joined_request_id;
+  const bool early = joined == nullptr && joined_id < id && state.requests.MayCome(joined_id);
+  Refusal refusal = RefusalOf(state);
+  if (!refusal && !early && (joined == nullptr || !joined->may_be_joined())) {
+    refusal = Because(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
+  }
+  Request& added =
+      state.requests.Add(std::make_unique<IncomingFetch>(id, stream, state, std::move(message)));
+  if (refusal) {
+    KVCAST_CHECK(added.Refuse(*refusal).ok());
+  } else if (early) {
+    state.early_joins.emplace(joined_id, id);
+  } else {
+    joined->Join(id);
+  }
+  return id;
+}
+
+// Fetches that came before the request they join.
+void ResolveEarlyJoins(SessionState& state, RequestId id) {
+  PublisherSide* joined = state.requests.Find<PublisherSide>(id);
+  for (auto join = state.early_joins.find(id); join != state.early_joins.end();
+       join = state.early_joins.find(id)) {
+    IncomingFetch* fetch = state.requests.Find<IncomingFetch>(join->second);
+    state.early_joins.erase(join);
+    if (fetch == nullptr || fetch->over()) {
+      continue;
+    }
+    if (joined != nullptr && joined->may_be_joined()) {
+      joined->Join(fetch->id());
+    } else {
+      fetch->RefuseJoin(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
+    }
+  }
+}
+
 Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, Fetch&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
-  const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.track.space());
-  if (!refusal && message.type != Fetch::Type::kStandalone) {
-    refusal = Because(RequestCode::kNotSupported, "Joining fetches are not supported.");
+  if (message.type != Fetch::Type::kStandalone) {
+    return OpenJoiningFetch(state, stream, std::move(message));
   }
+  const RequestId id = message.request_id;
+  Refusal refusal = RefusalOf(state, message.track.space());
   if (!refusal && message.range.empty()) {
     refusal = Because(RequestCode::kInvalidRange, "The range is empty.");
   }
-  return Admit(state, std::make_unique<IncomingFetch>(id, stream, state, message), refusal,
-               FetchReceived{id, message.track, message.range, message.parameters});
+  FetchReceived event{id, message.track, message.range, message.parameters, std::nullopt};
+  return Admit(state, std::make_unique<IncomingFetch>(id, stream, state, std::move(message)),
+               refusal, std::move(event));
 }
 
 Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, TrackStatus&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  const Refusal refusal = RefusalOf(state, id, message.track.space());
+  const Refusal refusal = RefusalOf(state, message.track.space());
   return Admit(state, std::make_unique<IncomingTrackStatus>(id, stream, state), refusal,
                TrackStatusReceived{id, message.track, std::move(message.parameters)});
 }
 
-Decoded<RequestId> OpenSubscribeTracks(SessionState& state, StreamId stream,
-                                       SubscribeTracks&& message) {
+template <typename T, typename Told, typename Body>
+Decoded<RequestId> OpenSpaceRequest(SessionState& state, StreamId stream, MessageKind kind,
+                                    const TrackNamespace& space, bool claims, const Body& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, id, message.prefix);
-  if (!refusal && !state.requests.sending_below().Claim(message.prefix, id)) {
-    refusal = Because(RequestCode::kPrefixOverlap, "Another subscription has tracks below it.");
+  Refusal refusal = RefusalOf(state, space);
+  if (!refusal && claims && !state.requests.sending_below(kind).Claim(space, id)) {
+    refusal = Because(RequestCode::kPrefixOverlap, "Another subscription lies above or below it.");
   }
-  return Admit(state, std::make_unique<IncomingSubscribeTracks>(id, stream, state, message.prefix),
-               refusal, SubscribeTracksReceived{id, message.prefix, message.parameters});
+  return Admit(state, std::make_unique<T>(id, stream, state, space), refusal,
+               Told{id, space, message.parameters});
 }
 
-Decoded<RequestId> RefuseUnsupported(SessionState& state, StreamId stream, RequestId id,
-                                     MessageKind kind) {
-  KVCAST_TRY_VOID(state.requests.NotePeerId(id));
-  return Admit(state, std::make_unique<RefusedRequest>(id, stream, state, kind),
-               Because(RequestCode::kNotSupported, "Namespaces are not supported."), SetupDone{});
-}
-
-}  // namespace
-
-Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, Message message) {
+Decoded<RequestId> Open(SessionState& state, StreamId stream, Message& message) {
   if (Publish* publish = std::get_if<Publish>(&message)) {
     return OpenPublish(state, stream, std::move(*publish));
   }
@@ -170,18 +177,28 @@ Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, Mes
   if (TrackStatus* status = std::get_if<TrackStatus>(&message)) {
     return OpenTrackStatus(state, stream, std::move(*status));
   }
-  if (SubscribeTracks* tracks = std::get_if<SubscribeTracks>(&message)) {
-    return OpenSubscribeTracks(state, stream, std::move(*tracks));
+  if (const SubscribeTracks* tracks = std::get_if<SubscribeTracks>(&message)) {
+    return OpenSpaceRequest<IncomingSubscribeTracks, SubscribeTracksReceived>(
+        state, stream, MessageKind::kSubscribeTracks, tracks->prefix, true, *tracks);
   }
   if (const PublishNamespace* publish = std::get_if<PublishNamespace>(&message)) {
-    return RefuseUnsupported(state, stream, publish->request_id, MessageKind::kPublishNamespace);
+    return OpenSpaceRequest<IncomingPublishNamespace, PublishNamespaceReceived>(
+        state, stream, MessageKind::kPublishNamespace, publish->space, false, *publish);
   }
   if (const SubscribeNamespace* subscribe = std::get_if<SubscribeNamespace>(&message)) {
-    return RefuseUnsupported(state, stream, subscribe->request_id,
-                             MessageKind::kSubscribeNamespace);
+    return OpenSpaceRequest<IncomingSubscribeNamespace, SubscribeNamespaceReceived>(
+        state, stream, MessageKind::kSubscribeNamespace, subscribe->prefix, true, *subscribe);
   }
   return Fault::Violation("A request stream begins with " + std::string(NameOf(KindOf(message))) +
                           ".");
+}
+
+}  // namespace
+
+Decoded<RequestId> OpenIncomingRequest(SessionState& state, StreamId stream, Message message) {
+  KVCAST_TRY(const RequestId id, Open(state, stream, message));
+  ResolveEarlyJoins(state, id);
+  return id;
 }
 
 }  // namespace kvcast::moqt

@@ -23,8 +23,22 @@ struct Limits {
   // stream that would pass them is refused.
   size_t early_bytes = 4 * 1024 * 1024;
 
+  // Streams and datagrams that wait for the same; more are refused, or dropped.
+  size_t waiting_streams_max = 1024;
+  size_t waiting_datagrams_max = 64;
+  // Bytes of messages and objects that have begun and are not whole, over all streams. The stream
+  // that would pass them is refused.
+  size_t partial_bytes = 256 * 1024 * 1024;
+  // Datagrams' objects that wait to be taken, per track; more are dropped.
+  size_t datagram_queue_bytes = 1024 * 1024;
+
   // Requests of the peer that are open at a time; more are refused as excessive load.
   size_t requests_max = 4096;
+  // Updates of one request that wait for an answer, of ours as well; more end the request.
+  size_t updates_max = 16;
+  // Names of namespaces that the peer has told of and not withdrawn, with a little for each. More
+  // end the request that brings them.
+  size_t namespace_bytes = 8 * 1024 * 1024;
 
   // Bytes of ours that wait for the transport, per request: at `high` a sender should pause, and
   // it hears of it once they have fallen to `low`.

@@ -19,6 +19,7 @@ class PayloadReader {
   // Takes bytes off the front of `in`; true once the payload is whole.
   bool Read(std::span<const std::byte>& in);
 
+  size_t held_bytes() const { return done_.size() + used_; }
   // The payload; the reader may begin again.
   Bytes Take();
 

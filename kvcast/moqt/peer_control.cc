@@ -18,6 +18,10 @@ Decoded<void> PeerControl::OnFrame(const std::string& frame) {
   Setup* setup = std::get_if<Setup>(&message);
   if (setup != nullptr && !state_->setup_received) {
     state_->setup_received = true;
+    for (AuthToken& token : setup->auth_tokens) {  // We keep none, and SETUP could not know.
+      token.alias_type = AuthToken::AliasType::kUseValue;
+      token.alias = 0;
+    }
     state_->outbox.Tell(SetupDone{std::move(*setup)});
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "kvcast/moqt/event.h"
@@ -25,6 +26,12 @@ class PrefixClaims {
     return !overlaps;
   }
   void Release(RequestId request) { prefixes_.erase(request); }
+  // Who claims what lies in a namespace, if anyone does.
+  std::optional<RequestId> Covering(const TrackNamespace& space) const {
+    const auto found = std::ranges::find_if(
+        prefixes_, [&](const auto& entry) { return entry.second.IsPrefixOf(space); });
+    return found == prefixes_.end() ? std::nullopt : std::optional(found->first);
+  }
 
  private:
   std::map<RequestId, TrackNamespace> prefixes_;

@@ -14,8 +14,8 @@ Result<RequestId> OutgoingPublish::Open(SessionState& state, const TrackName& tr
   (void)state.requests.NextId();
   ++state.next_alias;
   auto request = std::make_unique<OutgoingPublish>(id, state.OpenBidi(), state, track);
-  request->track_sender().Begin(alias, state.codec.TraitsOf(properties).default_priority,
-                                parameters);
+  request->track_sender().Begin(alias, state.codec.TraitsOf(properties), parameters);
+  request->largest_ = parameters.largest_object;
   request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
@@ -31,13 +31,14 @@ Decoded<void> OutgoingPublish::OnMessage(Message& message) {
   }
   accepted_ = true;
   track_sender().Update(ok->parameters);
+  Establish(largest_);
   Tell(RequestAccepted{id(), std::move(ok->parameters), {}});
+  AnswerUpdates();
   return {};
 }
 
 Decoded<void> IncomingPublish::Begin(const Publish& message) {
-  return track_receiver().Begin(message.alias,
-                                state().codec.TraitsOf(message.properties).default_priority);
+  return track_receiver().Begin(message.alias, state().codec.TraitsOf(message.properties));
 }
 
 Result<void> IncomingPublish::Accept(const Parameters& parameters) {
@@ -47,6 +48,7 @@ Result<void> IncomingPublish::Accept(const Parameters& parameters) {
   KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
   accepted_ = true;
   SendEncoded(std::move(message));
+  AnswerUpdates();
   FinishIfComplete();
   return {};
 }

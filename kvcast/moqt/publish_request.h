@@ -16,8 +16,13 @@ class OutgoingPublish final : public PublisherSide {
  protected:
   Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
+  bool may_update() const override { return accepted_; }
+  void OnUpdateRefused() override {
+    (void)EndTrack(DoneCode::kUpdateFailed, "The subscriber refused an update.").ok();
+  }
 
  private:
+  std::optional<Location> largest_;  // As PUBLISH said.
   bool accepted_ = false;
 };
 
@@ -36,6 +41,8 @@ class IncomingPublish final : public SubscriberSide {
   bool awaits_answer() const override { return !accepted_; }
   bool accepted() const override { return accepted_; }
   bool may_be_updated() const override { return true; }
+  // It is for the publisher to end the subscription.
+  void FailUpdate(const RequestError& error) override { Send(error); }
 
  private:
   bool accepted_ = false;

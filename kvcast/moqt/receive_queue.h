@@ -24,6 +24,8 @@ class ReceiveQueue {
   std::optional<Received> Take();
   void Clear();
   bool empty() const { return items_.empty(); }
+  // Of those that came as datagrams.
+  size_t datagram_bytes() const { return datagram_bytes_; }
 
  private:
   struct Item {
@@ -36,6 +38,7 @@ class ReceiveQueue {
   CreditBook* credit_;
   Outbox* outbox_;
   std::deque<Item> items_;
+  size_t datagram_bytes_ = 0;
 };
 
 }  // namespace kvcast::moqt

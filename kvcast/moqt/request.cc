@@ -1,6 +1,15 @@
 #include "kvcast/moqt/request.h"
 
+#include <algorithm>
+
+#include "kvcast/moqt/auth_rules.h"
+
 namespace kvcast::moqt {
+
+Request::~Request() {
+  state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
+  state_->timers.Set({id_, Timers::Kind::kDelivery}, std::nullopt);
+}
 
 Fault Request::Unexpected(const Message& message) {
   return Fault::Violation(std::string(NameOf(KindOf(message))) +
@@ -18,6 +27,14 @@ Decoded<void> Request::Receive(Message message) {
   if (update != nullptr && may_be_updated()) {
     return OnRequestUpdate(*update);
   }
+  if (!our_updates_.empty()) {
+    if (RequestOk* ok = std::get_if<RequestOk>(&message)) {
+      return OnUpdateOk(*ok);
+    }
+    if (RequestError* error = std::get_if<RequestError>(&message)) {
+      return OnUpdateError(*error);
+    }
+  }
   return OnMessage(message);
 }
 
@@ -32,25 +49,143 @@ Decoded<void> Request::OnGoAway(GoAway& message) {
   return {};
 }
 
+Result<void> Request::SendGoAway(std::string uri, uint64_t timeout_ms) {
+  if (over_ || sent_all_ || sent_away_ || (state_->role == Role::kClient && !uri.empty())) {
+    return Error(ErrorCode::kInvalid, "Goodbye was said, or a client names a place to go.");
+  }
+  if (uri.size() > kSessionUriBytesMax) {
+    return Error(ErrorCode::kTooLarge, "A URI has at most 8,192 bytes.");
+  }
+  sent_away_ = true;
+  Send(GoAway{std::move(uri), timeout_ms, std::nullopt});
+  if (timeout_ms > 0) {
+    state_->timers.Set({id_, Timers::Kind::kGoAway}, After(state_->now, timeout_ms));
+  }
+  return {};
+}
+
+void Request::OnTimer(Timers::Kind kind) {
+  if (kind == Timers::Kind::kGoAway) {
+    Fail(static_cast<uint64_t>(ResetCode::kGoingAway), "The peer did not leave in time.");
+  }
+}
+
 Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
   KVCAST_TRY_VOID(state_->requests.NotePeerId(update.request_id));
-  if (const std::optional<RequestError> refusal = RefusalOfUpdate(update.parameters)) {
-    Send(*refusal, true);
-    Fail(static_cast<uint64_t>(ResetCode::kCancelled), refusal->reason);
+  KVCAST_TRY_VOID(CheckTokens(update.parameters));
+  std::optional<RequestError> refusal;
+  if (their_updates_.size() >= state_->limits.updates_max) {
+    refusal = RequestError{RequestCode::kExcessiveLoad, std::nullopt,
+                           "Too many updates of the request wait.", std::nullopt};
+  } else {
+    refusal = RefusalOfUpdate(update.parameters);
+  }
+  if (refusal) {
+    FailUpdate(*refusal);
     return {};
   }
-  OnUpdate(update.parameters);
-  if (!sent_all_) {
-    Send(RequestOk{UpdateAnswer(), {}});
-  }
+  their_updates_.push_back({update.parameters, std::nullopt});
   Tell(UpdateReceived{id_, std::move(update.parameters)});
   return {};
 }
 
-Decoded<void> Request::OnError(RequestError& error) {
-  if (error.redirect && state_->role == Role::kServer && !error.redirect->uri.empty()) {
+Result<void> Request::AcceptUpdate(const Parameters& parameters) {
+  const auto oldest =
+      std::ranges::find_if(their_updates_, [](const TheirUpdate& each) { return !each.answer; });
+  if (over_ || oldest == their_updates_.end()) {
+    return Error(ErrorCode::kInvalid, "No update of the request waits for an answer.");
+  }
+  oldest->answer = parameters;
+  if (!awaits_answer()) {
+    AnswerUpdates();
+  }
+  return {};
+}
+
+void Request::AnswerUpdates() {
+  while (!their_updates_.empty() && their_updates_.front().answer) {
+    TheirUpdate update = std::move(their_updates_.front());
+    their_updates_.pop_front();
+    OnUpdate(update.parameters, *update.answer);
+    Send(RequestOk{*std::move(update.answer), {}});
+  }
+  OnUpdatesAnswered();
+}
+
+Result<void> Request::RefuseUpdate(const RequestError& error) {
+  if (over_ || their_updates_.empty()) {
+    return Error(ErrorCode::kInvalid, "No update of the request waits for an answer.");
+  }
+  if (error.code == RequestCode::kRedirect || error.redirect) {
+    return Error(ErrorCode::kInvalid, "An update is not redirected.");
+  }
+  if (awaits_answer()) {
+    return Refuse(error);
+  }
+  their_updates_.clear();
+  FailUpdate(error);
+  return {};
+}
+
+void Request::FailUpdate(const RequestError& error) {
+  Send(error, true);
+  Finish();
+  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+}
+
+Result<RequestId> Request::Update(const Parameters& parameters) {
+  if (over_ || sent_all_ || !may_update()) {
+    return Error(ErrorCode::kInvalid, "The request cannot be changed, or not yet.");
+  }
+  if (our_updates_.size() >= state_->limits.updates_max) {
+    return Error(ErrorCode::kInvalid, "Too many updates of the request wait for an answer.");
+  }
+  const RequestId update = state_->requests.next_id();
+  KVCAST_TRY(Bytes message, state_->codec.Encode(RequestUpdate{update, parameters}));
+  KVCAST_TRY_VOID(CheckUpdate(parameters));
+  (void)state_->requests.NextId();
+  our_updates_.push_back({update, parameters});
+  SendEncoded(std::move(message));
+  return update;
+}
+
+Decoded<void> Request::OnUpdateOk(RequestOk& ok) {
+  const OurUpdate update = std::move(our_updates_.front());
+  our_updates_.pop_front();
+  OnUpdated(update.parameters);
+  Tell(UpdateAccepted{id_, update.id, std::move(ok.parameters)});
+  return {};
+}
+
+// The peer may answer several with one error; the request ends whichever it was.
+Decoded<void> Request::OnUpdateError(RequestError& error) {
+  KVCAST_TRY_VOID(CheckRedirect(error));
+  const RequestId update = our_updates_.front().id;
+  our_updates_.clear();
+  Tell(UpdateRefused{id_, update, std::move(error)});
+  OnUpdateRefused();
+  return {};
+}
+
+bool Request::is_about_namespace() const {
+  return kind() == MessageKind::kSubscribeNamespace || kind() == MessageKind::kPublishNamespace;
+}
+
+Decoded<void> Request::CheckRedirect(const RequestError& error) const {
+  if (!error.redirect) {
+    return {};
+  }
+  if (state_->role == Role::kServer && !error.redirect->uri.empty()) {
     return Fault::Violation("A client redirects a server to another place.");
   }
+  if (is_about_namespace() && !error.redirect->track.name().empty()) {
+    return Fault::Violation("A request about a namespace is redirected to a track.");
+  }
+  return {};
+}
+
+Decoded<void> Request::OnError(RequestError& error) {
+  KVCAST_TRY_VOID(CheckRedirect(error));
   Tell(RequestRefused{id_, std::move(error)});
   Finish();
   return {};
@@ -123,10 +258,25 @@ void Request::Finish() {
   End(ResetCode::kCancelled);
 }
 
+Result<void> Request::MaySend(const RequestError& error) const {
+  if (error.redirect.has_value() != (error.code == RequestCode::kRedirect)) {
+    return Error(ErrorCode::kInvalid, "There is a redirect if and only if the code says so.");
+  }
+  const bool redirectable =
+      kind() != MessageKind::kPublish && kind() != MessageKind::kSubscribeTracks;
+  if (error.redirect &&
+      (!redirectable || (state_->role == Role::kClient && !error.redirect->uri.empty()) ||
+       (is_about_namespace() && !error.redirect->track.name().empty()))) {
+    return Error(ErrorCode::kInvalid, "The request may not be redirected, or not there.");
+  }
+  return {};
+}
+
 Result<void> Request::Refuse(const RequestError& error) {
   if (over_ || !awaits_answer()) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
+  KVCAST_TRY_VOID(MaySend(error));
   KVCAST_TRY(Bytes message, state_->codec.Encode(error));
   SendEncoded(std::move(message), true);
   End(ResetCode::kCancelled);
@@ -135,6 +285,7 @@ Result<void> Request::Refuse(const RequestError& error) {
 
 void Request::End(ResetCode code) {
   if (!std::exchange(over_, true)) {
+    state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
     Release(code);
     state_->ended.push_back(id_);
   }

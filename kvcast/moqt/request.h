@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,24 +17,23 @@
 namespace kvcast::moqt {
 
 // One request and its stream, seen from either side. Each kind says which messages may come when;
-// this part knows the stream's two halves, and how a request is cancelled.
+// this part knows the stream's two halves, how a request is changed, and how it is cancelled.
 //
 // A request that is over stays until what it received has been taken.
 class Request {
  public:
   Request(RequestId id, StreamId stream, SessionState& state)
       : id_(id), stream_(stream), state_(&state) {}
-  virtual ~Request() = default;
+  virtual ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
   RequestId id() const { return id_; }
   StreamId stream() const { return stream_; }
-
   // The message that began it.
   virtual MessageKind kind() const = 0;
   // Where messages of the peer's stand on its stream.
-  MessagePlace place() const { return {Other(state_->role), false, kind(), false}; }
+  MessagePlace place() const { return {Other(state_->role), false, kind(), !our_updates_.empty()}; }
 
   // What came on the stream. A session's fault ends the session, a track's the request.
   Decoded<void> Receive(Message message);
@@ -42,8 +42,12 @@ class Request {
   void OnStopSending(uint64_t code);
   // The peer wants no more of a data stream of ours.
   virtual void OnDataStopped(StreamId stream) { (void)stream; }
+  // Bytes of a stream of ours were sent for the first time.
+  virtual void OnBytesSent(StreamId stream, uint64_t bytes) { (void)stream, (void)bytes; }
   // A subgroup of the peer's has ended, and the receiving half knows.
   virtual void OnSubgroupEnded() {}
+  // A time that was set with the session's timers has come.
+  virtual void OnTimer(Timers::Kind kind);
 
   // Streams of the peer's that bring what was asked for, while they are open.
   void Attach(StreamId stream) { data_streams_.insert(stream); }
@@ -54,8 +58,21 @@ class Request {
   void Cancel(ResetCode code);
   void Fail(uint64_t code, std::string reason);
 
-  // Answers a request of the peer's with an error. Invalid: it was answered, or is ours.
+  // Answers a request of the peer's with an error. Invalid: it was answered, or is ours, or the
+  // error may not be said of it.
   Result<void> Refuse(const RequestError& error);
+
+  // Asks the peer to change it, and gives the update's id. Invalid: it was not accepted yet, cannot
+  // be changed, or too many changes wait for an answer.
+  Result<RequestId> Update(const Parameters& parameters);
+  // Answers the oldest update of the peer's. An acceptance that comes before the request itself is
+  // answered follows that answer. Invalid: there is none.
+  Result<void> AcceptUpdate(const Parameters& parameters);
+  Result<void> RefuseUpdate(const RequestError& error);
+
+  // Asks the peer to take the request elsewhere; it is reset when the time, if there is one, is
+  // over.
+  Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
 
   // Nothing more is sent or received for it.
   bool over() const { return over_; }
@@ -72,15 +89,31 @@ class Request {
   virtual bool MayEndHere() const = 0;
   // The request is over: free what it claimed, end its data streams.
   virtual void Release(ResetCode code) { (void)code; }
-  // Whether the peer may change it.
+
+  // Changes that the peer asks for. Whether it may; why the change cannot be granted at all; what
+  // it does once it is granted, and is answered with; what a refusal does beyond its message.
   virtual bool may_be_updated() const { return false; }
-  // Why an update cannot be granted, which ends the request.
   virtual std::optional<RequestError> RefusalOfUpdate(const Parameters& parameters) {
     (void)parameters;
     return std::nullopt;
   }
-  virtual Parameters UpdateAnswer() const { return {}; }
-  virtual void OnUpdate(const Parameters& parameters) { (void)parameters; }
+  virtual void OnUpdate(const Parameters& parameters, Parameters& answer) {
+    (void)parameters, (void)answer;
+  }
+  virtual void FailUpdate(const RequestError& error);
+  virtual void OnUpdatesAnswered() {}
+  bool has_unanswered_updates() const { return !their_updates_.empty(); }
+  // The request was answered: updates that were accepted before are answered now.
+  void AnswerUpdates();
+
+  // Changes that we ask for: whether we may at all, whether this one is allowed, and what follows.
+  virtual bool may_update() const { return false; }
+  virtual Result<void> CheckUpdate(const Parameters& parameters) {
+    (void)parameters;
+    return {};
+  }
+  virtual void OnUpdated(const Parameters& parameters) { (void)parameters; }
+  virtual void OnUpdateRefused() {}
 
   // REQUIRES: the message fits.
   void Send(const Message& message, bool fin = false) {
@@ -97,8 +130,22 @@ class Request {
   static Fault Unexpected(const Message& message);
 
  private:
+  struct OurUpdate {
+    RequestId id;
+    Parameters parameters;
+  };
+  struct TheirUpdate {
+    Parameters parameters;
+    std::optional<Parameters> answer;
+  };
+
   Decoded<void> OnGoAway(GoAway& message);
   Decoded<void> OnRequestUpdate(RequestUpdate& update);
+  Decoded<void> OnUpdateOk(RequestOk& ok);
+  Decoded<void> OnUpdateError(RequestError& error);
+  Decoded<void> CheckRedirect(const RequestError& error) const;
+  Result<void> MaySend(const RequestError& error) const;
+  bool is_about_namespace() const;
   void End(ResetCode code);
   void Abort(uint64_t code);
 
@@ -108,7 +155,10 @@ class Request {
   bool sent_all_ = false;      // Our half is finished or reset.
   bool received_all_ = false;  // The peer's is.
   std::set<StreamId> data_streams_;
-  bool going_away_ = false;
+  std::deque<OurUpdate> our_updates_;      // Sent, and not answered.
+  std::deque<TheirUpdate> their_updates_;  // Received, and not answered.
+  bool going_away_ = false;                // The peer said so.
+  bool sent_away_ = false;                 // We did.
   bool over_ = false;
 };
 

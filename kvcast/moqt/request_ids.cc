@@ -39,6 +39,11 @@ bool RequestIds::Add(uint64_t id) {
   return true;
 }
 
+bool RequestIds::Has(uint64_t id) const {
+  const auto after = runs_.upper_bound(id);
+  return after != runs_.begin() && std::prev(after)->second >= id;
+}
+
 uint64_t RequestIds::next() const { return runs_.empty() ? first_ : runs_.rbegin()->second + 2; }
 
 }  // namespace kvcast::moqt

@@ -16,6 +16,8 @@ class RequestIds {
   // end: beyond a thousand, the oldest counts as used.
   bool Add(uint64_t id);
 
+  bool Has(uint64_t id) const;
+
   // The smallest id above all that were used.
   uint64_t next() const;
 

@@ -50,6 +50,10 @@ Decoded<void> RequestStream::Run(std::span<const std::byte> bytes) {
       Refuse(done.error().code());
     }
   }
+  if (!partial_.Hold(refused_ ? 0 : frames_.held_bytes())) {
+    Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+    (void)partial_.Hold(0);
+  }
   if (!fin_ || refused_) {
     return {};
   }
@@ -82,7 +86,7 @@ void RequestStream::Refuse(uint64_t code) {
   (void)waiting_.Take();
   if (request_) {
     if (Request* mine = request()) {
-      mine->Fail(code, "The peer answered too much before SETUP.");
+      mine->Fail(code, "The peer sent too much at once.");
     }
     return;  // One that is over has ended its half of the stream itself.
   }

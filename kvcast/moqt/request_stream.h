@@ -7,6 +7,7 @@
 
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/partial_bytes.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/waiting_bytes.h"
 
@@ -24,7 +25,8 @@ class RequestStream {
         request_(request),
         state_(&state),
         waiting_(stream, state),
-        frames_(state.codec) {}
+        frames_(state.codec),
+        partial_(state) {}
 
   Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
   void OnReset(uint64_t code);
@@ -49,6 +51,7 @@ class RequestStream {
   SessionState* state_;
   WaitingBytes waiting_;
   FrameReader frames_;
+  PartialBytes partial_;
   bool fin_ = false;
   bool over_ = false;
   bool refused_ = false;

@@ -33,6 +33,8 @@ class RequestTable {
   bool WasIssued(RequestId id) const { return id % 2 == next_id_ % 2 && id < next_id_; }
   // Notes an id of the peer's: INVALID_REQUEST_ID if it is none, or was used before.
   Decoded<void> NotePeerId(RequestId id);
+  // Whether an id may be one of the peer's that is still to come.
+  bool MayCome(RequestId id) const { return id % 2 != next_id_ % 2 && !peer_ids_.Has(id); }
   // The smallest id that the peer has not used, nor any above it.
   RequestId next_peer_id() const { return peer_ids_.next(); }
 
@@ -63,9 +65,10 @@ class RequestTable {
   bool ClaimReceiving(const TrackName& track, RequestId request);
   void Unclaim(const TrackName& track, RequestId request);
 
-  // The prefixes whose tracks we publish to the peer, and it to us.
-  PrefixClaims& sending_below() { return sending_below_; }
-  PrefixClaims& receiving_below() { return receiving_below_; }
+  // The prefixes whose tracks or namespaces, by kind of request, the peer has asked us for, and we
+  // it.
+  PrefixClaims& sending_below(MessageKind kind) { return sending_below_[kind]; }
+  PrefixClaims& receiving_below(MessageKind kind) { return receiving_below_[kind]; }
 
  private:
   RequestId next_id_;
@@ -77,8 +80,8 @@ class RequestTable {
   std::deque<uint64_t> retired_order_;
   std::map<TrackName, RequestId> sending_;
   std::map<TrackName, RequestId> receiving_;
-  PrefixClaims sending_below_;
-  PrefixClaims receiving_below_;
+  std::map<MessageKind, PrefixClaims> sending_below_;
+  std::map<MessageKind, PrefixClaims> receiving_below_;
 };
 
 }  // namespace kvcast::moqt

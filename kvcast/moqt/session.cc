@@ -17,7 +17,10 @@ Session::Session(Role role, const Setup& setup, const Limits& limits, Instant no
       control_(state_),
       our_control_(state_.OpenUni({SendOrder::Tier::kControl})),
       setup_deadline_(now + limits.setup_patience) {
-  state_.outbox.Do(SendBytes{our_control_, codec.Encode(setup).value(), false});
+  state_.now = now;
+  Setup ours = setup;
+  ours.auth_token_cache_bytes_max = 0;  // We keep none.
+  state_.outbox.Do(SendBytes{our_control_, codec.Encode(ours).value(), false});
 }
 
 Session::~Session() = default;
@@ -115,9 +118,47 @@ void Session::OnStopSending(StreamId stream, uint64_t code) {
 }
 
 void Session::OnBytesSent(StreamId stream, uint64_t bytes) {
-  if (!closed_) {
-    state_.ledger.Sent(stream, bytes);
+  if (closed_) {
+    return;
   }
+  if (const std::optional<RequestId> id = state_.ledger.RequestOf(stream)) {
+    if (Request* request = state_.requests.Find(*id)) {
+      request->OnBytesSent(stream, bytes);
+    }
+  }
+  state_.ledger.Sent(stream, bytes);
+}
+
+void Session::OnDatagram(std::span<const std::byte> bytes) {
+  if (closed_) {
+    return;
+  }
+  Decoded<std::optional<ObjectDatagram>> read = state_.codec.DecodeDatagram(bytes);
+  if (!read.ok()) {
+    (void)Check(std::move(read).error());
+    return;
+  }
+  if (*read && !Hand(**read) && waiting_datagrams_.size() < state_.limits.waiting_datagrams_max) {
+    waiting_datagrams_.push_back(**std::move(read));
+  }
+  Settle();
+}
+
+bool Session::Hand(ObjectDatagram& datagram) {
+  if (!state_.setup_received) {
+    return false;
+  }
+  Request* request = state_.requests.FindAlias(datagram.alias);
+  if (request == nullptr) {
+    return state_.requests.IsRetired(datagram.alias);
+  }
+  if (!request->over()) {
+    const Decoded<void> done = request->receiver()->OnDatagram(std::move(datagram));
+    if (!done.ok()) {
+      request->Fail(done.error().code(), done.error().reason());
+    }
+  }
+  return true;
 }
 
 void Session::OnConnectionClosed(uint64_t code, std::string_view reason) {
@@ -127,13 +168,38 @@ void Session::OnConnectionClosed(uint64_t code, std::string_view reason) {
 }
 
 void Session::OnTimeout(Instant now) {
-  if (deadline() && now >= *deadline()) {
-    Close(SessionCode::kControlMessageTimeout, "SETUP did not come in time.");
+  OnTime(now);
+  if (closed_) {
+    return;
   }
+  if (!state_.setup_received && now >= setup_deadline_) {
+    Close(SessionCode::kControlMessageTimeout, "SETUP did not come in time.");
+    return;
+  }
+  if (goaway_deadline_ && now >= *goaway_deadline_) {
+    const bool open = state_.requests.size() > 0;
+    Close(open ? SessionCode::kGoAwayTimeout : SessionCode::kNoError,
+          "The session ends, as was said.");
+    return;
+  }
+  while (const std::optional<Timers::Key> due = state_.timers.TakeDue(now)) {
+    if (Request* request = state_.requests.Find(due->request)) {
+      request->OnTimer(due->kind);
+    }
+  }
+  Settle();
 }
 
 std::optional<Instant> Session::deadline() const {
-  return closed_ || state_.setup_received ? std::nullopt : std::optional(setup_deadline_);
+  if (closed_) {
+    return std::nullopt;
+  }
+  std::optional<Instant> first = state_.timers.next();
+  for (const std::optional<Instant>& other :
+       {state_.setup_received ? std::nullopt : std::optional(setup_deadline_), goaway_deadline_}) {
+    first = first && other ? std::min(first, other) : other ? other : first;
+  }
+  return first;
 }
 
 bool Session::Check(const Decoded<void>& done) {
@@ -169,6 +235,11 @@ void Session::Settle() {
 }
 
 void Session::ResumeStreams() {
+  for (ObjectDatagram& datagram : std::exchange(waiting_datagrams_, {})) {
+    if (!Hand(datagram)) {
+      waiting_datagrams_.push_back(std::move(datagram));
+    }
+  }
   for (const StreamId stream : std::exchange(waiting_, {})) {
     if (closed_) {
       return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
@@ -49,9 +51,15 @@ class Session final : public TransportUser {
   void OnStreamReset(StreamId stream, uint64_t code) override;
   void OnStopSending(StreamId stream, uint64_t code) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override;
+  void OnDatagram(std::span<const std::byte> bytes) override;
+  void OnStreamsAllowed(uint64_t bidi_total) override { state_.bidi_allowed = bidi_total; }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override;
   std::optional<TransportAction> NextAction() override { return state_.outbox.NextAction(); }
 
+  // What time it is: inputs and commands that follow are dated so. Delivery timeouts and those of
+  // GOAWAY are as exact as this is.
+  void OnTime(Instant now) { state_.now = std::max(state_.now, now); }
+  // The same, and does what is due.
   void OnTimeout(Instant now);
   std::optional<Instant> deadline() const;
 
@@ -61,7 +69,9 @@ class Session final : public TransportUser {
   // What has arrived for a subscription or a fetch, in order; absent if nothing has.
   std::optional<Received> Take(RequestId request);
 
-  // Publishing. Objects may be sent at once, unless FORWARD says otherwise.
+  // Publishing. Objects may be sent at once, unless FORWARD says otherwise. Too large: the peer
+  // lets us open no more streams, and has asked for all tracks below a prefix: it is told, and the
+  // track must not be published to it later, but it may subscribe.
   Result<RequestId> Publish(const TrackName& track, const Parameters& parameters,
                             const Properties& properties);
   Result<void> AcceptSubscribe(RequestId request, const Parameters& parameters,
@@ -69,7 +79,14 @@ class Session final : public TransportUser {
   // A subgroup on its own stream; the header's alias is filled in. Whether the subgroup ends its
   // group and begins with its first object must be known now.
   Result<StreamId> OpenSubgroup(RequestId request, const SubgroupHeader& header);
-  Result<void> SendObject(RequestId request, StreamId subgroup, const Object& object);
+  // `since` is when the object's first byte came to us, which is now if nothing is said: a delivery
+  // timeout counts from there.
+  Result<void> SendObject(RequestId request, StreamId subgroup, const Object& object,
+                          std::optional<Instant> since = std::nullopt);
+  // An object on its own, which may get lost; for those that came so. `end_of_group`: no object of
+  // its group stands beyond it.
+  Result<void> SendDatagramObject(RequestId request, const Object& object, bool end_of_group,
+                                  std::optional<Instant> since = std::nullopt);
   Result<void> EndSubgroup(RequestId request, StreamId subgroup);
   Result<void> ResetSubgroup(RequestId request, StreamId subgroup, ResetCode code);
   // Subgroups that are still open are reset.
@@ -78,6 +95,19 @@ class Session final : public TransportUser {
   // Subscribing.
   Result<RequestId> Subscribe(const TrackName& track, const Parameters& parameters);
   Result<void> AcceptPublish(RequestId request, const Parameters& parameters);
+
+  // What is below a namespace can be asked of us, until this is cancelled.
+  Result<RequestId> PublishNamespace(const TrackNamespace& space, const Parameters& parameters);
+  Result<void> AcceptPublishNamespace(RequestId request, const Parameters& parameters);
+
+  // Every namespace below a prefix: the publisher answers, then tells of each, and when it is gone.
+  // Invalid: a prefix subscribed to lies above or below.
+  Result<RequestId> SubscribeNamespace(const TrackNamespace& prefix, const Parameters& parameters);
+  Result<void> AcceptSubscribeNamespace(RequestId request, const Parameters& parameters);
+  // Invalid: it does not lie below the prefix, or was not announced. When the prefix has changed,
+  // all that lie below the new one are to be announced again.
+  Result<void> AnnounceNamespace(RequestId request, const TrackNamespace& space);
+  Result<void> WithdrawNamespace(RequestId request, const TrackNamespace& space);
 
   // Every track below a prefix: the publisher answers, then publishes each. It may say of one that
   // it cannot, and then does not. Invalid: a prefix subscribed to lies above or below.
@@ -88,6 +118,10 @@ class Session final : public TransportUser {
   // Fetching, and serving it.
   Result<RequestId> Fetch(const TrackName& track, const LocationRange& range,
                           const Parameters& parameters);
+  // What came before a subscription of ours: from so many groups before its beginning, or from a
+  // group on. REQUIRES: a joining type.
+  Result<RequestId> FetchJoining(RequestId subscription, moqt::Fetch::Type type, uint64_t start,
+                                 const Parameters& parameters);
   Result<void> AcceptFetch(RequestId request, const FetchOk& answer);
   Result<void> SendFetched(RequestId request, const Object& object);
   Result<void> SendFetched(RequestId request, const RangeEnd& end);
@@ -98,7 +132,16 @@ class Session final : public TransportUser {
   Result<void> AnswerTrackStatus(RequestId request, const Parameters& parameters,
                                  const Properties& properties);
 
-  // For any request of the peer's that waits for an answer.
+  // Changes a request of ours, or a subscription that the peer asked us for; gives the id that the
+  // answer will name. Invalid: it was not accepted yet, cannot be changed so, or too many changes
+  // wait.
+  Result<RequestId> Update(RequestId request, const Parameters& parameters);
+  // For UpdateReceived. A refusal ends the request.
+  Result<void> AcceptUpdate(RequestId request, const Parameters& parameters);
+  Result<void> RefuseUpdate(RequestId request, const RequestError& error);
+
+  // For any request of the peer's that waits for an answer. Invalid, too: a redirect where none may
+  // be.
   Result<void> RefuseRequest(RequestId request, const RequestError& error);
   // For any request of either side: what was received and not taken is dropped.
   void Cancel(RequestId request, ResetCode code);
@@ -113,8 +156,11 @@ class Session final : public TransportUser {
 
   const Limits& limits() const { return state_.limits; }
 
-  // Says that we are leaving: later requests of the peer's are refused. A client names no URI.
+  // Says that we are leaving: later requests of the peer's are refused, and when the time, if there
+  // is one, is over, the session is closed. A client names no URI.
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
+  // The same of one request, which is then reset.
+  Result<void> SendGoAway(RequestId request, std::string uri, uint64_t timeout_ms);
   void Close(SessionCode code, std::string reason);
   bool closed() const { return closed_; }
 
@@ -123,11 +169,15 @@ class Session final : public TransportUser {
   Result<T*> Find(RequestId request);
   Result<TrackSender*> FindSender(RequestId request);
   Result<void> MayAsk() const;
+  Result<void> MayAsk(const TrackNamespace& space) const;
+  Result<void> MayPublish(const TrackName& track);
   Result<RequestId> Opened(Result<RequestId> request);
   Result<void> Done(Result<void> result);
 
   void OnUniData(StreamId stream, std::span<const std::byte> bytes, bool fin);
   void OnBidiData(StreamId stream, std::span<const std::byte> bytes, bool fin);
+  // False if its track is not known yet.
+  bool Hand(ObjectDatagram& datagram);
   // Closes the session if there is a fault; false if so.
   bool Check(const Decoded<void>& done);
   // After every input: resumes streams that waited, ends those whose request is over.
@@ -142,9 +192,11 @@ class Session final : public TransportUser {
   PeerControl control_;
   StreamId our_control_;
   Instant setup_deadline_;
+  std::optional<Instant> goaway_deadline_;
   std::map<StreamId, UniStream> unis_;
   std::map<StreamId, RequestStream> bidis_;
   std::set<StreamId> waiting_;
+  std::vector<ObjectDatagram> waiting_datagrams_;
   bool was_set_up_ = false;
   bool closed_ = false;
 };

@@ -2,8 +2,10 @@
 #include <utility>
 
 #include "kvcast/moqt/fetch_request.h"
+#include "kvcast/moqt/publish_namespace_request.h"
 #include "kvcast/moqt/publish_request.h"
 #include "kvcast/moqt/session.h"
+#include "kvcast/moqt/subscribe_namespace_request.h"
 #include "kvcast/moqt/subscribe_request.h"
 #include "kvcast/moqt/subscribe_tracks_request.h"
 #include "kvcast/moqt/track_status_request.h"
@@ -34,6 +36,26 @@ Result<void> Session::MayAsk() const {
   return {};
 }
 
+Result<void> Session::MayAsk(const TrackNamespace& space) const {
+  if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
+    return Error(ErrorCode::kInvalid, "The namespace is kept for the protocol.");
+  }
+  return MayAsk();
+}
+
+Result<void> Session::MayPublish(const TrackName& track) {
+  KVCAST_TRY_VOID(MayAsk(track.space()));
+  const std::optional<RequestId> wanted =
+      state_.requests.sending_below(MessageKind::kSubscribeTracks).Covering(track.space());
+  IncomingSubscribeTracks* tracks =
+      wanted ? state_.requests.Find<IncomingSubscribeTracks>(*wanted) : nullptr;
+  if (tracks == nullptr || (state_.may_open_bidi() && !tracks->IsBlocked(track))) {
+    return {};
+  }
+  KVCAST_TRY_VOID(tracks->Block(track));
+  return Error(ErrorCode::kTooLarge, "The peer lets us open no more streams, or did not before.");
+}
+
 // The stream of a request of ours, for what comes back on it.
 Result<RequestId> Session::Opened(Result<RequestId> request) {
   if (request.ok()) {
@@ -51,29 +73,65 @@ Result<void> Session::Done(Result<void> result) {
 
 Result<RequestId> Session::Publish(const TrackName& track, const Parameters& parameters,
                                    const Properties& properties) {
-  KVCAST_TRY_VOID(MayAsk());
+  KVCAST_TRY_VOID(MayPublish(track));
   return Opened(OutgoingPublish::Open(state_, track, parameters, properties));
 }
 
 Result<RequestId> Session::Subscribe(const TrackName& track, const Parameters& parameters) {
-  KVCAST_TRY_VOID(MayAsk());
+  KVCAST_TRY_VOID(MayAsk(track.space()));
   return Opened(OutgoingSubscribe::Open(state_, track, parameters));
 }
 
 Result<RequestId> Session::SubscribeTracks(const TrackNamespace& prefix,
                                            const Parameters& parameters) {
-  KVCAST_TRY_VOID(MayAsk());
+  KVCAST_TRY_VOID(MayAsk(prefix));
   return Opened(OutgoingSubscribeTracks::Open(state_, prefix, parameters));
+}
+
+Result<RequestId> Session::PublishNamespace(const TrackNamespace& space,
+                                            const Parameters& parameters) {
+  KVCAST_TRY_VOID(MayAsk(space));
+  return Opened(OutgoingPublishNamespace::Open(state_, space, parameters));
+}
+
+Result<RequestId> Session::SubscribeNamespace(const TrackNamespace& prefix,
+                                              const Parameters& parameters) {
+  KVCAST_TRY_VOID(MayAsk(prefix));
+  return Opened(OutgoingSubscribeNamespace::Open(state_, prefix, parameters));
 }
 
 Result<RequestId> Session::Fetch(const TrackName& track, const LocationRange& range,
                                  const Parameters& parameters) {
+  KVCAST_TRY_VOID(MayAsk(track.space()));
+  moqt::Fetch fetch;
+  fetch.track = track;
+  fetch.range = range;
+  fetch.parameters = parameters;
+  return Opened(OutgoingFetch::Open(state_, std::move(fetch)));
+}
+
+// Only the publisher knows for certain where the subscription began, and so where the fetch ends.
+Result<RequestId> Session::FetchJoining(RequestId subscription, moqt::Fetch::Type type,
+                                        uint64_t start, const Parameters& parameters) {
+  KVCAST_CHECK(type != moqt::Fetch::Type::kStandalone);
   KVCAST_TRY_VOID(MayAsk());
-  return Opened(OutgoingFetch::Open(state_, track, range, parameters));
+  KVCAST_TRY(SubscriberSide * found, Find<SubscriberSide>(subscription));
+  if (found->over()) {
+    return Error(ErrorCode::kInvalid, "The subscription is over.");
+  }
+  constexpr uint64_t kMax = LocationRange::kWholeGroup;
+  moqt::Fetch fetch;
+  fetch.type = type;
+  fetch.track = found->track();
+  fetch.range = {{type == moqt::Fetch::Type::kAbsoluteJoining ? start : 0, 0}, {kMax, kMax}};
+  fetch.joined_request_id = subscription;
+  fetch.joining_start = start;
+  fetch.parameters = parameters;
+  return Opened(OutgoingFetch::Open(state_, std::move(fetch)));
 }
 
 Result<RequestId> Session::AskTrackStatus(const TrackName& track, const Parameters& parameters) {
-  KVCAST_TRY_VOID(MayAsk());
+  KVCAST_TRY_VOID(MayAsk(track.space()));
   return Opened(OutgoingTrackStatus::Open(state_, track, parameters));
 }
 
@@ -91,6 +149,26 @@ Result<void> Session::AcceptPublish(RequestId request, const Parameters& paramet
 Result<void> Session::AcceptSubscribeTracks(RequestId request, const Parameters& parameters) {
   KVCAST_TRY(IncomingSubscribeTracks * found, Find<IncomingSubscribeTracks>(request));
   return Done(found->Accept(parameters));
+}
+
+Result<void> Session::AcceptPublishNamespace(RequestId request, const Parameters& parameters) {
+  KVCAST_TRY(IncomingPublishNamespace * found, Find<IncomingPublishNamespace>(request));
+  return Done(found->Accept(parameters));
+}
+
+Result<void> Session::AcceptSubscribeNamespace(RequestId request, const Parameters& parameters) {
+  KVCAST_TRY(IncomingSubscribeNamespace * found, Find<IncomingSubscribeNamespace>(request));
+  return Done(found->Accept(parameters));
+}
+
+Result<void> Session::AnnounceNamespace(RequestId request, const TrackNamespace& space) {
+  KVCAST_TRY(IncomingSubscribeNamespace * found, Find<IncomingSubscribeNamespace>(request));
+  return Done(found->Announce(space));
+}
+
+Result<void> Session::WithdrawNamespace(RequestId request, const TrackNamespace& space) {
+  KVCAST_TRY(IncomingSubscribeNamespace * found, Find<IncomingSubscribeNamespace>(request));
+  return Done(found->Withdraw(space));
 }
 
 Result<void> Session::SendPublishBlocked(RequestId request, const TrackName& track) {
@@ -114,9 +192,16 @@ Result<StreamId> Session::OpenSubgroup(RequestId request, const SubgroupHeader& 
   return sender->OpenSubgroup(header);
 }
 
-Result<void> Session::SendObject(RequestId request, StreamId subgroup, const Object& object) {
+Result<void> Session::SendObject(RequestId request, StreamId subgroup, const Object& object,
+                                 std::optional<Instant> since) {
   KVCAST_TRY(TrackSender * sender, FindSender(request));
-  return sender->Send(subgroup, object);
+  return sender->Send(subgroup, object, since.value_or(state_.now));
+}
+
+Result<void> Session::SendDatagramObject(RequestId request, const Object& object, bool end_of_group,
+                                         std::optional<Instant> since) {
+  KVCAST_TRY(TrackSender * sender, FindSender(request));
+  return sender->SendAlone(object, end_of_group, since.value_or(state_.now));
 }
 
 Result<void> Session::EndSubgroup(RequestId request, StreamId subgroup) {
@@ -154,6 +239,21 @@ Result<void> Session::ResetFetch(RequestId request, ResetCode code) {
   return Done(found->ResetData(code));
 }
 
+Result<RequestId> Session::Update(RequestId request, const Parameters& parameters) {
+  KVCAST_TRY(Request * found, Find<Request>(request));
+  return found->Update(parameters);
+}
+
+Result<void> Session::AcceptUpdate(RequestId request, const Parameters& parameters) {
+  KVCAST_TRY(Request * found, Find<Request>(request));
+  return Done(found->AcceptUpdate(parameters));
+}
+
+Result<void> Session::RefuseUpdate(RequestId request, const RequestError& error) {
+  KVCAST_TRY(Request * found, Find<Request>(request));
+  return Done(found->RefuseUpdate(error));
+}
+
 Result<void> Session::RefuseRequest(RequestId request, const RequestError& error) {
   KVCAST_TRY(Request * found, Find<Request>(request));
   return Done(found->Refuse(error));
@@ -168,14 +268,24 @@ void Session::Cancel(RequestId request, ResetCode code) {
 }
 
 Result<void> Session::SendGoAway(std::string uri, uint64_t timeout_ms) {
-  if (closed_ || state_.refused_from || (state_.role == Role::kClient && !uri.empty())) {
+  if (closed_ || state_.said_goodbye || (state_.role == Role::kClient && !uri.empty())) {
     return Error(ErrorCode::kInvalid, "Goodbye was said, or a client names a place to go.");
   }
-  const RequestId from = state_.requests.next_peer_id();
-  KVCAST_TRY(Bytes message, state_.codec.Encode(GoAway{std::move(uri), timeout_ms, from}));
-  state_.refused_from = from;
-  state_.outbox.Do(SendBytes{our_control_, std::move(message), false});
+  if (uri.size() > kSessionUriBytesMax) {
+    return Error(ErrorCode::kTooLarge, "A URI has at most 8,192 bytes.");
+  }
+  const GoAway message{std::move(uri), timeout_ms, state_.requests.next_peer_id()};
+  state_.outbox.Do(SendBytes{our_control_, state_.codec.Encode(message).value(), false});
+  state_.said_goodbye = true;
+  if (timeout_ms > 0) {
+    goaway_deadline_ = After(state_.now, timeout_ms);
+  }
   return {};
+}
+
+Result<void> Session::SendGoAway(RequestId request, std::string uri, uint64_t timeout_ms) {
+  KVCAST_TRY(Request * found, Find<Request>(request));
+  return found->SendGoAway(std::move(uri), timeout_ms);
 }
 
 }  // namespace kvcast::moqt

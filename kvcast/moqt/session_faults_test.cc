@@ -196,9 +196,15 @@ TEST(SessionFaults, RefuseTheRequestWhereTheDraftSaysSo) {
       {"a namespace of the protocol's own", "0300070001012e016200", RequestCode::kDoesNotExist},
       {"a session's own track", "03000d0001082e73657373696f6e0000", RequestCode::kDoesNotExist},
       {"a fetch of nothing", "16000b000101016101620203020300", RequestCode::kInvalidRange},
-      {"a joining fetch", "1600050002000000", RequestCode::kNotSupported},
-      {"a namespace", "0600050001016100", RequestCode::kNotSupported},
-      {"a namespace wanted", "5000050001016100", RequestCode::kNotSupported},
+      {"a fetch that joins nothing", "1600050002000000", RequestCode::kInvalidJoiningRequestId},
+      {"a namespace of the protocol's own",
+       "06000500"
+       "01012e00",
+       RequestCode::kDoesNotExist},
+      {"a session's namespaces",
+       "50000500"
+       "01082e73657373696f6e00",
+       RequestCode::kDoesNotExist},
       {"a track that demands more than we know", "1d000c0001016101620100c0400001",
        RequestCode::kUnsupportedExtension},
   };
@@ -381,6 +387,7 @@ TEST(Update, ChangesWhatThePublisherSends) {
   peer.Send(Bidi(0), "02000402011000");
   EXPECT_FALSE(peer.closed().has_value());
   ASSERT_EQ(peer.Events<UpdateReceived>().size(), 1u);
+  ASSERT_TRUE(peer.session().AcceptUpdate(0, {}).ok());
   EXPECT_EQ(peer.Sent(Bidi(0)), "040002000007000100");
   EXPECT_FALSE(peer.session().OpenSubgroup(0, {}).ok());
 }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "kvcast/moqt/outbox.h"
 #include "kvcast/moqt/request_table.h"
 #include "kvcast/moqt/send_ledger.h"
+#include "kvcast/moqt/timers.h"
 
 namespace kvcast::moqt {
 
@@ -27,6 +30,8 @@ struct SessionState {
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
 
+  // Whether the peer lets us open one more two-way stream now.
+  bool may_open_bidi() const { return next_bidi < bidi_allowed; }
   StreamId OpenBidi() { return Open(next_bidi++ * 4, {SendOrder::Tier::kRequest}); }
   StreamId OpenUni(const SendOrder& order) { return Open(next_uni++ * 4 + 2, order); }
 
@@ -36,18 +41,27 @@ struct SessionState {
   Outbox outbox;
   CreditBook credit;
   SendLedger ledger;
-  RequestTable requests;
+  Timers timers;
+  Instant now;            // When what is being done is done.
+  RequestTable requests;  // After what requests let go of when they end.
 
   std::vector<RequestId> ended;  // Requests that are over, until the session has cleaned up.
 
+  // Fetches that join a subscription which has not come yet: streams come in any order.
+  std::multimap<RequestId, RequestId> early_joins;
+
+  uint64_t bidi_allowed = std::numeric_limits<uint64_t>::max();
   uint64_t next_bidi = 0;
   uint64_t next_uni = 0;
   uint64_t next_alias = 0;
 
   bool setup_received = false;
-  size_t early_bytes = 0;                 // Kept on streams that have to wait.
-  bool going_away = false;                // The peer is.
-  std::optional<RequestId> refused_from;  // We are: requests from here on are refused.
+  size_t early_bytes = 0;      // Kept on streams that have to wait.
+  size_t waiting_streams = 0;  // How many those are.
+  size_t partial_bytes = 0;    // Of messages and objects that are not whole.
+  size_t namespace_bytes = 0;  // Of namespaces that the peer has told us of.
+  bool going_away = false;     // The peer is.
+  bool said_goodbye = false;   // We are: what is asked from now on is refused.
 
  private:
   StreamId Open(StreamId id, const SendOrder& order) {

@@ -32,7 +32,7 @@ Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
   if (traits.unknown_mandatory) {
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
   }
-  KVCAST_TRY_VOID(track_receiver().Begin(ok.alias, traits.default_priority));
+  KVCAST_TRY_VOID(track_receiver().Begin(ok.alias, traits));
   accepted_ = true;
   Tell(RequestAccepted{id(), std::move(ok.parameters), std::move(ok.properties)});
   return {};
@@ -47,20 +47,11 @@ Result<void> IncomingSubscribe::Accept(const Parameters& parameters, const Prope
   ++state().next_alias;
   accepted_ = true;
   wanted_.largest_object = parameters.largest_object;
-  track_sender().Begin(alias, state().codec.TraitsOf(properties).default_priority, wanted_);
+  track_sender().Begin(alias, state().codec.TraitsOf(properties), wanted_);
   SendEncoded(std::move(message));
+  Establish(parameters.largest_object);
+  AnswerUpdates();
   return {};
-}
-
-// An update may come before the answer; it then counts as if it had been asked for at first.
-void IncomingSubscribe::OnUpdate(const Parameters& parameters) {
-  if (accepted_) {
-    PublisherSide::OnUpdate(parameters);
-    return;
-  }
-  wanted_.forward = parameters.forward ? parameters.forward : wanted_.forward;
-  wanted_.subscriber_priority =
-      parameters.subscriber_priority ? parameters.subscriber_priority : wanted_.subscriber_priority;
 }
 
 }  // namespace kvcast::moqt

@@ -38,7 +38,6 @@ class IncomingSubscribe final : public PublisherSide {
   Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
   bool MayEndHere() const override { return true; }
   bool awaits_answer() const override { return !accepted_; }
-  void OnUpdate(const Parameters& parameters) override;
 
  private:
   Parameters wanted_;

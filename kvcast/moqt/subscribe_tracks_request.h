@@ -1,59 +1,49 @@
 #pragma once
 
-#include <optional>
-#include <utility>
+#include <set>
 
-#include "kvcast/moqt/request.h"
+#include "kvcast/moqt/space_request.h"
 
 namespace kvcast::moqt {
 
 // We want every track below a prefix: the peer publishes each by a request of its own, and goes on
 // with those when this one ends.
-class OutgoingSubscribeTracks final : public Request {
+class OutgoingSubscribeTracks final : public OutgoingSpaceRequest {
  public:
-  // Invalid: a prefix that we subscribed to lies above or below. Too large: it does not fit.
+  static constexpr MessageKind kKind = MessageKind::kSubscribeTracks;
+  static constexpr bool kClaimsPrefix = true;
+
   static Result<RequestId> Open(SessionState& state, const TrackNamespace& prefix,
-                                const Parameters& parameters);
-  OutgoingSubscribeTracks(RequestId id, StreamId stream, SessionState& state, TrackNamespace prefix)
-      : Request(id, stream, state), prefix_(std::move(prefix)) {}
-  MessageKind kind() const override { return MessageKind::kSubscribeTracks; }
+                                const Parameters& parameters) {
+    return OpenWith<OutgoingSubscribeTracks, SubscribeTracks>(state, prefix, parameters);
+  }
+  using OutgoingSpaceRequest::OutgoingSpaceRequest;
+  MessageKind kind() const override { return kKind; }
 
  protected:
-  Decoded<void> OnMessage(Message& message) override;
-  bool MayEndHere() const override { return false; }
-  void Release(ResetCode code) override;
+  Decoded<void> OnLater(Message& message) override;
 
  private:
-  Decoded<void> OnBlocked(const PublishBlocked& blocked);
-
-  TrackNamespace prefix_;
-  bool accepted_ = false;
+  friend OutgoingSpaceRequest;
 };
 
-// The peer wants every track below a prefix. It leaves by ending its half of the stream, well or
-// not.
-class IncomingSubscribeTracks final : public Request {
+// The peer wants every track below a prefix.
+class IncomingSubscribeTracks final : public IncomingSpaceRequest {
  public:
-  IncomingSubscribeTracks(RequestId id, StreamId stream, SessionState& state, TrackNamespace prefix)
-      : Request(id, stream, state), prefix_(std::move(prefix)) {}
+  using IncomingSpaceRequest::IncomingSpaceRequest;
   MessageKind kind() const override { return MessageKind::kSubscribeTracks; }
 
-  // Invalid: it was answered before.
-  Result<void> Accept(const Parameters& parameters);
-  // Invalid: the track does not lie below the prefix, or the request was not accepted.
+  // Whether a track below the prefix is for this request to be published to.
+  bool Covers(const TrackName& track) const {
+    return !over() && accepted() && space().IsPrefixOf(track.space());
+  }
+  // Says that a track cannot be published for want of a stream, once. Invalid: not covered.
   Result<void> Block(const TrackName& track);
-
- protected:
-  Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
-  bool MayEndHere() const override { return false; }
-  bool awaits_answer() const override { return !accepted_; }
-  bool may_be_updated() const override { return true; }
-  std::optional<RequestError> RefusalOfUpdate(const Parameters& parameters) override;
-  void Release(ResetCode code) override;
+  // Whether it was said: then the track must not be published any more.
+  bool IsBlocked(const TrackName& track) const { return blocked_.contains(track); }
 
  private:
-  TrackNamespace prefix_;
-  bool accepted_ = false;
+  std::set<TrackName> blocked_;
 };
 
 }  // namespace kvcast::moqt

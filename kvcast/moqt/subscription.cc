@@ -1,5 +1,7 @@
 #include "kvcast/moqt/subscription.h"
 
+#include "kvcast/moqt/fetch_request.h"
+
 namespace kvcast::moqt {
 
 void PublisherSide::OnDataStopped(StreamId stream) {
@@ -18,15 +20,81 @@ Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
   return {};
 }
 
-Parameters PublisherSide::UpdateAnswer() const {
-  Parameters answer;
-  answer.largest_object = sender_.largest();
-  return answer;
+void PublisherSide::OnTimer(Timers::Kind kind) {
+  if (kind == Timers::Kind::kDelivery) {
+    sender_.OnTimeout();
+  } else {
+    Request::OnTimer(kind);
+  }
+}
+
+void PublisherSide::OnUpdate(const Parameters& parameters, Parameters& answer) {
+  if (!answer.largest_object) {
+    answer.largest_object = sender_.largest();
+  }
+  const bool began = !sender_.forwarding() && parameters.forward == true;
+  sender_.Update(parameters);
+  if (began) {
+    joining_location_ = answer.largest_object;
+  }
+}
+
+void PublisherSide::FailUpdate(const RequestError& error) {
+  Send(error);
+  if (awaits_answer()) {  // Nothing was established that could be ended by more than this.
+    Finish();
+  } else {
+    (void)EndTrack(DoneCode::kUpdateFailed, error.reason).ok();
+  }
+  Tell(RequestCancelled{id(), static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+}
+
+void PublisherSide::Establish(std::optional<Location> largest) {
+  established_ = true;
+  joining_location_ = largest;
+}
+
+void PublisherSide::Join(RequestId fetch) {
+  std::erase_if(joins_, [this](RequestId each) {  // Those that were cancelled meanwhile.
+    const Request* found = state().requests.Find(each);
+    return found == nullptr || found->over();
+  });
+  joins_.push_back(fetch);
+  OnUpdatesAnswered();
+}
+
+void PublisherSide::OnUpdatesAnswered() {
+  if (!over() && (!established_ || has_unanswered_updates())) {
+    return;
+  }
+  for (const RequestId each : std::exchange(joins_, {})) {
+    IncomingFetch* fetch = state().requests.Find<IncomingFetch>(each);
+    if (fetch == nullptr || fetch->over()) {
+      continue;
+    }
+    if (over()) {
+      fetch->RefuseJoin(RequestCode::kInvalidJoiningRequestId, "The subscription is over.");
+    } else if (!sender_.forwarding() || !joining_location_) {
+      fetch->RefuseJoin(RequestCode::kInvalidRange,
+                        "The subscription has no objects, or none now.");
+    } else {
+      fetch->Resolve(track_, *joining_location_, id());
+    }
+  }
 }
 
 void PublisherSide::Release(ResetCode code) {
   sender_.Stop(code);
   state().requests.Unclaim(track_, id());
+  OnUpdatesAnswered();
+}
+
+// Only a track that can begin groups on demand may be asked to.
+Result<void> SubscriberSide::CheckUpdate(const Parameters& parameters) {
+  if (parameters.new_group_request && !receiver_.traits().dynamic_groups) {
+    return Error(ErrorCode::kInvalid, "The track does not begin groups on demand.");
+  }
+  return {};
 }
 
 Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kvcast/moqt/request.h"
 
@@ -17,22 +19,37 @@ class PublisherSide : public Request {
 
   TrackSender* sender() override { return &sender_; }
   void OnDataStopped(StreamId stream) override;
+  void OnBytesSent(StreamId stream, uint64_t bytes) override { sender_.OnSent(stream, bytes); }
+  void OnTimer(Timers::Kind kind) override;
+
+  const TrackName& track() const { return track_; }
+  // Established, or asked for by the peer and not answered yet.
+  bool may_be_joined() const { return !over() && (established_ || awaits_answer()); }
+  // A fetch of the peer's that begins where this subscription ends. It waits until the subscription
+  // is established and has no update that waits for an answer.
+  void Join(RequestId fetch);
 
   // We publish no more: streams that are still open are reset, so end them before.
   Result<void> EndTrack(DoneCode code, std::string reason);
 
  protected:
   bool may_be_updated() const override { return true; }
-  Parameters UpdateAnswer() const override;
-  void OnUpdate(const Parameters& parameters) override { sender_.Update(parameters); }
+  void OnUpdate(const Parameters& parameters, Parameters& answer) override;
+  void FailUpdate(const RequestError& error) override;
+  // Fetches that waited to join are told of, or refused, as soon as that can be.
+  void OnUpdatesAnswered() override;
   void Release(ResetCode code) override;
-  const TrackName& track() const { return track_; }
+  // The subscription is established: what the peer was told is the track's largest object.
+  void Establish(std::optional<Location> largest);
   TrackSender& track_sender() { return sender_; }
   const TrackSender& track_sender() const { return sender_; }
 
  private:
   TrackName track_;
   TrackSender sender_;
+  bool established_ = false;
+  std::optional<Location> joining_location_;
+  std::vector<RequestId> joins_;
 };
 
 // We subscribe. The publisher says when it is done.
@@ -42,6 +59,7 @@ class SubscriberSide : public Request {
       : Request(id, stream, state), track_(std::move(track)), receiver_(id, state) {}
 
   TrackReceiver* receiver() override { return &receiver_; }
+  const TrackName& track() const { return track_; }
   void OnSubgroupEnded() override { FinishIfComplete(); }
 
  protected:
@@ -51,8 +69,9 @@ class SubscriberSide : public Request {
   Decoded<void> OnDone(const PublishDone& done);
   void FinishIfComplete();
   void Release(ResetCode code) override;
-  const TrackName& track() const { return track_; }
   TrackReceiver& track_receiver() { return receiver_; }
+  bool may_update() const override { return accepted() && !receiver_.done_received(); }
+  Result<void> CheckUpdate(const Parameters& parameters) override;
 
  private:
   TrackName track_;

@@ -23,6 +23,7 @@ class TextReader {
     in = in.subspan(taken);
     return text_.size() == length_;
   }
+  size_t held_bytes() const { return text_.size(); }
   std::string Take() {
     length_ = 0;
     return std::exchange(text_, {});

@@ -4,16 +4,41 @@
 
 namespace kvcast::moqt {
 
-Decoded<void> TrackReceiver::Begin(uint64_t alias, uint8_t default_priority) {
+Decoded<void> TrackReceiver::Begin(uint64_t alias, const TrackTraits& traits) {
   KVCAST_TRY_VOID(state_->requests.AddAlias(alias, request_));
   alias_ = alias;
-  default_priority_ = default_priority;
+  traits_ = traits;
   return {};
 }
 
-void TrackReceiver::OnObject(ReceivedObject received) {
+Decoded<void> TrackReceiver::OnObject(ReceivedObject received) {
+  KVCAST_TRY_VOID(rules_.OnObject(received.object, false));
   const StreamId stream = received.stream;
   queue_.Push(stream, std::move(received));
+  return {};
+}
+
+Decoded<void> TrackReceiver::OnDatagram(ObjectDatagram datagram) {
+  if (datagram.fault) {
+    return *std::move(datagram.fault);
+  }
+  if (datagram.default_priority) {
+    datagram.object.priority = traits_.default_priority;
+  }
+  KVCAST_TRY_VOID(rules_.OnObject(datagram.object, datagram.end_of_group));
+  if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes) {
+    queue_.Push(ReceivedObject::kNoStream,
+                ReceivedObject{std::move(datagram.object), ReceivedObject::kNoStream, false,
+                               datagram.end_of_group});
+  }
+  return {};
+}
+
+Decoded<void> TrackReceiver::CheckEnd(const SubgroupEnd& end, std::optional<uint64_t> last) {
+  if (!last || !end.subgroup) {
+    return {};
+  }
+  return rules_.OnSubgroupEnd(end.group, *end.subgroup, *last, end.end_of_group);
 }
 
 void TrackReceiver::OnStreamEnded(const SubgroupEnd& end) {

@@ -5,6 +5,7 @@
 
 #include "kvcast/moqt/receive_queue.h"
 #include "kvcast/moqt/session_state.h"
+#include "kvcast/moqt/track_rules.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::moqt {
@@ -16,11 +17,16 @@ class TrackReceiver {
       : request_(request), state_(&state), queue_(request, state.credit, state.outbox) {}
 
   // Streams under the alias are ours from now on. DUPLICATE_TRACK_ALIAS if it is another's.
-  Decoded<void> Begin(uint64_t alias, uint8_t default_priority);
-  uint8_t default_priority() const { return default_priority_; }
+  Decoded<void> Begin(uint64_t alias, const TrackTraits& traits);
+  const TrackTraits& traits() const { return traits_; }
 
   void OnStreamOpened() { ++streams_opened_; }
-  void OnObject(ReceivedObject received);
+  // A track's fault: it contradicts what came before.
+  Decoded<void> OnObject(ReceivedObject received);
+  // An object that came alone. Dropped if too many wait.
+  Decoded<void> OnDatagram(ObjectDatagram datagram);
+  // A stream ended well; OnStreamEnded() follows. `last` is its last object, if it had one.
+  Decoded<void> CheckEnd(const SubgroupEnd& end, std::optional<uint64_t> last);
   void OnStreamEnded(const SubgroupEnd& end);
   void OnDone(const PublishDone& done);
 
@@ -39,7 +45,8 @@ class TrackReceiver {
   SessionState* state_;
   ReceiveQueue queue_;
   std::optional<uint64_t> alias_;
-  uint8_t default_priority_ = 128;
+  TrackTraits traits_;
+  TrackRules rules_;
   uint64_t streams_opened_ = 0;
   uint64_t streams_ended_ = 0;
   std::optional<PublishDone> done_;

@@ -1,5 +1,6 @@
 #include "kvcast/moqt/track_sender.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvcast::moqt {
@@ -7,11 +8,15 @@ namespace {
 
 Error Over() { return Error(ErrorCode::kNotFound, "The subgroup's stream is over."); }
 
+// The smaller one, where 0 means none.
+uint64_t Combine(uint64_t a, uint64_t b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
+
 }  // namespace
 
-void TrackSender::Begin(uint64_t alias, uint8_t default_priority, const Parameters& parameters) {
+void TrackSender::Begin(uint64_t alias, const TrackTraits& traits, const Parameters& parameters) {
   alias_ = alias;
-  default_priority_ = default_priority;
+  traits_ = traits;
+  order_ = traits.group_order;
   largest_ = parameters.largest_object;
   open_ = true;
   Update(parameters);
@@ -19,78 +24,245 @@ void TrackSender::Begin(uint64_t alias, uint8_t default_priority, const Paramete
 
 void TrackSender::Update(const Parameters& parameters) {
   forward_ = parameters.forward.value_or(forward_);
+  object_timeout_ms_ = parameters.object_delivery_timeout_ms.value_or(object_timeout_ms_);
+  subgroup_timeout_ms_ = parameters.subgroup_delivery_timeout_ms.value_or(subgroup_timeout_ms_);
+  const auto before = std::pair(subscriber_priority_, order_);
   subscriber_priority_ = parameters.subscriber_priority.value_or(subscriber_priority_);
   order_ = parameters.group_order.value_or(order_);
+  const bool reordered = before != std::pair(subscriber_priority_, order_);
+  for (auto& [id, stream] : streams_) {
+    if (reordered) {
+      state_->outbox.Do(ReorderStream{id, OrderOf(stream.header)});
+    }
+    SetDeadline(id, stream);
+  }
+  SetTimer();
+}
+
+SendOrder TrackSender::OrderOf(uint8_t priority, uint64_t group, uint64_t subgroup) const {
+  return {SendOrder::Tier::kData, subscriber_priority_, priority,
+          order_ == GroupOrder::kAscending ? group : ~group, subgroup};
 }
 
 SendOrder TrackSender::OrderOf(const SubgroupHeader& header) const {
-  return {SendOrder::Tier::kData, subscriber_priority_, header.priority.value_or(default_priority_),
-          order_ == GroupOrder::kAscending ? header.group : ~header.group, header.subgroup};
+  return OrderOf(header.priority.value_or(traits_.default_priority), header.group, header.subgroup);
 }
 
-Result<StreamId> TrackSender::OpenSubgroup(SubgroupHeader header) {
+Result<void> TrackSender::MaySend() const {
   if (!open_) {
     return Error(ErrorCode::kNotFound, "The subscription is not open.");
   }
   if (!forward_) {
     return Error(ErrorCode::kInvalid, "The subscriber does not want objects now.");
   }
-  header.alias = alias_;
-  const StreamId stream = state_->OpenUni(OrderOf(header));
-  ++stream_count_;
-  const auto& writer = subgroups_[stream] = state_->codec.WriteSubgroup(header);
-  Bytes bytes = writer->Header();
-  state_->ledger.Open(stream, request_);
-  state_->ledger.Add(stream, bytes.size());
-  state_->outbox.Do(SendBytes{stream, std::move(bytes), false});
-  return stream;
+  return {};
 }
 
-Result<void> TrackSender::Send(StreamId subgroup, const Object& object) {
-  const auto found = subgroups_.find(subgroup);
-  if (found == subgroups_.end()) {
+void TrackSender::Note(Location location) {
+  if (!largest_ || *largest_ < location) {
+    largest_ = location;
+  }
+}
+
+void TrackSender::Write(StreamId id, Stream& stream, Bytes bytes) {
+  stream.written += bytes.size();
+  state_->ledger.Add(id, bytes.size());
+  state_->outbox.Do(SendBytes{id, std::move(bytes), false});
+}
+
+Result<StreamId> TrackSender::OpenSubgroup(SubgroupHeader header) {
+  KVCAST_TRY_VOID(MaySend());
+  header.alias = alias_;
+  const StreamId id = state_->OpenUni(OrderOf(header));
+  ++stream_count_;
+  Stream& stream = streams_[id];
+  stream.header = header;
+  stream.writer = state_->codec.WriteSubgroup(header);
+  state_->ledger.Open(id, request_);
+  Write(id, stream, stream.writer->Header());
+  return id;
+}
+
+TrackSender::Streams::iterator TrackSender::FindOpen(StreamId subgroup) {
+  const auto found = streams_.find(subgroup);
+  return found == streams_.end() || found->second.ended ? streams_.end() : found;
+}
+
+Result<void> TrackSender::Send(StreamId subgroup, const Object& object, Instant since) {
+  const auto found = FindOpen(subgroup);
+  if (found == streams_.end()) {
     return Over();
   }
-  if (!found->second->Accepts(object)) {
+  Stream& stream = found->second;
+  if (!stream.writer->Accepts(object)) {
     return Error(ErrorCode::kInvalid,
                  "Object " + object.location.ToString() + " may not be next on its stream.");
   }
-  Bytes bytes = found->second->Write(object);
-  if (!largest_ || *largest_ < object.location) {
-    largest_ = object.location;
+  const uint64_t timeout = Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_);
+  if (timeout > 0 && After(since, timeout) < state_->now) {
+    ResetLate(found);
+    SetTimer();
+    return Over();
   }
-  state_->ledger.Add(subgroup, bytes.size());
-  state_->outbox.Do(SendBytes{subgroup, std::move(bytes), false});
+  if (timeout > 0) {
+    stream.unsent.push_back({stream.written, since});
+  }
+  Write(subgroup, stream, stream.writer->Write(object));
+  Note(object.location);
+  if (timeout > 0) {
+    SetDeadline(subgroup, stream);
+    SetTimer();
+  }
+  return {};
+}
+
+Result<void> TrackSender::SendAlone(const Object& object, bool end_of_group, Instant since) {
+  KVCAST_TRY_VOID(MaySend());
+  const bool normal = object.status == ObjectStatus::kNormal;
+  if (!normal && (end_of_group || !object.payload.empty() || !object.properties.empty())) {
+    return Error(ErrorCode::kInvalid, "A status has neither payload nor properties.");
+  }
+  Note(object.location);
+  const uint64_t timeout =
+      Combine(Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_),
+              Combine(traits_.subgroup_delivery_timeout_ms, subgroup_timeout_ms_));
+  if (timeout > 0 && After(since, timeout) < state_->now) {
+    return {};  // Datagrams may be lost.
+  }
+  ObjectDatagram datagram;
+  datagram.alias = alias_;
+  datagram.object = object;
+  datagram.default_priority = object.priority == traits_.default_priority;
+  datagram.end_of_group = end_of_group;
+  state_->outbox.Do(SendDatagram{state_->codec.EncodeDatagram(datagram),
+                                 OrderOf(object.priority, object.location.group, 0)});
   return {};
 }
 
 Result<void> TrackSender::End(StreamId subgroup) {
-  if (subgroups_.erase(subgroup) == 0) {
+  const auto found = FindOpen(subgroup);
+  if (found == streams_.end()) {
     return Over();
   }
   state_->outbox.Do(SendBytes{subgroup, Bytes(), true});
   state_->ledger.Finish(subgroup);
+  Stream& stream = found->second;
+  stream.ended = state_->now;
+  if (stream.sent >= stream.written) {
+    Forget(found);
+  } else {
+    SetDeadline(subgroup, stream);
+  }
+  SetTimer();
   return {};
 }
 
 Result<void> TrackSender::Reset(StreamId subgroup, ResetCode code) {
-  if (subgroups_.erase(subgroup) == 0) {
+  const auto found = FindOpen(subgroup);
+  if (found == streams_.end()) {
     return Over();
   }
   state_->outbox.Do(ResetStream{subgroup, static_cast<uint64_t>(code)});
   state_->ledger.Drop(subgroup);
+  Forget(found);
+  SetTimer();
   return {};
 }
 
+void TrackSender::SetDeadline(StreamId id, Stream& stream) {
+  const uint64_t object = Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_);
+  const uint64_t subgroup = Combine(traits_.subgroup_delivery_timeout_ms, subgroup_timeout_ms_);
+  std::optional<Instant> deadline;
+  if (object > 0 && !stream.unsent.empty()) {
+    deadline = After(stream.unsent.front().since, object);
+  }
+  if (subgroup > 0 && stream.ended) {
+    const Instant end = After(*stream.ended, subgroup);
+    deadline = deadline ? std::min(*deadline, end) : end;
+  }
+  if (deadline == stream.deadline) {
+    return;
+  }
+  if (stream.deadline) {
+    deadlines_.erase({*stream.deadline, id});
+  }
+  if (deadline) {
+    deadlines_.insert({*deadline, id});
+  }
+  stream.deadline = deadline;
+}
+
+void TrackSender::SetTimer() {
+  state_->timers.Set({request_, Timers::Kind::kDelivery},
+                     deadlines_.empty() ? std::nullopt : std::optional(deadlines_.begin()->first));
+}
+
+void TrackSender::Forget(Streams::iterator stream) {
+  if (stream->second.deadline) {
+    deadlines_.erase({*stream->second.deadline, stream->first});
+  }
+  streams_.erase(stream);
+}
+
+void TrackSender::ResetLate(Streams::iterator stream) {
+  const StreamId id = stream->first;
+  state_->outbox.Do(ResetStream{id, static_cast<uint64_t>(ResetCode::kDeliveryTimeout)});
+  state_->ledger.Drop(id);
+  Forget(stream);
+  state_->outbox.Tell(SubgroupStopped{request_, id, true});
+}
+
+void TrackSender::OnSent(StreamId subgroup, uint64_t bytes) {
+  const auto found = streams_.find(subgroup);
+  if (found == streams_.end()) {
+    return;
+  }
+  Stream& stream = found->second;
+  stream.sent += bytes;
+  if (stream.ended && stream.sent >= stream.written) {
+    Forget(found);
+    SetTimer();
+    return;
+  }
+  if (stream.unsent.empty() || stream.unsent.front().begin >= stream.sent) {
+    return;
+  }
+  while (!stream.unsent.empty() && stream.unsent.front().begin < stream.sent) {
+    stream.unsent.pop_front();
+  }
+  SetDeadline(subgroup, stream);
+  SetTimer();
+}
+
+void TrackSender::OnTimeout() {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= state_->now) {
+    ResetLate(streams_.find(deadlines_.begin()->second));
+  }
+  SetTimer();
+}
+
 bool TrackSender::OnStopped(StreamId subgroup) {
-  return Reset(subgroup, ResetCode::kCancelled).ok();
+  if (Reset(subgroup, ResetCode::kCancelled).ok()) {
+    return true;
+  }
+  if (const auto found = streams_.find(subgroup); found != streams_.end()) {
+    Forget(found);  // It had ended; what is left of it is given up by whoever asks.
+    SetTimer();
+  }
+  return false;
 }
 
 void TrackSender::Stop(ResetCode code) {
   open_ = false;
-  while (!subgroups_.empty()) {
-    (void)Reset(subgroups_.begin()->first, code).ok();
+  while (!streams_.empty()) {
+    const auto first = streams_.begin();
+    if (first->second.ended) {
+      Forget(first);
+    } else {
+      (void)Reset(first->first, code).ok();
+    }
   }
+  SetTimer();
 }
 
 }  // namespace kvcast::moqt

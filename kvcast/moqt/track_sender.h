@@ -2,38 +2,54 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/parameters.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::moqt {
 
-// The publisher's half of a subscription: the streams on which its objects go out.
+// The publisher's half of a subscription: the streams and datagrams on which its objects go out.
+//
+// Two timeouts may limit how long that takes, each the smaller one of the track's and the
+// subscriber's. An object of which nothing was sent in time takes its stream with it, a datagram is
+// dropped. A subgroup that was ended and not sent to its end in time is reset; what was sent once
+// and is on its way counts as sent.
 class TrackSender {
  public:
   TrackSender(RequestId request, SessionState& state) : request_(request), state_(&state) {}
 
   // Objects may be sent from now on. `parameters` are those that the subscriber or we began with.
-  void Begin(uint64_t alias, uint8_t default_priority, const Parameters& parameters);
-  // What the subscriber changes later.
+  void Begin(uint64_t alias, const TrackTraits& traits, const Parameters& parameters);
+  // What the subscriber changes later. Streams that are open change their order.
   void Update(const Parameters& parameters);
 
   // Opens a stream; the header's alias is filled in. Not found: the subscription is not open.
   // Invalid: the subscriber does not want objects now.
   Result<StreamId> OpenSubgroup(SubgroupHeader header);
-  // Invalid: the object may not be next, see SubgroupWriter. Not found: the stream is over.
-  Result<void> Send(StreamId subgroup, const Object& object);
+  // `since` is when the object's first byte came to us. Invalid: the object may not be next, see
+  // SubgroupWriter. Not found: the stream is over, perhaps because this took too long.
+  Result<void> Send(StreamId subgroup, const Object& object, Instant since);
+  // An object on its own, which may get lost. Invalid: the subscriber does not want objects now.
+  Result<void> SendAlone(const Object& object, bool end_of_group, Instant since);
   // All objects of the subgroup were sent.
   Result<void> End(StreamId subgroup);
   // They were not, and will not be.
   Result<void> Reset(StreamId subgroup, ResetCode code);
 
-  // The subscriber wants no more of it.
+  // Bytes of a stream were sent for the first time.
+  void OnSent(StreamId subgroup, uint64_t bytes);
+  // Some timeout has passed.
+  void OnTimeout();
+  // The subscriber wants no more of it. False if it had ended.
   bool OnStopped(StreamId subgroup);
   // The subscription is over: streams that are still open are reset.
   void Stop(ResetCode code);
@@ -43,19 +59,48 @@ class TrackSender {
   std::optional<Location> largest() const { return largest_; }
 
  private:
+  // An object of which nothing was sent yet: where it begins in the stream, and since when we have
+  // it.
+  struct Unsent {
+    uint64_t begin;
+    Instant since;
+  };
+  struct Stream {
+    SubgroupHeader header;
+    std::unique_ptr<SubgroupWriter> writer;
+    uint64_t written = 0;
+    uint64_t sent = 0;
+    std::deque<Unsent> unsent;        // Only where there is a timeout for it.
+    std::optional<Instant> ended;     // When all was written.
+    std::optional<Instant> deadline;  // As it stands in deadlines_.
+  };
+  using Streams = std::map<StreamId, Stream>;
+
+  SendOrder OrderOf(uint8_t priority, uint64_t group, uint64_t subgroup) const;
   SendOrder OrderOf(const SubgroupHeader& header) const;
+  Result<void> MaySend() const;
+  void Note(Location location);
+  void Write(StreamId id, Stream& stream, Bytes bytes);
+  void SetDeadline(StreamId id, Stream& stream);
+  void Forget(Streams::iterator stream);
+  void ResetLate(Streams::iterator stream);
+  void SetTimer();
+  Streams::iterator FindOpen(StreamId subgroup);
 
   RequestId request_;
   SessionState* state_;
   bool open_ = false;
   bool forward_ = true;
   uint64_t alias_ = 0;
-  uint8_t default_priority_ = 128;
-  uint8_t subscriber_priority_ = 128;
+  TrackTraits traits_;
+  uint8_t subscriber_priority_ = kDefaultPriority;
   GroupOrder order_ = GroupOrder::kAscending;
+  uint64_t object_timeout_ms_ = 0;  // The subscriber's; the track's own are in its traits.
+  uint64_t subgroup_timeout_ms_ = 0;
   std::optional<Location> largest_;
   uint64_t stream_count_ = 0;
-  std::map<StreamId, std::unique_ptr<SubgroupWriter>> subgroups_;
+  Streams streams_;  // Also those that ended, until all of them was sent.
+  std::set<std::pair<Instant, StreamId>> deadlines_;
 };
 
 }  // namespace kvcast::moqt

@@ -49,6 +49,18 @@ void UniStream::Refuse(uint64_t code) {
   EndData(false, code);
   kind_ = Discarded();
   (void)waiting_.Take();
+  (void)partial_.Hold(0);
+}
+
+size_t UniStream::held_bytes() const {
+  if (const Control* control = std::get_if<Control>(&kind_)) {
+    return control->frames.held_bytes();
+  }
+  if (const Subgroup* subgroup = std::get_if<Subgroup>(&kind_)) {
+    return subgroup->reader->held_bytes();
+  }
+  const FetchData* fetch = std::get_if<FetchData>(&kind_);
+  return fetch == nullptr || fetch->reader == nullptr ? 0 : fetch->reader->held_bytes();
 }
 
 Decoded<void> UniStream::Run(std::span<const std::byte> bytes) {
@@ -58,6 +70,9 @@ Decoded<void> UniStream::Run(std::span<const std::byte> bytes) {
   } while (done.ok() && !bytes.empty());
   if (done.ok() && fin_ && !waiting()) {
     done = OnFin();
+  }
+  if (done.ok() && !partial_.Hold(held_bytes())) {
+    done = Fault::Stream(ResetCode::kExcessiveLoad, "Too much has begun that is not whole.");
   }
   if (done.ok() || done.error().scope() == Fault::Scope::kSession) {
     return done;
@@ -101,7 +116,7 @@ Decoded<void> UniStream::ReadOpening(Untold& untold, std::span<const std::byte>&
     kind_ = FetchData{fetch->request_id, nullptr};
     return ReadFetch(std::get<FetchData>(kind_), bytes);
   } else if (const SubgroupHeader* header = std::get_if<SubgroupHeader>(&*opening)) {
-    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits)};
+    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits), std::nullopt};
     return ReadSubgroup(std::get<Subgroup>(kind_), bytes);
   } else {
     kind_ = Discarded();
@@ -147,11 +162,12 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
   }
   TrackReceiver& receiver = *target->receiver();
   KVCAST_TRY(std::optional<Object> object,
-             subgroup.reader->Read(bytes, receiver.default_priority()));
+             subgroup.reader->Read(bytes, receiver.traits().default_priority));
   if (object) {
-    const bool first = !std::exchange(subgroup.any_object, true);
+    const bool first = !subgroup.last;
+    subgroup.last = object->location.object;
     const SubgroupHeader& header = subgroup.header;
-    receiver.OnObject(
+    return receiver.OnObject(
         {*std::move(object), stream_, first && header.first_object, header.end_of_group});
   }
   return {};
@@ -201,9 +217,18 @@ Decoded<void> UniStream::OnFin() {
       (fetch != nullptr && (!fetch->reader || !fetch->reader->between_items()))) {
     return Fault::Violation("A stream ended within its header or an object.");
   }
+  Request* target = request();
+  if (subgroup != nullptr && target != nullptr && !target->over()) {
+    KVCAST_TRY_VOID(target->receiver()->CheckEnd(EndOf(*subgroup, true), subgroup->last));
+  }
   EndData(true, 0);
   kind_ = Discarded();
   return {};
+}
+
+SubgroupEnd UniStream::EndOf(const Subgroup& subgroup, bool complete) const {
+  const SubgroupHeader& header = subgroup.header;
+  return {stream_, header.group, subgroup.reader->subgroup(), complete, header.end_of_group};
 }
 
 void UniStream::EndData(bool complete, uint64_t code) {
@@ -216,9 +241,7 @@ void UniStream::EndData(bool complete, uint64_t code) {
     return;
   }
   if (const Subgroup* subgroup = std::get_if<Subgroup>(&kind_)) {
-    const SubgroupHeader& header = subgroup->header;
-    target->receiver()->OnStreamEnded(
-        {stream_, header.group, subgroup->reader->subgroup(), complete, header.end_of_group});
+    target->receiver()->OnStreamEnded(EndOf(*subgroup, complete));
     target->OnSubgroupEnded();
   } else if (OutgoingFetch* fetch = dynamic_cast<OutgoingFetch*>(target)) {
     fetch->OnDataEnded(stream_, {complete, code});

@@ -9,6 +9,7 @@
 #include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/partial_bytes.h"
 #include "kvcast/moqt/peer_control.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/waiting_bytes.h"
@@ -24,6 +25,7 @@ class UniStream {
         state_(&state),
         control_(&control),
         waiting_(stream, state),
+        partial_(state),
         kind_(Untold{OpeningReader(state.codec)}) {}
 
   Decoded<void> OnData(std::span<const std::byte> bytes, bool fin);
@@ -47,7 +49,7 @@ class UniStream {
   struct Subgroup {
     SubgroupHeader header;
     std::unique_ptr<SubgroupReader> reader;
-    bool any_object = false;
+    std::optional<uint64_t> last;  // The last object that came.
   };
   struct FetchData {
     RequestId request;
@@ -64,6 +66,8 @@ class UniStream {
   Decoded<bool> FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<bool> FindFetch(FetchData& fetch, std::span<const std::byte>& bytes);
   Decoded<void> OnFin();
+  size_t held_bytes() const;
+  SubgroupEnd EndOf(const Subgroup& subgroup, bool complete) const;
   // Tells the request that the stream is over.
   void EndData(bool complete, uint64_t code);
   void Wait(std::span<const std::byte>& bytes);
@@ -73,6 +77,7 @@ class UniStream {
   SessionState* state_;
   PeerControl* control_;
   WaitingBytes waiting_;
+  PartialBytes partial_;
   std::variant<Untold, Control, Subgroup, FetchData, Discarded> kind_;
   std::optional<RequestId> request_;
   bool fin_ = false;

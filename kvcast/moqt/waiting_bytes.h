@@ -14,7 +14,10 @@ namespace kvcast::moqt {
 class WaitingBytes {
  public:
   WaitingBytes(StreamId stream, SessionState& state) : stream_(stream), state_(&state) {}
-  ~WaitingBytes() { state_->early_bytes -= bytes_.size(); }
+  ~WaitingBytes() {
+    state_->early_bytes -= bytes_.size();
+    state_->waiting_streams -= waiting_ ? 1 : 0;
+  }
   WaitingBytes(const WaitingBytes&) = delete;
   WaitingBytes& operator=(const WaitingBytes&) = delete;
 
@@ -22,9 +25,11 @@ class WaitingBytes {
 
   // False if it is too much: the stream should be refused.
   bool Keep(std::span<const std::byte> bytes) {
-    if (state_->early_bytes + bytes.size() > state_->limits.early_bytes) {
+    if (state_->early_bytes + bytes.size() > state_->limits.early_bytes ||
+        (!waiting_ && state_->waiting_streams >= state_->limits.waiting_streams_max)) {
       return false;
     }
+    state_->waiting_streams += waiting_ ? 0 : 1;
     state_->credit.Hold(stream_);
     waiting_ = true;
     bytes_.append(AsText(bytes));
@@ -36,6 +41,7 @@ class WaitingBytes {
   std::string Take() {
     state_->early_bytes -= bytes_.size();
     if (std::exchange(waiting_, false)) {
+      --state_->waiting_streams;
       state_->credit.Release(stream_);
     }
     return std::exchange(bytes_, {});

@@ -29,6 +29,7 @@ void Audience::Remove(SubscriberId id) {
   const auto track = tracks_.find(found->second.track);
   track->second.erase(id);
   if (track->second.empty()) {
+    deserted_.insert(track->first);
     tracks_.erase(track);
   }
   members_.erase(found);

@@ -50,6 +50,8 @@ class Audience {
   // Ends every subscription of a track.
   void EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason);
 
+  // Tracks that have lost their last subscriber since the last call.
+  std::set<TrackName> TakeDeserted() { return std::exchange(deserted_, {}); }
   // Peers to whose sessions something was done since the last call.
   std::set<PeerId> TakeTouched() { return std::exchange(touched_, {}); }
 
@@ -65,6 +67,7 @@ class Audience {
   RelayMetrics* metrics_;
   std::map<SubscriberId, Member> members_;
   std::map<TrackName, std::set<SubscriberId>> tracks_;
+  std::set<TrackName> deserted_;
   std::set<PeerId> touched_;
 };
 

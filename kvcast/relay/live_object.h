@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "kvcast/base/time.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::relay {
@@ -13,7 +14,9 @@ struct LiveObject {
   // The object before it on the stream that brought it: between them the subgroup has none.
   std::optional<uint64_t> previous;
   bool first_of_subgroup = false;
-  bool ends_group = false;  // The stream that brings it has the group's last object.
+  // The stream that brings it has the group's last object; one that came alone is the last itself.
+  bool ends_group = false;
+  Instant since{};  // When it came.
 };
 
 }  // namespace kvcast::relay

@@ -25,6 +25,9 @@ struct Peer {
   std::map<moqt::RequestId, FetchAnswer> fetches;
   std::set<moqt::RequestId> crowded;  // Fetches that wait for the peer as a whole.
   std::map<moqt::RequestId, Prefix> prefixes;
+  std::map<moqt::RequestId, TrackNamespace> namespaces;          // It has told us of.
+  std::map<moqt::RequestId, TrackNamespace> namespace_prefixes;  // It wants to hear of those below.
+  std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.
 };
 
 }  // namespace kvcast::relay

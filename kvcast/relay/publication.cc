@@ -3,6 +3,9 @@
 namespace kvcast::relay {
 
 std::optional<uint64_t> Publication::OnObject(const moqt::ReceivedObject& received) {
+  if (received.stream == moqt::ReceivedObject::kNoStream) {
+    return std::nullopt;
+  }
   const Object& object = received.object;
   const Place place{object.location.group, object.subgroup};
   const auto [found, is_new] =

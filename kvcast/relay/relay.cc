@@ -80,8 +80,8 @@ void Relay::Settle() {
       }
       for (const Object& object : change.objects) {
         const uint64_t id = object.location.object;
-        audience_.Forward(change.track,
-                          {object, id == 0 ? std::nullopt : std::optional(id - 1), id == 0, true});
+        audience_.Forward(change.track, {object, id == 0 ? std::nullopt : std::optional(id - 1),
+                                         id == 0, true, now_});
       }
       if (change.is_new) {
         Announce(change.track, nullptr);
@@ -89,6 +89,11 @@ void Relay::Settle() {
     }
     for (const TrackName& track : stock_.TakeEmptied()) {
       ForgetIfUnused(track);
+    }
+    for (const TrackName& track : audience_.TakeDeserted()) {
+      if (!audience_.Has(track)) {
+        LeaveUpstream(track);
+      }
     }
     for (const PeerId id : audience_.TakeTouched()) {
       Touch(id);
@@ -112,13 +117,22 @@ void Relay::RemoveAll(Peer& peer) {
   while (!peer.publications.empty()) {
     EndPublication(peer, peer.publications.begin());
   }
+  while (!peer.upstream.empty()) {
+    OnUpstreamGone(peer, peer.upstream.begin()->first, moqt::RequestCode::kDoesNotExist,
+                   "The publisher has left.");
+  }
+  while (!peer.namespaces.empty()) {
+    Withdraw(peer, peer.namespaces.begin()->first);
+  }
   peer.fetches.clear();
   peer.crowded.clear();
   peer.prefixes.clear();
+  peer.namespace_prefixes.clear();
   audience_.RemovePeer(peer.id);
 }
 
 void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
+  OnUpstreamAnswer(peer, event);
   if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
     const TrackFacts* facts = stock_.Find(*audience_.TrackOf({peer.id, event.request}));
     subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
@@ -126,6 +140,10 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
+  OnUpstreamGone(peer, event.request,
+                 event.error.code == moqt::RequestCode::kRedirect ? moqt::RequestCode::kDoesNotExist
+                                                                  : event.error.code,
+                 event.error.reason);
   audience_.Remove({peer.id, event.request});
 }
 
@@ -136,9 +154,12 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
     peer.session->Cancel(event.request, moqt::ResetCode::kCancelled);  // What nobody took.
     EndPublication(peer, publication);
   }
+  OnUpstreamGone(peer, event.request, moqt::RequestCode::kInternalError, event.reason);
+  Withdraw(peer, event.request);
   peer.fetches.erase(event.request);
   peer.crowded.erase(event.request);
   peer.prefixes.erase(event.request);
+  peer.namespace_prefixes.erase(event.request);
   audience_.Remove({peer.id, event.request});
 }
 

@@ -70,10 +70,27 @@ class Relay {
   void On(Peer& peer, const moqt::TrackStatusReceived& event);
   void On(Peer& peer, const moqt::SubscribeTracksReceived& event);
   void On(Peer& peer, const moqt::UpdateReceived& event);
+  void AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
+                       const moqt::Parameters& parameters);
+  // Those that the peer does not publish itself.
+  std::vector<TrackName> TracksBelow(const Peer& peer, const TrackNamespace& prefix) const;
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
+
+  // Namespaces that peers have told of, and what is asked of them, relay_namespaces.cc.
+  void On(Peer& peer, const moqt::PublishNamespaceReceived& event);
+  void On(Peer& peer, const moqt::SubscribeNamespaceReceived& event);
+  void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
+  void Withdraw(Peer& peer, moqt::RequestId request);
+  // Whether a peer was asked for a track that nobody publishes now, and the subscription waits.
+  bool AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event);
+  void OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event);
+  void OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
+                      const std::string& reason);
+  void AnswerWaiting(const TrackName& track, moqt::RequestCode code, const std::string& reason);
+  void LeaveUpstream(const TrackName& track);
 
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
@@ -100,6 +117,17 @@ class Relay {
     friend auto operator<=>(const Ending&, const Ending&) = default;
   };
 
+  // A track that was asked of a peer because others want it: once, however many those are.
+  struct Upstream {
+    struct Waiting {
+      SubscriberId id;
+      moqt::Parameters parameters;
+    };
+    SubscriberId id;  // The peer, and our request to it.
+    bool established = false;
+    std::vector<Waiting> waiting;
+  };
+
   // What a publication brings.
   using Publications = std::map<moqt::RequestId, Publication>;
   Result<void> Take(Publication& publication, const moqt::Received& item);
@@ -124,7 +152,9 @@ class Relay {
   Audience audience_;
   std::map<PeerId, Peer> peers_;
   std::set<Ending> ending_;
-  std::map<TrackName, size_t> published_;  // How many publish each track now.
+  std::map<TrackName, size_t> published_;                       // How many publish each track now.
+  std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
+  std::map<TrackName, Upstream> upstream_;
   PeerId next_peer_ = 0;
   Instant now_;
   std::set<PeerId> to_drain_;

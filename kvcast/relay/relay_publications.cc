@@ -56,7 +56,11 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
       KVCAST_TRY_VOID(stock_.EndGroup(track, object.location.group, object.location.object));
     }
   }
-  audience_.Forward(track, {object, previous, received.first_of_subgroup, received.ends_group});
+  if (received.stream == moqt::ReceivedObject::kNoStream && received.ends_group) {
+    KVCAST_TRY_VOID(stock_.EndGroup(track, object.location.group, object.location.object + 1));
+  }
+  audience_.Forward(track,
+                    {object, previous, received.first_of_subgroup, received.ends_group, now_});
   return {};
 }
 
@@ -90,6 +94,10 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication) {
   }
   if (const std::optional<Instant> deadline = publication->second.deadline()) {
     ending_.erase({*deadline, peer.id, publication->first});
+  }
+  if (const auto asked = peer.upstream.find(publication->first); asked != peer.upstream.end()) {
+    upstream_.erase(track);
+    peer.upstream.erase(asked);
   }
   peer.publications.erase(publication);
   const auto count = published_.find(track);

@@ -59,27 +59,33 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
-  const TrackFacts* facts = stock_.Find(event.track);
+  if (!AskUpstream(peer, event)) {
+    AnswerSubscribe(peer, event.request, event.track, event.parameters);
+  }
+}
+
+void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
+                            const moqt::Parameters& parameters) {
+  const TrackFacts* facts = stock_.Find(track);
   if (facts == nullptr) {
-    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
-  const LocationRange wanted = WantedBy(event.parameters.filter, facts->largest);
+  const LocationRange wanted = WantedBy(parameters.filter, facts->largest);
   if (wanted.empty() || (facts->largest && wanted.last.group < facts->largest->group)) {
-    Refuse(peer, event.request, moqt::RequestCode::kInvalidRange,
+    Refuse(peer, request, moqt::RequestCode::kInvalidRange,
            "Nothing of this range is still to come.");
     return;
   }
-  if (!peer.session->AcceptSubscribe(event.request, LargestOf(*facts), facts->properties).ok()) {
-    RefuseUnanswered(peer, event.request);
+  if (!peer.session->AcceptSubscribe(request, LargestOf(*facts), facts->properties).ok()) {
+    RefuseUnanswered(peer, request);
     return;
   }
-  if (facts->end && !published_.contains(event.track)) {
-    (void)peer.session->EndTrack(event.request, moqt::DoneCode::kTrackEnded, "The track has ended.")
-        .ok();
+  if (facts->end && !published_.contains(track)) {
+    (void)peer.session->EndTrack(request, moqt::DoneCode::kTrackEnded, "The track has ended.").ok();
     return;
   }
-  audience_.Add({peer.id, event.request}, *peer.session, event.track, wanted);
+  audience_.Add({peer.id, request}, *peer.session, track, wanted);
 }
 
 void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
@@ -121,17 +127,22 @@ void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
   }
 }
 
-void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  std::vector<TrackName> tracks = stock_.catalogs().Below(event.prefix);
+std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace& prefix) const {
+  std::vector<TrackName> tracks = stock_.catalogs().Below(prefix);
   const auto publishes = [&peer](const TrackName& track) {
     return std::ranges::any_of(peer.publications,
                                [&](const auto& entry) { return entry.second.track() == track; });
   };
   for (const auto& [track, publishers] : published_) {
-    if (event.prefix.IsPrefixOf(track.space()) && !publishes(track)) {
+    if (prefix.IsPrefixOf(track.space()) && !publishes(track)) {
       tracks.push_back(track);
     }
   }
+  return tracks;
+}
+
+void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
+  const std::vector<TrackName> tracks = TracksBelow(peer, event.prefix);
   if (tracks.size() > limits_.prefix_tracks_max) {
     Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
            "Too many tracks are below this prefix.");
@@ -147,17 +158,39 @@ void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
+  const std::optional<TrackNamespace>& moved = event.parameters.namespace_prefix;
+  std::vector<TrackName> tracks;
+  const auto prefix = peer.prefixes.find(event.request);
+  if (prefix != peer.prefixes.end() && moved) {
+    tracks = TracksBelow(peer, *moved);
+    if (tracks.size() > limits_.prefix_tracks_max) {
+      (void)peer.session
+          ->RefuseUpdate(event.request, {moqt::RequestCode::kNamespaceTooLarge, std::nullopt,
+                                         "Too many tracks are below this prefix.", std::nullopt})
+          .ok();
+      return;
+    }
+  }
+  moqt::Parameters answer;
   const SubscriberId id{peer.id, event.request};
   if (Subscription* subscription = audience_.Find(id)) {
     const TrackFacts* facts = stock_.Find(*audience_.TrackOf(id));
-    subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
+    answer.largest_object = facts == nullptr ? std::nullopt : facts->largest;
+    subscription->Update(event.parameters, answer.largest_object);
   }
-  const auto prefix = peer.prefixes.find(event.request);
-  if (prefix != peer.prefixes.end() && event.parameters.namespace_prefix) {
-    prefix->second.space = *event.parameters.namespace_prefix;
-    for (const TrackName& catalog : stock_.catalogs().Below(prefix->second.space)) {
-      PublishTo(peer, event.request, catalog);
+  if (!peer.session->AcceptUpdate(event.request, answer).ok()) {
+    return;  // Cancelled just now.
+  }
+  if (prefix != peer.prefixes.end() && moved) {
+    prefix->second.space = *moved;
+    for (const TrackName& track : tracks) {
+      PublishTo(peer, event.request, track);
     }
+  }
+  const auto spaces = peer.namespace_prefixes.find(event.request);
+  if (spaces != peer.namespace_prefixes.end() && moved) {
+    spaces->second = *moved;
+    AnnounceBelow(peer, event.request, *moved);
   }
 }
 

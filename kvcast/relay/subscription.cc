@@ -71,6 +71,9 @@ bool Subscription::Forward(const LiveObject& live) {
   if (!wanted_.Contains(object.location)) {
     return false;
   }
+  if (object.forwarding == Forwarding::kDatagram) {
+    return session_->SendDatagramObject(request_, object, live.ends_group, live.since).ok();
+  }
   Stream& stream = streams_[{object.location.group, object.subgroup}];
   if (stream.stopped) {
     return false;
@@ -84,7 +87,7 @@ bool Subscription::Forward(const LiveObject& live) {
     return false;
   }
   stream.last = object.location.object;
-  return session_->SendObject(request_, *stream.id, object).ok();
+  return session_->SendObject(request_, *stream.id, object, live.since).ok();
 }
 
 void Subscription::EndSubgroup(uint64_t group, uint64_t subgroup, bool complete) {

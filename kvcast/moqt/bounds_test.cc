@@ -1,0 +1,129 @@
+// What one peer can make a session hold, and what it may say of tokens.
+#include <gtest/gtest.h>
+
+#include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/session.h"
+
+namespace kvcast::moqt {
+namespace {
+
+// A server and what a peer says to it.
+class Server {
+ public:
+  explicit Server(const Limits& limits = {}) : session_(Role::kServer, {}, limits, Instant()) {
+    Say(2, "af000000");
+  }
+  void Say(StreamId stream, std::string_view hex) {
+    session_.OnStreamData(stream, AsBytes(Unhex(hex)), false);
+  }
+  void Say(StreamId stream, const Message& message) { Say(stream, Hex(message)); }
+  std::optional<uint64_t> closed() {
+    for (; const auto event = session_.NextEvent();) {
+      if (const auto* closed = std::get_if<SessionClosed>(&*event)) {
+        closed_ = closed->code;
+      }
+    }
+    return closed_;
+  }
+  size_t stopped(ResetCode code) {
+    size_t count = 0;
+    while (const auto action = session_.NextAction()) {
+      const auto* stop = std::get_if<StopSending>(&*action);
+      count += stop != nullptr && stop->code == static_cast<uint64_t>(code) ? 1u : 0u;
+    }
+    return count;
+  }
+  Session& session() { return session_; }
+
+ private:
+  Session session_;
+  std::optional<uint64_t> closed_;
+};
+
+// 1,000 bytes of an object that claims 4,000, on as many streams as the peer likes.
+TEST(Bounds, HoldOnlySoMuchOfWhatHasBegun) {
+  Limits limits;
+  limits.partial_bytes = 10'000;
+  Server server(limits);
+  server.Say(0, "1d00080001016101620700");  // PUBLISH, alias 7.
+  for (StreamId stream = 6; stream < 6 + 4 * 50; stream += 4) {
+    server.Say(stream, "10070000008fa0" + std::string(2000, '6'));
+  }
+  EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 40u);
+  EXPECT_FALSE(server.closed().has_value());
+}
+
+TEST(Bounds, HoldOnlySoManyMessagesThatHaveBegun) {
+  Limits limits;
+  limits.partial_bytes = 1'000;
+  Server server(limits);
+  for (StreamId stream = 0; stream < 4 * 50; stream += 4) {
+    server.Say(stream, "03ffff" + std::string(200, '6'));
+  }
+  EXPECT_GE(server.stopped(ResetCode::kExcessiveLoad), 40u);
+  EXPECT_FALSE(server.closed().has_value());
+}
+
+TEST(Bounds, LetOnlySoManyStreamsWaitForATrack) {
+  Limits limits;
+  limits.waiting_streams_max = 5;
+  Server server(limits);
+  for (StreamId stream = 6; stream < 6 + 4 * 50; stream += 4) {
+    server.Say(stream, "1009000000");
+  }
+  EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 45u);
+}
+
+Subscribe WithTokens(std::vector<AuthToken> tokens) {
+  Subscribe message{0, *TrackName::Of({}, "t"), {}};
+  message.parameters.auth_tokens = std::move(tokens);
+  return message;
+}
+
+TEST(AuthTokens, AreTakenByValueOnly) {
+  using Type = AuthToken::AliasType;
+  const struct {
+    std::vector<AuthToken> tokens;
+    std::optional<SessionCode> code;
+  } cases[] = {
+      {{{Type::kUseValue, 0, 1, "a"}, {Type::kUseValue, 0, 0x9d, "grease"}}, std::nullopt},
+      {{{Type::kRegister, 1, 1, "a"}}, SessionCode::kAuthTokenCacheOverflow},
+      {{{Type::kUseAlias, 1, 0, ""}}, SessionCode::kUnknownAuthTokenAlias},
+      {{{Type::kDelete, 1, 0, ""}}, SessionCode::kUnknownAuthTokenAlias},
+      {{{Type::kUseValue, 0, 1, "a"}, {Type::kUseValue, 0, 1, "a"}},
+       SessionCode::kProtocolViolation},
+  };
+  for (const auto& [tokens, code] : cases) {
+    Server server;
+    server.Say(0, WithTokens(tokens));
+    EXPECT_EQ(server.closed(), code ? std::optional(static_cast<uint64_t>(*code)) : std::nullopt);
+    Server updated;
+    updated.Say(0, WithTokens({}));
+    updated.Say(0, RequestUpdate{2, WithTokens(tokens).parameters});
+    EXPECT_EQ(updated.closed(), code ? std::optional(static_cast<uint64_t>(*code)) : std::nullopt);
+  }
+}
+
+// SETUP could not know that we keep none.
+TEST(AuthTokens, OfSetupThatWereToBeKeptCountAsValues) {
+  Session server(Role::kServer, {}, {}, Instant());
+  moqt::Setup setup;
+  setup.auth_tokens = {{AuthToken::AliasType::kRegister, 4, 1, "a"}};
+  server.OnStreamData(2, AsBytes(Unhex(Hex(setup))), false);
+  const auto event = server.NextEvent();
+  ASSERT_TRUE(event.has_value());
+  const AuthToken expected{AuthToken::AliasType::kUseValue, 0, 1, "a"};
+  EXPECT_EQ(std::get<SetupDone>(*event).peer.auth_tokens, std::vector{expected});
+}
+
+TEST(AuthTokens, AreSaidNotToBeKept) {
+  Session server(Role::kServer, {}, {}, Instant());
+  (void)server.NextAction();
+  const auto sent = server.NextAction();
+  const auto read =
+      ReadAs<moqt::Setup>(std::get<SendBytes>(*sent).bytes.ToString(), OnControl(Role::kServer));
+  EXPECT_EQ(read->auth_token_cache_bytes_max, 0u);
+}
+
+}  // namespace
+}  // namespace kvcast::moqt

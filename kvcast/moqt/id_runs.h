@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+
+namespace kvcast::moqt {
+
+// A set of numbers that mostly follow each other, as runs. Bounded: beyond so many runs, the lowest
+// is forgotten.
+class IdRuns {
+ public:
+  explicit IdRuns(size_t runs_max) : runs_max_(runs_max) {}
+
+  bool empty() const { return runs_.empty(); }
+  // REQUIRES: !empty().
+  uint64_t largest() const { return runs_.rbegin()->second; }
+
+  // Whether any of `first` to `last`, both included, is in it.
+  bool Overlaps(uint64_t first, uint64_t last) const {
+    const auto after = runs_.upper_bound(last);
+    return after != runs_.begin() && std::prev(after)->second >= first;
+  }
+  bool Contains(uint64_t id) const { return Overlaps(id, id); }
+
+  // REQUIRES: first <= last.
+  void Add(uint64_t first, uint64_t last) {
+    auto at = runs_.upper_bound(first);
+    if (at != runs_.begin() && (first == 0 || std::prev(at)->second >= first - 1)) {
+      at = std::prev(at);
+      first = at->first;
+    }
+    while (at != runs_.end() && (at->first <= last || at->first == last + 1)) {
+      last = at->second > last ? at->second : last;
+      at = runs_.erase(at);
+    }
+    runs_.emplace(first, last);
+    if (runs_.size() > runs_max_) {
+      runs_.erase(runs_.begin());
+    }
+  }
+
+ private:
+  size_t runs_max_;
+  std::map<uint64_t, uint64_t> runs_;  // First to last.
+};
+
+}  // namespace kvcast::moqt

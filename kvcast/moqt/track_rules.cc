@@ -1,0 +1,128 @@
+#include "kvcast/moqt/track_rules.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace kvcast::moqt {
+namespace {
+
+Fault Malformed(std::string reason) {
+  return Fault::Track(ResetCode::kMalformedTrack, std::move(reason));
+}
+
+}  // namespace
+
+TrackRules::Group& TrackRules::GroupAt(uint64_t group) {
+  const auto [found, is_new] = groups_.try_emplace(group);
+  if (is_new && groups_.size() > kGroupsMax) {
+    const auto lowest = groups_.begin() == found ? std::next(found) : groups_.begin();
+    groups_.erase(lowest);
+  }
+  return found->second;
+}
+
+Decoded<void> TrackRules::EndGroup(Group& group, uint64_t end) {
+  if (group.end && *group.end != end) {
+    return Malformed("A group has two ends.");
+  }
+  if (!group.seen.empty() && group.seen.largest() >= end) {
+    return Malformed("A group ends before an object of it.");
+  }
+  group.end = end;
+  return {};
+}
+
+Decoded<void> TrackRules::EndTrack(Location end) {
+  if (end_ && *end_ != end) {
+    return Malformed("A track has two ends.");
+  }
+  if (largest_ && *largest_ >= end) {
+    return Malformed("A track ends before an object of it.");
+  }
+  end_ = end;
+  return {};
+}
+
+Decoded<void> TrackRules::CheckGaps(const Object& object, Group& group) {
+  if (object.properties.empty()) {
+    return {};
+  }
+  const Location at = object.location;
+  if (const auto gap = object.properties.Find(property::kPriorGroupIdGap)) {
+    if (group.gap_before && *group.gap_before != gap->number) {
+      return Malformed("A group has two gaps before it.");
+    }
+    group.gap_before = gap->number;
+    if (gap->number > 0) {
+      if (groups_seen_.Overlaps(at.group - gap->number, at.group - 1)) {
+        return Malformed("A gap covers a group that has come.");
+      }
+      groups_missing_.Add(at.group - gap->number, at.group - 1);
+    }
+  }
+  const auto gap = object.properties.Find(property::kPriorObjectIdGap);
+  if (gap && gap->number > 0) {
+    if (group.seen.Overlaps(at.object - gap->number, at.object - 1)) {
+      return Malformed("A gap covers an object that has come.");
+    }
+    group.missing.Add(at.object - gap->number, at.object - 1);
+  }
+  return {};
+}
+
+Decoded<void> TrackRules::OnObject(const Object& object, bool ends_group) {
+  const Location at = object.location;
+  Group& group = GroupAt(at.group);
+  if (object.status == ObjectStatus::kEndOfTrack) {
+    return EndTrack(at);
+  }
+  if (object.status == ObjectStatus::kEndOfGroup) {
+    return EndGroup(group, at.object);
+  }
+  if (groups_missing_.Contains(at.group) || group.missing.Contains(at.object)) {
+    return Malformed("Object " + at.ToString() + " stands in a gap.");
+  }
+  if ((group.end && at.object >= *group.end) || (end_ && at >= *end_)) {
+    return Malformed("Object " + at.ToString() + " stands beyond its group's or track's end.");
+  }
+  if (object.forwarding == Forwarding::kSubgroup &&
+      (group.subgroups.contains(object.subgroup) || group.subgroups.size() < kSubgroupsMax)) {
+    Subgroup& subgroup = group.subgroups[object.subgroup];
+    if (subgroup.last && at.object > *subgroup.last) {
+      return Malformed("Object " + at.ToString() + " stands beyond its subgroup's end.");
+    }
+    if (subgroup.priority.value_or(object.priority) != object.priority) {
+      return Malformed("A subgroup has two priorities.");
+    }
+    subgroup.priority = object.priority;
+  }
+  KVCAST_TRY_VOID(CheckGaps(object, group));
+  group.seen.Add(at.object, at.object);
+  groups_seen_.Add(at.group, at.group);
+  if (!largest_ || *largest_ < at) {
+    largest_ = at;
+  }
+  if (ends_group && at.object < std::numeric_limits<uint64_t>::max()) {
+    return EndGroup(group, at.object + 1);
+  }
+  return {};
+}
+
+Decoded<void> TrackRules::OnSubgroupEnd(uint64_t group_id, uint64_t subgroup_id, uint64_t last,
+                                        bool ends_group) {
+  Group& group = GroupAt(group_id);
+  if (group.subgroups.contains(subgroup_id) || group.subgroups.size() < kSubgroupsMax) {
+    Subgroup& subgroup = group.subgroups[subgroup_id];
+    if (subgroup.last.value_or(last) != last) {
+      return Malformed("A subgroup has two ends.");
+    }
+    subgroup.last = last;
+  }
+  if (ends_group && !group.end && last < std::numeric_limits<uint64_t>::max()) {
+    return EndGroup(group, last + 1);
+  }
+  return {};
+}
+
+}  // namespace kvcast::moqt

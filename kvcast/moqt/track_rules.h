@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/id_runs.h"
+#include "kvcast/object/object.h"
+
+namespace kvcast::moqt {
+
+// What a subscribed track has said of itself so far, to notice when it contradicts itself: an
+// object beyond the end of its subgroup, group or track, or within a gap; a gap over an object; two
+// priorities in one subgroup. Then the track is malformed.
+//
+// Bounded: it remembers the groups with the largest ids and so many things of each, and notices
+// nothing of what it has forgotten. Objects that come twice are for whoever keeps them to compare.
+class TrackRules {
+ public:
+  // `ends_group`: no object of its group stands beyond it.
+  Decoded<void> OnObject(const Object& object, bool ends_group);
+  // A subgroup's stream ended well, with this as its last object.
+  Decoded<void> OnSubgroupEnd(uint64_t group, uint64_t subgroup, uint64_t last, bool ends_group);
+
+ private:
+  struct Subgroup {
+    std::optional<uint8_t> priority;
+    std::optional<uint64_t> last;  // Its final object.
+  };
+  struct Group {
+    IdRuns seen{kRunsMax};
+    IdRuns missing{kRunsMax};
+    std::optional<uint64_t> gap_before;  // In groups.
+    std::optional<uint64_t> end;         // The first id that does not exist.
+    std::map<uint64_t, Subgroup> subgroups;
+  };
+  static constexpr size_t kRunsMax = 64;
+  static constexpr size_t kGroupsMax = 64;
+  static constexpr size_t kSubgroupsMax = 64;
+
+  Group& GroupAt(uint64_t group);
+  Decoded<void> CheckGaps(const Object& object, Group& group);
+  Decoded<void> EndGroup(Group& group, uint64_t end);
+  Decoded<void> EndTrack(Location end);
+
+  std::map<uint64_t, Group> groups_;
+  IdRuns groups_seen_{kRunsMax};
+  IdRuns groups_missing_{kRunsMax};
+  std::optional<Location> largest_;
+  std::optional<Location> end_;  // The first location that does not exist, nor any after it.
+};
+
+}  // namespace kvcast::moqt

@@ -1,0 +1,112 @@
+#include "kvcast/moqt/track_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace kvcast::moqt {
+namespace {
+
+Object At(uint64_t group, uint64_t id, const Properties& properties = {}) {
+  Object object;
+  object.location = {group, id};
+  object.properties = properties;
+  return object;
+}
+Object End(ObjectStatus status, uint64_t group, uint64_t id) {
+  Object object = At(group, id);
+  object.status = status;
+  return object;
+}
+Properties GroupGap(uint64_t groups) {
+  return PropertiesBuilder().Number(property::kPriorGroupIdGap, groups).Build();
+}
+Properties ObjectGap(uint64_t objects) {
+  return PropertiesBuilder().Number(property::kPriorObjectIdGap, objects).Build();
+}
+
+// Whether a track that brings these is malformed, and only by the last of them.
+bool LastIsMalformed(const std::vector<Object>& objects) {
+  TrackRules rules;
+  for (size_t i = 0; i + 1 < objects.size(); ++i) {
+    EXPECT_TRUE(rules.OnObject(objects[i], false).ok()) << "object " << i;
+  }
+  const Decoded<void> last = rules.OnObject(objects.back(), false);
+  if (!last.ok()) {
+    EXPECT_EQ(last.error().scope(), Fault::Scope::kTrack);
+    EXPECT_EQ(last.error().code(), static_cast<uint64_t>(ResetCode::kMalformedTrack));
+  }
+  return !last.ok();
+}
+
+TEST(TrackRules, LetAnythingPassThatAgrees) {
+  EXPECT_FALSE(LastIsMalformed({At(0, 0), At(0, 1), At(5, 9), At(0, 1), At(2, 2)}));
+  EXPECT_FALSE(LastIsMalformed({At(10, 0, GroupGap(2)), At(10, 1, GroupGap(2)), At(7, 0)}));
+  EXPECT_FALSE(LastIsMalformed({At(0, 5, ObjectGap(2)), At(0, 2), At(0, 6, ObjectGap(0))}));
+  EXPECT_FALSE(LastIsMalformed({At(0, 3), End(ObjectStatus::kEndOfGroup, 0, 4), At(0, 2)}));
+  EXPECT_FALSE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 0), At(2, 9)}));
+}
+
+TEST(TrackRules, NoticeWhatContradictsAGap) {
+  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), At(9, 0)}));
+  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), At(8, 4)}));
+  EXPECT_TRUE(LastIsMalformed({At(8, 0), At(10, 0, GroupGap(2))}));
+  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), At(10, 1, GroupGap(3))}));
+  EXPECT_TRUE(LastIsMalformed({At(0, 5, ObjectGap(2)), At(0, 3)}));
+  EXPECT_TRUE(LastIsMalformed({At(0, 4), At(0, 5, ObjectGap(1))}));
+  const Properties immutable = PropertiesBuilder().Immutable(ObjectGap(1)).Build();
+  EXPECT_TRUE(LastIsMalformed({At(0, 4), At(0, 5, immutable)}));
+}
+
+TEST(TrackRules, NoticeWhatStandsBeyondAnEnd) {
+  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 0, 4), At(0, 4)}));
+  EXPECT_TRUE(LastIsMalformed({At(0, 4), End(ObjectStatus::kEndOfGroup, 0, 4)}));
+  EXPECT_TRUE(LastIsMalformed(
+      {End(ObjectStatus::kEndOfGroup, 0, 4), End(ObjectStatus::kEndOfGroup, 0, 5)}));
+  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 1), At(3, 1)}));
+  EXPECT_TRUE(LastIsMalformed({At(4, 0), End(ObjectStatus::kEndOfTrack, 3, 1)}));
+  TrackRules datagrams;
+  EXPECT_TRUE(datagrams.OnObject(At(0, 4), true).ok());
+  EXPECT_FALSE(datagrams.OnObject(At(0, 5), false).ok());
+}
+
+TEST(TrackRules, NoticeTwoEndsOrPrioritiesOfASubgroup) {
+  TrackRules rules;
+  EXPECT_TRUE(rules.OnObject(At(0, 4), false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
+  EXPECT_FALSE(rules.OnSubgroupEnd(0, 0, 5, false).ok());
+  EXPECT_FALSE(rules.OnObject(At(0, 5), false).ok());
+  EXPECT_TRUE(rules.OnObject(At(1, 1), false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(1, 0, 1, true).ok());
+  Object other = At(1, 2);
+  other.subgroup = 2;
+  EXPECT_FALSE(rules.OnObject(other, false).ok());  // Beyond the group's end.
+  Object urgent = At(2, 1);
+  urgent.priority = 3;
+  EXPECT_TRUE(rules.OnObject(At(2, 0), false).ok());
+  EXPECT_FALSE(rules.OnObject(urgent, false).ok());
+}
+
+TEST(IdRuns, JoinWhatFollowsAndForgetTheLowestBeyondTheirBound) {
+  IdRuns runs(3);
+  const uint64_t max = ~uint64_t{0};
+  runs.Add(5, 6);
+  runs.Add(8, 9);
+  EXPECT_FALSE(runs.Contains(7));
+  EXPECT_FALSE(runs.Overlaps(10, 100));
+  EXPECT_TRUE(runs.Overlaps(0, 5));
+  runs.Add(7, 7);
+  EXPECT_TRUE(runs.Overlaps(7, 7));
+  runs.Add(0, 0);
+  runs.Add(max, max);
+  runs.Add(max, max);
+  EXPECT_EQ(runs.largest(), max);
+  EXPECT_TRUE(runs.Contains(0));
+  runs.Add(20, 20);  // A fourth run.
+  EXPECT_FALSE(runs.Contains(0));
+  EXPECT_TRUE(runs.Contains(5));
+  runs.Add(4, 30);
+  EXPECT_TRUE(runs.Contains(12));
+}
+
+}  // namespace
+}  // namespace kvcast::moqt

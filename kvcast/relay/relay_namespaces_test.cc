@@ -1,0 +1,212 @@
+// What a relay makes of namespaces that peers tell of, and of objects that come alone.
+#include <gtest/gtest.h>
+
+#include "kvcast/relay/relay_world_test.h"
+
+namespace kvcast::relay {
+namespace {
+
+TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+  return *TrackNamespace::Of(fields);
+}
+TrackName Live(std::string_view name) { return *TrackName::Of(Space({"live", "a"}), name); }
+
+TEST(RelayNamespaces, AreToldToWhoSubscribed) {
+  RelayWorld world;
+  Client& early = world.Join();
+  Client& publisher = world.Join();
+  Client& other = world.Join();
+  (void)*early->SubscribeNamespace(Space({"live"}), {});
+  world.Run();
+  const RequestId first = *publisher->PublishNamespace(Space({"live", "a"}), {});
+  const RequestId second = *other->PublishNamespace(Space({"live", "a"}), {});
+  (void)*other->PublishNamespace(Space({"elsewhere"}), {});
+  world.Run();
+  EXPECT_EQ(early.One<moqt::NamespaceReceived>().space, Space({"live", "a"}));
+  Client& late = world.Join();
+  (void)*late->SubscribeNamespace({}, {});
+  world.Run();
+  EXPECT_EQ(late.Take<moqt::NamespaceReceived>().size(), 2u);
+  // It is there for as long as anyone has it.
+  publisher->Cancel(first, moqt::ResetCode::kCancelled);
+  world.Run();
+  EXPECT_TRUE(early.Take<moqt::NamespaceWithdrawn>().empty());
+  other->Cancel(second, moqt::ResetCode::kCancelled);
+  world.Run();
+  EXPECT_EQ(early.One<moqt::NamespaceWithdrawn>().space, Space({"live", "a"}));
+}
+
+TEST(RelayNamespaces, AreGoneWithTheirPublisher) {
+  RelayWorld world;
+  Client& subscriber = world.Join();
+  Client& publisher = world.Join();
+  (void)*subscriber->SubscribeNamespace({}, {});
+  (void)*publisher->PublishNamespace(Space({"live"}), {});
+  world.Run();
+  EXPECT_EQ(subscriber.Take<moqt::NamespaceReceived>().size(), 1u);
+  world.Leave(publisher);
+  world.Run();
+  EXPECT_EQ(subscriber.Take<moqt::NamespaceWithdrawn>().size(), 1u);
+}
+
+TEST(RelayNamespaces, AreToldAnewBelowAnotherPrefix) {
+  RelayWorld world;
+  Client& subscriber = world.Join();
+  Client& publisher = world.Join();
+  const RequestId request = *subscriber->SubscribeNamespace(Space({"x"}), {});
+  (void)*publisher->PublishNamespace(Space({"live", "a"}), {});
+  world.Run();
+  EXPECT_TRUE(subscriber.Take<moqt::NamespaceReceived>().empty());
+  moqt::Parameters moved;
+  moved.namespace_prefix = Space({"live"});
+  ASSERT_TRUE(subscriber->Update(request, moved).ok());
+  world.Run();
+  EXPECT_EQ(subscriber.One<moqt::NamespaceReceived>().space, Space({"live", "a"}));
+}
+
+// All tracks below the new prefix are published, whoever publishes them here.
+TEST(RelayNamespaces, TracksBelowAnotherPrefixArePublished) {
+  RelayWorld world;
+  Client& subscriber = world.Join();
+  Client& publisher = world.Join();
+  const RequestId request = *subscriber->SubscribeTracks(Space({"x"}), {});
+  (void)*publisher->Publish(Live("t"), {}, {});
+  world.Run();
+  EXPECT_TRUE(subscriber.Take<moqt::PublishReceived>().empty());
+  moqt::Parameters moved;
+  moved.namespace_prefix = Space({"live"});
+  ASSERT_TRUE(subscriber->Update(request, moved).ok());
+  world.Run();
+  EXPECT_EQ(subscriber.One<moqt::PublishReceived>().track, Live("t"));
+}
+
+// A publisher that told of its namespace, and two who want a track of it.
+struct Upstream {
+  Upstream() {
+    (void)*publisher->PublishNamespace(Space({"live"}), {});
+    world.Run();
+  }
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& one = world.Join();
+  Client& two = world.Join();
+};
+
+TEST(RelayUpstream, AsksOnceForManyAndForwardsToAll) {
+  Upstream w;
+  const RequestId first = *w.one->Subscribe(Live("t"), {});
+  const RequestId second = *w.two->Subscribe(Live("t"), {});
+  w.world.Run();
+  EXPECT_TRUE(w.one.Take<moqt::RequestAccepted>().empty());
+  const auto asked = w.publisher.One<moqt::SubscribeReceived>();
+  EXPECT_EQ(asked.track, Live("t"));
+  moqt::Parameters largest;
+  largest.largest_object = Location{4, 1};
+  ASSERT_TRUE(w.publisher->AcceptSubscribe(asked.request, largest, {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestAccepted>().parameters.largest_object, (Location{4, 1}));
+  w.publisher.SendGroup(asked.request, Live("t"), 5, 3);
+  w.world.Run();
+  for (const auto& [client, request] : {std::pair(&w.one, first), std::pair(&w.two, second)}) {
+    Brought brought;
+    brought.TakeFrom(client->session(), request);
+    EXPECT_EQ(brought.objects.size(), 3u);
+  }
+  // The last who leaves takes the subscription along.
+  w.one->Cancel(first, moqt::ResetCode::kCancelled);
+  w.world.Run();
+  EXPECT_TRUE(w.publisher.Take<moqt::RequestCancelled>().empty());
+  w.two->Cancel(second, moqt::ResetCode::kCancelled);
+  w.world.Run();
+  EXPECT_EQ(w.publisher.One<moqt::RequestCancelled>().request, asked.request);
+}
+
+TEST(RelayUpstream, PassesARefusalOn) {
+  Upstream w;
+  (void)*w.one->Subscribe(Live("t"), {});
+  w.world.Run();
+  const auto asked = w.publisher.One<moqt::SubscribeReceived>();
+  ASSERT_TRUE(
+      w.publisher->RefuseRequest(asked.request, {moqt::RequestCode::kUnauthorized, {}, "no", {}})
+          .ok());
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kUnauthorized);
+  (void)*w.one->Subscribe(*TrackName::Of(Space({"nobodys"}), "t"), {});
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kDoesNotExist);
+}
+
+TEST(RelayUpstream, SurvivesThatAnyoneLeavesAtAnyPoint) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Upstream w;
+    (void)*w.one->Subscribe(Live("t"), {});
+    (void)*w.two->Subscribe(Live("t"), {});
+    Client* const who[] = {&w.publisher, &w.one, &w.two};
+    for (uint64_t step = 0; step < seed / 3 && w.world.Step(); ++step) {
+      for (const auto& asked : w.publisher.Take<moqt::SubscribeReceived>()) {
+        (void)w.publisher->AcceptSubscribe(asked.request, {}, {}).ok();
+      }
+    }
+    w.world.Leave(*who[seed % 3]);
+    w.world.Run();
+    if (seed % 3 == 0) {
+      EXPECT_TRUE(w.one.Take<moqt::RequestRefused>().size() +
+                      w.one.Take<moqt::RequestAccepted>().size() >
+                  0)
+          << "seed " << seed;
+    }
+    EXPECT_FALSE(w.two.session().closed() && seed % 3 != 2);
+  }
+}
+
+// Objects that come alone are forwarded alone, kept, and fetched as what they were.
+TEST(RelayDatagrams, AreForwardedAndKept) {
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& subscriber = world.Join();
+  const RequestId published = *publisher->Publish(Live("t"), {}, {});
+  world.Run();
+  const RequestId subscribed = *subscriber->Subscribe(Live("t"), {});
+  world.Run();
+  Object object = ObjectAt(Live("t"), {3, 1});
+  object.forwarding = Forwarding::kDatagram;
+  object.priority = 44;
+  ASSERT_TRUE(publisher->SendDatagramObject(published, object, true).ok());
+  world.Run();
+  Brought live;
+  live.TakeFrom(subscriber.session(), subscribed);
+  ASSERT_EQ(live.objects.size(), 1u);
+  EXPECT_TRUE(live.objects[0].ConsistentWith(object));
+  EXPECT_EQ(live.objects[0].forwarding, Forwarding::kDatagram);
+  const Brought fetched = world.Fetch(subscriber, Live("t"), LocationRange::Groups(3, 3));
+  ASSERT_EQ(fetched.objects.size(), 1u);
+  EXPECT_EQ(fetched.objects[0].forwarding, Forwarding::kDatagram);
+  EXPECT_EQ(fetched.objects[0].priority, 44);
+}
+
+// What came before a subscription is fetched by joining it.
+TEST(RelayJoins, ServeWhatASubscriptionMissed) {
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& subscriber = world.Join();
+  const RequestId published = *publisher->Publish(Live("t"), {}, {});
+  publisher.SendGroup(published, Live("t"), 0, 2);
+  publisher.SendGroup(published, Live("t"), 1, 3);
+  world.Run();
+  const RequestId subscribed = *subscriber->Subscribe(Live("t"), {});
+  const RequestId fetch =
+      *subscriber->FetchJoining(subscribed, moqt::Fetch::Type::kRelativeJoining, 1, {});
+  world.Run();
+  publisher.SendGroup(published, Live("t"), 2, 2);
+  world.Run();
+  Brought before;
+  before.TakeFrom(subscriber.session(), fetch);
+  EXPECT_EQ(before.objects.size(), 5u);
+  EXPECT_TRUE(before.fetch_end && before.fetch_end->complete);
+  Brought after;
+  after.TakeFrom(subscriber.session(), subscribed);
+  EXPECT_EQ(after.objects.size(), 2u);
+}
+
+}  // namespace
+}  // namespace kvcast::relay
