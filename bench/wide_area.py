@@ -28,6 +28,8 @@ def inside(name):
 def measure(args):
     for number, name in enumerate((NEAR, FAR), 1):
         ip("-n", name, "link", "set", "lo", "up")
+        for way in ("rmem", "wmem"):  # Or TCP's windows would be smaller than the link.
+            subprocess.run([*inside(name), "sysctl", "-qw", f"net.ipv4.tcp_{way}=4096 1048576 67108864"], check=False)
         ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "wide0")
         ip("-n", name, "link", "set", "wide0", "up", "txqueuelen", "10000")
     kernel = subprocess.run(["sysctl", "-n", "net.ipv4.tcp_available_congestion_control"], capture_output=True,
