@@ -29,12 +29,15 @@ int Failed(const Error& error);
 // Headings under which commands are listed.
 inline constexpr const char* kCacheCommands = "KV caches";
 inline constexpr const char* kNodeCommands = "Nodes";
+inline constexpr const char* kMoqCommands = "MoQT";
 inline constexpr const char* kMachineCommands = "This machine";
 
+void AddCertCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
 void AddImpairCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
+void AddMoqCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
 void AddPutCommand(CLI::App& app, int* exit_status);
 void AddServeCommand(CLI::App& app, int* exit_status);

@@ -34,6 +34,8 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
   AddServeCommand(app, exit_status);
+  AddCertCommand(app, exit_status);
+  AddMoqCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
   AddImpairCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
@@ -62,13 +64,16 @@ std::string DidYouMean(const CLI::App& app, const std::string& word) {
 }
 
 int UsageProblem(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  const std::string name = chosen.empty() ? "kvcast" : "kvcast " + command.get_name();
+  const CLI::App* command = &app;
+  std::string name = "kvcast";
+  for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = command->get_subcommands()) {
+    command = chosen.front();
+    name += " " + command->get_name();
+  }
   std::string problem = error.what();
-  if (const std::vector<std::string> extra = command.remaining(); !extra.empty()) {
+  if (const std::vector<std::string> extra = command->remaining(); !extra.empty()) {
     problem = fmt::format("'{}' does not take '{}'.", name, extra.front()) +
-              DidYouMean(command, extra.front());
+              DidYouMean(*command, extra.front());
   } else if (!problem.ends_with('.')) {
     problem += '.';
   }

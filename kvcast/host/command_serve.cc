@@ -31,6 +31,7 @@ struct ServeOptions {
   std::string state_dir;
   std::string certificate;
   std::string key;
+  std::string client_authorities;
   std::string ready_file;
   std::string qlog_dir;
 };
@@ -54,16 +55,20 @@ Result<Ground> Prepare(const ServeOptions& options) {
     throw CLI::ValidationError(
         "--listen", options.listen +
                         " can be reached from other machines, and the development certificate is "
-                        "for this one alone. Listen on 127.0.0.1, or give --certificate and --key");
+                        "for this one alone. Listen on 127.0.0.1, or give --cert and --key, which "
+                        "'kvcast cert' makes");
   }
   Result<std::filesystem::path> directory = options.state_dir.empty()
                                                 ? NodeState::DefaultDirectory()
                                                 : std::filesystem::path(options.state_dir);
   KVCAST_TRY(const std::filesystem::path state_dir, std::move(directory));
   KVCAST_TRY(NodeState state, NodeState::Open(state_dir));
-  KVCAST_TRY(const ServerCredentials credentials,
+  KVCAST_TRY(ServerCredentials credentials,
              development ? ServerCredentials::Development(state.directory())
-                         : ServerCredentials::FromFiles(options.certificate, options.key));
+                         : ServerCredentials::FromFiles({options.certificate, options.key}));
+  if (!options.client_authorities.empty()) {
+    KVCAST_TRY_VOID(credentials.RequireClientsOf(options.client_authorities));
+  }
   NodeServer::Options node;
   node.listen = listen;
   node.relay.ram_bytes = *ram_bytes;
@@ -87,9 +92,12 @@ void PrintStart(const Ground& ground, const std::string& address, bool developme
       "  node    {}\n"
       "          Clients take this address whole; behind the # is its certificate's SHA-256.\n"
       "  memory  {} for blocks\n"
-      "  state   {}{}\n",
+      "  state   {}{}\n{}",
       address, HumanBytes(ground.node.relay.ram_bytes), ground.state.directory().string(),
-      development ? " (with a certificate for this machine alone)" : "");
+      development ? " (with a certificate for this machine alone)" : "",
+      ground.credentials.requires_clients()
+          ? "  peers   only clients with a certificate of the authorities in --client-ca\n"
+          : "");
   std::fflush(stdout);
 }
 
@@ -191,14 +199,17 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "certificate.\n\n"
       "On its first start it makes a certificate for this machine alone, in the state directory. "
       "To be "
-      "reached from other machines, it needs a certificate of yours.\n\n"
+      "reached from other machines, it needs a certificate for its name: 'kvcast cert' makes one. "
+      "With --client-ca, clients that show no certificate of that authority are turned away in the "
+      "handshake.\n\n"
       "Ctrl-C or SIGTERM stops it: it says goodbye to its peers, gives them two seconds, and exits "
       "with status 0.");
   command->group(kNodeCommands);
   command->footer(
       "kvcast serve\n"
       "kvcast serve --listen 127.0.0.1:0 --ready-file node.address --ram 512MiB\n"
-      "kvcast serve --listen 0.0.0.0:4433 --certificate node.pem --key node.key --ram 64GiB");
+      "kvcast serve --listen 0.0.0.0:4433 --cert node.pem --key node.key --ram 64GiB\n"
+      "kvcast serve --cert node.pem --key node.key --client-ca authority.pem");
   const auto options = std::make_shared<ServeOptions>();
   command->add_option("--listen", options->listen, "Where to listen; port 0 takes a free one")
       ->type_name("HOST:PORT")
@@ -211,13 +222,18 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
                    "Where the node's id and development certificate are kept")
       ->type_name("DIR")
       ->default_str("$XDG_STATE_HOME/kvcast or ~/.local/state/kvcast");
-  CLI::Option* const certificate =
-      command->add_option("--certificate", options->certificate, "A certificate to show, in PEM")
-          ->type_name("FILE");
+  CLI::Option* const certificate = command
+                                       ->add_option("--cert,--certificate", options->certificate,
+                                                    "A certificate to show, in PEM")
+                                       ->type_name("FILE");
   CLI::Option* const key =
       command->add_option("--key", options->key, "Its private key, in PEM")->type_name("FILE");
   certificate->needs(key);
   key->needs(certificate);
+  command
+      ->add_option("--client-ca", options->client_authorities,
+                   "Take only clients with a certificate of these authorities, in a PEM file")
+      ->type_name("FILE");
   command
       ->add_option("--ready-file", options->ready_file,
                    "Write the address that clients need to this file, for as long as the node "

@@ -129,7 +129,7 @@ TEST(ServeCommand, KeepsTheDevelopmentCertificateOnThisMachine) {
   const CommandOutcome outcome =
       RunKvcast({"serve", "--listen", "0.0.0.0:0", "--state-dir", state.c_str()});
   EXPECT_EQ(outcome.status, kExitUsage);
-  EXPECT_NE(outcome.err.find("--certificate and --key"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("--cert and --key"), std::string::npos) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(state));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ namespace kvcast {
 struct NodeAddress {
   std::string host_and_port;
   ServerTrust trust;
+  std::optional<CertificateFiles> own = {};  // To show to a node that asks who we are.
 
   // `authorities` is a PEM file with those to trust; empty for those that this machine trusts.
   // Invalid: neither form, or a fingerprint together with authorities.

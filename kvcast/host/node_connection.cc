@@ -38,7 +38,7 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& 
 }
 
 Result<void> NodeConnection::Connect(const NodeAddress& address, const ClientOptions& options) {
-  KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(address.trust));
+  KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(address.trust, address.own));
   KVCAST_TRY(const SocketAddress place, SocketAddress::Resolve(address.host_and_port));
   KVCAST_TRY(thread_, LoopThread::Make());
   moqt::Setup setup;

@@ -9,13 +9,15 @@ CLI::Option* NodeFlags::AddTo(CLI::App& command, NodeFlags& flags) {
                       "The node, as HOST:PORT#FINGERPRINT, which is what 'kvcast serve' prints; or "
                       "HOST:PORT if an authority has signed its certificate")
           ->type_name("NODE");
-  command
-      .add_option("--node-ca", flags.authorities,
-                  "The authorities to trust with a node's certificate, in a PEM file")
-      ->type_name("FILE")
-      ->needs(node)
-      ->default_str("those this machine trusts");
+  TrustFlags::AddTo(command, flags.trust, "--node-ca", node);
   return node;
+}
+
+Result<NodeAddress> NodeFlags::Address() const {
+  KVCAST_TRY(NodeAddress address, NodeAddress::Parse(node, trust.authorities));
+  KVCAST_TRY(address.trust, trust.Applied(std::move(address.trust)));
+  address.own = trust.own();
+  return address;
 }
 
 }  // namespace kvcast

@@ -5,17 +5,18 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/host/node_address.h"
+#include "kvcast/host/trust_flags.h"
 
 namespace kvcast {
 
-// The options by which a command is told which node to talk to.
+// The options by which a command is told which node to talk to, and how to be sure of it.
 struct NodeFlags {
   std::string node;
-  std::string authorities;
+  TrustFlags trust;
 
   // Adds them to a command; `flags` must outlive it. Returns --node.
   static CLI::Option* AddTo(CLI::App& command, NodeFlags& flags);
-  Result<NodeAddress> Address() const { return NodeAddress::Parse(node, authorities); }
+  Result<NodeAddress> Address() const;
 };
 
 }  // namespace kvcast

@@ -111,6 +111,9 @@ void QuicConnection::OnPeerClosed() {
       "QUIC: the peer closed with transport error " + std::to_string(error.error_code);
   if (error.error_code == (NGTCP2_CRYPTO_ERROR | kTlsNoApplicationProtocol)) {
     reason = "The peer does not speak " + options_.alpn + ".";
+  } else if (error.error_code > NGTCP2_CRYPTO_ERROR &&
+             error.error_code <= NGTCP2_CRYPTO_ERROR + UINT8_MAX) {
+    reason = QuicTls::Explain(static_cast<uint8_t>(error.error_code - NGTCP2_CRYPTO_ERROR));
   }
   End(Phase::kDraining, linger, kInternalError, reason);
 }

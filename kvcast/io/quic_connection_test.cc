@@ -238,8 +238,8 @@ TEST(ServerCredentials, ADevelopmentKeyThatOthersCanReadIsRefused) {
 TEST(ServerCredentials, WhatIsNoCertificateIsRefused) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   ASSERT_TRUE(WriteFileAtomically(scratch / "a.pem", AsBytes("no certificate")).ok());
-  EXPECT_FALSE(ServerCredentials::FromFiles(scratch / "a.pem", scratch / "a.pem").ok());
-  EXPECT_FALSE(ServerCredentials::FromFiles(scratch / "none.pem", scratch / "a.pem").ok());
+  EXPECT_FALSE(ServerCredentials::FromFiles({scratch / "a.pem", scratch / "a.pem"}).ok());
+  EXPECT_FALSE(ServerCredentials::FromFiles({scratch / "none.pem", scratch / "a.pem"}).ok());
   EXPECT_FALSE(ClientCredentials::Make(TrustedAuthorities{scratch / "a.pem"}).ok());
 }
 

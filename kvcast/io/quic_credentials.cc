@@ -1,10 +1,10 @@
 #include "kvcast/io/quic_credentials.h"
 
-#include <gnutls/x509.h>
 #include <sys/stat.h>
 
 #include <string>
 
+#include "kvcast/io/certificate.h"
 #include "kvcast/io/development_certificate.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/system_error.h"
@@ -26,30 +26,6 @@ gnutls_datum_t Datum(const std::string& text) {
 
 Error TlsError(std::string_view what, int code) {
   return {ErrorCode::kMalformed, std::string(what) + ": " + gnutls_strerror(code)};
-}
-
-// Of the first certificate in a PEM file, which is the server's own.
-Result<Digest> FingerprintOf(const std::string& pem) {
-  gnutls_x509_crt_t certificate = nullptr;
-  if (const int failed = gnutls_x509_crt_init(&certificate); failed < 0) {
-    return TlsError("Cannot read a certificate", failed);
-  }
-  const std::unique_ptr<gnutls_x509_crt_int, decltype(&gnutls_x509_crt_deinit)> owner(
-      certificate, &gnutls_x509_crt_deinit);
-  const gnutls_datum_t datum = Datum(pem);
-  if (const int failed = gnutls_x509_crt_import(certificate, &datum, GNUTLS_X509_FMT_PEM);
-      failed < 0) {
-    return TlsError("This is no certificate in PEM form", failed);
-  }
-  gnutls_datum_t der{};
-  if (const int failed = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_DER, &der);
-      failed < 0) {
-    return TlsError("Cannot read a certificate", failed);
-  }
-  const Digest digest =
-      Sha256::Of(std::as_bytes(std::span(der.data, static_cast<size_t>(der.size))));
-  gnutls_free(der.data);
-  return digest;
 }
 
 Result<void> CheckForOwnerAlone(const std::filesystem::path& key) {
@@ -78,6 +54,26 @@ Result<void> Trust(const TlsMaterial& material, const std::filesystem::path& aut
   return {};
 }
 
+// Takes a certificate to show to peers; its fingerprint.
+Result<Digest> Show(const TlsMaterial& material, const CertificateFiles& files) {
+  KVCAST_TRY(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
+  KVCAST_TRY(const std::string key, ReadFile(files.key, kPemBytesMax));
+  auto facts = ReadCertificate(certificate);
+  if (!facts.ok()) {
+    return std::move(facts).error().In(files.certificate.string());
+  }
+  const gnutls_datum_t certificate_datum = Datum(certificate);
+  const gnutls_datum_t key_datum = Datum(key);
+  if (const int failed = gnutls_certificate_set_x509_key_mem(
+          material.certificates(), &certificate_datum, &key_datum, GNUTLS_X509_FMT_PEM);
+      failed < 0) {
+    return TlsError("This key does not go with the certificate in " + files.certificate.string(),
+                    failed)
+        .In(files.key.string());
+  }
+  return facts->fingerprint;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<TlsMaterial>> TlsMaterial::Make() {
@@ -103,24 +99,11 @@ TlsMaterial::~TlsMaterial() {
   }
 }
 
-Result<ServerCredentials> ServerCredentials::FromFiles(const std::filesystem::path& certificate,
-                                                       const std::filesystem::path& key) {
-  KVCAST_TRY(const std::string certificate_pem, ReadFile(certificate, kPemBytesMax));
-  KVCAST_TRY(const std::string key_pem, ReadFile(key, kPemBytesMax));
-  auto fingerprint = FingerprintOf(certificate_pem);
-  if (!fingerprint.ok()) {
-    return std::move(fingerprint).error().In(certificate.string());
-  }
+Result<ServerCredentials> ServerCredentials::FromFiles(const CertificateFiles& files) {
   KVCAST_TRY(const std::shared_ptr<TlsMaterial> material, TlsMaterial::Make());
-  const gnutls_datum_t certificate_datum = Datum(certificate_pem);
-  const gnutls_datum_t key_datum = Datum(key_pem);
-  if (const int failed = gnutls_certificate_set_x509_key_mem(
-          material->certificates(), &certificate_datum, &key_datum, GNUTLS_X509_FMT_PEM);
-      failed < 0) {
-    return TlsError("This key does not go with the certificate in " + certificate.string(), failed)
-        .In(key.string());
-  }
-  return ServerCredentials(material, *fingerprint, Sha256::Of(key_pem));
+  KVCAST_TRY(const Digest fingerprint, Show(*material, files));
+  KVCAST_TRY(const std::string key_pem, ReadFile(files.key, kPemBytesMax));
+  return ServerCredentials(material, fingerprint, Sha256::Of(key_pem));
 }
 
 Digest ServerCredentials::SecretFor(std::string_view purpose) const {
@@ -132,10 +115,17 @@ Result<ServerCredentials> ServerCredentials::Development(const std::filesystem::
   const std::filesystem::path key = directory / kDevelopmentKey;
   KVCAST_TRY_VOID(EnsureDevelopmentCertificate(certificate, key));
   KVCAST_TRY_VOID(CheckForOwnerAlone(key));
-  return FromFiles(certificate, key);
+  return FromFiles({certificate, key});
 }
 
-Result<ClientCredentials> ClientCredentials::Make(ServerTrust trust) {
+Result<void> ServerCredentials::RequireClientsOf(const std::filesystem::path& authorities) {
+  KVCAST_TRY_VOID(Trust(*material_, authorities));
+  requires_clients_ = true;
+  return {};
+}
+
+Result<ClientCredentials> ClientCredentials::Make(ServerTrust trust,
+                                                  const std::optional<CertificateFiles>& own) {
   KVCAST_TRY(const std::shared_ptr<TlsMaterial> material, TlsMaterial::Make());
   if (const auto* authorities = std::get_if<TrustedAuthorities>(&trust)) {
     KVCAST_TRY_VOID(Trust(*material, authorities->file));
@@ -147,6 +137,9 @@ Result<ClientCredentials> ClientCredentials::Make(ServerTrust trust) {
                    "a file of authorities, or add #FINGERPRINT to the server's address, as 'kvcast "
                    "serve' prints it.");
     }
+  }
+  if (own) {
+    KVCAST_TRY_VOID(Show(*material, *own));
   }
   return ClientCredentials(material, std::move(trust));
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -12,8 +13,7 @@
 
 namespace kvcast {
 
-// How a client makes sure that it talks to the right server. There is no default, and none that
-// takes just any certificate from just anywhere.
+// How a client makes sure that it talks to the right server. There is no default.
 
 // The server's certificate has this SHA-256 (of its DER form), whoever signed it.
 struct PinnedCertificate {
@@ -27,9 +27,19 @@ struct TrustedAuthorities {
 struct SystemTrust {};
 // Not at all: for tests on one machine. Connecting to anything but loopback fails.
 struct InsecureLoopbackOnly {};
+// Not at all, wherever it is: anybody on the way can pose as the server. For debugging; whoever
+// asks for it is to be warned each time.
+struct InsecureSkipVerification {};
 
-using ServerTrust =
-    std::variant<PinnedCertificate, TrustedAuthorities, SystemTrust, InsecureLoopbackOnly>;
+using ServerTrust = std::variant<PinnedCertificate, TrustedAuthorities, SystemTrust,
+                                 InsecureLoopbackOnly, InsecureSkipVerification>;
+
+// A certificate and its private key, in two PEM files; the first may go on with the certificates of
+// the authorities above it.
+struct CertificateFiles {
+  std::filesystem::path certificate;
+  std::filesystem::path key;
+};
 
 // What both sides of TLS hold: GnuTLS's own objects, shared by all connections made from them.
 class TlsMaterial {
@@ -53,14 +63,17 @@ class TlsMaterial {
 // A server's certificate and its private key. Cheap to copy.
 class ServerCredentials {
  public:
-  // Two PEM files; the first may go on with the certificates of the authorities above it.
-  static Result<ServerCredentials> FromFiles(const std::filesystem::path& certificate,
-                                             const std::filesystem::path& key);
+  static Result<ServerCredentials> FromFiles(const CertificateFiles& files);
   // A certificate that signs itself, made when `directory` holds none yet and then kept: clients
   // pin its fingerprint. The key's file is for its owner alone, and refused if it is not.
   static Result<ServerCredentials> Development(const std::filesystem::path& directory);
   static constexpr const char* kDevelopmentCertificate = "development-certificate.pem";
   static constexpr const char* kDevelopmentKey = "development-key.pem";
+
+  // From now on, a client has to show a certificate that an authority in this PEM file has signed
+  // for clients; any other is refused in the handshake.
+  Result<void> RequireClientsOf(const std::filesystem::path& authorities);
+  bool requires_clients() const { return requires_clients_; }
 
   // What a client pins.
   const Digest& fingerprint() const { return fingerprint_; }
@@ -75,13 +88,15 @@ class ServerCredentials {
 
   std::shared_ptr<const TlsMaterial> material_;
   Digest fingerprint_;
+  bool requires_clients_ = false;
   Digest secret_;
 };
 
-// What a client trusts. Cheap to copy.
+// What a client trusts, and what it shows to a server that asks who it is. Cheap to copy.
 class ClientCredentials {
  public:
-  static Result<ClientCredentials> Make(ServerTrust trust);
+  static Result<ClientCredentials> Make(ServerTrust trust,
+                                        const std::optional<CertificateFiles>& own = {});
 
   const ServerTrust& trust() const { return trust_; }
   const std::shared_ptr<const TlsMaterial>& material() const { return material_; }

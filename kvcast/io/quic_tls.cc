@@ -1,6 +1,7 @@
 #include "kvcast/io/quic_tls.h"
 
 #include <arpa/inet.h>
+#include <gnutls/x509.h>
 #include <ngtcp2/ngtcp2_crypto_gnutls.h>
 
 #include <array>
@@ -61,6 +62,11 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Server(const ServerCredentials& creden
   if (ngtcp2_crypto_gnutls_configure_server_session(tls->session_) != 0) {
     return SetUpError(GNUTLS_E_INTERNAL_ERROR);
   }
+  if (credentials.requires_clients()) {
+    tls->checks_client_ = true;
+    gnutls_certificate_server_set_request(tls->session_, GNUTLS_CERT_REQUIRE);
+    gnutls_session_set_verify_function(tls->session_, &QuicTls::Verify);
+  }
   return tls;
 }
 
@@ -74,7 +80,10 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Client(const ClientCredentials& creden
                      " is not on this machine, so its certificate has to be checked: "
                      "pin it, or name the authorities to trust.");
   }
-  KVCAST_TRY(std::unique_ptr<QuicTls> tls, Make(GNUTLS_CLIENT, credentials.material(), alpn));
+  // A certificate of ours is shown to every server that asks for one: one that does not trust its
+  // authority then says so, rather than that there is none.
+  KVCAST_TRY(std::unique_ptr<QuicTls> tls,
+             Make(GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT, credentials.material(), alpn));
   tls->trust_ = credentials.trust();
   tls->server_name_ = server_name;
   tls->peer_is_loopback_ = peer.is_loopback();
@@ -108,6 +117,29 @@ bool QuicTls::AgreedOnProtocol() const {
          std::string_view(reinterpret_cast<const char*>(selected.data), selected.size) == alpn_;
 }
 
+std::string QuicTls::Explain(uint8_t alert) {
+  const auto what = static_cast<gnutls_alert_description_t>(alert);
+  if (what == GNUTLS_A_CERTIFICATE_REQUIRED) {
+    return "The peer takes only those who show a certificate of an authority it trusts: give "
+           "yours, "
+           "with --cert and --key.";
+  }
+  switch (what) {
+    case GNUTLS_A_BAD_CERTIFICATE:
+    case GNUTLS_A_CERTIFICATE_REVOKED:
+    case GNUTLS_A_CERTIFICATE_EXPIRED:
+    case GNUTLS_A_CERTIFICATE_UNKNOWN:
+    case GNUTLS_A_UNKNOWN_CA:
+      return "The peer does not trust the certificate that it was shown: has its authority signed "
+             "it, for clients, and is it still valid?";
+    default:
+      break;
+  }
+  const char* const name = gnutls_alert_get_name(what);
+  return "The peer ended the handshake: TLS alert " + std::to_string(alert) +
+         (name == nullptr ? "" : std::string(", ") + name) + ".";
+}
+
 int QuicTls::Verify(gnutls_session_t session) {
   const auto* reference =
       static_cast<const ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
@@ -116,13 +148,16 @@ int QuicTls::Verify(gnutls_session_t session) {
 }
 
 bool QuicTls::PeerIsTrusted() {
+  if (checks_client_) {
+    return ClientIsSigned();
+  }
   if (const auto* pinned = std::get_if<PinnedCertificate>(&trust_)) {
     return MatchesPin(pinned->fingerprint);
   }
   if (std::holds_alternative<InsecureLoopbackOnly>(trust_)) {
     return peer_is_loopback_;
   }
-  return SignedByAuthority();
+  return std::holds_alternative<InsecureSkipVerification>(trust_) || ServerIsSigned();
 }
 
 bool QuicTls::MatchesPin(const Digest& fingerprint) {
@@ -142,16 +177,19 @@ bool QuicTls::MatchesPin(const Digest& fingerprint) {
   return true;
 }
 
-bool QuicTls::SignedByAuthority() {
+bool QuicTls::IsSigned(const char* purpose, const std::string& host, const std::string& what) {
+  const auto text_of = [](const char* text) {
+    return reinterpret_cast<unsigned char*>(const_cast<char*>(text));
+  };
+  std::array<gnutls_typed_vdata_st, 2> wanted{{{GNUTLS_DT_KEY_PURPOSE_OID, text_of(purpose), 0},
+                                               {GNUTLS_DT_DNS_HOSTNAME, text_of(host.c_str()), 0}}};
   unsigned status = 0;
-  // Without a name, any certificate of the authority's would do: nobody means that.
-  const int failed = server_name_.empty() ? GNUTLS_E_CERTIFICATE_ERROR
-                                          : gnutls_certificate_verify_peers3(
-                                                session_, server_name_.c_str(), &status);
+  const int failed =
+      gnutls_certificate_verify_peers(session_, wanted.data(), host.empty() ? 1 : 2, &status);
   if (failed >= 0 && status == 0) {
     return true;
   }
-  refusal_ = "The server's certificate is not trusted for \"" + server_name_ + "\"";
+  refusal_ = what;
   gnutls_datum_t text{};
   if (failed >= 0 &&
       gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0) >= 0) {
@@ -161,10 +199,29 @@ bool QuicTls::SignedByAuthority() {
   while (refusal_.ends_with(' ') || refusal_.ends_with('.')) {
     refusal_.pop_back();
   }
-  refusal_ +=
-      ". If you know the server by its certificate's fingerprint, add #FINGERPRINT to its address, "
-      "as 'kvcast serve' prints it.";
+  refusal_ += '.';
   return false;
+}
+
+bool QuicTls::ServerIsSigned() {
+  if (server_name_.empty()) {
+    // Any certificate of the authority's would do then: nobody means that.
+    refusal_ = "There is no name that the server's certificate could be checked for.";
+    return false;
+  }
+  if (IsSigned(GNUTLS_KP_TLS_WWW_SERVER, server_name_,
+               "The server's certificate is not trusted for \"" + server_name_ + "\"")) {
+    return true;
+  }
+  refusal_ +=
+      " If an authority of yours has signed it, name that authority's PEM file; if you know the "
+      "server by its certificate's fingerprint, add #FINGERPRINT to its address, as 'kvcast serve' "
+      "prints it.";
+  return false;
+}
+
+bool QuicTls::ClientIsSigned() {
+  return IsSigned(GNUTLS_KP_TLS_WWW_CLIENT, "", "The client's certificate is not trusted");
 }
 
 }  // namespace kvcast

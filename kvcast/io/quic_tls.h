@@ -3,6 +3,7 @@
 #include <gnutls/gnutls.h>
 #include <ngtcp2/ngtcp2_crypto.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -38,6 +39,8 @@ class QuicTls {
   // Whether both sides speak our protocol. To be asked once the handshake is over: GnuTLS says
   // nothing when a peer names no protocol at all.
   bool AgreedOnProtocol() const;
+  // What it means that the peer ended the handshake with this TLS alert.
+  static std::string Explain(uint8_t alert);
   // Why the peer's certificate was refused; empty if it was not.
   const std::string& refusal() const { return refusal_; }
 
@@ -50,7 +53,11 @@ class QuicTls {
   static int Verify(gnutls_session_t session);
   bool PeerIsTrusted();
   bool MatchesPin(const Digest& fingerprint);
-  bool SignedByAuthority();
+  bool ServerIsSigned();
+  bool ClientIsSigned();
+  // Whether an authority has signed the peer's certificate for `purpose`, and for `host` where that
+  // is given. What is wrong goes to `refusal_`, after `what`.
+  bool IsSigned(const char* purpose, const std::string& host, const std::string& what);
 
   std::shared_ptr<const TlsMaterial> material_;  // The session only points to it.
   gnutls_session_t session_;
@@ -58,7 +65,8 @@ class QuicTls {
   ngtcp2_crypto_conn_ref reference_{};
   ngtcp2_conn* connection_ = nullptr;
   std::string server_name_;
-  ServerTrust trust_;
+  ServerTrust trust_;           // A client's.
+  bool checks_client_ = false;  // A server's.
   bool peer_is_loopback_ = false;
   bool has_fast_packets_ = false;
   std::string refusal_;

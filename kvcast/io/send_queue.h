@@ -24,6 +24,9 @@ class SendQueue {
   // Whether there is something to send for the first time: bytes, or the end.
   bool HasUnsent() const { return sent_ < appended_ || (finished_ && !end_sent_); }
   uint64_t unsent_bytes() const { return appended_ - sent_; }
+  // Whether the peer has yet to acknowledge any of it, sent or not.
+  bool holds_any() const { return !items_.empty(); }
+  bool finished() const { return finished_; }
   bool has_sent_any() const { return sent_ > 0 || end_sent_; }
 
   struct Gathered {

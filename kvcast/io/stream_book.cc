@@ -1,5 +1,7 @@
 #include "kvcast/io/stream_book.h"
 
+#include <algorithm>
+
 #include "kvcast/base/check.h"
 
 namespace kvcast {
@@ -34,6 +36,14 @@ void StreamBook::Reorder(QuicStream& stream, const moqt::SendOrder& order) {
   if (stream.is_listed) {
     ready_.insert(Turn{&stream});
   }
+}
+
+bool StreamBook::AllDelivered() const {
+  return std::ranges::none_of(streams_, [](const auto& entry) {
+    const QuicStream& stream = *entry.second;
+    // One that goes one way is gone from here as soon as its end is acknowledged.
+    return stream.queue.holds_any() || (moqt::IsUni(stream.id) && stream.queue.finished());
+  });
 }
 
 void StreamBook::Changed(QuicStream& stream) {

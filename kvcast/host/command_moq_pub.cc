@@ -1,0 +1,312 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "kvcast/base/json.h"
+#include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
+#include "kvcast/host/moq_flags.h"
+#include "kvcast/host/moq_words.h"
+#include "kvcast/host/object_output.h"
+#include "kvcast/host/payload_source.h"
+#include "kvcast/host/track_writer.h"
+#include "kvcast/io/human_units.h"
+#include "kvcast/io/progress.h"
+
+namespace kvcast {
+namespace {
+
+constexpr Duration kInputLook = std::chrono::milliseconds(20);  // At standard input.
+constexpr uint64_t kObjectBytesMax = 64 * 1024 * 1024;
+
+struct PubFlags {
+  MoqFlags moq;
+  std::string track;
+  std::vector<std::string> files;
+  std::string size;
+  uint64_t count = 10;
+  double rate = 0;
+  TrackWriter::Layout layout;
+  uint32_t priority = 256;  // Not said.
+  uint32_t wait_s = 10;
+  uint32_t stay_s = 0;
+};
+
+// One track, from its announcement to its end.
+class Publisher {
+ public:
+  Publisher(const PubFlags& flags, RelayConnection& relay, PayloadSource source)
+      : flags_(flags), relay_(relay), source_(std::move(source)) {}
+
+  Result<void> Announce(const TrackName& track) {
+    what_ = "PUBLISH of " + track.Render();
+    KVCAST_TRY(request_, relay_.session().Publish(track, {}, {}));
+    KVCAST_TRY(const moqt::Event answer, relay_.Answer(request_, what_, flags_.moq.Deadline()));
+    wanted_ = std::get_if<moqt::RequestAccepted>(&answer)->parameters.forward.value_or(true);
+    return {};
+  }
+
+  Result<void> Send() {
+    TrackWriter::Layout layout = flags_.layout;
+    layout.count = source_.count();
+    if (flags_.priority < 256) {
+      layout.priority = static_cast<uint8_t>(flags_.priority);
+    }
+    KVCAST_TRY_VOID(AwaitInterest());
+    Progress progress("Publishing");
+    start_ = Now();
+    TrackWriter writer(relay_.session(), request_, layout);
+    while (!relay_.interrupted()) {
+      KVCAST_TRY_VOID(AwaitTurn());
+      if (relay_.interrupted()) {
+        break;
+      }
+      KVCAST_TRY(std::optional<Bytes> payload, source_.Next());
+      if (!payload) {
+        break;
+      }
+      bytes_ += payload->size();
+      static_cast<void>(relay_.session());  // It is commanded.
+      if (Result<void> sent = writer.Send(*std::move(payload)); !sent.ok()) {
+        return WhyNot(std::move(sent).error());
+      }
+      objects_ = writer.sent();
+      progress.Update(bytes_, 0);
+    }
+    if (Result<void> ended = writer.EndGroup(); !ended.ok()) {
+      return WhyNot(std::move(ended).error());
+    }
+    return Finish(progress);
+  }
+
+  void Report(const std::string& track) const {
+    const double seconds = std::chrono::duration<double>(delivered_ - start_).count();
+    if (flags_.moq.json) {
+      fmt::print("{}", JsonText(Json{{"track", track},
+                                     {"objects", objects_},
+                                     {"bytes", bytes_},
+                                     {"seconds", seconds},
+                                     {"interrupted", relay_.interrupted()}}));
+      return;
+    }
+    fmt::print("published {}: {} object{}, {}\n", track, objects_, objects_ == 1 ? "" : "s",
+               Pace(bytes_, seconds));
+  }
+
+ private:
+  // A relay may have no use for the objects before somebody subscribes.
+  Result<void> AwaitInterest() {
+    if (!wanted_) {
+      fmt::print(stderr, "The relay has no subscriber yet; waiting for one.\n");
+    }
+    const Instant deadline = Now() + std::chrono::seconds(flags_.wait_s);
+    while (!wanted_ && !relay_.interrupted()) {
+      KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(deadline));
+      if (!event && !relay_.interrupted()) {
+        return Error(
+            ErrorCode::kNotFound,
+            fmt::format("Nobody has subscribed within {} s, and the relay wants no objects "
+                        "before (FORWARD is 0). --wait says how long to wait.",
+                        flags_.wait_s));
+      }
+      KVCAST_TRY_VOID(Handle(event));
+    }
+    return {};
+  }
+
+  // Until the next object is due, there is room for it, somebody wants it, and it can be read.
+  Result<void> AwaitTurn() {
+    const Instant due =
+        flags_.rate > 0
+            ? start_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
+                           static_cast<double>(objects_) / flags_.rate))
+            : start_;
+    Instant moved = Now();
+    while (!relay_.interrupted()) {
+      KVCAST_TRY_VOID(AwaitInterest());
+      const bool room =
+          relay_.session().queued_bytes(request_) < relay_.session().limits().send_queue_high_bytes;
+      if (room && source_.ready() && Now() >= due) {
+        return {};
+      }
+      const size_t before = relay_.session().queued_bytes(request_);
+      const Instant until = !room         ? moved + std::chrono::seconds(flags_.moq.timeout_s)
+                            : Now() < due ? due
+                                          : Now() + kInputLook;
+      KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(until));
+      KVCAST_TRY_VOID(Handle(event));
+      if (relay_.session().queued_bytes(request_) < before) {
+        moved = Now();
+      } else if (!room && !event && !relay_.interrupted()) {
+        return Error(ErrorCode::kMachine,
+                     fmt::format("The relay has taken nothing for {} s.", flags_.moq.timeout_s));
+      }
+    }
+    return {};
+  }
+
+  Result<void> Finish(Progress& progress) {
+    KVCAST_TRY_VOID(Deliver());
+    delivered_ = Now();
+    progress.Done();
+    const Instant leave = Now() + std::chrono::seconds(flags_.stay_s);
+    while (Now() < leave && !relay_.interrupted()) {
+      KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(leave));
+      KVCAST_TRY_VOID(Handle(event));
+    }
+    if (Result<void> ended = relay_.session().EndTrack(request_, moqt::DoneCode::kTrackEnded, "");
+        !ended.ok()) {
+      return WhyNot(std::move(ended).error());
+    }
+    return Deliver();
+  }
+
+  // A command came too late, because the relay has given up just now: the event says why.
+  Error WhyNot(Error error) {
+    while (true) {
+      const Result<std::optional<moqt::Event>> event = relay_.Next(Now());
+      if (!event.ok() || !*event) {
+        return event.ok() ? std::move(error) : event.error();
+      }
+      if (const Result<void> handled = Handle(*event); !handled.ok()) {
+        return handled.error();
+      }
+    }
+  }
+
+  // For as long as anything is still moving.
+  Result<void> Deliver() {
+    size_t before = relay_.session().queued_bytes();
+    while (true) {
+      KVCAST_TRY(const bool delivered, relay_.AwaitDelivery(flags_.moq.Deadline()));
+      const size_t after = relay_.session().queued_bytes();
+      if (delivered || relay_.interrupted()) {
+        return {};
+      }
+      if (after >= before) {
+        return Error(ErrorCode::kMachine,
+                     fmt::format("The relay has not acknowledged everything within {} s.",
+                                 flags_.moq.timeout_s));
+      }
+      before = after;
+    }
+  }
+
+  Result<void> Handle(const std::optional<moqt::Event>& event) {
+    if (!event) {
+      return {};
+    }
+    if (const auto* update = std::get_if<moqt::UpdateReceived>(&*event)) {
+      wanted_ = update->parameters.forward.value_or(wanted_);
+    } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event)) {
+      return Error(ErrorCode::kMachine, Cancellation(what_, *cancelled));
+    }
+    return {};
+  }
+
+  const PubFlags& flags_;
+  RelayConnection& relay_;
+  PayloadSource source_;
+  std::string what_;
+  moqt::RequestId request_ = 0;
+  bool wanted_ = true;
+  Instant start_{};
+  Instant delivered_{};
+  uint64_t objects_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+Result<void> RunPub(const PubFlags& flags) {
+  KVCAST_TRY(const TrackName track, ParseTrackArgument(flags.track));
+  PayloadSource::Options source{flags.files, std::nullopt, flags.count};
+  if (!flags.size.empty()) {
+    KVCAST_TRY(const uint64_t size, ParseBytes(flags.size));
+    if (size == 0 || size > kObjectBytesMax) {
+      return Error(ErrorCode::kInvalid, "An object has from 1 byte to 64 MiB.").In("--size");
+    }
+    source.size = size;
+  }
+  KVCAST_TRY(PayloadSource payloads, PayloadSource::Open(std::move(source)));
+  KVCAST_TRY(const MoqRun run, flags.moq.Connect());
+  Publisher publisher(flags, *run.relay, std::move(payloads));
+  KVCAST_TRY_VOID(publisher.Announce(track));
+  KVCAST_TRY_VOID(publisher.Send());
+  publisher.Report(track.Render());
+  return {};
+}
+
+void AddLayout(CLI::App& command, PubFlags& flags) {
+  command
+      .add_option("--size", flags.size,
+                  "Bytes of an object: of those made up (default: 1024), or to cut files into")
+      ->type_name("SIZE");
+  command.add_option("--count", flags.count, "How many objects to make up")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--rate", flags.rate, "Objects a second (default: as fast as they are taken)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--group-objects", flags.layout.group_objects,
+                  "Objects in a group (default: all in one)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--first-group", flags.layout.first_group, "Number of the first group")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--subgroups", flags.layout.subgroups,
+                  "Streams that the objects of a group go to in turn")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1000}))
+      ->capture_default_str();
+  command.add_option("--priority", flags.priority, "The publisher's priority, 0 is most urgent")
+      ->type_name("N")
+      ->check(CLI::Range(uint32_t{0}, uint32_t{255}));
+}
+
+}  // namespace
+
+void AddMoqPubCommand(CLI::App& moq, int* exit_status) {
+  CLI::App* const command = moq.add_subcommand(
+      "pub",
+      "Publish a track: files, standard input, or payloads that are made up\n\n"
+      "Announces the track by PUBLISH, sends its objects as fast as the relay takes them or at "
+      "--rate, waits until the relay has acknowledged them all, and ends the track. A file is one "
+      "object, unless --size cuts it; of standard input, whatever arrives together is one. Without "
+      "either, payloads are made up: always the same ones for the same --size.");
+  command->group("Commands");
+  command->footer(
+      "kvcast moq pub moqt://relay.example:4433 demo-files--all a.bin b.bin\n"
+      "kvcast moq pub moqt://relay.example:4433 demo-test--load --size 64KiB --count 1000 "
+      "--group-objects 100\n"
+      "date | kvcast moq pub moqt://relay.example:4433 demo-clock--now -");
+  const auto flags = std::make_shared<PubFlags>();
+  MoqFlags::AddTo(*command, flags->moq);
+  command->add_option("TRACK", flags->track, "The track, such as demo-clock--now")->required();
+  command->add_option("FILE", flags->files, "What to publish; - is standard input")
+      ->expected(0, 100'000);
+  AddLayout(*command, *flags);
+  command
+      ->add_option("--wait", flags->wait_s,
+                   "How many seconds to wait for a subscriber, where the relay asks for that")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--stay", flags->stay_s,
+                   "Stay so many seconds after the last object, before the track is ended")
+      ->type_name("N")
+      ->capture_default_str();
+  command->callback([flags, exit_status] {
+    const Result<void> result = RunPub(*flags);
+    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+  });
+}
+
+}  // namespace kvcast

@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "kvcast/base/json.h"
+#include "kvcast/base/random.h"
+#include "kvcast/host/command.h"
+#include "kvcast/host/command_outcome_test.h"
+#include "kvcast/host/local_node_test.h"
+#include "kvcast/host/scripted_server_test.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/scratch_directory.h"
+
+namespace kvcast {
+namespace {
+
+class MoqCommandTest : public testing::Test {
+ protected:
+  CommandOutcome Moq(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "moq");
+    std::vector<const char*> words;
+    for (const std::string& argument : arguments) {
+      words.push_back(argument.c_str());
+    }
+    return RunKvcast(words);
+  }
+  // The lines of --json that have this type.
+  static std::vector<Json> Lines(const std::string& out, const std::string& type) {
+    std::vector<Json> found;
+    std::istringstream lines(out);
+    for (std::string line; std::getline(lines, line);) {
+      Json json = *ParseJson(line);
+      if (json["type"] == type) {
+        found.push_back(std::move(json));
+      }
+    }
+    return found;
+  }
+  std::string File(const std::string& name, size_t bytes) {
+    std::string text(bytes, '\0');
+    Random(bytes).Fill(std::as_writable_bytes(std::span(text)));
+    EXPECT_TRUE(WriteFileAtomically(scratch_ / name, AsBytes(text)).ok());
+    return (scratch_ / name).string();
+  }
+  std::string Text(const std::filesystem::path& path) { return *ReadFile(path, 1 << 25); }
+
+  ScratchDirectory scratch_ = *ScratchDirectory::Make();
+};
+
+TEST_F(MoqCommandTest, WhatIsPublishedIsFetchedByteForByte) {
+  const LocalNode node;
+  const std::string small = File("small", 64 * 1024);
+  const std::string large = File("large", 2 * 1024 * 1024);
+  const CommandOutcome published = Moq({"pub", node.flag(), "demo-files--all", small, large});
+  ASSERT_EQ(published.status, kExitOk) << published.err;
+  EXPECT_NE(published.out.find("demo-files--all: 2 objects"), std::string::npos) << published.out;
+
+  const std::string folder = (scratch_ / "out").string();
+  const CommandOutcome fetched =
+      Moq({"fetch", node.flag(), "demo-files--all", "--output", folder, "--json"});
+  ASSERT_EQ(fetched.status, kExitOk) << fetched.err;
+  EXPECT_EQ(Text(scratch_ / "out/0-0"), Text(small));
+  EXPECT_EQ(Text(scratch_ / "out/0-1"), Text(large));
+  const std::vector<Json> objects = Lines(fetched.out, "object");
+  ASSERT_EQ(objects.size(), 2U);
+  EXPECT_EQ(objects[1]["sha256"], Sha256::Of(Text(large)).ToHex());
+  EXPECT_EQ(Lines(fetched.out, "end")[0]["complete"], true);
+
+  const CommandOutcome raw = Moq({"fetch", node.flag(), "demo-files--all", "0/0", "--output", "-"});
+  EXPECT_EQ(raw.out, Text(small));
+}
+
+TEST_F(MoqCommandTest, GroupsAndSubgroupsAreLaidOutAsAsked) {
+  const LocalNode node;
+  const CommandOutcome published =
+      Moq({"pub", node.flag(), "demo--laid", "--count", "7", "--size", "100", "--group-objects",
+           "3", "--first-group", "5", "--subgroups", "2", "--json"});
+  ASSERT_EQ(published.status, kExitOk) << published.err;
+  EXPECT_EQ((*ParseJson(published.out))["objects"], 7);
+  const CommandOutcome fetched = Moq({"fetch", node.flag(), "demo--laid", "--json"});
+  ASSERT_EQ(fetched.status, kExitOk) << fetched.err;
+  std::vector<std::vector<uint64_t>> places;
+  for (const Json& object : Lines(fetched.out, "object")) {
+    places.push_back({object["group"], object["object"], object["subgroup"]});
+    EXPECT_EQ(object["bytes"], 100);
+  }
+  EXPECT_EQ(places,
+            (std::vector<std::vector<uint64_t>>{
+                {5, 0, 0}, {5, 1, 1}, {5, 2, 0}, {6, 0, 0}, {6, 1, 1}, {6, 2, 0}, {7, 0, 0}}));
+
+  const CommandOutcome newest =
+      Moq({"fetch", node.flag(), "demo--laid", "5-6", "--descending", "--json"});
+  ASSERT_EQ(Lines(newest.out, "object").size(), 6U) << newest.err;
+  EXPECT_EQ(Lines(newest.out, "object")[0]["group"], 6);
+  const CommandOutcome part = Moq({"fetch", node.flag(), "demo--laid", "5/2-6/1", "--json"});
+  EXPECT_EQ(Lines(part.out, "object").size(), 3U) << part.err;
+}
+
+TEST_F(MoqCommandTest, StatusTellsTheLargestObject) {
+  const LocalNode node;
+  ASSERT_EQ(Moq({"pub", node.flag(), "demo--t", "--count", "4", "--group-objects", "2"}).status,
+            kExitOk);
+  const CommandOutcome text = Moq({"status", node.flag(), "demo--t"});
+  EXPECT_EQ(text.status, kExitOk) << text.err;
+  EXPECT_NE(text.out.find("largest     {1, 1}"), std::string::npos) << text.out;
+  const Json json = *ParseJson(Moq({"status", node.flag(), "demo--t", "--json"}).out);
+  EXPECT_EQ(json["largest"]["group"], 1);
+  EXPECT_EQ(json["largest"]["object"], 1);
+}
+
+TEST_F(MoqCommandTest, ARefusalIsToldWithTheRelaysCodeAndReason) {
+  const LocalNode node;
+  for (const char* command : {"sub", "fetch", "status"}) {
+    const CommandOutcome outcome = Moq({command, node.flag(), "demo-no--track"});
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_NE(outcome.err.find("DOES_NOT_EXIST (0x10)"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("demo-no--track"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("The track is not here."), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(MoqCommandTest, NobodyThereIsSaidInTime) {
+  const CommandOutcome outcome = Moq({"status", "moqt://127.0.0.1:9/x", "demo--t", "--timeout", "1",
+                                      "--insecure-skip-verification"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_NE(outcome.err.find("moqt://127.0.0.1:9/x: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: the server's certificate is not checked"), std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(MoqCommandTest, ARelayThatDoesNotAnswerARequestIsSaidInTime) {
+  NodeScript script;
+  script.silent_on_tracks = script.silent_on_publish = script.silent_on_fetch = true;
+  const ScriptedServer server(script);
+  for (const char* command : {"sub", "fetch", "pub", "status", "ls"}) {
+    const bool lists = command == std::string("ls");
+    const CommandOutcome outcome =
+        Moq({command, server.flag(), lists ? "demo" : "demo--t", "--timeout", "1"});
+    EXPECT_EQ(outcome.status, kExitFailed) << command;
+    EXPECT_NE(outcome.err.find("has not answered"), std::string::npos)
+        << command << ": " << outcome.err;
+  }
+}
+
+TEST_F(MoqCommandTest, SaysHowToWriteWhatWasWrittenWrong) {
+  const LocalNode node;
+  EXPECT_NE(Moq({"sub", node.flag(), "demo/clock"}).err.find("demo-clock--v.2d1"),
+            std::string::npos);
+  EXPECT_NE(Moq({"fetch", node.flag(), "demo--t", "5-3"}).err.find("ends before it begins"),
+            std::string::npos);
+  EXPECT_NE(Moq({"status", "https://a.example/moq", "demo--t"}).err.find("WebTransport"),
+            std::string::npos);
+  EXPECT_NE(Moq({"status", "a.example", "demo--t"}).err.find("moqt://HOST:PORT/PATH"),
+            std::string::npos);
+  EXPECT_NE(Moq({"pub", node.flag(), "demo--t", "--size", "1GB"}).err.find("as in"),
+            std::string::npos);
+  EXPECT_EQ(Moq({"sub"}).status, kExitUsage);
+  EXPECT_EQ(Moq({"sub", node.flag(), "demo--t", "--timeout", "0"}).status, kExitUsage);
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,215 @@
+#include "kvcast/host/relay_connection.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/host/moq_words.h"
+#include "kvcast/host/version.h"
+#include "kvcast/io/clock.h"
+
+namespace kvcast {
+namespace {
+
+constexpr Duration kFarewell = std::chrono::milliseconds(200);
+// Events that are kept while the answer to a request is waited for; a relay could send any number.
+constexpr size_t kKeptEventsMax = 100'000;
+
+std::optional<moqt::RequestId> RequestOf(const moqt::Event& event) {
+  if (const auto* accepted = std::get_if<moqt::RequestAccepted>(&event)) {
+    return accepted->request;
+  }
+  if (const auto* accepted = std::get_if<moqt::FetchAccepted>(&event)) {
+    return accepted->request;
+  }
+  if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
+    return refused->request;
+  }
+  if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
+    return cancelled->request;
+  }
+  return std::nullopt;
+}
+
+Result<moqt::Event> AsAnswer(moqt::Event event, const std::string& what) {
+  if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
+    return Error(ErrorCode::kNotFound, Refusal(what, refused->error));
+  }
+  if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
+    return Error(ErrorCode::kMachine, Cancellation(what, *cancelled));
+  }
+  return event;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RelayConnection>> RelayConnection::Open(EventLoop& loop,
+                                                               const Options& options,
+                                                               Instant deadline) {
+  std::unique_ptr<RelayConnection> connection(new RelayConnection(loop));
+  Result<void> done = connection->Connect(options);
+  if (done.ok()) {
+    done = connection->AwaitSetup(deadline);
+  }
+  if (!done.ok()) {
+    return std::move(done).error().In(options.relay.ToString());
+  }
+  return connection;
+}
+
+Result<void> RelayConnection::Connect(const Options& options) {
+  KVCAST_TRY(const ClientCredentials credentials,
+             ClientCredentials::Make(options.trust, options.own));
+  KVCAST_TRY(const SocketAddress place, SocketAddress::Resolve(options.relay.host_and_port));
+  moqt::Setup setup;
+  setup.authority = options.relay.authority;
+  setup.path = options.relay.path;
+  setup.implementation = "kvcast/" + Version();
+  KVCAST_TRY(quic_, QuicClient::Connect(*loop_,
+                                        {place, SocketAddress::HostOf(options.relay.host_and_port)},
+                                        credentials, {}, [&](QuicConnection&) {
+                                          auto session = std::make_unique<moqt::Session>(
+                                              moqt::Role::kClient, setup, moqt::Limits{}, Now());
+                                          session_ = session.get();
+                                          return session;
+                                        }));
+  const ngtcp2_cid id = quic_->connection().first_id();
+  connection_id_ = ToHex(std::as_bytes(std::span(id.data, id.datalen)));
+  commanded_ = true;
+  return {};
+}
+
+Result<void> RelayConnection::AwaitSetup(Instant deadline) {
+  KVCAST_TRY(const std::optional<moqt::Event> event, NextOfSession(deadline));
+  if (!event) {
+    return Error(ErrorCode::kMachine,
+                 quic_->connection().ready()
+                     ? "It speaks moqt-18 over QUIC, but has sent no SETUP in time."
+                     : "Nothing answers there in time. Is a relay running, and does UDP get "
+                       "through?");
+  }
+  if (const auto* done = std::get_if<moqt::SetupDone>(&*event)) {
+    relay_setup_ = done->peer;
+    return {};
+  }
+  return Error(ErrorCode::kMalformed, "The relay says something else before SETUP.");
+}
+
+RelayConnection::~RelayConnection() { static_cast<void>(Close()); }
+
+moqt::Session& RelayConnection::session() {
+  commanded_ = true;
+  return *session_;
+}
+
+Result<void> RelayConnection::WatchSignals() {
+  KVCAST_TRY(signals_, SignalWatch::Make(*loop_, [this] { interrupted_ = true; }));
+  return {};
+}
+
+void RelayConnection::Turn(Instant deadline) {
+  if (std::exchange(commanded_, false)) {
+    quic_->connection().Poke();
+  }
+  const std::optional<Instant> due = session_->deadline();
+  const Instant until = due ? std::min(*due, deadline) : deadline;
+  loop_->RunOnce(std::max(until - Now(), Duration(0)));
+  if (due && *due <= Now() && !session_->closed()) {
+    session_->OnTimeout(Now());
+    commanded_ = true;
+  }
+}
+
+Result<std::optional<moqt::Event>> RelayConnection::NextOfSession(Instant deadline) {
+  if (end_) {
+    return *end_;
+  }
+  for (bool first = true;; first = false) {
+    if (std::optional<moqt::Event> event = session_->NextEvent()) {
+      if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
+        end_ = Error(ErrorCode::kMachine, Closing(*closed));
+        return *end_;
+      }
+      return event;
+    }
+    // What was commanded leaves, however short the wait.
+    if (interrupted_ || (Now() >= deadline && !(first && commanded_))) {
+      return std::optional<moqt::Event>();
+    }
+    Turn(deadline);
+  }
+}
+
+Result<std::optional<moqt::Event>> RelayConnection::Next(Instant deadline) {
+  if (!kept_.empty()) {
+    std::optional<moqt::Event> event = std::move(kept_.front());
+    kept_.pop_front();
+    return event;
+  }
+  return NextOfSession(deadline);
+}
+
+Result<moqt::Event> RelayConnection::Answer(moqt::RequestId request, const std::string& what,
+                                            Instant deadline) {
+  const Instant start = Now();
+  const auto kept = std::ranges::find_if(
+      kept_, [&](const moqt::Event& event) { return RequestOf(event) == request; });
+  if (kept != kept_.end()) {
+    moqt::Event event = std::move(*kept);
+    kept_.erase(kept);
+    return AsAnswer(std::move(event), what);
+  }
+  while (kept_.size() < kKeptEventsMax) {
+    KVCAST_TRY(std::optional<moqt::Event> event, NextOfSession(deadline));
+    if (!event) {
+      return Error(ErrorCode::kMachine,
+                   interrupted_ ? "Interrupted before the relay had answered " + what + "."
+                                : NoAnswer(what, Now() - start));
+    }
+    if (RequestOf(*event) == request) {
+      return AsAnswer(*std::move(event), what);
+    }
+    kept_.push_back(*std::move(event));
+  }
+  return Error(ErrorCode::kTooLarge,
+               "The relay says too much else before it answers " + what + ".");
+}
+
+Result<bool> RelayConnection::AwaitDelivery(Instant deadline) {
+  const auto delivered = [&] {
+    return session_->queued_bytes() == 0 && !commanded_ && quic_->connection().all_delivered();
+  };
+  while (!delivered()) {
+    if (end_) {
+      return *end_;
+    }
+    if (interrupted_ || Now() >= deadline) {
+      return false;
+    }
+    Turn(deadline);
+    while (std::optional<moqt::Event> event = session_->NextEvent()) {
+      if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
+        end_ = Error(ErrorCode::kMachine, Closing(*closed));
+      } else if (kept_.size() < kKeptEventsMax) {
+        kept_.push_back(*std::move(event));
+      }
+    }
+  }
+  return true;
+}
+
+bool RelayConnection::Close() {
+  if (quic_ == nullptr || session_ == nullptr || quic_->connection().closed()) {
+    return false;
+  }
+  session_->Close(moqt::SessionCode::kNoError, "");
+  quic_->connection().Poke();
+  const Instant until = Now() + kFarewell;
+  while (!quic_->connection().closed() && Now() < until) {
+    loop_->RunOnce(until - Now());
+  }
+  return quic_->connection().closed();
+}
+
+}  // namespace kvcast

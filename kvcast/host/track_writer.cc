@@ -1,0 +1,67 @@
+#include "kvcast/host/track_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvcast {
+
+Location TrackWriter::next() const {
+  if (layout_.group_objects == 0) {
+    return {layout_.first_group, sent_};
+  }
+  return {layout_.first_group + sent_ / layout_.group_objects, sent_ % layout_.group_objects};
+}
+
+// REQUIRES: the group's first object is the next one, or was sent.
+bool TrackWriter::HasLastObject(uint64_t subgroup) const {
+  if (layout_.subgroups == 1) {
+    return true;  // Its stream ends when the group does.
+  }
+  const uint64_t begun = next().object;  // Of this group.
+  uint64_t objects = layout_.group_objects;
+  if (layout_.count) {
+    const uint64_t left = *layout_.count - (sent_ - begun);
+    objects = objects == 0 ? left : std::min(objects, left);
+  } else if (objects == 0) {
+    return false;
+  }
+  return (objects - 1) % layout_.subgroups == subgroup;
+}
+
+Result<moqt::StreamId> TrackWriter::StreamOf(uint64_t subgroup) {
+  if (const auto found = streams_.find(subgroup); found != streams_.end()) {
+    return found->second;
+  }
+  moqt::SubgroupHeader header;
+  header.group = next().group;
+  header.mode =
+      subgroup == 0 ? moqt::SubgroupHeader::Mode::kZero : moqt::SubgroupHeader::Mode::kExplicit;
+  header.subgroup = subgroup;
+  header.priority = layout_.priority;
+  header.end_of_group = HasLastObject(subgroup);
+  header.first_object = true;
+  KVCAST_TRY(const moqt::StreamId stream, session_->OpenSubgroup(request_, header));
+  streams_[subgroup] = stream;
+  return stream;
+}
+
+Result<void> TrackWriter::Send(Bytes payload) {
+  Object object;
+  object.location = next();
+  object.subgroup = object.location.object % layout_.subgroups;
+  object.priority = layout_.priority.value_or(object.priority);
+  object.payload = std::move(payload);
+  KVCAST_TRY(const moqt::StreamId stream, StreamOf(object.subgroup));
+  KVCAST_TRY_VOID(session_->SendObject(request_, stream, object));
+  ++sent_;
+  return layout_.group_objects != 0 && next().object == 0 ? EndGroup() : Result<void>();
+}
+
+Result<void> TrackWriter::EndGroup() {
+  for (const auto& [subgroup, stream] : std::exchange(streams_, {})) {
+    KVCAST_TRY_VOID(session_->EndSubgroup(request_, stream));
+  }
+  return {};
+}
+
+}  // namespace kvcast
