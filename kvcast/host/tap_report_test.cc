@@ -19,7 +19,7 @@ TEST(TapReport, AWholeRun) {
 TEST(TapReport, WhatARelaySaysStaysInItsLine) {
   EXPECT_EQ(tap::Point(1, false, "a", {{"message", "x\nok 2 - \"b\" \\ # SKIP"}}),
             "not ok 1 - a\n  ---\n  message: \"x\\\\x0aok 2 - \\\"b\\\" \\\\x5c # SKIP\"\n  ...\n");
-  EXPECT_EQ(tap::Skipped(1, "a # TODO", "b # c\nd"), "ok 1 - a   TODO # SKIP b   c\\x0ad\n");
+  EXPECT_EQ(tap::Skipped(1, "a # x", "b # c\nd"), "ok 1 - a   x # SKIP b   c\\x0ad\n");
   EXPECT_EQ(tap::Point(1, true, "a", {{"k", "-"}, {"l", ""}}),
             "ok 1 - a\n  ---\n  k: \"-\"\n  l: \"\"\n  ...\n");
 }
