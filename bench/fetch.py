@@ -98,7 +98,7 @@ def iperf3(mib, control="cubic", host="127.0.0.1", server_prefix=(), client_pref
     if not shutil.which("iperf3"):
         return None
     port = str(20000 + os.getpid() % 20000)
-    server = subprocess.Popen(list(server_prefix) + ["iperf3", "-s", "-1", "-p", port], stdout=subprocess.PIPE,
+    server = subprocess.Popen(list(server_prefix) + ["iperf3", "-s", "-1", "--forceflush", "-p", port], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
     server.stdout.readline()
     while "listening" not in (line := server.stdout.readline()) and line:

@@ -28,6 +28,9 @@ def inside(name):
 def measure(args):
     for number, name in enumerate((NEAR, FAR), 1):
         ip("-n", name, "link", "set", "lo", "up")
+        for way in ("rmem", "wmem") if args.tcp_window_mib else ():
+            sizes = f"4096 1048576 {args.tcp_window_mib * 2**20}"
+            subprocess.run([*inside(name), "sysctl", "-qw", f"net.ipv4.tcp_{way}={sizes}"], check=False)
         ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", "wide0")
         ip("-n", name, "link", "set", "wide0", "up", "txqueuelen", "10000")
     kernel = subprocess.run(["sysctl", "-n", "net.ipv4.tcp_available_congestion_control"], capture_output=True,
@@ -70,6 +73,8 @@ def main():
     parser.add_argument("--mib", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tcp-seconds", type=int, default=10)
+    parser.add_argument("--tcp-window-mib", type=int, default=0, help="let TCP's windows grow so far, not only as far as "
+                        "the kernel lets them by default")
     parser.add_argument("--controls", nargs="+", default=["bbr", "cubic"])
     parser.add_argument("--build", default="bench")
     args = parser.parse_args()

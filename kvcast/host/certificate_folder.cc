@@ -105,6 +105,11 @@ Result<CertificateFiles> CertificateFolder::MakeSignedHere(const std::string& fi
     return Error(ErrorCode::kInvalid, "That is what the authority's own files are called.");
   }
   KVCAST_TRY(const CertificateFacts facts, Read(authority().certificate));
+  if (!facts.is_authority) {
+    return Error(ErrorCode::kInvalid,
+                 "This certificate is no authority's: nobody would believe what it signs.")
+        .In(authority().certificate.string());
+  }
   CertificateAndKey signer;
   KVCAST_TRY(signer.certificate, ReadFile(authority().certificate, kPemBytesMax));
   KVCAST_TRY(signer.key, ReadFile(authority().key, kPemBytesMax));

@@ -91,6 +91,15 @@ TEST_F(CertCommandTest, ANodeNeedsAnAuthorityAndANameThatCanBe) {
   EXPECT_EQ(Run({"node", folder_, "--name", "a", "--days", "0"}).status, kExitUsage);
 }
 
+TEST_F(CertCommandTest, OnlyAnAuthoritySigns) {
+  ASSERT_EQ(Run({"authority", folder_}).status, kExitOk);
+  ASSERT_EQ(Run({"node", folder_, "--name", "a"}).status, kExitOk);
+  std::filesystem::rename(folder_ / "a.pem", folder_ / "authority.pem");
+  const CommandOutcome outcome = Run({"node", folder_, "--name", "b"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_NE(outcome.err.find("no authority's"), std::string::npos) << outcome.err;
+}
+
 // A name is not a way out of the folder.
 TEST_F(CertCommandTest, FilesStayInTheFolder) {
   ASSERT_EQ(Run({"authority", folder_}).status, kExitOk);

@@ -73,11 +73,15 @@ class Publisher {
       }
       bytes_ += payload->size();
       static_cast<void>(relay_.session());  // It is commanded.
-      KVCAST_TRY_VOID(writer.Send(*std::move(payload)));
+      if (Result<void> sent = writer.Send(*std::move(payload)); !sent.ok()) {
+        return WhyNot(std::move(sent).error());
+      }
       objects_ = writer.sent();
       progress.Update(bytes_, 0);
     }
-    KVCAST_TRY_VOID(writer.EndGroup());
+    if (Result<void> ended = writer.EndGroup(); !ended.ok()) {
+      return WhyNot(std::move(ended).error());
+    }
     return Finish(progress);
   }
 
@@ -156,8 +160,24 @@ class Publisher {
       KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(leave));
       KVCAST_TRY_VOID(Handle(event));
     }
-    KVCAST_TRY_VOID(relay_.session().EndTrack(request_, moqt::DoneCode::kTrackEnded, ""));
+    if (Result<void> ended = relay_.session().EndTrack(request_, moqt::DoneCode::kTrackEnded, "");
+        !ended.ok()) {
+      return WhyNot(std::move(ended).error());
+    }
     return Deliver();
+  }
+
+  // A command came too late, because the relay has given up just now: the event says why.
+  Error WhyNot(Error error) {
+    while (true) {
+      const Result<std::optional<moqt::Event>> event = relay_.Next(Now());
+      if (!event.ok() || !*event) {
+        return event.ok() ? std::move(error) : event.error();
+      }
+      if (const Result<void> handled = Handle(*event); !handled.ok()) {
+        return handled.error();
+      }
+    }
   }
 
   // For as long as anything is still moving.

@@ -151,6 +151,9 @@ std::string NoAnswer(const std::string& what, Duration waited) {
 std::string Closing(const moqt::SessionClosed& closed) {
   // A connection that dies has a sentence for a reason, and its code says nothing more.
   const auto code = static_cast<moqt::SessionCode>(closed.code);
+  if (code == moqt::SessionCode::kInternalError && closed.reason.starts_with("QUIC: ")) {
+    return "The connection is lost: " + Printable(closed.reason, kReasonBytesMax) + ".";
+  }
   if (code == moqt::SessionCode::kInternalError && closed.reason.ends_with('.')) {
     return "The session is over: " + Printable(closed.reason, kReasonBytesMax);
   }

@@ -132,7 +132,10 @@ void ObjectOutput::WriteGap(Location last, bool unknown) {
     PrintLine(
         {{"type", "gap"}, {"group", last.group}, {"object", last.object}, {"unknown", unknown}});
   } else if (options_.to != "-") {
-    fmt::print("{:<10} nothing up to here: {}\n", last.ToString(),
+    const std::string place = last.object == LocationRange::kWholeGroup
+                                  ? fmt::format("the end of group {}", last.group)
+                                  : last.ToString();
+    fmt::print("nothing up to {}: {}\n", place,
                unknown ? "the relay does not know whether there is" : "it does not exist");
   }
 }

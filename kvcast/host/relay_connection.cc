@@ -13,7 +13,6 @@ namespace kvcast {
 namespace {
 
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
-constexpr size_t kReasonBytesMax = 1024;
 // Events that are kept while the answer to a request is waited for; a relay could send any number.
 constexpr size_t kKeptEventsMax = 100'000;
 
@@ -75,9 +74,8 @@ Result<void> RelayConnection::Connect(const Options& options) {
                                           session_ = session.get();
                                           return session;
                                         }));
-  for (const ngtcp2_cid& id : quic_->connection().Ids()) {
-    connection_id_ = ToHex(std::as_bytes(std::span(id.data, id.datalen)));
-  }
+  const ngtcp2_cid id = quic_->connection().first_id();
+  connection_id_ = ToHex(std::as_bytes(std::span(id.data, id.datalen)));
   commanded_ = true;
   return {};
 }
@@ -98,7 +96,7 @@ Result<void> RelayConnection::AwaitSetup(Instant deadline) {
   return Error(ErrorCode::kMalformed, "The relay says something else before SETUP.");
 }
 
-RelayConnection::~RelayConnection() { Close(); }
+RelayConnection::~RelayConnection() { static_cast<void>(Close()); }
 
 moqt::Session& RelayConnection::session() {
   commanded_ = true;
@@ -201,9 +199,9 @@ Result<bool> RelayConnection::AwaitDelivery(Instant deadline) {
   return true;
 }
 
-void RelayConnection::Close() {
+bool RelayConnection::Close() {
   if (quic_ == nullptr || session_ == nullptr || quic_->connection().closed()) {
-    return;
+    return false;
   }
   session_->Close(moqt::SessionCode::kNoError, "");
   quic_->connection().Poke();
@@ -211,6 +209,7 @@ void RelayConnection::Close() {
   while (!quic_->connection().closed() && Now() < until) {
     loop_->RunOnce(until - Now());
   }
+  return quic_->connection().closed();
 }
 
 }  // namespace kvcast

@@ -36,7 +36,7 @@ class RelayConnection {
   // To command; what it is told leaves when something is next waited for.
   moqt::Session& session();
   const moqt::Setup& relay_setup() const { return relay_setup_; }
-  // The id by which the relay's first packets addressed us, in hex: what its traces call us.
+  // The id that our first packet was addressed to, in hex: what the relay's traces call us.
   const std::string& connection_id() const { return connection_id_; }
 
   // Ctrl-C ends waits from now on, instead of the process.
@@ -52,8 +52,9 @@ class RelayConnection {
   Result<moqt::Event> Answer(moqt::RequestId request, const std::string& what, Instant deadline);
   // Waits until the relay has acknowledged everything that was sent; false if it has not in time.
   Result<bool> AwaitDelivery(Instant deadline);
-  // Ends the session, and waits until the relay can know.
-  void Close();
+  // Ends the session, and waits until that has been said; whether it was, and nothing had gone
+  // wrong before.
+  bool Close();
 
  private:
   explicit RelayConnection(EventLoop& loop) : loop_(&loop) {}

@@ -36,7 +36,8 @@ Result<CertificateAndKey> MakeSelfSigned(const CertificateTerms& terms);
 // An authority that signs certificates of servers and clients, and no further authorities. Its
 // subject must differ from that of other authorities, or GnuTLS cannot tell them apart.
 Result<CertificateAndKey> MakeAuthority(const CertificateTerms& terms);
-// One that `authority` signs. Invalid: it would be valid for longer than the authority itself.
+// One that `authority` signs, which had better be one: nobody believes others. Invalid: it would be
+// valid for longer than the authority itself.
 Result<CertificateAndKey> MakeSigned(const CertificateAndKey& authority,
                                      const CertificateTerms& terms, CertificateUse use);
 

@@ -69,15 +69,6 @@ TEST(Certificate, IsNotSignedWithAnotherAuthoritysKey) {
       MakeSigned(authority, Terms("a node", {"a"}, hours(1)), CertificateUse::kServer).ok());
 }
 
-TEST(Certificate, ANodesSignsNobody) {
-  const CertificateAndKey authority = *MakeAuthority(Terms("an authority", {}, hours(10)));
-  const CertificateAndKey node =
-      *MakeSigned(authority, Terms("a node", {"a"}, hours(9)), CertificateUse::kServer);
-  const auto below = MakeSigned(node, Terms("below", {"a"}, hours(1)), CertificateUse::kServer);
-  ASSERT_FALSE(below.ok());
-  EXPECT_EQ(below.error().code(), ErrorCode::kMismatch);
-}
-
 TEST(Certificate, HostsAreNamesOrAddresses) {
   for (const char* name : {"localhost", "node7.example", "*.example", "10.0.0.1", "::1", "a_b-c"}) {
     EXPECT_TRUE(IsHostName(name)) << name;

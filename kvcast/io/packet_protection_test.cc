@@ -14,8 +14,9 @@ namespace kvcast {
 namespace {
 
 std::vector<uint8_t> Hex(std::string_view text) {
+  const std::vector<std::byte> read = *FromHex(text);
   std::vector<uint8_t> bytes;
-  for (const std::byte byte : *FromHex(text)) {
+  for (const std::byte byte : read) {
     bytes.push_back(static_cast<uint8_t>(byte));
   }
   return bytes;

@@ -97,6 +97,8 @@ class QuicConnection {
   const SocketAddress& remote() const { return remote_; }
   // Null on a server's side before the handshake is over, and never after.
   moqt::TransportUser* user() { return user_.get(); }
+  // The id that the client's first packet was addressed to: traces on both sides go by it.
+  ngtcp2_cid first_id() const { return *ngtcp2_conn_get_client_initial_dcid(connection_); }
   // Whether the peer has acknowledged everything that the session has sent so far.
   bool all_delivered() const { return streams_.AllDelivered(); }
   // The largest datagrams that this path was found to carry.

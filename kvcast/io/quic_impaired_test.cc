@@ -124,5 +124,27 @@ TEST_F(QuicKeyTest, BothSidesChangeKeysAndNothingIsLost) {
   EXPECT_GE(server_user_->connection->key_updates(), 6U);
 }
 
+// Where only one of them has the library, or wants it.
+TEST_F(QuicKeyTest, BothWaysOfProtectingPacketsAreTheSameOnTheWire) {
+  for (const bool server_is_fast : {false, true}) {
+    QuicServer::Options options;
+    options.connection.keep_alive = milliseconds(20);
+    options.connection.fast_packets = server_is_fast;
+    Listen(options, [](TestUser& server) { server.echoes = true; });
+    options.connection.fast_packets = !server_is_fast;
+    Connect(options.connection);
+    const Bytes sent = RandomBytes(1'000'000);
+    client_user_->Open(kClientBidi);
+    client_user_->Send(kClientBidi, sent, false);
+    ASSERT_TRUE(
+        Until([&] { return client_user_->streams[kClientBidi].bytes.size() == sent.size(); }));
+    ASSERT_TRUE(Until([&] { return client_->connection().UpdateKeys(); }));
+    client_user_->Send(kClientBidi, sent, true);
+    ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi].fin; }));
+    EXPECT_TRUE(client_user_->streams[kClientBidi].bytes == sent.ToString() + sent.ToString());
+    client_.reset();
+  }
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -136,6 +136,18 @@ TEST_F(QuicTrustTest, AClientsCertificateMakesNoServer) {
   ExpectRefused(Knock(OurAuthority()), "not trusted");
 }
 
+// Whoever has a node's key can sign with it, but nobody believes that.
+TEST_F(QuicTrustTest, WhatANodesCertificateSignedIsRefused) {
+  const CertificateAndKey node =
+      *MakeSigned(authority_, Terms("a node", {"localhost"}), CertificateUse::kServer);
+  CertificateTerms terms = Terms("below", {"localhost"});
+  terms.until -= std::chrono::minutes(5);
+  CertificateAndKey below = *MakeSigned(node, terms, CertificateUse::kServer);
+  below.certificate += node.certificate;
+  ListenAs(Write("below", below));
+  ExpectRefused(Knock(OurAuthority()), "not trusted");
+}
+
 TEST_F(QuicTrustTest, APinnedCertificateNeedsNoAuthorityNameOrDate) {
   ListenAs(Write("node", *MakeSelfSigned(Expired("a node", {"elsewhere.example"}))));
   EXPECT_EQ(Knock(PinnedCertificate{fingerprint_}, "localhost"), "let in");

@@ -3,7 +3,8 @@
 In README.md and docs/, every ```console block is read: a line "$ bin/kvcast ..." (or "$ kvcast
 ...") is run from the root of the repository, and what it prints must be what the lines below it
 show. A line "..." stands for any number of lines, "…" within a line for any text. Commands of
-other programs, and blocks marked ```console no-run, are left alone.
+other programs, and blocks marked ```console no-run, are left alone; so are those marked ```console
+with-node, which need a node beside them: tests/road/guides_test.py runs those.
 
 With --update, what kvcast prints is written into the documents instead.
 """
@@ -29,8 +30,8 @@ class Example(NamedTuple):
     indent: str
 
 
-def examples(lines: list[str]) -> list[Example]:
-    """The commands of kvcast that a document shows."""
+def examples(lines: list[str], mark: str | None = None) -> list[Example]:
+    """The commands of kvcast that a document shows, in blocks without a mark or with this one."""
     found = []
     at = 0
     while at < len(lines):
@@ -41,7 +42,8 @@ def examples(lines: list[str]) -> list[Example]:
         end = at
         while end < len(lines) and lines[end].strip() != opening[2]:
             end += 1
-        if "no-run" not in (opening[3] or "").split():
+        marks = {"no-run", "with-node"} & set((opening[3] or "").split())
+        if marks == ({mark} if mark else set()):
             found += block(lines, at, end, opening[1])
         at = end + 1
     return found

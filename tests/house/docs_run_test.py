@@ -53,6 +53,8 @@ class DocsRun(Planted):
     def test_blocks_that_are_not_to_be_run(self):
         self.show("$ bin/kvcast hello you", "nonsense", kind="console no-run")
         self.assertEqual(self.complaints(), [])
+        self.show("$ bin/kvcast hello you", "nonsense", kind="console with-node")
+        self.assertEqual(self.complaints(), [])
         self.show("$ bin/kvcast hello you", "nonsense", kind="sh")
         self.assertEqual(self.complaints(), [])
         self.show("$ bin/kvcast hello you", "nonsense", name="notes/else.md")
