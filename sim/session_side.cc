@@ -112,7 +112,7 @@ void SessionSide::Act() {
     return open ? End(open->first, open->second) : void();
   }
   if (what < 98) {
-    auto* coming = Pick([](const auto& r) { return !r.sends && !r.cancelled_here; });
+    auto* coming = Pick([](const auto& r) { return r.takes(); });
     return coming && random_->Happens(takes_)
                ? Take(coming->first, coming->second, 1 + random_->Below(5))
                : void();
@@ -454,7 +454,7 @@ void SessionSide::WindUp() {
     if (!closed_ && request.sends && request.accepted && !request.over()) {
       End(id, request);
     }
-    if (!request.sends && !request.cancelled_here && !request.given_up) {
+    if (request.takes()) {
       Take(id, request, ~size_t{0});
     }
   }

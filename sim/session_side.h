@@ -51,10 +51,12 @@ struct SessionRequest {
   uint64_t next_group = 0;
   std::set<std::string> spaces;  // Below a prefix: announced and not withdrawn.
   TrackNamespace prefix;
-  size_t updates = 0;     // Of ours that wait for an answer.
-  bool wound_up = false;  // Cancelled in the end, since it has none of its own.
+  size_t updates = 0;        // Of ours that wait for an answer.
+  bool to_be_taken = false;  // Ended here by refusing an update: what came before is still there.
+  bool wound_up = false;     // Cancelled in the end, since it has none of its own.
 
   bool over() const { return refused || cancelled_here || cancelled_there || finished || given_up; }
+  bool takes() const { return !sends && !given_up && (!cancelled_here || to_be_taken); }
   // "FETCH accepted finished, 3 streams": for whoever looks into a violation.
   std::string ToString() const;
 };

@@ -44,7 +44,7 @@ void SessionSide::OnUpdate(const moqt::UpdateReceived& update) {
     (void)session_.AcceptUpdate(update.request, {}).ok();
   } else if (session_.RefuseUpdate(update.request, {moqt::RequestCode::kInternalError, {}, "", {}})
                  .ok()) {
-    request.cancelled_here = true;
+    request.cancelled_here = request.to_be_taken = true;
   }
 }
 
@@ -109,8 +109,11 @@ void SessionSide::OnAnswer(const moqt::Event& event) {
     --requests_[changed->request].updates;
     ++updated_;
   } else if (const auto* unchanged = std::get_if<moqt::UpdateRefused>(&event)) {
-    --requests_[unchanged->request].updates;
+    SessionRequest& request = requests_[unchanged->request];
+    --request.updates;
     ++updated_;
+    // That ends the request; a publisher says so by PUBLISH_DONE, which is still to come.
+    request.cancelled_there = request.kind != Kind::kSubscribe;
   } else if (const auto* announced = std::get_if<moqt::NamespaceReceived>(&event)) {
     if (!requests_[announced->request].spaces.insert(LastOf(announced->space)).second) {
       Violate("A namespace is announced that is known.");

@@ -194,7 +194,8 @@ void SessionWorld::CheckRequest(moqt::RequestId id, const SessionRequest* asked,
   if (asked->wound_up && asked->spaces != served->spaces) {
     Violate(what + " knows of other namespaces than were announced.");
   }
-  if (asked->refused != served->refused && !asked->cancelled_here && !served->cancelled_there) {
+  const bool cancelled = asked->cancelled_here || served->cancelled_here || served->cancelled_there;
+  if (asked->refused != served->refused && !cancelled) {
     Violate(what + " is refused on one side only.");
   }
 }
@@ -212,7 +213,8 @@ void SessionWorld::CheckAgreement(const std::string& what, const SessionRequest&
     Violate(what + " never ended.");
   }
   const auto unseen = [&](const auto& stream) {
-    return stream.second.reset && !one.streams.contains(stream.first);
+    const bool reset = stream.second.reset || other.cancelled_here;
+    return reset && !one.streams.contains(stream.first);
   };
   if (one.given_up && std::ranges::none_of(other.streams, unseen)) {
     Violate(what + " was given up although every stream came.");

@@ -23,6 +23,7 @@ SNAPSHOT = 0
 DELTA = 1
 CHECK_BYTES = 8
 MAX_OBJECT_BYTES = 1 << 20
+MAX_OBJECT_RECORDS = 128 * 1024
 MAX_ID = 2**32 - 1
 _HEAD = struct.Struct("<4sBBHIII")  # magic, version, kind, zero, part, parts, count
 
@@ -162,8 +163,8 @@ def decode(data: bytes) -> CatalogObject:
     if data[-CHECK_BYTES:] != _checksum(body):
         raise Refused("the check does not fit")
     reader = Reader(body, _HEAD.size)
-    if count > reader.left():  # before anything is set aside for them
-        raise Refused("more records than bytes")
+    if count > min(reader.left(), MAX_OBJECT_RECORDS):  # before anything is set aside for them
+        raise Refused("more records than bytes, or than anybody writes")
     records = tuple(_read_record(reader) for _ in range(count))
     reader.end()
     return CatalogObject(kind, part, parts, records)

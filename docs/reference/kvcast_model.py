@@ -140,14 +140,54 @@ class Members:
         return value
 
 
+OTHER_STATE = frozenset(
+    "attn_layer_indices attn_layer_period attn_type_list block_configs block_types"
+    " cross_attention_layers full_attention_interval global_head_dim hybrid_layer_ids"
+    " hybrid_layer_pattern hybrid_override_pattern index_head_dim layers_block_type"
+    " linear_attn_config multi_query_group_num num_global_key_value_heads state_size".split()
+)
+OTHER_STATE_PREFIXES = tuple(
+    "linear_conv_ linear_key_ linear_num_ linear_value_ lru_ mamba_ rwkv_ ssm_".split()
+)
+
+
 def _refuse_hidden_state(members: Members) -> None:
     if "num_kv_shared_layers" in members and members.count("num_kv_shared_layers", 0, MAX_U32):
         raise Refused("layers share KV")
-    for name in ("index_head_dim", "global_head_dim", "num_global_key_value_heads"):
-        if name in members:
-            raise Refused(f"{name}: there are keys that layer groups do not describe")
+    for name in members.values:
+        if name in OTHER_STATE or name.startswith(OTHER_STATE_PREFIXES):
+            raise Refused(f"{name}: there is a state that layer groups do not describe")
     if members.flag("is_encoder_decoder"):
         raise Refused("an encoder-decoder keeps KV of two kinds")
+
+
+# Of models whose files may leave out what their code knows.
+USUAL_PATTERNS = {"cohere2": 4, "gemma2": 2, "gemma3_text": 6}
+USUAL_INTERVAL = 4
+
+
+def _kv_heads(text: Members, heads: int) -> int:
+    if "num_key_value_heads" in text:
+        return text.count("num_key_value_heads", 1, MAX_HEADS)
+    if text.flag("multi_query") and not text.flag("new_decoder_architecture"):
+        return 1
+    if "num_kv_heads" in text:
+        return text.count("num_kv_heads", 1, MAX_HEADS)
+    return heads
+
+
+def _chunked_kinds(text: Members, layers: int) -> list[str]:
+    turned = text.get("no_rope_layers")
+    if turned is None or turned == []:
+        period = USUAL_INTERVAL
+        if "no_rope_layer_interval" in text:
+            period = text.count("no_rope_layer_interval", 1, MAX_WHOLE)
+        return ["chunked" if (layer + 1) % period else "full" for layer in range(layers)]
+    if not isinstance(turned, list) or len(turned) != layers:
+        raise Refused("no_rope_layers is not a list of one number per layer")
+    if any(whole(number) not in (0, 1) for number in turned):
+        raise Refused("no_rope_layers has numbers other than 0 and 1")
+    return ["chunked" if whole(number) else "full" for number in turned]
 
 
 def _window_kinds(text: Members, layers: int) -> list[str]:
@@ -161,6 +201,8 @@ def _window_kinds(text: Members, layers: int) -> list[str]:
             if not isinstance(kind, str) or kind not in kinds:
                 raise Refused(f"a layer of type {kind!r} keeps no KV cache")
         return [kinds[kind] for kind in types]
+    if "attention_chunk_size" in text:
+        return _chunked_kinds(text, layers)
     if text.flag("use_sliding_window") is False or "sliding_window" not in text:
         return ["full"] * layers
     if "max_window_layers" in text:
@@ -169,7 +211,8 @@ def _window_kinds(text: Members, layers: int) -> list[str]:
     if "sliding_window_pattern" in text:
         period = text.count("sliding_window_pattern", 1, MAX_WHOLE)
     else:
-        period = 2 if text.get("model_type") == "gemma2" else None
+        model_type = text.get("model_type")
+        period = USUAL_PATTERNS.get(model_type) if isinstance(model_type, str) else None
     return [
         "full" if period and (layer + 1) % period == 0 else "sliding" for layer in range(layers)
     ]
@@ -228,11 +271,7 @@ def layer_groups(config: dict) -> list[LayerGroup]:
             raise Refused(f"a latent of {key_size} values")
     else:
         heads = text.count(text.first("num_attention_heads", "n_head"), 1, MAX_HEADS)
-        named = text.first("num_key_value_heads", "num_kv_heads")
-        if named:
-            kv_heads = text.count(named, 1, MAX_HEADS)
-        else:
-            kv_heads = 1 if text.flag("multi_query") else heads
+        kv_heads = _kv_heads(text, heads)
         if heads % kv_heads:
             raise Refused(f"{kv_heads} KV heads do not divide {heads} heads")
         attention = "mha" if kv_heads == heads else "gqa"

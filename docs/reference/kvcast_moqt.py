@@ -1,5 +1,7 @@
 """Control messages of MoQT draft-18, read and written; see kvcast_moqt_pieces.py."""
 
+import string
+
 from kvcast_moqt_pieces import (
     DELETE, INVALID_AUTHORITY, INVALID_PATH, MALFORMED_AUTHORITY, MALFORMED_PATH, USE_ALIAS,
     check_track_properties, checked, fault, one_byte, prefixed, read_filter, read_full_name,
@@ -97,7 +99,7 @@ def read_parameters(reader: Reader, where: str) -> list[dict]:
 
 # ---- 10.3: SETUP --------------------------------------------------------------------------------
 
-URI_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=")
+URI_PLAIN = frozenset(string.ascii_letters + string.digits + "-._~!$&'()*+,;=")
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 
 
@@ -175,7 +177,7 @@ def read_setup(reader: Reader, sender: str) -> dict:
     return setup
 
 
-# ---- 10.4 to 10.20: messages as lists of fields ---------------------------------------------------
+# ---- 10.4 to 10.20: messages as lists of fields -------------------------------------------------
 
 
 def write_properties_hex(properties: str) -> bytes:

@@ -5,7 +5,7 @@ from kvcast_moqt_pieces import (
     read_location, read_prefixed)
 from kvcast_names import Reader, vi64
 
-# ---- 11.4.2: subgroup streams ---------------------------------------------------------------------
+# ---- 11.4.2: subgroup streams -------------------------------------------------------------------
 
 NORMAL, END_OF_GROUP, END_OF_TRACK = 0, 3, 4
 
@@ -67,7 +67,7 @@ def read_subgroup(data: bytes) -> dict:
     return {"header": header, "objects": objects}
 
 
-# ---- 11.4.4: fetch streams ------------------------------------------------------------------------
+# ---- 11.4.4: fetch streams ----------------------------------------------------------------------
 
 RANGES = {"non-existent": 0x8C, "unknown": 0x10C}
 ASCENDING, DESCENDING = 1, 2
@@ -219,7 +219,7 @@ def write_stream(stream: dict) -> bytes:
     return write_fetch_stream(stream) if "items" in stream else write_subgroup(stream)
 
 
-# ---- 11.3.1: datagrams ----------------------------------------------------------------------------
+# ---- 11.3.1: datagrams --------------------------------------------------------------------------
 
 PADDING_DATAGRAM = 0x132B3E29
 

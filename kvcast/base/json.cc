@@ -2,56 +2,110 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kvcast {
 namespace {
 
-// Builds the value as the library's own parser would, and refuses what it would let pass. Deriving
-// from the DOM builder is not part of the library's interface, so this watches through the parse
-// callback and throws what ParseJson() catches.
-class Watch {
+// Builds the value out of what the library's reader meets, and refuses what its own builder would
+// let pass. That one, watched through the parse callback, looks at all elements of an array after
+// each: a megabyte of "{}," took it minutes.
+class Builder final : public nlohmann::json_sax<Json> {
  public:
-  // `read` is how far the parser has come in `text`.
-  Watch(std::string_view text, const size_t* read, size_t depth_max)
-      : text_(text), read_(read), depth_max_(depth_max) {}
+  // `read` is how far the reader has come in `text`.
+  Builder(std::string_view text, const size_t* read, const JsonLimits& limits)
+      : text_(text), read_(read), limits_(limits) {}
 
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-        Enter(depth);
-        keys_.emplace_back();
-        break;
-      case Json::parse_event_t::array_start:
-        Enter(depth);
-        break;
-      case Json::parse_event_t::object_end:
-        keys_.pop_back();
-        break;
-      case Json::parse_event_t::key:
-        if (!keys_.back().insert(parsed.get_ref<const std::string&>()).second) {
-          throw Error(ErrorCode::kMalformed, "A key stands twice in one object.").At(StringBegin());
-        }
-        break;
-      case Json::parse_event_t::array_end:
-      case Json::parse_event_t::value:
-        break;
+  bool null() override { return Add(nullptr) != nullptr; }
+  bool boolean(bool value) override { return Add(value) != nullptr; }
+  bool number_integer(int64_t value) override { return Add(value) != nullptr; }
+  bool number_unsigned(uint64_t value) override { return Add(value) != nullptr; }
+  bool number_float(double value, const std::string& /*text*/) override {
+    return Add(value) != nullptr;
+  }
+  bool string(std::string& value) override { return Add(std::move(value)) != nullptr; }
+  bool binary(Json::binary_t& /*value*/) override { return false; }  // JSON has none.
+
+  bool start_object(size_t /*size*/) override { return Enter(Json::object()); }
+  bool start_array(size_t /*size*/) override { return Enter(Json::array()); }
+  bool end_object() override { return Leave(); }
+  bool end_array() override { return Leave(); }
+  bool key(std::string& name) override {
+    auto& members = open_.back()->get_ref<Json::object_t&>();
+    const auto [member, is_new] = members.emplace(std::move(name), nullptr);
+    if (!is_new) {
+      return Refuse(
+          Error(ErrorCode::kMalformed, "A key stands twice in one object.").At(StringBegin()));
     }
+    member_ = &member->second;
     return true;
   }
 
- private:
-  void Enter(int depth) const {
-    if (static_cast<size_t>(depth) >= depth_max_) {
-      throw Error(ErrorCode::kTooLarge, "Objects and arrays are nested more than " +
-                                            std::to_string(depth_max_) + " deep.")
-          .At(*read_ - 1);
+  bool parse_error(size_t position, const std::string& /*token*/,
+                   const Json::exception& error) override {
+    constexpr int kOutOfRange = 406;
+    if (error.id == kOutOfRange) {
+      return Refuse(Error(ErrorCode::kMalformed, "A number is out of range.").At(NumberBegin()));
     }
+    return Refuse(
+        Error(ErrorCode::kMalformed, "This is not JSON.").At(position > 0 ? position - 1 : 0));
   }
 
-  // Of the string that the parser has just read: back to a quote without a backslash before it.
+  Json TakeValue() { return std::move(value_); }
+  Error TakeError() { return std::move(*error_); }
+
+ private:
+  bool Refuse(Error error) {
+    error_ = std::move(error);
+    return false;
+  }
+
+  // Where the next value goes.
+  Json* Place() {
+    if (open_.empty()) {
+      return &value_;
+    }
+    if (open_.back()->is_array()) {
+      return &open_.back()->get_ref<Json::array_t&>().emplace_back();
+    }
+    return member_;
+  }
+
+  // Where it is now; null if there are too many.
+  Json* Add(Json value) {
+    if (++values_ > limits_.values_max) {
+      Refuse(Error(ErrorCode::kTooLarge,
+                   "This JSON has more than " + std::to_string(limits_.values_max) + " values.")
+                 .At(*read_ - 1));
+      return nullptr;
+    }
+    Json* const place = Place();
+    *place = std::move(value);
+    return place;
+  }
+
+  bool Enter(Json empty) {
+    if (open_.size() >= limits_.depth_max) {
+      return Refuse(Error(ErrorCode::kTooLarge, "Objects and arrays are nested more than " +
+                                                    std::to_string(limits_.depth_max) + " deep.")
+                        .At(*read_ - 1));
+    }
+    Json* const place = Add(std::move(empty));
+    if (place == nullptr) {
+      return false;
+    }
+    open_.push_back(place);  // It stays where it is: its parent does not grow before it has ended.
+    return true;
+  }
+  bool Leave() {
+    open_.pop_back();
+    return true;
+  }
+
+  // Of the string that the reader has just read: back to a quote without a backslash before it.
   size_t StringBegin() const {
     size_t at = *read_ - 1;
     size_t escapes = 0;
@@ -63,10 +117,22 @@ class Watch {
     return at;
   }
 
+  // Of the number at whose end the reader has stopped, one character past it if there is one.
+  size_t NumberBegin() const {
+    constexpr std::string_view kOfNumbers = "+-.0123456789Ee";
+    const size_t last = text_.substr(0, *read_).find_last_of(kOfNumbers);
+    const size_t before = text_.substr(0, last).find_last_not_of(kOfNumbers);
+    return before == std::string_view::npos ? 0 : before + 1;
+  }
+
   std::string_view text_;
   const size_t* read_;
-  size_t depth_max_;
-  std::vector<std::set<std::string>> keys_;
+  JsonLimits limits_;
+  Json value_;
+  std::vector<Json*> open_;  // Objects and arrays that have not ended, each within the one before.
+  Json* member_ = nullptr;   // Of the innermost one, whose key has been read.
+  size_t values_ = 0;
+  std::optional<Error> error_;
 };
 
 // An input iterator that remembers how far the parser has come, for errors of our own.
@@ -97,14 +163,6 @@ class Cursor {
   size_t* read_;
 };
 
-// Of the number at whose end the parser has stopped, one character past it if there is one.
-size_t NumberBegin(std::string_view text, size_t read) {
-  constexpr std::string_view kOfNumbers = "+-.0123456789Ee";
-  const size_t last = text.substr(0, read).find_last_of(kOfNumbers);
-  const size_t before = text.substr(0, last).find_last_not_of(kOfNumbers);
-  return before == std::string_view::npos ? 0 : before + 1;
-}
-
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
@@ -121,17 +179,12 @@ Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
     return Error(ErrorCode::kMalformed, "JSON has no NUL bytes.").At(nul);
   }
   size_t read = 0;
-  try {
-    return Json::parse(Cursor(text.data(), &read), Cursor(text.data() + text.size(), &read),
-                       Watch(text, &read, limits.depth_max));
-  } catch (const Json::parse_error& error) {
-    return Error(ErrorCode::kMalformed, "This is not JSON.")
-        .At(error.byte > 0 ? error.byte - 1 : 0);
-  } catch (const Json::exception&) {  // A number out of range.
-    return Error(ErrorCode::kMalformed, "A number is out of range.").At(NumberBegin(text, read));
-  } catch (Error& error) {
-    return std::move(error);
+  Builder builder(text, &read, limits);
+  if (!Json::sax_parse(Cursor(text.data(), &read), Cursor(text.data() + text.size(), &read),
+                       &builder)) {
+    return builder.TakeError();
   }
+  return builder.TakeValue();
 }
 
 Result<std::optional<uint64_t>> JsonCount(const Json& object, std::string_view key) {

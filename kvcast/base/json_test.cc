@@ -50,6 +50,22 @@ TEST(ParseJson, IsBoundedInBytesAndDepth) {
   EXPECT_EQ(ParseJson("[1,2,3]", {.bytes_max = 6}).error().code(), ErrorCode::kTooLarge);
 }
 
+TEST(ParseJson, IsBoundedInValues) {
+  EXPECT_TRUE(ParseJson(R"([1, {"a": []}])", {.values_max = 4}).ok());
+  const Error error = ParseJson(R"([1, {"a": []}])", {.values_max = 3}).error();
+  EXPECT_EQ(error.code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(error.offset(), 10u);
+}
+
+// Work that grows with the square of the text would run into the test's own time limit.
+TEST(ParseJson, TakesManySmallValuesInItsStride) {
+  std::string text = "[{}";
+  for (int i = 0; i < 500'000; ++i) {
+    text += ",{}";
+  }
+  EXPECT_EQ(ParseJson(text + "]")->size(), 500'001u);
+}
+
 TEST(JsonCount, TakesOnlyWholeNumbersThatAreNotNegative) {
   const Json json =
       *ParseJson(R"({"a": 3, "b": -3, "c": 3.0, "d": "3", "e": null, "g": 3.5, "z": -0})");

@@ -15,6 +15,8 @@ constexpr std::string_view kMagic = "kvct";
 constexpr size_t kCheckBytes = 8;
 // Objects are cut here, far below what a reader accepts: one record is at most 4.2 KB longer.
 constexpr size_t kObjectBytesGoal = 192 * 1024;
+constexpr size_t kRecordBytesMin = 2;
+static_assert(kObjectBytesGoal / kRecordBytesMin <= CatalogObject::kRecordsMax);
 
 struct RecordWriter {
   ByteWriter& writer;
@@ -149,6 +151,12 @@ Result<CatalogObject> CatalogObject::Parse(const Bytes& payload) {
         .At(body.size());
   }
   KVCAST_TRY(const uint32_t count, reader.U32Le());
+  if (count > kRecordsMax) {
+    return Error(ErrorCode::kTooLarge, "A catalog object has at most " +
+                                           std::to_string(kRecordsMax) + " records; this one has " +
+                                           std::to_string(count) + ".")
+        .At(reader.offset());
+  }
   // The count sizes nothing: records are read for as long as there are bytes.
   for (uint32_t i = 0; i < count; ++i) {
     KVCAST_TRY(CatalogRecord record, ReadRecord(reader));

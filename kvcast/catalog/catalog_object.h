@@ -24,13 +24,15 @@ enum class CatalogKind : uint8_t { kSnapshot = 0, kDelta = 1 };
 struct CatalogObject {
   static constexpr uint8_t kVersion = 1;
   static constexpr size_t kBytesMax = 1024 * 1024;
+  // Small records take fifty times their bytes once they are read.
+  static constexpr size_t kRecordsMax = 128 * 1024;
 
   CatalogKind kind = CatalogKind::kDelta;
   uint32_t part = 0;  // Of a snapshot; a delta is its own only part.
   uint32_t parts = 1;
   CatalogRecords records;
 
-  // REQUIRES: the records fit kBytesMax, as EncodeCatalog() sees to.
+  // REQUIRES: the records fit both, as EncodeCatalog() sees to.
   Bytes Encode() const;
   // Checks form and check sum, not what the records mean: Holdings does.
   static Result<CatalogObject> Parse(const Bytes& payload);

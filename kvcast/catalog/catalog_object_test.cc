@@ -47,6 +47,14 @@ TEST(CatalogObject, RefusesWhatIsTooLargeBeforeReadingIt) {
   EXPECT_EQ(CatalogObject::Parse(Bytes::Of(large)).error().code(), ErrorCode::kTooLarge);
 }
 
+TEST(CatalogObject, RefusesMoreRecordsThanAnybodyWrites) {
+  CatalogObject object;
+  object.records.assign(CatalogObject::kRecordsMax, DropRecord{0});
+  EXPECT_TRUE(CatalogObject::Parse(object.Encode()).ok());
+  object.records.push_back(DropRecord{0});
+  EXPECT_EQ(CatalogObject::Parse(object.Encode()).error().code(), ErrorCode::kTooLarge);
+}
+
 // A million blocks are many objects, each of a size that any reader takes.
 TEST(EncodeCatalog, CutsALongSnapshotIntoParts) {
   CatalogRecords records = {TrackRecord{0, Name("BF16")}};

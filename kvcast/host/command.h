@@ -35,6 +35,7 @@ inline constexpr const char* kMachineCommands = "This machine";
 void AddCertCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
+void AddImpairCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
 void AddInteropCommand(CLI::App& app, int* exit_status);
 void AddMoqCommand(CLI::App& app, int* exit_status);

@@ -100,6 +100,9 @@ TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
   Write("bad.tokens", "1 2 three");
   EXPECT_EQ(Name({Path("bad.tokens")}).status, 1);
   EXPECT_NE(Name({Path("bad.tokens")}).err.find("bad.tokens: byte 4:"), std::string::npos);
+  Write("half.key", std::string(32, 'a'));
+  EXPECT_NE(Name({"--tenant", "acme", "--key-file", Path("half.key")}).err.find("64 hex digits"),
+            std::string::npos);
   EXPECT_NE(Name({"--tenant", "acme"}).err.find("--key-file"), std::string::npos);
   std::filesystem::remove(Path("model/tokenizer.json"));
   EXPECT_NE(Name({Path("a.tokens")}).err.find("no tokenizer"), std::string::npos);

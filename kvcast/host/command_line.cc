@@ -38,6 +38,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddMoqCommand(app, exit_status);
   AddInteropCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
+  AddImpairCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }
 

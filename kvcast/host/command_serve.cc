@@ -33,6 +33,7 @@ struct ServeOptions {
   std::string key;
   std::string client_authorities;
   std::string ready_file;
+  std::string qlog_dir;
 };
 
 // What a node runs with, once the machine has been asked for it.
@@ -72,6 +73,10 @@ Result<Ground> Prepare(const ServeOptions& options) {
   node.listen = listen;
   node.relay.ram_bytes = *ram_bytes;
   node.relay.node = state.node_id();
+  if (!options.qlog_dir.empty() && !std::filesystem::is_directory(options.qlog_dir)) {
+    throw CLI::ValidationError("--qlog-dir", options.qlog_dir + " is no directory");
+  }
+  node.quic.connection.qlog_directory = options.qlog_dir;
   FillRandom(node.relay.boot);
   return Ground{std::move(state), credentials, node};
 }
@@ -234,6 +239,10 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
                    "Write the address that clients need to this file, for as long as the node "
                    "can be used")
       ->type_name("FILE");
+  command
+      ->add_option("--qlog-dir", options->qlog_dir,
+                   "Leave a qlog file of every connection in this directory, up to 256 MiB each")
+      ->type_name("DIR");
   command->callback([options, exit_status] { *exit_status = RunServe(*options); });
 }
 

@@ -59,6 +59,17 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   }
 }
 
+TEST(ServeCommand, RefusesADirectoryForLogsThatThereIsNot) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const std::string none = (scratch / "none").string();
+  const CommandOutcome outcome =
+      RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                 "--qlog-dir", none.c_str()});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_NE(outcome.err.find("--qlog-dir"), std::string::npos) << outcome.err;
+}
+
 // What a script waits for belongs to the node that wrote it.
 TEST(ServeCommand, LeavesTheReadyFileOfAnotherNode) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "kvcast/base/hex.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
 
@@ -25,7 +26,12 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
                                                       Metrics& metrics, LogSink* log) {
   std::unique_ptr<NodeServer> node(new NodeServer(loop, options, metrics, log));
   NodeServer* const self = node.get();
-  KVCAST_TRY(node->quic_, QuicServer::Listen(loop, options.listen, credentials, options.quic,
+  QuicServer::Options quic = options.quic;
+  if (!quic.secret) {
+    // The node's own, not that of all who share a certificate: none may end another's connections.
+    quic.secret = credentials.SecretFor("stateless answers of node " + ToHex(options.relay.node));
+  }
+  KVCAST_TRY(node->quic_, QuicServer::Listen(loop, options.listen, credentials, quic,
                                              [self](QuicConnection& connection) {
                                                return self->Accept(connection);
                                              }));

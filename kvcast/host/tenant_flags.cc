@@ -10,11 +10,12 @@ namespace {
 
 constexpr size_t kKeyFileBytesMax = 4096;
 
-// The 32 bytes of a key, or its 64 hex digits with or without a line end.
+// The 32 bytes of a key, or its 64 hex digits with or without a line end. 32 bytes that all are hex
+// digits are half of such a key: nobody draws them at random.
 Result<NamingKey> KeyIn(const std::string& file) {
   KVCAST_TRY(const std::string content, ReadFile(file, kKeyFileBytesMax));
   Result<NamingKey> key = NamingKey::Of(AsBytes(content));
-  if (key.ok()) {
+  if (key.ok() && content.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
     return key;
   }
   const std::string_view digits =

@@ -35,9 +35,19 @@ bool PacketBatch::Send(UdpSocket& socket) {
   if (sent_bytes_ < bytes_) {
     return false;
   }
+  Clear();
+  return true;
+}
+
+size_t PacketBatch::Drop() {
+  const size_t dropped = packets_ - (packet_bytes_ == 0 ? 0 : sent_bytes_ / packet_bytes_);
+  Clear();
+  return dropped;
+}
+
+void PacketBatch::Clear() {
   bytes_ = sent_bytes_ = packets_ = packet_bytes_ = 0;
   closed_ = false;
-  return true;
 }
 
 void PacketBatch::Restart(const SocketAddress& to, std::span<const uint8_t> packet) {

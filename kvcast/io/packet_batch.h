@@ -26,12 +26,16 @@ class PacketBatch {
 
   // Offers the packets to the socket; false when some have to be offered again, later.
   bool Send(UdpSocket& socket);
+  // Gives up what could not be sent; how many packets that were, at most.
+  size_t Drop();
   // The packet in Room() becomes the only one. REQUIRES: empty().
   void Restart(const SocketAddress& to, std::span<const uint8_t> packet);
 
   static constexpr size_t kPacketBytesMax = 65'536;
 
  private:
+  void Clear();
+
   std::vector<uint8_t> memory_ = std::vector<uint8_t>(2 * kPacketBytesMax);
   SocketAddress to_;
   size_t packet_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <gnutls/crypto.h>
 #include <ngtcp2/ngtcp2_crypto.h>
 
+#include "kvcast/io/packet_protection.h"
 #include "kvcast/io/quic_connection.h"
 
 namespace kvcast {
@@ -10,18 +11,13 @@ namespace {
 
 QuicConnection& Of(void* user_data) { return *static_cast<QuicConnection*>(user_data); }
 
-// By ngtcp2's own glue to GnuTLS.
+// By ngtcp2's own glue to GnuTLS, but for packets.
 void AddCrypto(ngtcp2_callbacks& calls) {
   calls.client_initial = ngtcp2_crypto_client_initial_cb;
   calls.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
   calls.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
   calls.recv_retry = ngtcp2_crypto_recv_retry_cb;
-  calls.encrypt = ngtcp2_crypto_encrypt_cb;
-  calls.decrypt = ngtcp2_crypto_decrypt_cb;
-  calls.hp_mask = ngtcp2_crypto_hp_mask_cb;
-  calls.update_key = ngtcp2_crypto_update_key_cb;
-  calls.delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb;
-  calls.delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb;
+  PacketProtection::AddTo(calls);
   calls.get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb;
   calls.version_negotiation = ngtcp2_crypto_version_negotiation_cb;
   calls.rand = [](uint8_t* out, size_t bytes, const ngtcp2_rand_ctx*) {
@@ -59,6 +55,30 @@ ngtcp2_callbacks QuicCallbacks::Make() {
   };
   calls.extend_max_stream_data = [](ngtcp2_conn*, int64_t id, uint64_t, void* user, void*) {
     return Of(user).OnMoreStreamCredit(id);
+  };
+  calls.update_key = [](ngtcp2_conn* connection, uint8_t* rx_secret, uint8_t* tx_secret,
+                        ngtcp2_crypto_aead_ctx* rx_key, uint8_t* rx_iv,
+                        ngtcp2_crypto_aead_ctx* tx_key, uint8_t* tx_iv,
+                        const uint8_t* old_rx_secret, const uint8_t* old_tx_secret,
+                        size_t secret_bytes, void* user) {
+    ++Of(user).key_updates_;
+    if (Of(user).tls_->has_fast_packets()) {
+      return PacketProtection::UpdateKeys(connection, rx_secret, tx_secret, rx_key, rx_iv, tx_key,
+                                          tx_iv, old_rx_secret, old_tx_secret, secret_bytes);
+    }
+    return ngtcp2_crypto_update_key_cb(connection, rx_secret, tx_secret, rx_key, rx_iv, tx_key,
+                                       tx_iv, old_rx_secret, old_tx_secret, secret_bytes, user);
+  };
+  calls.recv_datagram = [](ngtcp2_conn*, uint32_t, const uint8_t* bytes, size_t length,
+                           void* user) {
+    return Of(user).OnDatagramFrame(std::as_bytes(std::span(bytes, length)));
+  };
+  calls.extend_max_local_streams_bidi = [](ngtcp2_conn*, uint64_t total, void* user) {
+    return Of(user).OnMoreStreams(total);
+  };
+  calls.recv_stateless_reset = [](ngtcp2_conn*, const ngtcp2_pkt_stateless_reset*, void* user) {
+    Of(user).reset_by_peer_ = true;
+    return 0;
   };
   calls.get_new_connection_id = [](ngtcp2_conn*, ngtcp2_cid* id, uint8_t* token, size_t bytes,
                                    void* user) { return Of(user).OnIdWanted(id, token, bytes); };

@@ -1,7 +1,8 @@
 #include "kvcast/io/quic_client.h"
 
-namespace kvcast {
+#include "kvcast/io/entropy.h"
 
+namespace kvcast {
 Result<std::unique_ptr<QuicClient>> QuicClient::Connect(EventLoop& loop, const Target& target,
                                                         const ClientCredentials& credentials,
                                                         const QuicOptions& options,
@@ -16,11 +17,15 @@ Result<std::unique_ptr<QuicClient>> QuicClient::Connect(EventLoop& loop, const T
   };
   calls.pause = [self] { self->connection_->Flush(); };
   calls.writable = calls.pause;
-  KVCAST_TRY(client->port_, QuicPort::Open(loop, target.address.Any(), {}, std::move(calls)));
+  calls.refused = [self] { self->connection_->OnRefused(); };
+  UdpSocket::Options socket;
+  socket.peer = target.address;
+  KVCAST_TRY(client->port_, QuicPort::Open(loop, target.address.Any(), socket, std::move(calls)));
   KVCAST_TRY(client->connection_, QuicConnection::Connect({.port = client->port_.get(),
                                                            .owner = self,
                                                            .options = options,
                                                            .remote = target.address,
+                                                           .secret = RandomDigest(),
                                                            .tls = std::move(tls),
                                                            .make_user = std::move(make_user)}));
   return client;

@@ -1,153 +1,12 @@
 #include "kvcast/io/quic_connection.h"
 
-#include <ngtcp2/ngtcp2_crypto.h>
-
-#include <algorithm>
 #include <bit>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
-#include "kvcast/io/quic_callbacks.h"
-#include "kvcast/moqt/codes.h"
+#include "kvcast/io/quic_units.h"
 
 namespace kvcast {
-namespace {
-
-constexpr size_t kEthernetDatagramBytes = 1452;  // 1500, less the headers of IPv6 and UDP.
-constexpr size_t kJumboDatagramBytes = 8952;     // 9000, likewise.
-constexpr size_t kDatagramFrameBytes = 65'535;
-constexpr uint8_t kNoApplicationProtocol = 120;  // A TLS alert.
-
-ngtcp2_tstamp Stamp(Instant instant) {
-  return static_cast<ngtcp2_tstamp>(instant.time_since_epoch().count());
-}
-
-ngtcp2_duration ToQuic(Duration duration) { return static_cast<ngtcp2_duration>(duration.count()); }
-
-Duration FromQuic(ngtcp2_duration duration) { return Duration(static_cast<int64_t>(duration)); }
-
-ngtcp2_cid RandomId(size_t bytes) {
-  ngtcp2_cid id{};
-  id.datalen = bytes;
-  FillRandom(std::as_writable_bytes(std::span(id.data)).first(bytes));
-  return id;
-}
-
-ngtcp2_addr ToQuic(const SocketAddress& address) {
-  return {const_cast<sockaddr*>(address.get()), address.length()};
-}
-
-// The sizes that networks have, up to what is asked for; only loopback has more than jumbo frames.
-std::vector<uint16_t> ProbeBytes(const QuicOptions& options, bool loopback) {
-  const size_t most = std::clamp<size_t>(options.datagram_bytes_max, NGTCP2_MAX_UDP_PAYLOAD_SIZE,
-                                         loopback ? UdpSocket::kSendBytesMax : kJumboDatagramBytes);
-  std::vector<uint16_t> probes;
-  for (const size_t bytes : {kEthernetDatagramBytes, kJumboDatagramBytes, most}) {
-    if (bytes <= most && bytes > NGTCP2_MAX_UDP_PAYLOAD_SIZE &&
-        (probes.empty() || bytes > probes.back())) {
-      probes.push_back(static_cast<uint16_t>(bytes));
-    }
-  }
-  return probes;
-}
-
-ngtcp2_settings Settings(const QuicOptions& options, const std::vector<uint16_t>& probes) {
-  ngtcp2_settings settings;
-  ngtcp2_settings_default(&settings);
-  settings.initial_ts = Stamp(Now());
-  settings.cc_algo = options.congestion_control == CongestionControl::kBbr ? NGTCP2_CC_ALGO_BBR
-                                                                           : NGTCP2_CC_ALGO_CUBIC;
-  settings.handshake_timeout = ToQuic(options.handshake_timeout);
-  settings.max_tx_udp_payload_size = NGTCP2_MAX_UDP_PAYLOAD_SIZE;
-  settings.no_pmtud = probes.empty() ? 1 : 0;
-  if (!probes.empty()) {
-    settings.max_tx_udp_payload_size = probes.back();
-    settings.pmtud_probes = probes.data();
-    settings.pmtud_probeslen = probes.size();
-  }
-  return settings;
-}
-
-ngtcp2_transport_params Parameters(const QuicOptions& options) {
-  ngtcp2_transport_params parameters;
-  ngtcp2_transport_params_default(&parameters);
-  parameters.initial_max_stream_data_bidi_local = options.stream_credit_bytes;
-  parameters.initial_max_stream_data_bidi_remote = options.stream_credit_bytes;
-  parameters.initial_max_stream_data_uni = options.stream_credit_bytes;
-  parameters.initial_max_data = options.connection_credit_bytes;
-  parameters.initial_max_streams_bidi = options.peer_streams_bidi;
-  parameters.initial_max_streams_uni = options.peer_streams_uni;
-  parameters.max_idle_timeout = ToQuic(options.idle_timeout);
-  // MoQT wants datagrams to be possible. Nobody here sends any, and those that come are dropped.
-  parameters.max_datagram_frame_size = kDatagramFrameBytes;
-  return parameters;
-}
-
-std::string_view AsText(const ngtcp2_ccerr& error) {
-  return {reinterpret_cast<const char*>(error.reason), error.reasonlen};
-}
-
-}  // namespace
-
-QuicConnection::QuicConnection(Setup setup)
-    : port_(setup.port),
-      owner_(setup.owner),
-      options_(std::move(setup.options)),
-      remote_(setup.remote),
-      tls_(std::move(setup.tls)),
-      make_user_(std::move(setup.make_user)),
-      timer_(port_->loop(), [this] { OnTimer(); }),
-      probe_bytes_(ProbeBytes(options_, remote_.is_loopback())) {
-  FillRandom(std::as_writable_bytes(std::span(reset_secret_)));
-}
-
-QuicConnection::~QuicConnection() {
-  if (connection_ != nullptr) {
-    ngtcp2_conn_del(connection_);  // Before the streams' bytes, to which it has pointers.
-  }
-}
-
-Result<std::unique_ptr<QuicConnection>> QuicConnection::Connect(Setup setup) {
-  std::unique_ptr<QuicConnection> made(new QuicConnection(std::move(setup)));
-  KVCAST_TRY_VOID(made->Start(nullptr));
-  made->user_ = made->make_user_(*made);
-  made->Poke();
-  return made;
-}
-
-Result<std::unique_ptr<QuicConnection>> QuicConnection::Accept(Setup setup,
-                                                               const FirstPacket& first) {
-  std::unique_ptr<QuicConnection> made(new QuicConnection(std::move(setup)));
-  KVCAST_TRY_VOID(made->Start(&first));
-  return made;
-}
-
-Result<void> QuicConnection::Start(const FirstPacket* first) {
-  const ngtcp2_callbacks callbacks = QuicCallbacks::Make();
-  const ngtcp2_settings settings = Settings(options_, probe_bytes_);
-  ngtcp2_transport_params parameters = Parameters(options_);
-  const ngtcp2_cid own = RandomId(kConnectionIdBytes);
-  const ngtcp2_path path{ToQuic(port_->local()), ToQuic(remote_), nullptr};
-  int failed = 0;
-  if (first != nullptr) {
-    parameters.original_dcid = first->destination;
-    parameters.original_dcid_present = 1;
-    failed = ngtcp2_conn_server_new(&connection_, &first->source, &own, &path, first->version,
-                                    &callbacks, &settings, &parameters, nullptr, this);
-  } else {
-    const ngtcp2_cid guess = RandomId(NGTCP2_MAX_CIDLEN);  // The server chooses its own.
-    failed = ngtcp2_conn_client_new(&connection_, &guess, &own, &path, NGTCP2_PROTO_VER_V1,
-                                    &callbacks, &settings, &parameters, nullptr, this);
-  }
-  if (failed != 0) {
-    return Error(ErrorCode::kMachine,
-                 std::string("Cannot make a QUIC connection: ") + ngtcp2_strerror(failed));
-  }
-  tls_->Attach(connection_);
-  ngtcp2_conn_set_keep_alive_timeout(
-      connection_, options_.keep_alive == Duration(0) ? UINT64_MAX : ToQuic(options_.keep_alive));
-  return {};
-}
 
 std::vector<ngtcp2_cid> QuicConnection::Ids() const {
   std::vector<ngtcp2_cid> ids(ngtcp2_conn_get_scid(connection_, nullptr));
@@ -197,8 +56,12 @@ void QuicConnection::Receive(const SocketAddress& from, std::span<const std::byt
   const ngtcp2_pkt_info info{};
   const int failed = ngtcp2_conn_read_pkt(connection_, &path, &info,
                                           reinterpret_cast<const uint8_t*>(datagram.data()),
-                                          datagram.size(), Stamp(Now()));
+                                          datagram.size(), ToQuic(Now()));
   no_connection_credit_ = false;  // The packet may have brought some.
+  if (refusals_ > 0) {
+    refusals_ = 0;  // Somebody is there after all.
+    SetKeepAlive(options_.keep_alive);
+  }
   if (failed == NGTCP2_ERR_DRAINING) {
     OnPeerClosed();
   } else if (failed != 0) {
@@ -210,12 +73,15 @@ void QuicConnection::Receive(const SocketAddress& from, std::span<const std::byt
 
 int QuicConnection::OnHandshakeCompleted() {
   if (!tls_->AgreedOnProtocol()) {
-    ngtcp2_conn_set_tls_alert(connection_, kNoApplicationProtocol);
+    ngtcp2_conn_set_tls_alert(connection_, kTlsNoApplicationProtocol);
     return NGTCP2_ERR_CALLBACK_FAILURE;
   }
   ready_ = true;
   if (user_ == nullptr) {
     user_ = make_user_(*this);
+  }
+  if (ngtcp2_conn_get_streams_bidi_left(connection_) == 0) {
+    user_->OnStreamsAllowed(0);  // Any other number, ngtcp2 reports by itself.
   }
   owner_->OnReady(*this);
   Drain();
@@ -275,12 +141,26 @@ int QuicConnection::OnMoreStreamCredit(int64_t id) {
 }
 
 int QuicConnection::OnIdWanted(ngtcp2_cid* id, uint8_t* reset_token, size_t bytes) {
-  *id = RandomId(bytes);
-  if (ngtcp2_crypto_generate_stateless_reset_token(reset_token, reset_secret_.data(),
-                                                   reset_secret_.size(), id) != 0) {
-    return NGTCP2_ERR_CALLBACK_FAILURE;
-  }
+  *id = RandomConnectionId(bytes);
+  const StatelessAnswers::ResetToken token = answers_.TokenOf(*id);
+  std::copy(token.begin(), token.end(), reset_token);
   owner_->OnIdIssued(*this, *id);
+  return 0;
+}
+
+int QuicConnection::OnDatagramFrame(std::span<const std::byte> bytes) {
+  if (user_ != nullptr) {
+    user_->OnDatagram(bytes);
+    Drain();
+  }
+  return 0;
+}
+
+int QuicConnection::OnMoreStreams(uint64_t bidi_total) {
+  if (user_ != nullptr) {
+    user_->OnStreamsAllowed(bidi_total);
+    Drain();
+  }
   return 0;
 }
 
@@ -319,18 +199,27 @@ void QuicConnection::OnTimer() {
     owner_->OnGone(*this);
     return;
   }
-  const ngtcp2_tstamp now = Stamp(Now());
+  const ngtcp2_tstamp now = ToQuic(Now());
   if (ngtcp2_conn_get_expiry(connection_) <= now) {
     if (const int failed = ngtcp2_conn_handle_expiry(connection_, now); failed != 0) {
       Fail(failed);
       return;
     }
   }
-  Drain();
   Flush();
 }
 
+bool QuicConnection::UpdateKeys() {
+  if (phase_ != Phase::kOpen || !ready_ ||
+      ngtcp2_conn_initiate_key_update(connection_, ToQuic(Now())) != 0) {
+    return false;
+  }
+  Poke();
+  return true;
+}
+
 void QuicConnection::Flush() {
+  Drain();  // Somebody may have poked it.
   if (phase_ == Phase::kOpen) {
     WritePackets();
   }
@@ -352,86 +241,6 @@ void QuicConnection::SetTimer() {
     timer_.Stop();
   } else {
     timer_.Set(Instant(FromQuic(expiry)));
-  }
-}
-
-void QuicConnection::CarryOutClose() {
-  const moqt::CloseConnection close = *close_;
-  ngtcp2_ccerr error;
-  ngtcp2_ccerr_default(&error);
-  ngtcp2_ccerr_set_application_error(&error, close.code,
-                                     reinterpret_cast<const uint8_t*>(close.reason.data()),
-                                     close.reason.size());
-  SayClosing(error);
-  End(Phase::kClosing, 3 * FromQuic(ngtcp2_conn_get_pto(connection_)), close.code, close.reason);
-}
-
-void QuicConnection::Fail(int library_error) {
-  std::string reason = std::string("QUIC: ") + ngtcp2_strerror(library_error);
-  if (!tls_->refusal().empty()) {
-    reason = tls_->refusal();
-  }
-  ngtcp2_ccerr error;
-  ngtcp2_ccerr_default(&error);
-  if (const uint8_t alert = ngtcp2_conn_get_tls_alert(connection_); alert != 0) {
-    ngtcp2_ccerr_set_tls_alert(&error, alert, nullptr, 0);
-    if (alert == kNoApplicationProtocol) {
-      reason = "The peer does not speak " + options_.alpn + ".";
-    }
-  } else {
-    ngtcp2_ccerr_set_liberr(&error, library_error, nullptr, 0);
-  }
-  const bool silent = library_error == NGTCP2_ERR_IDLE_CLOSE ||
-                      library_error == NGTCP2_ERR_DROP_CONN || library_error == NGTCP2_ERR_RETRY;
-  if (!silent) {
-    SayClosing(error);
-  }
-  const Duration linger = silent ? Duration(0) : 3 * FromQuic(ngtcp2_conn_get_pto(connection_));
-  End(silent ? Phase::kDraining : Phase::kClosing, linger,
-      static_cast<uint64_t>(moqt::SessionCode::kInternalError), reason);
-}
-
-void QuicConnection::SayClosing(const ngtcp2_ccerr& error) {
-  farewell_.resize(kEthernetDatagramBytes);
-  ngtcp2_path_storage path;
-  ngtcp2_path_storage_zero(&path);
-  ngtcp2_pkt_info info{};
-  const ngtcp2_ssize bytes = ngtcp2_conn_write_connection_close(
-      connection_, &path.path, &info, farewell_.data(), farewell_.size(), &error, Stamp(Now()));
-  farewell_.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  SendFarewell();
-}
-
-void QuicConnection::SendFarewell() {
-  if (!farewell_.empty() && !port_->blocked()) {
-    port_->batch().Restart(remote_, farewell_);
-    port_->Send();
-  }
-}
-
-void QuicConnection::OnPeerClosed() {
-  const ngtcp2_ccerr& error = *ngtcp2_conn_get_ccerr(connection_);
-  const Duration linger = 3 * FromQuic(ngtcp2_conn_get_pto(connection_));
-  if (error.type == NGTCP2_CCERR_TYPE_APPLICATION) {
-    End(Phase::kDraining, linger, error.error_code, AsText(error));
-    return;
-  }
-  std::string reason =
-      "QUIC: the peer closed with transport error " + std::to_string(error.error_code);
-  if (error.error_code == (NGTCP2_CRYPTO_ERROR | kNoApplicationProtocol)) {
-    reason = "The peer does not speak " + options_.alpn + ".";
-  } else if (error.error_code > NGTCP2_CRYPTO_ERROR &&
-             error.error_code <= NGTCP2_CRYPTO_ERROR + UINT8_MAX) {
-    reason = QuicTls::Explain(static_cast<uint8_t>(error.error_code - NGTCP2_CRYPTO_ERROR));
-  }
-  End(Phase::kDraining, linger, static_cast<uint64_t>(moqt::SessionCode::kInternalError), reason);
-}
-
-void QuicConnection::End(Phase phase, Duration linger, uint64_t code, std::string_view reason) {
-  phase_ = phase;
-  timer_.Set(Now() + linger);
-  if (user_ != nullptr) {
-    user_->OnConnectionClosed(code, reason);
   }
 }
 

@@ -13,10 +13,13 @@
 #include <vector>
 
 #include "kvcast/base/result.h"
+#include "kvcast/io/datagram_queue.h"
 #include "kvcast/io/event_loop.h"
+#include "kvcast/io/qlog_file.h"
 #include "kvcast/io/quic_options.h"
 #include "kvcast/io/quic_port.h"
 #include "kvcast/io/quic_tls.h"
+#include "kvcast/io/stateless_answers.h"
 #include "kvcast/io/stream_book.h"
 #include "kvcast/moqt/transport.h"
 
@@ -47,7 +50,9 @@ class QuicConnectionOwner {
 //
 // What is not told as precisely as it might be: that a peer wants no more of a stream
 // (STOP_SENDING) is noticed when the stream is next written to or both its halves are over, because
-// ngtcp2 does not report it by itself.
+// ngtcp2 1.11, which Debian 12 (backports) and 13 have, does not report it by itself. ngtcp2
+// answers with a reset all the same, so the peer waits for nothing; but of a stream that goes both
+// ways and is written to before it is over, the session hears the code 0 instead of the peer's.
 class QuicConnection {
  public:
   // Makes the session, once there is a connection for it; called at most once.
@@ -58,6 +63,7 @@ class QuicConnection {
     QuicConnectionOwner* owner = nullptr;  // as this does.
     QuicOptions options;
     SocketAddress remote;
+    Digest secret;  // By which peers know that word of a lost connection is ours.
     std::unique_ptr<QuicTls> tls;
     MakeUser make_user;
   };
@@ -66,6 +72,9 @@ class QuicConnection {
     ngtcp2_cid destination;
     ngtcp2_cid source;
     uint32_t version;
+    // The destination it had before it was told to come again, and the token with which it came.
+    std::optional<ngtcp2_cid> before_retry;
+    std::span<const uint8_t> token;
   };
   // Client: the session exists from now on, and is told if nothing comes of it.
   static Result<std::unique_ptr<QuicConnection>> Connect(Setup setup);
@@ -79,6 +88,9 @@ class QuicConnection {
   void Poke();
   // Closes as if the session had asked for it.
   void Close(uint64_t code, std::string reason);
+  // Changes the keys of both directions, as happens by itself after many packets. False if that is
+  // not possible yet: before the handshake is confirmed, and shortly after a change.
+  bool UpdateKeys();
 
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
@@ -91,10 +103,14 @@ class QuicConnection {
   bool all_delivered() const { return streams_.AllDelivered(); }
   // The largest datagrams that this path was found to carry.
   size_t datagram_bytes() const;
+  // How often either side has changed the keys.
+  uint64_t key_updates() const { return key_updates_; }
 
   // For the owner alone: a datagram for this connection, and then, after some of them, the answer.
   void Receive(const SocketAddress& from, std::span<const std::byte> datagram);
   void Flush();
+  // The peer's machine says that nobody listens there.
+  void OnRefused();
   // Ids by which the peer may address it at first.
   std::vector<ngtcp2_cid> Ids() const;
 
@@ -117,6 +133,8 @@ class QuicConnection {
 
   explicit QuicConnection(Setup setup);
   Result<void> Start(const FirstPacket* first);
+  void StartLog(ngtcp2_settings& settings, const ngtcp2_cid& id, const char* end);
+  void SetKeepAlive(Duration every);
 
   // From ngtcp2, within Receive().
   int OnHandshakeCompleted();
@@ -126,6 +144,8 @@ class QuicConnection {
   int OnAcknowledged(int64_t id, uint64_t offset);
   int OnStreamClosed(int64_t id, std::optional<uint64_t> code);
   int OnMoreStreamCredit(int64_t id);
+  int OnDatagramFrame(std::span<const std::byte> bytes);
+  int OnMoreStreams(uint64_t bidi_total);
   int OnIdWanted(ngtcp2_cid* id, uint8_t* reset_token, size_t bytes);
 
   // To and from the session.
@@ -136,8 +156,8 @@ class QuicConnection {
   void Do(moqt::StopSending& action);
   void Do(moqt::StreamCredit& action);
   void Do(moqt::ConnectionCredit& action);
-  void Do(moqt::SendDatagram&) {}
-  void Do(moqt::ReorderStream&) {}
+  void Do(moqt::SendDatagram& action);
+  void Do(moqt::ReorderStream& action);
   void Do(moqt::CloseConnection& action);
   void TellSent();
   void TellStopped();
@@ -152,6 +172,10 @@ class QuicConnection {
   Round WriteBatch();
   // The size of a packet written to `room`, 0 if there is none to write now, or an error.
   ngtcp2_ssize WritePacket(std::span<uint8_t> room, ngtcp2_path_storage& path, ngtcp2_tstamp now);
+  // The same with the next DATAGRAM frame, to which others may be added.
+  ngtcp2_ssize WriteDatagram(std::span<uint8_t> room, ngtcp2_path_storage& path, ngtcp2_tstamp now);
+  bool DatagramIsNext() const;
+  bool HasNews() const { return streams_.Next() != nullptr || !datagrams_.empty(); }
   void AccountSent(QuicStream& stream, uint64_t bytes, bool end);
   // Takes note why a stream cannot send; false if the trouble is the whole connection's.
   bool SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal);
@@ -174,7 +198,9 @@ class QuicConnection {
   QuicConnectionOwner* owner_;
   QuicOptions options_;
   SocketAddress remote_;
-  std::unique_ptr<QuicTls> tls_;  // Outlives connection_, as ngtcp2 asks.
+  StatelessAnswers answers_;
+  std::unique_ptr<QlogFile> qlog_;  // Outlives connection_, which has a last word,
+  std::unique_ptr<QuicTls> tls_;    // and so does this, as ngtcp2 asks.
   MakeUser make_user_;
   std::unique_ptr<moqt::TransportUser> user_;
   ngtcp2_conn* connection_ = nullptr;
@@ -184,10 +210,13 @@ class QuicConnection {
   bool ready_ = false;
   bool more_to_write_ = false;
   bool no_connection_credit_ = false;  // The peer grants no bytes on any stream.
-  std::array<uint8_t, 32> reset_secret_{};
+  bool reset_by_peer_ = false;         // It has said that it knows of no such connection.
+  int refusals_ = 0;                   // In a row, by the peer's machine.
+  uint64_t key_updates_ = 0;
   std::vector<uint16_t> probe_bytes_;  // Sizes of datagrams to try.
 
   StreamBook streams_;
+  DatagramQueue datagrams_;
   std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
   std::deque<moqt::StreamId> waiting_bidi_;
   std::vector<Dead> dead_;  // Streams that QUIC has closed, of which the session may not know.

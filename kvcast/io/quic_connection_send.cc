@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/quic_connection.h"
+#include "kvcast/io/quic_units.h"
 
 namespace kvcast {
 namespace {
@@ -10,6 +12,11 @@ namespace {
 constexpr int kBatchesPerTurn = 16;
 // More pieces than a packet's worth of bytes usually lies in.
 constexpr size_t kPiecesPerPacket = 16;
+// What stands before and behind the bytes of a DATAGRAM frame: in the frame, and in a packet that
+// has nothing else.
+constexpr uint64_t kDatagramFrameHeaderBytes = 5;
+constexpr size_t kDatagramOverheadBytes =
+    1 + NGTCP2_MAX_CIDLEN + 4 + kDatagramFrameHeaderBytes + 16;
 
 }  // namespace
 
@@ -76,6 +83,16 @@ void QuicConnection::Do(moqt::ConnectionCredit& action) {
   ngtcp2_conn_extend_max_offset(connection_, action.bytes);
 }
 
+void QuicConnection::Do(moqt::SendDatagram& action) {
+  datagrams_.Push(std::move(action.bytes), action.order);
+}
+
+void QuicConnection::Do(moqt::ReorderStream& action) {
+  if (QuicStream* const stream = streams_.Find(action.stream)) {
+    streams_.Reorder(*stream, action.order);
+  }
+}
+
 void QuicConnection::Do(moqt::CloseConnection& action) { close_ = std::move(action); }
 
 void QuicConnection::GiveUpSending(QuicStream& stream) {
@@ -121,8 +138,7 @@ void QuicConnection::WritePackets() {
     // What the session has added meanwhile may be sent, unless time or the network forbids. Streams
     // that the peer does not let us open are no news.
     OpenStreams();
-    const bool has_news = streams_.Next() != nullptr;
-    if (round == Round::kHeldBack || (round == Round::kIdle && !has_news)) {
+    if (round == Round::kHeldBack || (round == Round::kIdle && !HasNews())) {
       return;
     }
   }
@@ -135,7 +151,7 @@ QuicConnection::Round QuicConnection::WriteBatch() {
     return Round::kHeldBack;
   }
   PacketBatch& batch = port_->batch();
-  const auto now = static_cast<ngtcp2_tstamp>(Now().time_since_epoch().count());
+  const ngtcp2_tstamp now = ToQuic(Now());
   const size_t most = ngtcp2_conn_get_max_tx_udp_payload_size(connection_);
   const size_t burst = ngtcp2_conn_get_send_quantum(connection_);
   size_t written = 0;
@@ -145,8 +161,7 @@ QuicConnection::Round QuicConnection::WriteBatch() {
     ngtcp2_path_storage_zero(&path);
     const ngtcp2_ssize bytes = WritePacket(batch.Room().first(most), path, now);
     if (bytes <= 0) {
-      const bool held_back = streams_.Next() != nullptr;
-      round = bytes == 0 ? (held_back ? Round::kHeldBack : Round::kIdle) : Round::kFailed;
+      round = bytes == 0 ? (HasNews() ? Round::kHeldBack : Round::kIdle) : Round::kFailed;
       port_->Send();
       if (bytes < 0) {
         Fail(static_cast<int>(bytes));
@@ -189,6 +204,13 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
                                          ngtcp2_tstamp now) {
   ngtcp2_pkt_info info{};
   while (true) {
+    if (DatagramIsNext()) {
+      const ngtcp2_ssize bytes = WriteDatagram(room, path, now);
+      if (bytes == NGTCP2_ERR_WRITE_MORE) {
+        continue;
+      }
+      return bytes;
+    }
     QuicStream* const stream = no_connection_credit_ ? nullptr : streams_.Next();
     std::array<ngtcp2_vec, kPiecesPerPacket> pieces;
     SendQueue::Gathered gathered;
@@ -216,6 +238,44 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
       return bytes;
     }
   }
+}
+
+bool QuicConnection::DatagramIsNext() const {
+  if (datagrams_.empty() || !ready_) {
+    return false;
+  }
+  const QuicStream* const stream = no_connection_credit_ ? nullptr : streams_.Next();
+  return stream == nullptr || datagrams_.order() <= stream->order;
+}
+
+ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_storage& path,
+                                           ngtcp2_tstamp now) {
+  const Bytes& datagram = datagrams_.front();
+  const ngtcp2_transport_params* const peer = ngtcp2_conn_get_remote_transport_params(connection_);
+  const size_t most = std::min<uint64_t>(
+      datagram_bytes() - kDatagramOverheadBytes,
+      peer == nullptr || peer->max_datagram_frame_size < kDatagramFrameHeaderBytes
+          ? 0
+          : peer->max_datagram_frame_size - kDatagramFrameHeaderBytes);
+  if (datagram.size() > most || datagram.piece_count() > kPiecesPerPacket) {
+    datagrams_.Pop();
+    return NGTCP2_ERR_WRITE_MORE;  // As if it had been written: it is lost.
+  }
+  std::array<ngtcp2_vec, kPiecesPerPacket> pieces;
+  for (size_t i = 0; i < datagram.piece_count(); ++i) {
+    const auto piece = datagram.piece(i);
+    // The library only reads through this pointer.
+    pieces[i] = {reinterpret_cast<uint8_t*>(const_cast<std::byte*>(piece.data())), piece.size()};
+  }
+  ngtcp2_pkt_info info{};
+  int accepted = 0;
+  const ngtcp2_ssize bytes = ngtcp2_conn_writev_datagram(
+      connection_, &path.path, &info, room.data(), room.size(), &accepted,
+      NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, pieces.data(), datagram.piece_count(), now);
+  if (accepted != 0) {
+    datagrams_.Pop();
+  }
+  return bytes;
 }
 
 void QuicConnection::AccountSent(QuicStream& stream, uint64_t bytes, bool end) {

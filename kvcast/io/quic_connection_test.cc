@@ -147,6 +147,33 @@ TEST_F(QuicConnectionTest, NoMoreClientsAreTakenThanAllowed) {
   EXPECT_EQ(server_->connections(), 1U);
 }
 
+// A packet that brings nothing, just after the session was poked, must not make the connection
+// forget that it was.
+TEST_F(QuicConnectionTest, APokeIsHeededWhateverArrivesMeanwhile) {
+  QuicServer::Options options;
+  options.connection.idle_timeout = std::chrono::hours(1);
+  options.connection.keep_alive = Duration(0);
+  options.connection.datagram_bytes_max = 1200;  // No probes of the path.
+  Listen(options);
+  Impair({});
+  Connect(options.connection);
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr; }));
+  uint64_t before = UINT64_MAX;
+  while (proxy_->back().datagrams + proxy_->there().datagrams != before) {  // Until all is quiet.
+    before = proxy_->back().datagrams + proxy_->there().datagrams;
+    const Instant end = Now() + std::chrono::milliseconds(200);
+    ASSERT_TRUE(Until([&] { return Now() > end; }));
+  }
+  auto noise = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  noise.Send(server_user_->connection->remote(), AsBytes("noise"), 5);
+  const uint64_t answers = proxy_->back().datagrams;
+  ASSERT_TRUE(Until([&] { return proxy_->back().datagrams > answers; }));
+  // It waits in the client's socket now.
+  client_user_->Open(2);
+  client_user_->Send(2, Bytes::Of("heeded"), true);
+  ASSERT_TRUE(Until([&] { return server_user_->streams[2].fin; }));
+}
+
 // Whatever is thrown at the port, it goes on serving.
 TEST_F(QuicConnectionTest, NoiseChangesNothing) {
   ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });

@@ -54,8 +54,14 @@ Result<void> Trust(const TlsMaterial& material, const std::filesystem::path& aut
   return {};
 }
 
-// Takes a certificate to show to peers; its fingerprint.
-Result<Digest> Show(const TlsMaterial& material, const CertificateFiles& files) {
+// Of a certificate and its key: what peers pin, and what nobody else has.
+struct Shown {
+  Digest fingerprint;
+  Digest secret;
+};
+
+// Takes a certificate to show to peers.
+Result<Shown> Show(const TlsMaterial& material, const CertificateFiles& files) {
   KVCAST_TRY(const std::string certificate, ReadFile(files.certificate, kPemBytesMax));
   KVCAST_TRY(const std::string key, ReadFile(files.key, kPemBytesMax));
   auto facts = ReadCertificate(certificate);
@@ -71,7 +77,7 @@ Result<Digest> Show(const TlsMaterial& material, const CertificateFiles& files) 
                     failed)
         .In(files.key.string());
   }
-  return facts->fingerprint;
+  return Shown{facts->fingerprint, Sha256::Of(key)};
 }
 
 }  // namespace
@@ -101,8 +107,12 @@ TlsMaterial::~TlsMaterial() {
 
 Result<ServerCredentials> ServerCredentials::FromFiles(const CertificateFiles& files) {
   KVCAST_TRY(const std::shared_ptr<TlsMaterial> material, TlsMaterial::Make());
-  KVCAST_TRY(const Digest fingerprint, Show(*material, files));
-  return ServerCredentials(material, fingerprint);
+  KVCAST_TRY(const Shown shown, Show(*material, files));
+  return ServerCredentials(material, shown.fingerprint, shown.secret);
+}
+
+Digest ServerCredentials::SecretFor(std::string_view purpose) const {
+  return HmacSha256(secret_.span()).Of(AsBytes(purpose));
 }
 
 Result<ServerCredentials> ServerCredentials::Development(const std::filesystem::path& directory) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <variant>
 
 #include "kvcast/base/digest.h"
@@ -77,13 +78,17 @@ class ServerCredentials {
   // What a client pins.
   const Digest& fingerprint() const { return fingerprint_; }
   const std::shared_ptr<const TlsMaterial>& material() const { return material_; }
+  // A secret for one purpose, the same whenever these credentials are loaded: it follows from the
+  // private key, which it does not give away.
+  Digest SecretFor(std::string_view purpose) const;
 
  private:
-  ServerCredentials(std::shared_ptr<const TlsMaterial> material, Digest fingerprint)
-      : material_(std::move(material)), fingerprint_(fingerprint) {}
+  ServerCredentials(std::shared_ptr<const TlsMaterial> material, Digest fingerprint, Digest secret)
+      : material_(std::move(material)), fingerprint_(fingerprint), secret_(secret) {}
 
   std::shared_ptr<const TlsMaterial> material_;
   Digest fingerprint_;
+  Digest secret_;
   bool requires_clients_ = false;
 };
 

@@ -2,15 +2,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "kvcast/base/time.h"
 
 namespace kvcast {
 
+// What decides how much is under way. It has to be chosen before anything is known of the way but
+// where it leads, and stays.
 enum class CongestionControl : uint8_t {
-  kCubic,  // Gives way to others. The default.
-  kBbr,    // Keeps its rate where packets are lost for other reasons than congestion.
+  kByDistance,  // Cubic on loopback, which loses nothing; BBR everywhere else.
+  kCubic,  // Takes every loss for congestion: 1 % of loss over 50 ms leaves it 1 % of the link.
+  kBbr,    // Sends at the rate that arrives, and loses little of it where packets are lost.
 };
 
 // What a QUIC connection is set up with.
@@ -18,13 +22,19 @@ struct QuicOptions {
   // The only application protocol that is spoken: other peers are turned away.
   std::string alpn = "moqt-18";
 
-  // What the peer may send before the session has given any credit, per stream and in all; from
-  // then on exactly what the session gives is added. A stream can have this much on its way.
+  // What the peer may send before the session has given any credit, per stream and in all. From
+  // then on exactly what the session gives is added, and the window as a whole doubles while the
+  // peer uses up half of it in less than two round trips, up to the maximum: so a session that
+  // stops giving is sent no more than that maximum.
   uint64_t stream_credit_bytes = 4 * 1024 * 1024;
-  uint64_t connection_credit_bytes = 64 * 1024 * 1024;
+  uint64_t stream_credit_bytes_max = 32 * 1024 * 1024;
+  uint64_t connection_credit_bytes = 16 * 1024 * 1024;
+  uint64_t connection_credit_bytes_max = 64 * 1024 * 1024;
   // How many streams the peer may have open at a time.
   uint64_t peer_streams_uni = 1024;
   uint64_t peer_streams_bidi = 1024;
+  // Bytes of DATAGRAM frames that wait to be sent. What comes beyond is dropped.
+  size_t datagram_queue_bytes = 1024 * 1024;
 
   // Silence for this long ends the connection; with a keep-alive, only if the peer is gone. A
   // keep-alive of zero sends none.
@@ -32,10 +42,20 @@ struct QuicOptions {
   Duration keep_alive = std::chrono::seconds(10);
   Duration handshake_timeout = std::chrono::seconds(10);
 
-  CongestionControl congestion_control = CongestionControl::kCubic;
+  CongestionControl congestion_control = CongestionControl::kByDistance;
   // Larger datagrams are not tried, although the way might carry them. Path MTU discovery decides
   // how far they go: to Ethernet's size, to that of jumbo frames, and on loopback to 64 KB.
-  size_t datagram_bytes_max = 65'400;
+  size_t datagram_bytes_max = 65'507;
+
+  // Packets are protected by libipsec-mb where that is there and fast; else, and without this, by
+  // GnuTLS. On the wire both are the same.
+  bool fast_packets = true;
+
+  // Where each connection leaves a file of what it did (qlog, as JSON text sequences); empty for
+  // none. A connection whose file cannot be written goes on without. A file ends at
+  // `qlog_bytes_max`.
+  std::filesystem::path qlog_directory;
+  uint64_t qlog_bytes_max = 256 * 1024 * 1024;
 };
 
 }  // namespace kvcast

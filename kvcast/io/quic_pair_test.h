@@ -10,13 +10,22 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/base/random.h"
 #include "kvcast/io/clock.h"
+#include "kvcast/io/impairment_proxy.h"
 #include "kvcast/io/loop_until_test.h"
 #include "kvcast/io/quic_client.h"
 #include "kvcast/io/quic_server.h"
 #include "kvcast/io/scratch_directory.h"
 
 namespace kvcast {
+
+inline Bytes RandomBytes(size_t size) {
+  Random random(7);
+  std::vector<std::byte> bytes(size);
+  random.Fill(bytes);
+  return Bytes::Copy(bytes);
+}
 
 // What a stream brought.
 struct Arrival {
@@ -32,6 +41,8 @@ class TestUser : public moqt::TransportUser {
  public:
   std::map<moqt::StreamId, Arrival> streams;
   std::vector<moqt::StreamId> ended;  // Streams in the order in which their fin came.
+  std::vector<std::string> datagrams;
+  std::optional<uint64_t> streams_allowed;
   std::optional<std::pair<uint64_t, std::string>> closed;
   std::function<bool(moqt::StreamId)> grants = [](moqt::StreamId) { return true; };
   bool echoes = false;
@@ -75,6 +86,10 @@ class TestUser : public moqt::TransportUser {
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override {
     streams[stream].sent_bytes += bytes;
   }
+  void OnDatagram(std::span<const std::byte> bytes) override {
+    datagrams.emplace_back(AsText(bytes));
+  }
+  void OnStreamsAllowed(uint64_t bidi_total) override { streams_allowed = bidi_total; }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override {
     EXPECT_FALSE(closed.has_value());
     closed.emplace(code, std::string(reason));
@@ -108,7 +123,7 @@ class QuicPairTest : public testing::Test {
   void Listen(
       const QuicServer::Options& options = {},
       std::function<void(TestUser&)> prepare = [](TestUser&) {}) {
-    server_ = *QuicServer::Listen(*loop_, SocketAddress::Loopback(0), ServersOwn(), options,
+    server_ = *QuicServer::Listen(*loop_, listen_, ServersOwn(), options,
                                   [this, prepare](QuicConnection& connection) {
                                     auto user = std::make_unique<TestUser>();
                                     user->connection = &connection;
@@ -120,7 +135,8 @@ class QuicPairTest : public testing::Test {
 
   Result<std::unique_ptr<QuicClient>> TryConnect(ServerTrust trust, const QuicOptions& options) {
     KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(std::move(trust)));
-    return QuicClient::Connect(*loop_, {server_->local(), "localhost"}, credentials, options,
+    const SocketAddress& target = proxy_ != nullptr ? proxy_->local() : server_->local();
+    return QuicClient::Connect(*loop_, {target, "localhost"}, credentials, options,
                                [this](QuicConnection& connection) {
                                  auto user = std::make_unique<TestUser>();
                                  user->connection = &connection;
@@ -130,6 +146,13 @@ class QuicPairTest : public testing::Test {
   }
   void Connect(const QuicOptions& options = {}) {
     client_ = *TryConnect(PinnedCertificate{ServersOwn().fingerprint()}, options);
+  }
+
+  // From now on, clients connect through a network like this.
+  void Impair(ImpairmentProxy::Options options) {
+    options.listen = SocketAddress::Loopback(0);
+    options.server = server_->local();
+    proxy_ = *ImpairmentProxy::Start(*loop_, options);
   }
 
   // Turns the loop until `done`, or for as long as patience lasts.
@@ -145,7 +168,9 @@ class QuicPairTest : public testing::Test {
 
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ScratchDirectory> scratch_;
+  SocketAddress listen_ = SocketAddress::Loopback(0);
   std::unique_ptr<QuicServer> server_;
+  std::unique_ptr<ImpairmentProxy> proxy_;
   std::unique_ptr<QuicClient> client_;
   TestUser* server_user_ = nullptr;
   TestUser* client_user_ = nullptr;

@@ -1,5 +1,7 @@
 #include "kvcast/io/quic_port.h"
 
+#include "kvcast/io/clock.h"
+
 namespace kvcast {
 namespace {
 
@@ -18,8 +20,15 @@ Result<std::unique_ptr<QuicPort>> QuicPort::Open(EventLoop& loop, const SocketAd
   return port;
 }
 
+void QuicPort::NoteRefusal() {
+  if (socket_.TakeRefusal()) {
+    refusal_.Set(Now());
+  }
+}
+
 void QuicPort::Send() {
   const bool blocked = !batch_.Send(socket_);
+  NoteRefusal();
   if (blocked != blocked_) {
     blocked_ = blocked;
     watch_->WantWritable(blocked);
@@ -39,6 +48,7 @@ void QuicPort::OnReady(LoopWatch::Ready ready) {
       calls_.pause();
     }
   }
+  NoteRefusal();
 }
 
 }  // namespace kvcast

@@ -19,6 +19,8 @@ class QuicPort {
     std::function<void()> pause;
     // The socket takes packets again, after it had taken no more.
     std::function<void()> writable;
+    // Nobody listens at the peer, says its machine. Only where the socket has a peer.
+    std::function<void()> refused = [] {};
   };
   static Result<std::unique_ptr<QuicPort>> Open(EventLoop& loop, const SocketAddress& local,
                                                 const UdpSocket::Options& options, Calls calls);
@@ -33,7 +35,11 @@ class QuicPort {
 
  private:
   QuicPort(EventLoop& loop, UdpSocket socket, Calls calls)
-      : loop_(&loop), socket_(std::move(socket)), calls_(std::move(calls)) {}
+      : loop_(&loop),
+        socket_(std::move(socket)),
+        calls_(std::move(calls)),
+        refusal_(loop, [this] { calls_.refused(); }) {}
+  void NoteRefusal();
   void OnReady(LoopWatch::Ready ready);
 
   EventLoop* loop_;
@@ -42,6 +48,7 @@ class QuicPort {
   std::unique_ptr<LoopWatch> watch_;
   PacketBatch batch_;
   bool blocked_ = false;
+  LoopTimer refusal_;  // Told in the loop's next turn, since it shows in the middle of sending.
 };
 
 }  // namespace kvcast

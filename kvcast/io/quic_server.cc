@@ -1,7 +1,8 @@
 #include "kvcast/io/quic_server.h"
 
+#include <ngtcp2/ngtcp2_crypto.h>
+
 #include <algorithm>
-#include <array>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
@@ -21,6 +22,8 @@ QuicServer::QuicServer(EventLoop& loop, ServerCredentials credentials, Options o
     : credentials_(std::move(credentials)),
       options_(std::move(options)),
       make_user_(std::move(make_user)),
+      secret_(options_.secret ? *options_.secret : RandomDigest()),
+      answers_(secret_),
       burial_(loop, [this] { BuryGone(); }) {}
 
 QuicServer::~QuicServer() { connections_.clear(); }  // While there still is a port.
@@ -42,23 +45,55 @@ Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, const So
   return server;
 }
 
+template <typename Write>
+bool QuicServer::Answer(const SocketAddress& to, Write write) {
+  if (port_->blocked()) {
+    return false;
+  }
+  const size_t bytes = write(port_->batch().Room());
+  if (bytes > 0) {
+    port_->batch().Add(to, bytes);
+    port_->Send();
+  }
+  return bytes > 0;
+}
+
 void QuicServer::OnDatagram(const SocketAddress& from, std::span<const std::byte> datagram) {
   ngtcp2_version_cid header{};
   const int failed =
       ngtcp2_pkt_decode_version_cid(&header, reinterpret_cast<const uint8_t*>(datagram.data()),
                                     datagram.size(), kConnectionIdBytes);
   if (failed == NGTCP2_ERR_VERSION_NEGOTIATION) {
-    OfferVersions(from, header);
+    Answer(from, [&](auto room) { return StatelessAnswers::Versions(room, header); });
     return;
   }
   if (failed != 0) {
     return;
   }
   const auto found = by_id_.find(Key(header.dcid, header.dcidlen));
+  const bool is_short = (datagram[0] & std::byte{0x80}) == std::byte{0};
+  if (found == by_id_.end() && is_short) {
+    SayReset(from, {header.dcid, header.dcidlen}, datagram.size());
+    return;
+  }
   QuicConnection* const connection = found != by_id_.end() ? found->second : Accept(from, datagram);
   if (connection != nullptr) {
     connection->Receive(from, datagram);
     Touch(*connection);
+  }
+}
+
+void QuicServer::SayReset(const SocketAddress& to, std::span<const uint8_t> id,
+                          size_t received_bytes) {
+  const Instant now = Now();
+  if (now - resets_since_ >= std::chrono::seconds(1)) {
+    resets_since_ = now;
+    resets_left_ = options_.resets_per_second;
+  }
+  if (resets_left_ > 0 &&
+      Answer(to, [&](auto room) { return answers_.Reset(room, id, received_bytes); })) {
+    --resets_left_;
+    ++resets_;
   }
 }
 
@@ -69,6 +104,25 @@ QuicConnection* QuicServer::Accept(const SocketAddress& from, std::span<const st
       connections_.size() >= options_.connections_max || handshakes_ >= options_.handshakes_max) {
     return nullptr;
   }
+  QuicConnection::FirstPacket first{header.dcid, header.scid, header.version, std::nullopt, {}};
+  if (header.tokenlen > 0 && header.token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY) {
+    first.before_retry = answers_.CheckRetry(from, header);
+    first.token = {header.token, header.tokenlen};
+    if (!first.before_retry) {
+      Answer(from, [&](auto room) { return StatelessAnswers::InvalidToken(room, header); });
+      return nullptr;
+    }
+  } else if (handshakes_ >= options_.handshakes_before_retry) {
+    if (Answer(from, [&](auto room) { return answers_.Retry(room, from, header); })) {
+      ++retries_;
+    }
+    return nullptr;
+  }
+  return Admit(from, first);
+}
+
+QuicConnection* QuicServer::Admit(const SocketAddress& from,
+                                  const QuicConnection::FirstPacket& first) {
   auto tls = QuicTls::Server(credentials_, options_.connection.alpn);
   if (!tls.ok()) {
     return nullptr;
@@ -77,9 +131,10 @@ QuicConnection* QuicServer::Accept(const SocketAddress& from, std::span<const st
                                       .owner = this,
                                       .options = options_.connection,
                                       .remote = from,
+                                      .secret = secret_,
                                       .tls = *std::move(tls),
                                       .make_user = make_user_},
-                                     {header.dcid, header.scid, header.version});
+                                     first);
   if (!made.ok()) {
     return nullptr;
   }
@@ -90,24 +145,6 @@ QuicConnection* QuicServer::Accept(const SocketAddress& from, std::span<const st
     OnIdIssued(*connection, id);
   }
   return connection;
-}
-
-// A client that speaks another version of QUIC learns which one we do.
-void QuicServer::OfferVersions(const SocketAddress& to, const ngtcp2_version_cid& asked) {
-  if (port_->blocked()) {
-    return;
-  }
-  const std::array<uint32_t, 1> versions{NGTCP2_PROTO_VER_V1};
-  std::array<std::byte, 1> random{};
-  FillRandom(random);
-  const auto room = port_->batch().Room();
-  const ngtcp2_ssize bytes = ngtcp2_pkt_write_version_negotiation(
-      room.data(), room.size(), static_cast<uint8_t>(random[0]), asked.scid, asked.scidlen,
-      asked.dcid, asked.dcidlen, versions.data(), versions.size());
-  if (bytes > 0) {
-    port_->batch().Add(to, static_cast<size_t>(bytes));
-    port_->Send();
-  }
 }
 
 void QuicServer::OnIdIssued(QuicConnection& connection, const ngtcp2_cid& id) {

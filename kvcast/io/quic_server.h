@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "kvcast/io/quic_connection.h"
 #include "kvcast/io/quic_credentials.h"
 #include "kvcast/io/quic_options.h"
+#include "kvcast/io/stateless_answers.h"
 
 namespace kvcast {
 
@@ -26,6 +28,14 @@ class QuicServer : public QuicConnectionOwner {
     size_t connections_max = 10'000;
     // Of those, how many may still be proving who they are: it costs a client nothing to begin.
     size_t handshakes_max = 256;
+    // From so many on, a client has to show first that it is where it says, which costs it a round
+    // trip: what comes from made-up addresses then takes no place of others.
+    size_t handshakes_before_retry = 64;
+    // Peers of an earlier server with the same secret, which knows nothing of their connections any
+    // more, are told so when they send. Absent: a new one, and they notice by silence.
+    std::optional<Digest> secret;
+    // How often that is done in a second: it must not be of use for flooding anybody.
+    uint64_t resets_per_second = 200;
   };
   // `make_user` is called once for every connection whose handshake is over.
   static Result<std::unique_ptr<QuicServer>> Listen(EventLoop& loop, const SocketAddress& local,
@@ -38,6 +48,9 @@ class QuicServer : public QuicConnectionOwner {
   const SocketAddress& local() const { return port_->local(); }
   size_t connections() const { return connections_.size(); }
   size_t handshakes() const { return handshakes_; }
+  // How many clients were asked to come again, and how many peers told that we do not know them.
+  uint64_t retries() const { return retries_; }
+  uint64_t resets() const { return resets_; }
 
   void OnIdIssued(QuicConnection& connection, const ngtcp2_cid& id) override;
   void OnIdRetired(const ngtcp2_cid& id) override;
@@ -49,7 +62,11 @@ class QuicServer : public QuicConnectionOwner {
              QuicConnection::MakeUser make_user);
   void OnDatagram(const SocketAddress& from, std::span<const std::byte> datagram);
   QuicConnection* Accept(const SocketAddress& from, std::span<const std::byte> datagram);
-  void OfferVersions(const SocketAddress& to, const ngtcp2_version_cid& asked);
+  QuicConnection* Admit(const SocketAddress& from, const QuicConnection::FirstPacket& first);
+  void SayReset(const SocketAddress& to, std::span<const uint8_t> id, size_t received_bytes);
+  // Sends a packet, which `write` writes to the room it is given; false if none was.
+  template <typename Write>
+  bool Answer(const SocketAddress& to, Write write);
   void Touch(QuicConnection& connection);
   void FlushTouched();
   void FlushAll();
@@ -58,6 +75,8 @@ class QuicServer : public QuicConnectionOwner {
   ServerCredentials credentials_;
   Options options_;
   QuicConnection::MakeUser make_user_;
+  Digest secret_;
+  StatelessAnswers answers_;
   std::unique_ptr<QuicPort> port_;
 
   struct Entry {
@@ -69,6 +88,10 @@ class QuicServer : public QuicConnectionOwner {
   std::unordered_map<QuicConnection*, Entry> connections_;
   std::unordered_map<std::string, QuicConnection*> by_id_;
   size_t handshakes_ = 0;
+  uint64_t retries_ = 0;
+  uint64_t resets_ = 0;
+  uint64_t resets_left_ = 0;  // Until the second is over that began at
+  Instant resets_since_{};
   std::vector<QuicConnection*> touched_;  // Packets came for them, and no answer left yet.
   std::vector<QuicConnection*> gone_;
   LoopTimer burial_;

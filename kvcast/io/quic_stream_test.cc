@@ -1,4 +1,3 @@
-#include "kvcast/base/random.h"
 #include "kvcast/io/quic_pair_test.h"
 
 namespace kvcast {
@@ -8,13 +7,6 @@ constexpr moqt::StreamId kClientBidi = 0;
 constexpr moqt::StreamId kClientUni = 2;
 constexpr moqt::StreamId kServerUni = 3;
 constexpr size_t kLargeBytes = 50'000'000;
-
-Bytes RandomBytes(size_t size) {
-  Random random(7);
-  std::vector<std::byte> bytes(size);
-  random.Fill(bytes);
-  return Bytes::Copy(bytes);
-}
 
 using QuicStreamTest = QuicPairTest;
 
@@ -223,10 +215,101 @@ TEST_F(QuicStreamTest, DatagramsMayGoOneByOne) {
   EXPECT_TRUE(client_user_->streams[kServerUni].bytes == bytes.ToString());
 }
 
-TEST_F(QuicStreamTest, LoopbackCarriesLargeDatagrams) {
+TEST_F(QuicStreamTest, LoopbackCarriesTheLargestDatagramsThereAre) {
   ListenAndConnect();
+  ASSERT_TRUE(
+      Until([&] { return client_->connection().datagram_bytes() == UdpSocket::kSendBytesMax; }));
+}
+
+TEST_F(QuicStreamTest, DatagramsAreAsLargeAsThePathCarriesAndNotLarger) {
+  Listen();
+  ImpairmentProxy::Options jumbo;
+  jumbo.there.datagram_bytes_max = jumbo.back.datagram_bytes_max = 8972;  // 9000 over IPv4.
+  Impair(jumbo);
+  Connect();
+  ASSERT_TRUE(Until([&] { return client_->connection().datagram_bytes() == 8952; }));
+  // Those that are larger were tried, and bytes arrive all the same.
+  ASSERT_TRUE(Until([&] { return proxy_->there().too_large > 0; }));
+  const Bytes bytes = RandomBytes(3'000'000);
   client_user_->Open(kClientUni);
-  ASSERT_TRUE(Until([&] { return client_->connection().datagram_bytes() > 60'000; }));
+  client_user_->Send(kClientUni, bytes, true);
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientUni].fin; }));
+  EXPECT_TRUE(server_user_->streams[kClientUni].bytes == bytes.ToString());
+  EXPECT_EQ(client_->connection().datagram_bytes(), 8952U);
+}
+
+TEST_F(QuicStreamTest, SessionsHearHowManyStreamsTheyMayOpen) {
+  QuicServer::Options options;
+  options.connection.peer_streams_bidi = 3;
+  ListenAndConnect(options, [](TestUser& server) { server.echoes = true; });
+  ASSERT_TRUE(Until([&] { return server_user_->streams_allowed.has_value(); }));
+  EXPECT_EQ(client_user_->streams_allowed, 3U);
+  EXPECT_EQ(server_user_->streams_allowed, 3U);
+  client_user_->Open(kClientBidi);
+  client_user_->Send(kClientBidi, Bytes::Of("one that ends makes room for another"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams_allowed == 4U; }));
+}
+
+TEST_F(QuicStreamTest, ThatNoStreamMayBeOpenedIsSaidToo) {
+  QuicServer::Options options;
+  options.connection.peer_streams_bidi = 0;
+  ListenAndConnect(options);
+  EXPECT_EQ(client_user_->streams_allowed, 0U);
+}
+
+// An update of a request's priority reaches what already waits.
+TEST_F(QuicStreamTest, AStreamWhoseOrderChangesIsSentInItsNewPlace) {
+  ListenAndConnect();
+  const auto order = [](uint8_t priority) {
+    moqt::SendOrder data;
+    data.tier = moqt::SendOrder::Tier::kData;
+    data.subscriber_priority = priority;
+    return data;
+  };
+  const Bytes bulk = RandomBytes(3'000'000);
+  for (uint8_t i = 0; i < 3; ++i) {
+    client_user_->Open(kClientUni + 4 * i, order(static_cast<uint8_t>(100 + i)));
+    client_user_->Send(kClientUni + 4 * i, bulk, true);
+  }
+  client_user_->Act(moqt::ReorderStream{kClientUni + 8, order(1)});
+  client_user_->Act(moqt::ReorderStream{kClientUni + 12, order(1)});  // There is none.
+  ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 3; }));
+  EXPECT_EQ(server_user_->ended,
+            (std::vector<moqt::StreamId>{kClientUni + 8, kClientUni, kClientUni + 4}));
+}
+
+// What is sent lies in the memory it was given in, and that is let go when the peer has the bytes,
+// chunk by chunk, and not before.
+TEST_F(QuicStreamTest, PayloadIsHeldOnceAndReleasedWhenAcknowledged) {
+  QuicServer::Options options;
+  options.connection.stream_credit_bytes = options.connection.stream_credit_bytes_max = 1'000'000;
+  ListenAndConnect(options,
+                   [](TestUser& server) { server.grants = [](moqt::StreamId) { return false; }; });
+  ChunkPool pool(8 * 1024 * 1024);
+  client_user_->Open(kClientUni);
+  for (int i = 0; i < 4; ++i) {
+    const std::vector<std::byte> part(kChunkBytesMax, static_cast<std::byte>(i));
+    client_user_->Send(kClientUni, *Bytes::Copy(part, pool), false);
+  }
+  const size_t chunk_bytes = pool.bytes_used() / 4;
+  EXPECT_EQ(pool.bytes_used(), 4 * chunk_bytes);
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientUni].bytes.size() == 1'000'000; }));
+  // Three are acknowledged whole. Of the fourth, some was not even sent.
+  ASSERT_TRUE(Until([&] { return pool.bytes_used() == chunk_bytes; }));
+  server_user_->Act(moqt::StreamCredit{kClientUni, 1'000'000});
+  ASSERT_TRUE(Until([&] { return pool.bytes_used() == 0; }));
+  EXPECT_EQ(server_user_->streams[kClientUni].bytes.size(), 4 * kChunkBytesMax);
+}
+
+TEST_F(QuicStreamTest, BytesArriveOverIpv6) {
+  listen_ = *SocketAddress::Resolve("[::1]:0");
+  ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
+  EXPECT_TRUE(client_->connection().remote().is_v6());
+  const Bytes bytes = RandomBytes(5'000'000);
+  client_user_->Open(kClientBidi);
+  client_user_->Send(kClientBidi, bytes, true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi].fin; }));
+  EXPECT_TRUE(client_user_->streams[kClientBidi].bytes == bytes.ToString());
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "kvcast/io/packet_protection.h"
+
 namespace kvcast {
 namespace {
 
@@ -96,6 +98,13 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Client(const ClientCredentials& creden
 }
 
 QuicTls::~QuicTls() { gnutls_deinit(session_); }
+
+void QuicTls::UseFastPackets() {
+  if (PacketProtection::IsFast()) {
+    has_fast_packets_ = true;
+    PacketProtection::AddTo(session_);
+  }
+}
 
 void QuicTls::Attach(ngtcp2_conn* connection) {
   connection_ = connection;

@@ -28,6 +28,11 @@ class QuicTls {
   QuicTls(const QuicTls&) = delete;
   QuicTls& operator=(const QuicTls&) = delete;
 
+  // Protects packets by something faster than GnuTLS, where there is anything. Before the
+  // handshake.
+  void UseFastPackets();
+  bool has_fast_packets() const { return has_fast_packets_; }
+
   // Both need each other; this object must outlive the connection.
   void Attach(ngtcp2_conn* connection);
 
@@ -63,6 +68,7 @@ class QuicTls {
   ServerTrust trust_;           // A client's.
   bool checks_client_ = false;  // A server's.
   bool peer_is_loopback_ = false;
+  bool has_fast_packets_ = false;
   std::string refusal_;
 };
 

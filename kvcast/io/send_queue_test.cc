@@ -19,6 +19,23 @@ std::string Gathered(const SendQueue& queue, size_t bytes_wanted) {
   return text + (gathered.end ? "." : "");
 }
 
+// Nothing is copied on its way to the packet, and nothing allocated.
+TEST(SendQueue, PointsToTheBytesThatItWasGiven) {
+  ChunkPool pool(1024 * 1024);
+  const Bytes bytes = *Bytes::Copy(AsBytes(std::string(300'000, 'x')), pool);
+  const size_t used = pool.bytes_used();
+  SendQueue queue;
+  queue.Append(bytes);
+  queue.Append(bytes.Slice(10, 20));
+  std::array<ngtcp2_vec, 8> pieces;
+  ASSERT_EQ(queue.Gather(pieces, 1'000'000).pieces, bytes.piece_count() + 1);
+  for (size_t i = 0; i < bytes.piece_count(); ++i) {
+    EXPECT_EQ(static_cast<const void*>(pieces[i].base), bytes.piece(i).data());
+  }
+  EXPECT_EQ(static_cast<const void*>(pieces[bytes.piece_count()].base), bytes.piece(0).data() + 10);
+  EXPECT_EQ(pool.bytes_used(), used);
+}
+
 TEST(SendQueue, GivesWhatIsNotSentYetAndThenTheEnd) {
   SendQueue queue;
   queue.Append(Bytes::Of("abc"));

@@ -28,6 +28,16 @@ void StreamBook::Remove(moqt::StreamId id) {
   }
 }
 
+void StreamBook::Reorder(QuicStream& stream, const moqt::SendOrder& order) {
+  if (stream.is_listed) {
+    ready_.erase(Turn{&stream});  // It is found by the order that it had.
+  }
+  stream.order = order;
+  if (stream.is_listed) {
+    ready_.insert(Turn{&stream});
+  }
+}
+
 bool StreamBook::AllDelivered() const {
   return std::ranges::none_of(streams_, [](const auto& entry) {
     const QuicStream& stream = *entry.second;

@@ -41,13 +41,14 @@ class StreamBook {
   QuicStream* Find(moqt::StreamId id);
   void Remove(moqt::StreamId id);
 
+  void Reorder(QuicStream& stream, const moqt::SendOrder& order);
   // To be called after anything about a stream changes that decides whether it can send.
   void Changed(QuicStream& stream);
   // The stream that sends next; null when none has anything to send, or may not.
   QuicStream* Next() const { return ready_.empty() ? nullptr : ready_.begin()->stream; }
 
-  // Whether the peer has acknowledged everything that was to be sent, ends of streams included. Of a
-  // stream that goes both ways, the end cannot be told from here, and the bytes have to do.
+  // Whether the peer has acknowledged everything that was to be sent, ends of streams included. Of
+  // a stream that goes both ways, the end cannot be told from here, and the bytes have to do.
   bool AllDelivered() const;
 
   size_t size() const { return streams_.size(); }

@@ -13,11 +13,12 @@
 #include "kvcast/io/descriptor.h"
 #include "kvcast/io/kernel_setting.h"
 #include "kvcast/io/system_error.h"
+#include "kvcast/io/udp_socket.h"
 
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kBufferBytesWanted = 8 * 1024 * 1024;
+constexpr uint64_t kBufferBytesWanted = UdpSocket::kBufferBytes;
 constexpr size_t kSegmentBytes = 1200;  // What every path of the Internet carries.
 constexpr size_t kSegments = 10;
 constexpr size_t kSentBytes = kSegments * kSegmentBytes;

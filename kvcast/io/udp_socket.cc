@@ -27,6 +27,15 @@ void SetBuffer(const Descriptor& socket, int forced, int plain, int bytes) {
   }
 }
 
+uint64_t Granted(const Descriptor& socket, int option) {
+  int bytes = 0;
+  socklen_t length = sizeof(bytes);
+  if (::getsockopt(socket.number(), SOL_SOCKET, option, &bytes, &length) != 0 || bytes < 0) {
+    return 0;
+  }
+  return static_cast<uint64_t>(bytes) / 2;  // The kernel doubles it for its own bookkeeping.
+}
+
 size_t DatagramBytes(msghdr& message, size_t received) {
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
@@ -79,6 +88,10 @@ Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& opt
   if (!socket || ::bind(socket.number(), local.get(), local.length()) != 0) {
     return SystemError("Cannot listen on UDP " + local.ToString(), errno);
   }
+  if (options.peer &&
+      ::connect(socket.number(), options.peer->get(), options.peer->length()) != 0) {
+    return SystemError("Cannot reach " + options.peer->ToString(), errno);
+  }
   sockaddr_in6 bound{};
   socklen_t length = sizeof(bound);
   if (::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
@@ -99,8 +112,33 @@ Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& opt
   return made;
 }
 
-bool UdpSocket::SendOnce(const SocketAddress& to, std::span<const std::byte> bytes,
-                         size_t datagram_bytes) {
+uint64_t UdpSocket::receive_buffer_bytes() const { return Granted(descriptor_, SO_RCVBUF); }
+uint64_t UdpSocket::send_buffer_bytes() const { return Granted(descriptor_, SO_SNDBUF); }
+
+UdpSocket::Outcome UdpSocket::Settle(int error, bool segmented) {
+  switch (error) {
+    case EAGAIN:
+#if EWOULDBLOCK != EAGAIN
+    case EWOULDBLOCK:
+#endif
+    case ENOBUFS:
+      return Outcome::kLater;
+    case ECONNREFUSED:  // Of an earlier datagram: this one has not been looked at.
+      refused_ = true;
+      return Outcome::kGone;
+    case EIO:  // The device cannot, which shows only now.
+      segments_ = segments_ && !segmented;
+      return segmented ? Outcome::kUnsegmented : Outcome::kGone;
+    case EINVAL:  // Not these, or not on this way.
+      return segmented ? Outcome::kUnsegmented : Outcome::kGone;
+    default:
+      return Outcome::kGone;
+  }
+}
+
+UdpSocket::Outcome UdpSocket::SendSegmented(const SocketAddress& to,
+                                            std::span<const std::byte> bytes,
+                                            size_t datagram_bytes) {
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(uint16_t))> control{};
   msghdr message{};
@@ -108,7 +146,8 @@ bool UdpSocket::SendOnce(const SocketAddress& to, std::span<const std::byte> byt
   message.msg_namelen = to.length();
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (bytes.size() > datagram_bytes) {
+  const bool segmented = bytes.size() > datagram_bytes;
+  if (segmented) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
@@ -122,29 +161,58 @@ bool UdpSocket::SendOnce(const SocketAddress& to, std::span<const std::byte> byt
   do {
     sent = ::sendmsg(descriptor_.number(), &message, 0);
   } while (sent < 0 && errno == EINTR);
-  if (sent >= 0) {
-    return true;
+  return sent >= 0 ? Outcome::kGone : Settle(errno, segmented);
+}
+
+size_t UdpSocket::SendOneByOne(const SocketAddress& to, std::span<const std::byte> bytes,
+                               size_t datagram_bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    std::array<iovec, kSendDatagramsMax> parts{};
+    std::array<mmsghdr, kSendDatagramsMax> messages{};
+    size_t count = 0;
+    for (size_t at = done; at < bytes.size() && count < parts.size(); at += datagram_bytes) {
+      const auto part = bytes.subspan(at, std::min(datagram_bytes, bytes.size() - at));
+      parts[count] = {const_cast<std::byte*>(part.data()), part.size()};
+      msghdr& header = messages[count].msg_hdr;
+      header.msg_name = const_cast<sockaddr*>(to.get());
+      header.msg_namelen = to.length();
+      header.msg_iov = &parts[count];
+      header.msg_iovlen = 1;
+      ++count;
+    }
+    int sent = 0;
+    do {
+      sent = ::sendmmsg(descriptor_.number(), messages.data(), static_cast<unsigned>(count), 0);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0 && Settle(errno, false) == Outcome::kLater) {
+      break;
+    }
+    // Where the first of them fails it is lost, and the others have their turn.
+    done = std::min(done + datagram_bytes * static_cast<size_t>(std::max(sent, 1)), bytes.size());
   }
-  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
-    return false;
-  }
-  if (errno == EIO && bytes.size() > datagram_bytes) {
-    segments_ = false;  // The device cannot, which shows only now. QUIC sends the loss again.
-  }
-  return true;
+  return done;
 }
 
 size_t UdpSocket::Send(const SocketAddress& to, std::span<const std::byte> bytes,
                        size_t datagram_bytes) {
   KVCAST_CHECK(datagram_bytes > 0 && bytes.size() <= kSendBytesMax);
-  const size_t step = segments_ ? datagram_bytes * kSendDatagramsMax : datagram_bytes;
   size_t done = 0;
   while (done < bytes.size()) {
-    const auto part = bytes.subspan(done, std::min(step, bytes.size() - done));
-    if (!SendOnce(to, part, datagram_bytes)) {
-      break;
+    if (!segments_) {
+      return done + SendOneByOne(to, bytes.subspan(done), datagram_bytes);
     }
-    done += part.size();
+    const auto part =
+        bytes.subspan(done, std::min(datagram_bytes * kSendDatagramsMax, bytes.size() - done));
+    switch (SendSegmented(to, part, datagram_bytes)) {
+      case Outcome::kGone:
+        done += part.size();
+        break;
+      case Outcome::kLater:
+        return done;
+      case Outcome::kUnsegmented:
+        return done + SendOneByOne(to, bytes.subspan(done), datagram_bytes);
+    }
   }
   return done;
 }
@@ -155,6 +223,7 @@ bool UdpSocket::Receive(const Take& take) {
   do {
     count = ::recvmmsg(descriptor_.number(), slots_->messages.data(), kSlots, 0, nullptr);
   } while (count < 0 && errno == EINTR);
+  refused_ = refused_ || (count < 0 && errno == ECONNREFUSED);
   for (size_t i = 0; count > 0 && i < static_cast<size_t>(count); ++i) {
     msghdr& message = slots_->messages[i].msg_hdr;
     const size_t received = slots_->messages[i].msg_len;

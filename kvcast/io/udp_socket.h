@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/descriptor.h"
@@ -19,12 +21,17 @@ namespace kvcast {
 // the way are lost as if it had been on the way.
 class UdpSocket {
  public:
+  // What is asked for each way, and what `kvcast doctor` says about where the kernel grants less.
+  static constexpr int kBufferBytes = 8 * 1024 * 1024;
+
   struct Options {
     // Asked for; the system may grant less.
-    int receive_buffer_bytes = 16 * 1024 * 1024;
-    int send_buffer_bytes = 4 * 1024 * 1024;
-    // Off: one system call a datagram, as on kernels that have neither.
+    int receive_buffer_bytes = kBufferBytes;
+    int send_buffer_bytes = kBufferBytes;
+    // Off: every datagram by itself, as on kernels that have neither.
     bool offload = true;
+    // Only datagrams from here are taken. In return the kernel says when nobody listens there.
+    std::optional<SocketAddress> peer;
   };
   static Result<UdpSocket> Bind(const SocketAddress& local, const Options& options);
   static Result<UdpSocket> Bind(const SocketAddress& local) { return Bind(local, Options()); }
@@ -33,6 +40,9 @@ class UdpSocket {
   const SocketAddress& local() const { return local_; }
   bool segments() const { return segments_; }
   bool coalesces() const { return coalesces_; }
+  // What the kernel granted of the buffers that were asked for.
+  uint64_t receive_buffer_bytes() const;
+  uint64_t send_buffer_bytes() const;
 
   // The most bytes that one Send() takes, and the most datagrams.
   static constexpr size_t kSendBytesMax = 65'507;
@@ -48,6 +58,10 @@ class UdpSocket {
   using Take = std::function<void(const SocketAddress& from, std::span<const std::byte> datagram)>;
   bool Receive(const Take& take);
 
+  // Whether the peer's machine has said, since this was last asked, that nobody listens there. Only
+  // where the socket has a peer.
+  bool TakeRefusal() { return std::exchange(refused_, false); }
+
  private:
   struct Slots;
   struct DeleteSlots {
@@ -55,13 +69,23 @@ class UdpSocket {
   };
 
   UdpSocket(Descriptor descriptor, SocketAddress local);
-  // True if the datagrams are off, one way or another; false to offer them again later.
-  bool SendOnce(const SocketAddress& to, std::span<const std::byte> bytes, size_t datagram_bytes);
+  enum class Outcome : uint8_t {
+    kGone,         // Sent, or lost on the way.
+    kLater,        // To be offered again.
+    kUnsegmented,  // The kernel does not cut these: they have to go one by one.
+  };
+  Outcome Settle(int error, bool segmented);
+  Outcome SendSegmented(const SocketAddress& to, std::span<const std::byte> bytes,
+                        size_t datagram_bytes);
+  // How many bytes are gone.
+  size_t SendOneByOne(const SocketAddress& to, std::span<const std::byte> bytes,
+                      size_t datagram_bytes);
 
   Descriptor descriptor_;
   SocketAddress local_;
   bool segments_ = false;
   bool coalesces_ = false;
+  bool refused_ = false;
   std::unique_ptr<Slots, DeleteSlots> slots_;
 };
 

@@ -46,6 +46,65 @@ TEST(UdpSocket, OneThatIsTooLargeForTheWayIsLostWithoutTrouble) {
   EXPECT_EQ(sender.Send(SocketAddress::Loopback(9), AsBytes(large), large.size()), large.size());
 }
 
+// A kernel that cuts nothing on some way says so only when it is asked to; here, because there
+// are to be no check sums.
+TEST(UdpSocket, WhatTheKernelDoesNotCutGoesOneByOne) {
+  auto sender = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  auto receiver = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  if (!sender.segments()) {
+    GTEST_SKIP() << "This kernel cuts nothing anyway.";
+  }
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(sender.descriptor(), SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)), 0);
+  const std::string sent = std::string(1000, 'a') + std::string(1000, 'b') + std::string(7, 'c');
+  EXPECT_EQ(sender.Send(receiver.local(), AsBytes(sent), 1000), sent.size());
+  std::string received;
+  while (receiver.Receive([&](const SocketAddress&, std::span<const std::byte> datagram) {
+    received += AsText(datagram);
+  })) {
+  }
+  EXPECT_EQ(received, sent);
+}
+
+TEST(UdpSocket, SaysWhenNobodyListensAtItsPeer) {
+  UdpSocket::Options options;
+  {
+    const auto gone = *UdpSocket::Bind(SocketAddress::Loopback(0));
+    options.peer = gone.local();
+  }
+  auto socket = *UdpSocket::Bind(options.peer->Any(), options);
+  EXPECT_FALSE(socket.TakeRefusal());
+  socket.Send(*options.peer, AsBytes("anybody?"), 8);
+  // Loopback answers before Send() returns.
+  EXPECT_FALSE(socket.Receive([](const SocketAddress&, std::span<const std::byte>) {}));
+  EXPECT_TRUE(socket.TakeRefusal());
+  EXPECT_FALSE(socket.TakeRefusal());
+}
+
+TEST(UdpSocket, TakesOnlyItsPeersDatagrams) {
+  auto peer = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  auto stranger = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  UdpSocket::Options options;
+  options.peer = peer.local();
+  auto socket = *UdpSocket::Bind(SocketAddress::Loopback(0), options);
+  stranger.Send(socket.local(), AsBytes("stranger"), 8);
+  peer.Send(socket.local(), AsBytes("peer"), 4);
+  std::vector<std::string> received;
+  while (socket.Receive([&](const SocketAddress&, std::span<const std::byte> datagram) {
+    received.emplace_back(AsText(datagram));
+  })) {
+  }
+  EXPECT_EQ(received, std::vector<std::string>{"peer"});
+}
+
+TEST(UdpSocket, SaysWhatBuffersItGot) {
+  UdpSocket::Options options;
+  options.receive_buffer_bytes = options.send_buffer_bytes = 64 * 1024;  // Granted everywhere.
+  const auto socket = *UdpSocket::Bind(SocketAddress::Loopback(0), options);
+  EXPECT_EQ(socket.receive_buffer_bytes(), 64U * 1024);
+  EXPECT_EQ(socket.send_buffer_bytes(), 64U * 1024);
+}
+
 TEST(SocketAddress, IsReadAndWrittenAsPeopleWriteIt) {
   EXPECT_EQ(SocketAddress::Resolve("127.0.0.1:4433")->ToString(), "127.0.0.1:4433");
   EXPECT_EQ(SocketAddress::Resolve("[::1]:4433")->ToString(), "[::1]:4433");

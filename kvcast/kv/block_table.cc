@@ -74,19 +74,25 @@ void BlockTable::FindTogether(const Lookup& lookup, std::span<const uint32_t> pl
   }
 }
 
-void BlockTable::FindBefore(const Lookup& lookup, size_t place) const {
-  uint32_t number = lookup.numbers[place];
-  while (place > 0 && number > 0 && lookup.numbers[place - 1] == kNone &&
-         IsAt(number - 1, lookup.digests[place - 1])) {
-    lookup.numbers[--place] = --number;
+uint32_t BlockTable::FindBeside(uint32_t number, const Digest& digest) const {
+  if (IsAt(number + 1, digest)) {
+    return number + 1;
   }
+  return number > 0 && IsAt(number - 1, digest) ? number - 1 : kNone;
 }
 
-void BlockTable::FindAfter(const Lookup& lookup, size_t place) const {
-  uint32_t number = lookup.numbers[place];
-  while (place + 1 < lookup.digests.size() && lookup.numbers[place + 1] == kNone &&
-         IsAt(number + 1, lookup.digests[place + 1])) {
-    lookup.numbers[++place] = ++number;
+void BlockTable::FindAround(const Lookup& lookup, size_t place) const {
+  const std::span<uint32_t> numbers = lookup.numbers;
+  const auto find = [&](size_t next, size_t known) {
+    if (numbers[next] == kNone) {
+      numbers[next] = FindBeside(numbers[known], lookup.digests[next]);
+      return numbers[next] != kNone;
+    }
+    return false;
+  };
+  for (size_t known = place; known > 0 && find(known - 1, known); --known) {
+  }
+  for (size_t known = place; known + 1 < numbers.size() && find(known + 1, known); ++known) {
   }
 }
 
@@ -107,8 +113,7 @@ void BlockTable::FindAll(std::span<const Digest> digests, std::span<uint32_t> nu
   find_places();
   for (const uint32_t place : places) {
     if (numbers[place] != kNone) {
-      FindBefore(lookup, place);
-      FindAfter(lookup, place);
+      FindAround(lookup, place);
     }
   }
   places.clear();

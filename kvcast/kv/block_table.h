@@ -13,9 +13,9 @@ namespace kvcast {
 // Numbers for digests, made for being asked about a thousand of them that are in no cache.
 //
 // A track's blocks are told one after the other, so blocks that follow each other in a prompt
-// mostly have numbers that follow each other, and their digests lie side by side. So only some
-// digests are found by the table, many under way at a time, and those between them by trying the
-// next number.
+// mostly have numbers that follow each other, upwards or (where they took the place of others that
+// went one by one) downwards, and their digests lie side by side. So only some digests are found by
+// the table, many under way at a time, and those between them by trying the numbers next to theirs.
 //
 // Where a digest goes in that table is keyed with a seed, so nobody outside can choose digests that
 // collide. The digest of all zeros cannot be kept: it marks a number that is free.
@@ -62,9 +62,11 @@ class BlockTable {
   };
   // By the table. REQUIRES: at most kTogether places.
   void FindTogether(const Lookup& lookup, std::span<const uint32_t> places) const;
-  // By trying numbers next to the one found at `place`, as far as that leads.
-  void FindBefore(const Lookup& lookup, size_t place) const;
-  void FindAfter(const Lookup& lookup, size_t place) const;
+  // By trying numbers next to the one found at `place`, before it and after it, as far as that
+  // leads.
+  void FindAround(const Lookup& lookup, size_t place) const;
+  // The one of the two numbers next to `number` that is the digest's, or kNone.
+  uint32_t FindBeside(uint32_t number, const Digest& digest) const;
 
   uint64_t seeds_[4];
   Slab<Block, &Block::head> blocks_;

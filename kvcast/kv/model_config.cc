@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
@@ -32,6 +33,16 @@ class ConfigText {
   const Json* Find(std::string_view name) const {
     const auto found = config_.find(name);
     return found == config_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  // The name of a member that is there, not null, and has a name of a kind.
+  std::optional<std::string> FirstThat(bool (*is_of_kind)(std::string_view)) const {
+    for (const auto& member : config_.items()) {
+      if (!member.value().is_null() && is_of_kind(member.key())) {
+        return member.key();
+      }
+    }
+    return std::nullopt;
   }
 
   // Where a member stands in the file, for errors.
@@ -97,15 +108,40 @@ class ConfigText {
   std::string_view part_;
 };
 
+// Members that only models have whose layers cache something else than keys and values of one
+// shape: a recurrent state, an indexer's keys, keys of images, or another shape in each layer.
+constexpr std::string_view kOtherState[] = {"attn_layer_indices",
+                                            "attn_layer_period",
+                                            "attn_type_list",
+                                            "block_configs",
+                                            "block_types",
+                                            "cross_attention_layers",
+                                            "full_attention_interval",
+                                            "global_head_dim",
+                                            "hybrid_layer_ids",
+                                            "hybrid_layer_pattern",
+                                            "hybrid_override_pattern",
+                                            "index_head_dim",
+                                            "layers_block_type",
+                                            "linear_attn_config",
+                                            "multi_query_group_num",
+                                            "num_global_key_value_heads",
+                                            "state_size"};
+constexpr std::string_view kOtherStatePrefixes[] = {"linear_conv_",  "linear_key_", "linear_num_",
+                                                    "linear_value_", "lru_",        "mamba_",
+                                                    "rwkv_",         "ssm_"};
+
 Result<void> RefuseOtherState(const ConfigText& text) {
-  for (const std::string_view name :
-       {"index_head_dim", "global_head_dim", "num_global_key_value_heads"}) {
-    if (text.Find(name) != nullptr) {
-      return Error(ErrorCode::kUnsupported,
-                   "The model has \"" + std::string(name) +
-                       "\": it caches more than the keys and values kvcast knows of.")
-          .At(text.Place(name));
-    }
+  const auto is_other = [](std::string_view name) {
+    return std::ranges::find(kOtherState, name) != std::end(kOtherState) ||
+           std::ranges::any_of(kOtherStatePrefixes,
+                               [&](std::string_view prefix) { return name.starts_with(prefix); });
+  };
+  if (const std::optional<std::string> name = text.FirstThat(is_other)) {
+    return Error(ErrorCode::kUnsupported,
+                 "The model has \"" + Printable(*name) +
+                     "\": it caches more than the keys and values kvcast knows of.")
+        .At(text.Place(*name));
   }
   KVCAST_TRY(const std::optional<uint64_t> shared, text.Whole("num_kv_shared_layers"));
   if (shared.value_or(0) > 0) {
@@ -123,6 +159,23 @@ Result<void> RefuseOtherState(const ConfigText& text) {
   return {};
 }
 
+Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
+  KVCAST_TRY(const std::optional<uint32_t> named, text.Count({"num_key_value_heads"}));
+  if (named) {
+    return *named;
+  }
+  // The first Falcons have one KV head and say "num_kv_heads": 71.
+  KVCAST_TRY(const std::optional<bool> multi_query, text.Flag("multi_query"));
+  if (multi_query.value_or(false)) {
+    KVCAST_TRY(const std::optional<bool> grouped, text.Flag("new_decoder_architecture"));
+    if (!grouped.value_or(false)) {
+      return 1u;
+    }
+  }
+  KVCAST_TRY(const std::optional<uint32_t> older_name, text.Count({"num_kv_heads"}));
+  return older_name.value_or(heads);
+}
+
 // What is common to all layers, before windows and RoPE tell them apart.
 Result<LayerGroup> CommonShape(const ConfigText& text) {
   LayerGroup group;
@@ -138,15 +191,12 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
     return group;
   }
   KVCAST_TRY(const uint32_t heads, text.NeededCount({"num_attention_heads", "n_head"}));
-  KVCAST_TRY(std::optional<uint32_t> kv_heads, text.Count({"num_key_value_heads", "num_kv_heads"}));
-  if (!kv_heads) {
-    KVCAST_TRY(const std::optional<bool> multi_query, text.Flag("multi_query"));
-    kv_heads = multi_query.value_or(false) ? 1 : heads;
-  }
-  if (heads % *kv_heads != 0) {
-    return Malformed(std::to_string(heads) + " heads cannot share " + std::to_string(*kv_heads) +
+  KVCAST_TRY(const uint32_t kv_heads, KvHeads(text, heads));
+  if (heads % kv_heads != 0) {
+    return Malformed(std::to_string(heads) + " heads cannot share " + std::to_string(kv_heads) +
                      " KV heads evenly.")
-        .At(text.Place("num_key_value_heads"));
+        .At(text.Place(text.Find("num_key_value_heads") != nullptr ? "num_key_value_heads"
+                                                                   : "num_kv_heads"));
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
@@ -159,8 +209,8 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
     head_size = hidden / heads;
   }
   KVCAST_TRY(const std::optional<uint32_t> value_size, text.Count({"v_head_dim"}));
-  group.attention = *kv_heads == heads ? Attention::kMha : Attention::kGqa;
-  group.kv_heads = *kv_heads;
+  group.attention = kv_heads == heads ? Attention::kMha : Attention::kGqa;
+  group.kv_heads = kv_heads;
   group.key_size = *head_size;
   group.value_size = value_size.value_or(*head_size);
   return group;
@@ -184,6 +234,51 @@ Result<WindowKind> KindOf(const Json& layer_type) {
                                             "\", which keeps a state other than a KV cache.");
 }
 
+// Llama 4 says by "no_rope_layers" or an interval which of its layers are not chunked.
+Result<std::vector<WindowKind>> ChunkedKinds(const ConfigText& text, uint32_t layers) {
+  std::vector<WindowKind> kinds(layers, WindowKind::kChunked);
+  const Json* turned = text.Find("no_rope_layers");
+  if (turned != nullptr && !(turned->is_array() && turned->empty())) {
+    if (!turned->is_array() || turned->size() != layers) {
+      return Malformed("\"no_rope_layers\" must have a number for each of " +
+                       std::to_string(layers) + " layers.")
+          .At(text.Place("no_rope_layers"));
+    }
+    for (uint32_t i = 0; i < layers; ++i) {
+      const Json& chunked = (*turned)[i];
+      if (chunked != 0 && chunked != 1) {
+        return Malformed("\"no_rope_layers\" has a 0 or a 1 for each layer.")
+            .At(text.Place("no_rope_layers", i));
+      }
+      kinds[i] = chunked == 1 ? WindowKind::kChunked : WindowKind::kFull;
+    }
+    return kinds;
+  }
+  KVCAST_TRY(const std::optional<uint64_t> said, text.Whole("no_rope_layer_interval"));
+  constexpr uint64_t kUsualInterval = 4;
+  const uint64_t interval = said.value_or(kUsualInterval);
+  if (interval == 0) {
+    return Malformed("\"no_rope_layer_interval\" must be at least 1.")
+        .At(text.Place("no_rope_layer_interval"));
+  }
+  for (uint64_t i = interval; i <= layers; i += interval) {
+    kinds[i - 1] = WindowKind::kFull;
+  }
+  return kinds;
+}
+
+// Of models whose files may leave out what their code knows; absent for others.
+std::optional<uint64_t> UsualPattern(const Json* model_type) {
+  constexpr std::pair<std::string_view, uint64_t> kPatterns[] = {
+      {"cohere2", 4}, {"gemma2", 2}, {"gemma3_text", 6}};
+  for (const auto& [type, pattern] : kPatterns) {
+    if (model_type != nullptr && *model_type == type) {
+      return pattern;
+    }
+  }
+  return std::nullopt;
+}
+
 // One kind per layer: the first rule that applies. Rules ask whether there is a "sliding_window";
 // how large it is matters only to layers that slide.
 Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t layers) {
@@ -202,6 +297,9 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
     }
     return kinds;
   }
+  if (text.Find("attention_chunk_size") != nullptr) {
+    return ChunkedKinds(text, layers);
+  }
   KVCAST_TRY(const std::optional<bool> slides, text.Flag("use_sliding_window"));
   if (!slides.value_or(true) || text.Find("sliding_window") == nullptr) {
     return kinds;
@@ -215,11 +313,11 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
   }
   KVCAST_TRY(std::optional<uint64_t> pattern, text.Whole("sliding_window_pattern"));
   if (pattern == 0) {
-    return Malformed("\"sliding_window_pattern\" must be at least 1.");
+    return Malformed("\"sliding_window_pattern\" must be at least 1.")
+        .At(text.Place("sliding_window_pattern"));
   }
-  const Json* model_type = text.Find("model_type");
-  if (!pattern && model_type != nullptr && *model_type == "gemma2") {
-    pattern = 2;
+  if (!pattern) {
+    pattern = UsualPattern(text.Find("model_type"));
   }
   for (uint32_t i = 0; i < layers; ++i) {
     const bool full = pattern && (i + 1) % *pattern == 0;

@@ -43,8 +43,8 @@ void HashPrompt(benchmark::State& state) {
 constexpr size_t kPrompts = 976;
 constexpr size_t kBlocksPerPrompt = kPromptTokens / kBlockTokensDefault;
 
-std::vector<std::vector<BlockHash>> ManyPrompts() {
-  Random random(2);
+std::vector<std::vector<BlockHash>> ManyPrompts(uint64_t seed = 2) {
+  Random random(seed);
   std::vector<std::vector<BlockHash>> prompts(kPrompts, std::vector<BlockHash>(kBlocksPerPrompt));
   for (std::vector<BlockHash>& prompt : prompts) {
     for (BlockHash& hash : prompt) {
@@ -52,6 +52,13 @@ std::vector<std::vector<BlockHash>> ManyPrompts() {
     }
   }
   return prompts;
+}
+
+TrackName NameOf(size_t number) {
+  const Digest prefix = Sha256::Of(std::to_string(number));
+  const std::string_view fields[] = {"moq://kvcache.moq.arpa/v1/", "tenant/model@0123456789abcdef",
+                                     AsText(prefix.bytes), AsText(prefix.bytes).substr(0, 16)};
+  return *TrackName::Of(*TrackNamespace::Of(fields), "BF16-lossless");
 }
 
 // Prompts are told of in runs of so many blocks, and the runs in any order, as when many engines
@@ -69,11 +76,7 @@ void FillIndex(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& pr
   TrackRef track{};
   for (size_t i = 0; i < run_count * run_blocks; ++i) {
     if (i % kBlocksPerTrack == 0) {
-      const Digest prefix = Sha256::Of(std::to_string(i));
-      const std::string_view fields[] = {"moq://kvcache.moq.arpa/v1/",
-                                         "tenant/model@0123456789abcdef", AsText(prefix.bytes),
-                                         AsText(prefix.bytes).substr(0, 16)};
-      track = *index.OpenTrack(node, *TrackName::Of(*TrackNamespace::Of(fields), "BF16-lossless"));
+      track = *index.OpenTrack(node, NameOf(i));
     }
     const size_t block = runs[i / run_blocks] * run_blocks + i % run_blocks;
     const BlockHash& hash = prompts[block / kBlocksPerPrompt][block % kBlocksPerPrompt];
@@ -81,15 +84,11 @@ void FillIndex(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& pr
   }
 }
 
-// What share of the time to name a prompt does it cost to look its 1,024 blocks up in a million?
-// A prompt that nobody has looked up before, as prompts are; its blocks told of in runs of a whole
-// prompt, of a track, and, as the worst there can be, one by one in any order.
-void LookUpPrompt(benchmark::State& state) {
+// Looks up prompts that nobody has looked up before, as prompts are, beside naming one.
+void CompareWithNaming(benchmark::State& state, const PrefixIndex& index,
+                       const std::vector<std::vector<BlockHash>>& prompts) {
   const std::vector<Token> tokens = Prompt();
   BlockNamer namer = Namer();
-  const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
-  PrefixIndex index;
-  FillIndex(index, prompts, static_cast<size_t>(state.range(0)));
   size_t found = 0;
   size_t next = 0;
   std::vector<BlockHash> blocks;
@@ -105,6 +104,46 @@ void LookUpPrompt(benchmark::State& state) {
   state.counters["bytes_per_block_beside_256_per_track"] =
       (static_cast<double>(index.bytes()) - 256.0 * static_cast<double>(index.track_count())) /
       static_cast<double>(index.source_count());
+}
+
+// What share of the time to name a prompt does it cost to look its 1,024 blocks up in a million?
+// Its blocks were told of in runs of a whole prompt, of a track, and, as the worst there can be,
+// one by one in any order.
+void LookUpPrompt(benchmark::State& state) {
+  const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
+  PrefixIndex index;
+  FillIndex(index, prompts, static_cast<size_t>(state.range(0)));
+  CompareWithNaming(state, index, prompts);
+}
+
+// The same once every block has made room for another, as in a node that is full: those used least
+// recently go first, so many at a time, and as many new ones come.
+void LookUpPromptAfterTurnover(benchmark::State& state) {
+  const size_t batch = static_cast<size_t>(state.range(0));
+  const std::vector<std::vector<BlockHash>> old_prompts = ManyPrompts();
+  const std::vector<std::vector<BlockHash>> prompts = ManyPrompts(4);
+  PrefixIndex index;
+  const NodeRef node = *index.OpenNode();
+  std::vector<TrackRef> old_tracks;
+  for (size_t prompt = 0; prompt < kPrompts; ++prompt) {
+    old_tracks.push_back(*index.OpenTrack(node, NameOf(prompt)));
+    for (size_t group = 0; group < kBlocksPerPrompt; ++group) {
+      (void)index.Add(old_tracks.back(), group, old_prompts[prompt][group], 1 << 20).ok();
+    }
+  }
+  for (size_t prompt = 0; prompt < kPrompts; ++prompt) {
+    const TrackRef track = *index.OpenTrack(node, NameOf(kPrompts + prompt));
+    for (size_t first = 0; first < kBlocksPerPrompt; first += batch) {
+      for (size_t group = first; group < first + batch; ++group) {
+        (void)index.Remove(old_tracks[prompt], group);
+      }
+      for (size_t group = first; group < first + batch; ++group) {
+        (void)index.Add(track, group, prompts[prompt][group], 1 << 20).ok();
+      }
+    }
+    index.CloseTrack(old_tracks[prompt]);
+  }
+  CompareWithNaming(state, index, prompts);
 }
 
 struct FirstBytes {
@@ -143,6 +182,12 @@ BENCHMARK(LookUpPrompt)
     ->Arg(kBlocksPerPrompt)
     ->Arg(kBlocksPerTrack)
     ->Arg(1)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
+BENCHMARK(LookUpPromptAfterTurnover)
+    ->ArgName("batch")
+    ->Arg(1)
+    ->Arg(64)
     ->Unit(benchmark::kMicrosecond)
     ->UseManualTime();
 BENCHMARK(LookUpPromptBesideUnorderedMap)->Unit(benchmark::kMicrosecond)->UseManualTime();

@@ -24,7 +24,7 @@ class Slab {
     if (free_ != kNone) {
       const uint32_t index = free_;
       free_ = (*this)[index].*Link;
-      (*this)[index] = T();
+      Renew(index);
       return index;
     }
     if (used_ == chunks_.size() * kChunk) {
@@ -36,7 +36,7 @@ class Slab {
     return used_++;
   }
   void Free(uint32_t index) {
-    (*this)[index] = T();
+    Renew(index);
     (*this)[index].*Link = free_;
     free_ = index;
     --size_;
@@ -64,6 +64,12 @@ class Slab {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   using Chunk = std::array<T, kChunk>;
+  // Not by assignment: a string that is assigned an empty one keeps its memory, uncounted.
+  void Renew(uint32_t index) {
+    T* const element = &(*this)[index];
+    std::destroy_at(element);
+    std::construct_at(element);
+  }
   size_t GrownCapacity() const { return std::max<size_t>(8, chunks_.capacity() * 3 / 2); }
 
   std::vector<std::unique_ptr<Chunk>> chunks_;

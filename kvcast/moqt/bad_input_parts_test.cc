@@ -367,6 +367,12 @@ std::vector<BadWay> BadRanges(const Scene& scene) {
       bad.push_back({"joining nothing", Num(type) + Num(id) + Num(0), kBadJoin});
     }
   }
+  if (scene.facts.joinable) {
+    const std::string join = Num(3) + Num(*scene.facts.joinable);
+    bad.push_back(
+        {"joining after the end", join + Num(scene.facts.joined_group + 1), kInvalidRange});
+    bad.push_back({"joining at the last group", join + Num(kMost), kInvalidRange});
+  }
   return bad;
 }
 

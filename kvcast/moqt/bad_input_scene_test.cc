@@ -72,6 +72,7 @@ void AddRequests(SceneList& list) {
     return peer.PeersRequest(1);
   });
   joining.facts.joinable = *joining.facts.used_ids.begin();
+  joining.facts.joined_group = 7;
 }
 
 // What follows a request of the peer's on its stream.
@@ -127,9 +128,11 @@ void AddAnswers(SceneList& list) {
       [](Session& s) { return s.AskTrackStatus(Track(), {}); });
   add("to SUBSCRIBE_TRACKS", Use::kNamespaceOk,
       [](Session& s) { return s.SubscribeTracks(Prefix(), {}); });
-  add("to SUBSCRIBE_NAMESPACE", Use::kNamespaceOk,
+  add(
+      "to SUBSCRIBE_NAMESPACE", Use::kNamespaceOk,
       [](Session& s) { return s.SubscribeNamespace(Prefix(), {}); }, true);
-  add("to PUBLISH_NAMESPACE", Use::kNamespaceOk,
+  add(
+      "to PUBLISH_NAMESPACE", Use::kNamespaceOk,
       [](Session& s) { return s.PublishNamespace(Prefix(), {}); }, true);
 }
 
@@ -176,7 +179,8 @@ void AddReports(SceneList& list) {
     peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
     return peer.OurRequest(0);
   };
-  list.Add("after SUBSCRIBE_NAMESPACE_OK", Use::kNamespace, 0, discovering).facts.prefix = {"p", "q"};
+  list.Add("after SUBSCRIBE_NAMESPACE_OK", Use::kNamespace, 0, discovering).facts.prefix = {"p",
+                                                                                            "q"};
   Scene& done = list.Add("after NAMESPACE", Use::kNamespaceDone, 0, [discovering](BytePeer& peer) {
     const StreamId stream = discovering(peer);
     peer.Send(stream, Framed(0x8, Space({"s"})));

@@ -89,14 +89,16 @@ bool EndsInPairs(const Scene& scene) {
 }
 
 TEST(BadMessages, GoodOnesAreNotAmongThem) {
-  Table table("good messages", 1800);
+  Table table("good messages", 1500);
   ForEachScene([&](const Scene& scene) {
     ForEachBody(scene, [&](const std::string& body) {
       const Verdict verdict = Judged(scene, body);
       EXPECT_TRUE(verdict == kFine || verdict == kLeftOpen) << ShapeOf(scene.use).name;
       const std::string wire = Framed(ShapeOf(scene.use).type, body);
       table.Expect(scene, "as it should be", wire, false, verdict);
-      table.Expect(scene, "as it should be, in bytes", wire, false, verdict, true);
+      if (body.size() <= kShort) {
+        table.Expect(scene, "as it should be, in bytes", wire, false, verdict, true);
+      }
     });
   });
 }
@@ -105,11 +107,15 @@ TEST(BadMessages, WithOneBadFieldAreToldSo) {
   Table table("bad fields", 15000);
   ForEachScene([&](const Scene& scene) {
     const std::vector<Part>& parts = ShapeOf(scene.use).parts;
+    std::vector<std::string> plain;
+    for (const Part part : parts) {
+      plain.push_back(GoodWays(part, scene)[0]);
+    }
     for (size_t i = 0; i < parts.size(); ++i) {
       for (const BadWay& bad : BadWays(parts[i], scene)) {
         std::string body;
         for (size_t j = 0; j < parts.size(); ++j) {
-          body += i == j ? bad.bytes : GoodWays(parts[j], scene)[0];
+          body += i == j ? bad.bytes : plain[j];
         }
         if (body.size() > 65535) {
           continue;
@@ -120,7 +126,9 @@ TEST(BadMessages, WithOneBadFieldAreToldSo) {
             << " and " << bad.verdict.ToString();
         const std::string wire = Framed(ShapeOf(scene.use).type, body);
         table.Expect(scene, bad.why, wire, false, bad.verdict);
-        table.Expect(scene, bad.why + ", in bytes", wire, false, bad.verdict, true);
+        if (body.size() <= kShort) {
+          table.Expect(scene, bad.why + ", in bytes", wire, false, bad.verdict, true);
+        }
       }
     }
   });

@@ -331,7 +331,7 @@ TEST(BadDatagrams, AreJudgedByTheRulesAtAnyByte) {
 }
 
 TEST(BadDatagrams, AreToldWhatIsWrong) {
-  DatagramTable table("bad datagrams", 20);
+  DatagramTable table("bad datagrams", 15);
   table.Expect("nothing", "", kViolation);
   table.Expect("padding", Num(0x132b3e29) + std::string(50, '\0'), kFine);
   for (const uint64_t type : {uint64_t{0x132b3e28}, uint64_t{0x2f00}, kMost}) {

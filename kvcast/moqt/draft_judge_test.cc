@@ -410,11 +410,12 @@ void Judge::FetchRange(Reader& in) {
     return ends_before ? Note(refusal_, kInvalidRange) : void();
   }
   const uint64_t joined = in.TakeNum();
-  (void)in.TakeNum();
+  const uint64_t start = in.TakeNum();
   if (facts_->joinable != joined) {
     Note(refusal_, kBadJoin);
-  } else if (!facts_->joined_has_objects) {
-    Note(refusal_, kInvalidRange);
+  } else if (start > facts_->joined_group) {
+    // [10.12.3] An absolute start after the end; of so many groups back nothing is said.
+    Note(refusal_, kind == 3 ? kInvalidRange : kLeftOpen);
   }
 }
 

@@ -22,7 +22,7 @@ struct Facts {
   std::set<std::vector<std::string>> announced;  // Suffixes that NAMESPACE has told of.
   bool about_namespace = false;                  // The request that REQUEST_ERROR answers.
   std::optional<uint64_t> joinable;              // A subscription of the sender's, by its id.
-  bool joined_has_objects = true;
+  uint64_t joined_group = 0;                     // Where it began.
 };
 
 // The draft's rules on the bytes of a message, applied one after the other.

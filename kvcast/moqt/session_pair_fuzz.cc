@@ -130,7 +130,7 @@ class Pair {
     Session& session = side.session;
     const RequestId request = input_.Byte() % 16;
     const TrackName track = *TrackName::Of({}, std::string(1, static_cast<char>('a' + request)));
-    switch (what / 2 % 20) {
+    switch (what / 2 % 24) {
       case 0:
         return (void)session.Publish(track, {}, {}).ok();
       case 1:
@@ -169,10 +169,64 @@ class Pair {
       case 17:
         side.tamperer.Change(input_.Byte(), input_.Byte());
         return;
+      case 18:
+        return Change(session, request);
+      case 19:
+        return ActOnNamespaces(session, request);
+      case 20:
+        return (void)session
+            .FetchJoining(request, kvcast::moqt::Fetch::Type::kRelativeJoining, 1, {})
+            .ok();
+      case 21:
+        return (void)session.SendDatagramObject(request, NextDatagram(), false).ok();
       default:
         while (session.Take(request)) {
         }
     }
+  }
+
+  // Updates, and what becomes of them.
+  void Change(Session& session, RequestId request) {
+    Parameters change;
+    change.subscriber_priority = 9;
+    change.forward = input_.Byte() % 4 != 0;
+    switch (input_.Byte() % 5) {
+      case 0:
+        return (void)session.Update(request, change).ok();
+      case 1:
+        return (void)session.Update(request, {}).ok();
+      case 2:
+        return (void)session.RefuseUpdate(request, {}).ok();
+      case 3:
+        return (void)session.SendGoAway(request, "", 0).ok();
+      default:
+        return (void)session.AcceptUpdate(request, {}).ok();
+    }
+  }
+
+  void ActOnNamespaces(Session& session, RequestId request) {
+    const auto space = *kvcast::TrackNamespace::Of({"n"});
+    const auto below = *kvcast::TrackNamespace::Of({"n", "m"});
+    switch (input_.Byte() % 6) {
+      case 0:
+        return (void)session.PublishNamespace(space, {}).ok();
+      case 1:
+        return (void)session.SubscribeNamespace(space, {}).ok();
+      case 2:
+        return (void)session.AcceptPublishNamespace(request, {}).ok();
+      case 3:
+        return (void)session.AcceptSubscribeNamespace(request, {}).ok();
+      case 4:
+        return (void)session.AnnounceNamespace(request, below).ok();
+      default:
+        return (void)session.WithdrawNamespace(request, below).ok();
+    }
+  }
+
+  Object NextDatagram() {
+    Object object = NextObject(1);
+    object.forwarding = kvcast::Forwarding::kDatagram;
+    return object;
   }
 
   Object NextObject(uint64_t group) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/log.h"
@@ -20,7 +21,7 @@ class Stock {
  public:
   Stock(size_t ram_bytes, const NodeId& node, const BootId& boot, const Limits& limits,
         RelayMetrics& metrics, Log log)
-      : tier_(ram_bytes), catalogs_(node, boot, limits), metrics_(&metrics), log_(log) {}
+      : tier_(ram_bytes), catalogs_(node, boot, limits), metrics_(&metrics), log_(std::move(log)) {}
 
   RamTier& tier() { return tier_; }
   const Catalogs& catalogs() const { return catalogs_; }

@@ -33,7 +33,8 @@ esac
 """
 # Has the new QUIC in backports, once these are configured.
 APT_CACHE = """
-[ "$1" != policy ] || echo "  Candidate: 0.12.1"
+[ "$LC_ALL" = C ] || { echo "  Installationskandidat: 1.11.0"; exit; }
+[ "$1" != policy ] || echo "  Candidate: ${CANDIDATE:-0.12.1}"
 [ "$1" != madison ] || [ "${BARREN:-}" ] || ! grep -rqs backports "$MACHINE/etc/apt" ||
   echo "$2 | 1.11.0-1~bpo12+1 | somewhere"
 """
@@ -212,6 +213,13 @@ class Backports(Machine):
         entry = self.source("debian.sources", DEB822, 2)
         self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry).returncode, 1)
         self.assertFalse(self.added("sources").exists())
+
+    def test_are_not_for_debian_13_in_any_language(self):
+        self.is_debian(13)
+        ran = self.deps("run", HAVE=self.OLD, ENTRY="", CANDIDATE="1.11.0", LC_ALL="de_DE.UTF-8")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("libngtcp2-dev", self.asked())
+        self.assertNotIn("backports", self.asked())
 
     def test_are_not_needed_for_a_version_from_them(self):
         self.assertEqual(self.deps("run", HAVE="libngtcp2-dev=1.11.0-1~bpo12+1").returncode, 0)

@@ -12,11 +12,12 @@ DEV = Path(__file__).resolve().parents[2] / "dev"
 CMAKE = """
 echo "cmake $*" >>"$LOG"
 case "$*" in
-  --preset*)
+  *--preset*)
     [ "${FAIL:-}" != configure ] || exit 1
-    mkdir -p "build/$2/apps"
-    echo '[{"file": "a.cc"}, {"file": "b.cc"}]' >build/$2/compile_commands.json
-    echo one_fuzz >build/$2/fuzzers.txt ;;
+    for preset; do :; done
+    mkdir -p "build/$preset/apps"
+    echo '[{"file": "a.cc"}, {"file": "b.cc"}]' >build/$preset/compile_commands.json
+    echo "${FUZZERS-one_fuzz}" >build/$preset/fuzzers.txt ;;
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
     for name in kvcast one_bench one_fuzz model_oracle; do
@@ -93,7 +94,7 @@ class Dev(unittest.TestCase):
 
     def test_run_leaves_the_program_and_starts_the_demo(self):
         self.assertEqual(self.dev("run", "--slow").returncode, 0)
-        self.assertTrue(self.did().startswith("deps run\ncmake --preset run\n"))
+        self.assertTrue(self.did().startswith("deps run\ncmake --fresh --preset run\n"))
         self.assertTrue(self.did().endswith("demo --slow\n"))
         self.assertTrue((self.root / "bin/kvcast").is_file())
 
@@ -116,6 +117,11 @@ class Dev(unittest.TestCase):
         (self.root / "tests/corpus/one_fuzz").mkdir(parents=True)
         self.dev("fuzz", "7", "one_fuzz")
         self.assertRegex(self.did(), r"one_fuzz -max_total_time=7 .*corpus build/fuzz/seeds/one_fuzz tests/corpus/one_fuzz\n")
+
+    def test_no_fuzzers_is_a_failure(self):
+        ran = self.dev("test", FUZZERS="")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the preset asan has built no fuzzer", ran.stderr)
 
     def test_it_stops_at_the_first_failure_and_says_how_to_repeat_it(self):
         for fail, again in {

@@ -164,10 +164,24 @@ _ACCEPTED = [
     ("a factor of 0", _tiny(partial_rotary_factor=0)),
     ("a product just below a whole number", _tiny(head_dim=100, partial_rotary_factor=0.29)),
     ("falcon-like: multi-query", _model(FALCON)),
-    ("multi_query with KV heads named", _model(_with(
-        FALCON, num_kv_heads=71))),
+    ("falcon-7b-like: one KV head, whatever it says", _model(_with(FALCON, num_kv_heads=71))),
+    ("falcon-40b-like: KV heads named", _model(_with(
+        FALCON, num_attention_heads=64, hidden_size=4096, num_kv_heads=8,
+        new_decoder_architecture=True))),
+    ("falcon-40b-like: no KV heads named", _model(_with(FALCON, new_decoder_architecture=True))),
+    ("multi_query beside the usual name", _tiny(multi_query=True, num_key_value_heads=2)),
     ("multi_query false", _model(_with(FALCON, multi_query=False))),
     ("chunked attention", _model(CHUNKED)),
+    ("chunked attention: by no_rope_layers", _model({"text_config": _with(
+        CHUNKED["text_config"], "layer_types")})),
+    ("chunked attention: by an interval", _tiny(
+        num_hidden_layers=7, attention_chunk_size=8, no_rope_layers=[], no_rope_layer_interval=3)),
+    ("chunked attention: by the usual interval", _tiny(num_hidden_layers=9, attention_chunk_size=8)),
+    ("chunked attention: all full", _tiny(attention_chunk_size=0, no_rope_layer_interval=1)),
+    ("gemma-3-27b-like: the usual pattern", _tiny(
+        sliding_window=8, num_hidden_layers=13, model_type="gemma3_text")),
+    ("cohere-2-like: the usual pattern", _tiny(
+        sliding_window=8, num_hidden_layers=9, model_type="cohere2")),
     ("older names: d_model, num_layers", _model(
         {"num_layers": 2, "n_head": 4, "d_model": 32, "n_embd": None})),
     ("the first name counts", _tiny(n_layer=9, n_head=9, n_embd=9)),
@@ -225,6 +239,21 @@ _REFUSED = [
     ("an indexer at the top", _model({"text_config": DEEPSEEK_V3, "index_head_dim": 128})),
     ("global head size", _tiny(global_head_dim=512)),
     ("global KV heads", _tiny(num_global_key_value_heads=1)),
+    *((f"another state: {name}", _tiny(**{name: value})) for name, value in {
+        "attn_layer_indices": [1], "attn_layer_period": 8, "attn_type_list": [0, 1],
+        "block_configs": [], "block_types": ["recurrent"], "cross_attention_layers": [1],
+        "full_attention_interval": 4, "hybrid_layer_ids": [1], "hybrid_layer_pattern": [0, 1],
+        "hybrid_override_pattern": "M*", "layers_block_type": ["mamba", "attention"],
+        "linear_attn_config": {}, "multi_query_group_num": 2, "state_size": 16,
+        "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+        "linear_value_head_dim": 128, "lru_width": 64, "mamba_d_state": 16, "rwkv_head": 1,
+        "ssm_cfg": {}}.items()),
+    ("another state at the top", _model({"text_config": TINY, "mamba_d_state": 16})),
+    ("no_rope_layers too few", _tiny(attention_chunk_size=8, no_rope_layers=[1])),
+    ("no_rope_layers of no list", _tiny(attention_chunk_size=8, no_rope_layers=1)),
+    ("no_rope_layers of 2", _tiny(attention_chunk_size=8, no_rope_layers=[1, 2])),
+    ("no_rope_layers of truths", _tiny(attention_chunk_size=8, no_rope_layers=[True, False])),
+    ("an interval of 0", _tiny(attention_chunk_size=8, no_rope_layer_interval=0)),
     ("an encoder", _tiny(is_encoder_decoder=True)),
     ("an encoder above the text part", _model({"text_config": TINY, "is_encoder_decoder": True})),
     ("an encoder of no truth", _tiny(is_encoder_decoder=1)),

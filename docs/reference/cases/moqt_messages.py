@@ -258,6 +258,27 @@ def _read_messages() -> list[tuple]:
     return cases
 
 
+def _bad_setups() -> list[tuple]:
+    return [
+        ("PATH that is no path", "SETUP", framed("af00", "010161")),
+        ("PATH with a space", "SETUP", framed("af00", "01022f20")),
+        ("PATH with half an escape", "SETUP", framed("af00", "01032f2561")),
+        ("PATH twice", "SETUP", framed("af00", "01000000")),
+        ("AUTHORITY of no bytes", "SETUP", framed("af00", "0500")),
+        ("AUTHORITY with a slash", "SETUP", framed("af00", "0503612f62")),
+        ("AUTHORITY of a port only", "SETUP", framed("af00", "05023a39")),
+        ("a cache size twice", "SETUP", framed("af00", "04000000")),
+        ("an implementation twice", "SETUP", framed("af00", "07000000")),
+        ("a setup option past 2^64", "SETUP", framed("af00", "0400" + "ff" * 9 + "00")),
+        ("a setup option cut short", "SETUP", framed("af00", "0705aabb")),
+        ("a setup option without a value", "SETUP", framed("af00", "04")),
+        ("a setup option of 65,536 bytes", "SETUP", framed("af00", "07c10000")),
+        ("a token to delete in SETUP", "SETUP", framed("af00", "03020007")),
+        ("a token by its alias in SETUP", "SETUP", framed("af00", "03020207")),
+        ("a token of alias type 9 in SETUP", "SETUP", framed("af00", "030109")),
+    ]
+
+
 def _bad_messages() -> list[tuple]:
     bad = [
         ("another message", "SUBSCRIBE", "04000400000000"),
@@ -298,23 +319,7 @@ def _bad_messages() -> list[tuple]:
         ("a token of no bytes", "SUBSCRIBE", framed("03", "000000" "01" "0300")),
         ("a token longer than its fields", "SUBSCRIBE", framed("03", "000000" "01" "0303020700")),
         ("a token longer than the message", "SUBSCRIBE", framed("03", "000000" "01" "030503")),
-        ("PATH that is no path", "SETUP", framed("af00", "010161")),
-        ("PATH with a space", "SETUP", framed("af00", "01022f20")),
-        ("PATH with half an escape", "SETUP", framed("af00", "01032f2561")),
-        ("PATH twice", "SETUP", framed("af00", "01000000")),
-        ("AUTHORITY of no bytes", "SETUP", framed("af00", "0500")),
-        ("AUTHORITY with a slash", "SETUP", framed("af00", "0503612f62")),
-        ("AUTHORITY of a port only", "SETUP", framed("af00", "05023a39")),
-        ("a cache size twice", "SETUP", framed("af00", "04000000")),
-        ("an implementation twice", "SETUP", framed("af00", "07000000")),
-        ("a setup option past 2^64", "SETUP", framed("af00", "0400" + "ff" * 9 + "00")),
-        ("a setup option cut short", "SETUP", framed("af00", "0705aabb")),
-        ("a setup option without a value", "SETUP", framed("af00", "04")),
-        ("a setup option of 65,536 bytes", "SETUP", framed("af00", "07c10000")),
-        ("a token to delete in SETUP", "SETUP", framed("af00", "03020007")),
-        ("a token by its alias in SETUP", "SETUP", framed("af00", "03020207")),
-        ("a token of alias type 9 in SETUP", "SETUP", framed("af00", "030109")),
-    ]
+    ] + _bad_setups()
     for name, values in VALUES.items():
         allowed = PLACES[name]
         bad += [

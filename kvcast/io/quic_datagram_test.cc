@@ -1,0 +1,102 @@
+#include "kvcast/io/datagram_queue.h"
+#include "kvcast/io/quic_pair_test.h"
+
+namespace kvcast {
+namespace {
+
+moqt::SendOrder Order(uint8_t priority) {
+  moqt::SendOrder order;
+  order.tier = moqt::SendOrder::Tier::kData;
+  order.subscriber_priority = priority;
+  return order;
+}
+
+TEST(DatagramQueue, TheMostUrgentComesFirstAndOfEqualsTheOldest) {
+  DatagramQueue queue(1000);
+  queue.Push(Bytes::Of("later"), Order(9));
+  queue.Push(Bytes::Of("first"), Order(1));
+  queue.Push(Bytes::Of("second"), Order(1));
+  std::vector<std::string> sent;
+  for (; !queue.empty(); queue.Pop()) {
+    sent.push_back(queue.front().ToString());
+  }
+  EXPECT_EQ(sent, (std::vector<std::string>{"first", "second", "later"}));
+}
+
+TEST(DatagramQueue, WhatDoesNotFitIsDropped) {
+  DatagramQueue queue(10);
+  EXPECT_TRUE(queue.Push(Bytes::Of("123456"), {}));
+  EXPECT_FALSE(queue.Push(Bytes::Of("12345"), {}));
+  EXPECT_TRUE(queue.Push(Bytes::Of("1234"), {}));
+  queue.Pop();
+  EXPECT_TRUE(queue.Push(Bytes::Of("12345"), {}));
+}
+
+using QuicDatagramTest = QuicPairTest;
+
+TEST_F(QuicDatagramTest, GoBothWays) {
+  ListenAndConnect();
+  client_user_->Act(moqt::SendDatagram{Bytes::Of("to the server"), {}});
+  server_user_->Act(moqt::SendDatagram{Bytes::Of("to the client"), {}});
+  server_user_->Act(moqt::SendDatagram{Bytes(), {}});
+  ASSERT_TRUE(Until(
+      [&] { return server_user_->datagrams.size() == 1 && client_user_->datagrams.size() == 2; }));
+  EXPECT_EQ(server_user_->datagrams[0], "to the server");
+  EXPECT_EQ(client_user_->datagrams, (std::vector<std::string>{"to the client", ""}));
+}
+
+TEST_F(QuicDatagramTest, ThatIsWrittenBeforeTheHandshakeArrives) {
+  Listen();
+  Connect();
+  client_user_->Act(moqt::SendDatagram{Bytes::Of("early"), {}});
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr && !server_user_->datagrams.empty(); }));
+  EXPECT_EQ(server_user_->datagrams[0], "early");
+}
+
+TEST_F(QuicDatagramTest, OneThatIsTooLargeForThePathIsDroppedAlone) {
+  QuicServer::Options options;
+  options.connection.datagram_bytes_max = 1400;
+  ListenAndConnect(options);
+  const std::string fits(1100, 'x');
+  client_user_->Act(moqt::SendDatagram{Bytes::Of(std::string(1400, 'y')), {}});
+  client_user_->Act(moqt::SendDatagram{Bytes::Of(fits), {}});
+  ASSERT_TRUE(Until([&] { return !server_user_->datagrams.empty(); }));
+  EXPECT_EQ(server_user_->datagrams, std::vector<std::string>{fits});
+  client_user_->Open(2);
+  client_user_->Send(2, Bytes::Of("and streams go on"), true);
+  ASSERT_TRUE(Until([&] { return server_user_->streams[2].fin; }));
+}
+
+TEST_F(QuicDatagramTest, ManyArriveAmongStreams) {
+  ListenAndConnect();
+  const Bytes bulk = RandomBytes(3'000'000);
+  client_user_->Open(2, Order(100));
+  client_user_->Send(2, bulk, true);
+  constexpr size_t kCount = 500;
+  for (size_t i = 0; i < kCount; ++i) {
+    client_user_->Act(moqt::SendDatagram{Bytes::Of(std::to_string(i)), Order(50)});
+  }
+  ASSERT_TRUE(Until([&] { return server_user_->streams[2].fin; }));
+  // They are more urgent, and loopback loses none.
+  ASSERT_TRUE(Until([&] { return server_user_->datagrams.size() == kCount; }));
+  EXPECT_EQ(server_user_->datagrams.back(), std::to_string(kCount - 1));
+  EXPECT_TRUE(server_user_->streams[2].bytes == bulk.ToString());
+}
+
+TEST_F(QuicDatagramTest, NoMoreWaitThanTheQueueHolds) {
+  QuicServer::Options options;
+  options.connection.datagram_queue_bytes = 3000;
+  Listen(options);
+  Connect(options.connection);
+  for (int i = 0; i < 10; ++i) {  // Before the handshake, so that all have to wait.
+    client_user_->Act(moqt::SendDatagram{Bytes::Of(std::string(1000, 'x')), {}});
+  }
+  client_user_->Open(2);
+  client_user_->Send(2, Bytes::Of("behind them"), true);
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr && server_user_->streams[2].fin; }));
+  ASSERT_TRUE(Until([&] { return server_user_->datagrams.size() >= 3; }));
+  EXPECT_EQ(server_user_->datagrams.size(), 3U);
+}
+
+}  // namespace
+}  // namespace kvcast
