@@ -429,6 +429,10 @@ void SessionSide::Cancel(Id id, SessionRequest& request) {
 bool SessionSide::GiveUp() {
   bool any = false;
   for (auto& [id, request] : requests_) {
+    if (!closed_ && std::exchange(request.to_be_taken, false)) {
+      any = true;
+      session_.Cancel(id, ResetCode::kCancelled);
+    }
     if (closed_ || request.over()) {
       continue;
     }

@@ -105,7 +105,7 @@ void SessionWorld::Settle() {
       side->TakeEvents();
     }
     moved = moved || taken != client_.taken() + server_.taken() ||
-            before != done(client_) + done(server_);
+            before != done(client_) + done(server_) || link_.Step();  // An answer just given.
     if (!moved && !client_.GiveUp() && !server_.GiveUp()) {
       return;
     }
