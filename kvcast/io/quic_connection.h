@@ -83,6 +83,8 @@ class QuicConnection {
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
   const SocketAddress& remote() const { return remote_; }
+  // What both ends agreed to speak, once the handshake is over.
+  const std::string& alpn() const { return options_.alpn; }
   // Null on a server's side before the handshake is over, and never after.
   moqt::TransportUser* user() { return user_.get(); }
   // The largest datagrams that this path was found to carry.
