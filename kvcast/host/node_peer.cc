@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kvcast/host/agreed_codec.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
@@ -9,7 +10,7 @@ namespace kvcast {
 NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
                    const moqt::Limits& limits, NodePeerOwner& owner)
     : connection_(&connection),
-      session_(moqt::Role::kServer, setup, limits, Now()),
+      session_(moqt::Role::kServer, setup, limits, Now(), AgreedCodec(connection)),
       owner_(&owner),
       timer_(loop, [this] {
         timer_at_.reset();

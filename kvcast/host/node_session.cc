@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kvcast/host/agreed_codec.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
@@ -9,7 +10,7 @@ namespace kvcast {
 NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
                          const ClientOptions& options, std::function<void(ClientEvent)> tell)
     : connection_(&connection),
-      session_(moqt::Role::kClient, setup, moqt::Limits{}, Now()),
+      session_(moqt::Role::kClient, setup, moqt::Limits{}, Now(), AgreedCodec(connection)),
       client_(session_, options),
       tell_(std::move(tell)),
       timer_(loop, [this] {

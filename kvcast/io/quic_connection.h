@@ -95,6 +95,8 @@ class QuicConnection {
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
   const SocketAddress& remote() const { return remote_; }
+  // What both ends agreed to speak, once the handshake is over.
+  const std::string& alpn() const { return options_.alpn; }
   // Null on a server's side before the handshake is over, and never after.
   moqt::TransportUser* user() { return user_.get(); }
   // The id that the client's first packet was addressed to: traces on both sides go by it.
