@@ -76,11 +76,14 @@ Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
                                           "\" has no port behind its last colon: write a number "
                                           "from 0 to 65535.");
   }
+  // By itself: no file and no server can then send it elsewhere, or to ::1 where a node listens at
+  // 127.0.0.1. A machine without /etc/hosts knows it too.
+  const std::string host = parts.host == "localhost" ? "127.0.0.1" : parts.host;
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int failure = ::getaddrinfo(parts.host.c_str(), parts.port.c_str(), &hints, &found);
+  const int failure = ::getaddrinfo(host.c_str(), parts.port.c_str(), &hints, &found);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   if (failure != 0 || found == nullptr) {
     return Error(ErrorCode::kNotFound, "Cannot find the address of \"" + Printable(host_and_port) +

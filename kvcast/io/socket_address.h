@@ -22,7 +22,7 @@ class SocketAddress {
   // 127.0.0.1; port 0 lets the system choose.
   static SocketAddress Loopback(uint16_t port);
   // "192.0.2.7:4433", "[2001:db8::7]:4433" or "node7.example:4433". A name is asked for in the
-  // network, which may take seconds: never on a loop's thread.
+  // network, which may take seconds: never on a loop's thread. "localhost" is always 127.0.0.1.
   static Result<SocketAddress> Resolve(std::string_view host_and_port);
   // What stands before the port, without brackets: what a certificate has to name.
   static std::string HostOf(std::string_view host_and_port);

@@ -108,6 +108,7 @@ TEST(UdpSocket, SaysWhatBuffersItGot) {
 TEST(SocketAddress, IsReadAndWrittenAsPeopleWriteIt) {
   EXPECT_EQ(SocketAddress::Resolve("127.0.0.1:4433")->ToString(), "127.0.0.1:4433");
   EXPECT_EQ(SocketAddress::Resolve("[::1]:4433")->ToString(), "[::1]:4433");
+  EXPECT_EQ(SocketAddress::Resolve("localhost:4433")->ToString(), "127.0.0.1:4433");
   EXPECT_EQ(SocketAddress::HostOf("[::1]:4433"), "::1");
   EXPECT_EQ(SocketAddress::HostOf("localhost:1"), "localhost");
   EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1").ok());
