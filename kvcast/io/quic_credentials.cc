@@ -138,9 +138,9 @@ Result<ClientCredentials> ClientCredentials::Make(ServerTrust trust,
     const int count = gnutls_certificate_set_x509_system_trust(material->certificates());
     if (count <= 0) {
       return Error(ErrorCode::kNotFound,
-                   "This machine trusts no certificate authority. Install the system's list, name "
-                   "a file of authorities, or add #FINGERPRINT to the server's address, as 'kvcast "
-                   "serve' prints it.");
+                   "This machine trusts no certificate authority, so not the server's. Install the "
+                   "system's list, name a file of authorities, or add #FINGERPRINT to its address, "
+                   "as 'kvcast serve' prints it.");
     }
   }
   if (own) {
