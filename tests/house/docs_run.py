@@ -78,6 +78,10 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     return bool(re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in printed)))
 
 
+# Shown after two seconds, which on a busy machine anything may take.
+PROGRESS = re.compile(r".+: (?:[\d.]+ \w+( of [\d.]+ \w+)?, [\d.]+ \w+/s(, .* left)?|done in .*)")
+
+
 def execute(command: str, source: Path, program: str, scratch: str) -> list[str]:
     """What the command prints, both streams together. A crash or a stall is printed too."""
     link = Path(scratch) / "kvcast"
@@ -92,7 +96,7 @@ def execute(command: str, source: Path, program: str, scratch: str) -> list[str]
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
     except subprocess.TimeoutExpired:
         return [f"(still running after {PATIENCE_S} s)"]
-    printed = ran.stdout.rstrip().splitlines()
+    printed = [line for line in ran.stdout.rstrip().splitlines() if not PROGRESS.fullmatch(line)]
     if ran.returncode < 0 or ran.returncode > 128:
         printed.append(f"(crashed with status {ran.returncode})")
     return printed
