@@ -155,7 +155,9 @@ TEST(RelayUpstream, SurvivesThatAnyoneLeavesAtAnyPoint) {
                   0)
           << "seed " << seed;
     }
-    EXPECT_FALSE(w.two.session().closed() && seed % 3 != 2);
+    if (seed % 3 != 2) {  // Who has left is gone.
+      EXPECT_FALSE(w.two.session().closed());
+    }
   }
 }
 
