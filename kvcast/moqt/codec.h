@@ -31,8 +31,6 @@ struct MessagePlace {
 // message makes sense now is the session's question.
 class Codec {
  public:
-  constexpr virtual ~Codec() {}  // NOLINT: g++ 12 does not take "= default" here.
-
   // What the connection's handshake calls the draft.
   virtual std::string_view alpn() const = 0;
 
@@ -59,6 +57,9 @@ class Codec {
       std::span<const std::byte> datagram) const = 0;
 
   virtual TrackTraits TraitsOf(const Properties& track) const = 0;
+
+ protected:
+  ~Codec() = default;  // Nobody owns one: they are constants.
 };
 
 inline constexpr std::string_view kAlpnDraft18 = "moqt-18";

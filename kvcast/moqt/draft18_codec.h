@@ -10,7 +10,6 @@ namespace kvcast::moqt {
 class Draft18Codec final : public Codec {
  public:
   constexpr Draft18Codec() = default;
-  constexpr ~Draft18Codec() override {}  // NOLINT: g++ 12 does not take "= default" here.
 
   std::string_view alpn() const override { return kAlpnDraft18; }
 
