@@ -141,7 +141,7 @@ TEST_F(CacheCommands, NameReadsStandardInput) {
     const int input = ::open(Path(name).c_str(), O_RDONLY | O_CLOEXEC);
     ::dup2(input, STDIN_FILENO);
     ::close(input);
-    const CommandOutcome outcome = Name({"-"});
+    CommandOutcome outcome = Name({"-"});
     ::dup2(before, STDIN_FILENO);
     ::close(before);
     return outcome;

@@ -94,7 +94,7 @@ int RunImpair(const ImpairOptions& asked) {
   }
   fmt::print("A bad network to {}. Ctrl-C ends it and prints what it did.\n  listen  {}\n",
              options->server.ToString(), (*proxy)->local().ToString());
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
   while (!asked_to_stop) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }

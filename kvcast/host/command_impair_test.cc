@@ -19,7 +19,7 @@ TEST(ImpairCommand, LosesWhatItIsToldToAndSaysSo) {
   sigset_t signals;
   sigset_t before;
   ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &signals, &before);
   auto server = *UdpSocket::Bind(SocketAddress::Loopback(0));
   const std::string to = server.local().ToString();
@@ -35,7 +35,7 @@ TEST(ImpairCommand, LosesWhatItIsToldToAndSaysSo) {
       std::this_thread::yield();
       arrived = server.Receive([](const SocketAddress&, std::span<const std::byte>) {});
     }
-    ::pthread_kill(command_thread, SIGTERM);
+    ::pthread_kill(command_thread, SIGINT);
   });
   const CommandOutcome outcome =
       RunKvcast({"impair", "--to", to.c_str(), "--listen", listen.c_str(), "--direction", "there",

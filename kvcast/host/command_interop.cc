@@ -30,7 +30,7 @@ struct InteropFlags {
 
 void Print(const std::string& text) {
   fmt::print("{}", text);
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
 }
 
 std::vector<std::string> About(const InteropFlags& flags) {

@@ -124,7 +124,7 @@ int Run(int argc, const char* const* argv) {
 
   const int status = Parse(app, {argv + std::min(argc, 1), argv + argc}, exit_status);
   // A result that reached nobody is no success: the disk behind a redirection may be full.
-  if (std::fflush(stdout) != 0 && status == kExitOk) {
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && status == kExitOk) {
     return Failed(SystemError("Cannot write the result to standard output", errno));
   }
   return status;

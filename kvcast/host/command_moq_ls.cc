@@ -31,7 +31,7 @@ class Listing {
 
   // A relay may know only one of the two requests: the other's refusal is told, and no more.
   Result<void> Run(const TrackNamespace& prefix) {
-    const Result<void> tracks =
+    Result<void> tracks =
         Ask(relay_.session().SubscribeTracks(prefix, {}), "SUBSCRIBE_TRACKS", prefix);
     const Result<void> spaces =
         Ask(relay_.session().SubscribeNamespace(prefix, {}), "SUBSCRIBE_NAMESPACE", prefix);
@@ -100,7 +100,7 @@ class Listing {
     } else {
       fmt::print("{}  (namespace)\n", space.Render());
     }
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
   }
 
   void Print(const TrackName& track, std::optional<Location> largest,
@@ -121,7 +121,7 @@ class Listing {
       fmt::print("{}  largest {}{}\n", track.Render(), largest ? largest->ToString() : "unknown",
                  properties == nullptr || properties->empty() ? "" : "  " + TextOf(*properties));
     }
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
   }
 
   const LsFlags& flags_;

@@ -78,13 +78,13 @@ class Publisher {
       bytes_ += payload->size();
       static_cast<void>(relay_.session());  // It is commanded.
       if (Result<void> sent = writer.Send(*std::move(payload)); !sent.ok()) {
-        return WhyNot(std::move(sent).error());
+        return WhyNot(sent.error());
       }
       objects_ = writer.sent();
       progress.Update(bytes_, 0);
     }
     if (Result<void> ended = writer.EndGroup(); !ended.ok()) {
-      return WhyNot(std::move(ended).error());
+      return WhyNot(ended.error());
     }
     return Finish(progress);
   }
@@ -202,17 +202,17 @@ class Publisher {
     }
     if (Result<void> ended = relay_.session().EndTrack(request_, moqt::DoneCode::kTrackEnded, "");
         !ended.ok()) {
-      return WhyNot(std::move(ended).error());
+      return WhyNot(ended.error());
     }
     return Deliver();
   }
 
   // A command came too late, because the relay has given up just now: the event says why.
-  Error WhyNot(Error error) {
+  Error WhyNot(const Error& error) {
     while (true) {
       const Result<std::optional<moqt::Event>> event = relay_.Next(Now());
       if (!event.ok() || !*event) {
-        return event.ok() ? std::move(error) : event.error();
+        return event.ok() ? error : event.error();
       }
       if (const Result<void> handled = Handle(*event); !handled.ok()) {
         return handled.error();

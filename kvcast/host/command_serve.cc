@@ -98,7 +98,7 @@ void PrintStart(const Ground& ground, const std::string& address, bool developme
       ground.credentials.requires_clients()
           ? "  peers   only clients with a certificate of the authorities in --client-ca\n"
           : "");
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
 }
 
 // A file that is there while the node can be used. One of a node that was killed is replaced; one

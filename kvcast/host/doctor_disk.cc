@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr double kReadBytesPerSWanted = 1e9;
 constexpr double kWriteBytesPerSWanted = 5e8;
 constexpr Duration kSyncWanted = milliseconds(5);
-constexpr uint64_t kRoomyBytes = uint64_t{20} << 30;
+constexpr uint64_t kRoomyDiskBytes = uint64_t{20} << 30;
 
 Finding Speed(const DiskFacts& disk) {
   Finding finding{"Speed", Verdict::kGood,
@@ -90,10 +90,10 @@ Finding Space(const DiskFacts& disk) {
       fmt::format("{} of {} free", HumanBytes(disk.free_bytes), HumanBytes(disk.total_bytes)),
       "Of a chat service's blocks, three in four are never asked for again, so "
       "a tier has to be large for the fourth to be still there."};
-  if (disk.free_bytes < kRoomyBytes) {
+  if (disk.free_bytes < kRoomyDiskBytes) {
     finding.verdict = Verdict::kCouldBeBetter;
     finding.advice = fmt::format("Give the disk tier {} or more: find out what else lies here.",
-                                 HumanBytes(kRoomyBytes));
+                                 HumanBytes(kRoomyDiskBytes));
     finding.commands = {
         fmt::format("du -xh --max-depth=1 '{}' | sort -h", disk.directory.string())};
   }

@@ -8,7 +8,7 @@
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kRoomyBytes = uint64_t{4} << 30;
+constexpr uint64_t kRoomyMemoryBytes = uint64_t{4} << 30;
 
 Finding Room(const MemoryFacts& memory) {
   const uint64_t limit = memory.cgroup_bytes_max.value_or(memory.total_bytes);
@@ -22,7 +22,7 @@ Finding Room(const MemoryFacts& memory) {
                                     HumanBytes(memory.total_bytes)),
                   "The RAM tier answers fastest. One token of an 8B model with grouped-query "
                   "attention has 128 KiB of KV in BF16, so 4 GiB hold 32,768 tokens."};
-  if (usable < kRoomyBytes) {
+  if (usable < kRoomyMemoryBytes) {
     finding.verdict = Verdict::kCouldBeBetter;
     finding.advice =
         "Give kvcast 4 GiB or more, or let this machine relay without keeping much. In a container "

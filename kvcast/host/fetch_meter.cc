@@ -152,7 +152,7 @@ int RunNode(const SocketAddress& listen, uint64_t groups, const QuicOptions& qui
   }
   std::printf("%s %s\n", node->local().ToString().c_str(),
               credentials.fingerprint().ToHex().c_str());
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
   char ignored = 0;
   while (::read(STDIN_FILENO, &ignored, 1) > 0) {
   }

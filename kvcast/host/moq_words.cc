@@ -13,7 +13,7 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kReasonBytesMax = 1024;
+constexpr size_t kPeerReasonShownMax = 1024;
 
 struct Word {
   uint64_t number;
@@ -103,7 +103,7 @@ std::string Named(std::span<const Word> words, uint64_t number) {
 }
 
 std::string Quoted(std::string_view reason) {
-  return reason.empty() ? "" : fmt::format(", \"{}\"", Printable(reason, kReasonBytesMax));
+  return reason.empty() ? "" : fmt::format(", \"{}\"", Printable(reason, kPeerReasonShownMax));
 }
 
 std::string RedirectText(const moqt::Redirect& redirect) {
@@ -152,10 +152,10 @@ std::string Closing(const moqt::SessionClosed& closed) {
   // A connection that dies has a sentence for a reason, and its code says nothing more.
   const auto code = static_cast<moqt::SessionCode>(closed.code);
   if (code == moqt::SessionCode::kInternalError && closed.reason.starts_with("QUIC: ")) {
-    return "The connection is lost: " + Printable(closed.reason, kReasonBytesMax) + ".";
+    return "The connection is lost: " + Printable(closed.reason, kPeerReasonShownMax) + ".";
   }
   if (code == moqt::SessionCode::kInternalError && closed.reason.ends_with('.')) {
-    return "The session is over: " + Printable(closed.reason, kReasonBytesMax);
+    return "The session is over: " + Printable(closed.reason, kPeerReasonShownMax);
   }
   return fmt::format("{} closed the session: {}{}.", closed.by_peer ? "The relay" : "kvcast",
                      WordOf(code), Quoted(closed.reason));

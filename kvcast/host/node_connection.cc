@@ -17,7 +17,7 @@ constexpr int kFarewellTurnsMax = 100;
 // A wait is added to the time that it is, and must not overflow then.
 constexpr Duration kWaitMax = std::chrono::hours(1);
 // Room for two fingerprints and what is said of them; a node might say anything.
-constexpr size_t kReasonBytesMax = 500;
+constexpr size_t kReasonShownMax = 500;
 
 }  // namespace
 
@@ -38,7 +38,8 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& 
 }
 
 Result<void> NodeConnection::Connect(const NodeAddress& address, const ClientOptions& options) {
-  KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(address.trust, address.own));
+  KVCAST_TRY(const ClientCredentials credentials,
+             ClientCredentials::Make(address.trust, address.own));
   KVCAST_TRY(const SocketAddress place, SocketAddress::Resolve(address.host_and_port));
   KVCAST_TRY(thread_, LoopThread::Make());
   moqt::Setup setup;
@@ -104,7 +105,7 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
       ready_ = true;
     } else if (const auto* lost = std::get_if<NodeLost>(&event)) {
       lost_ = lost->reason.empty() ? "The connection was lost."
-                                   : Printable(lost->reason, kReasonBytesMax);
+                                   : Printable(lost->reason, kReasonShownMax);
     } else if (const auto* loading = std::get_if<LoadProgress>(&event)) {
       Operation& operation = operations_[loading->operation];
       operation.loaded = loading->blocks;

@@ -142,7 +142,7 @@ void ObjectOutput::WriteGap(Location last, bool unknown) {
 
 void ObjectOutput::Finish(bool complete, const std::string& reason) {
   progress_->Done();
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
   const double seconds = start_ ? std::chrono::duration<double>(Now() - *start_).count() : 0.0;
   if (options_.json) {
     PrintLine({{"type", "end"},

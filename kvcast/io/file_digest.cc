@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kReadBytes = 4 * 1024 * 1024;
+constexpr size_t kDigestReadBytes = 4 * 1024 * 1024;
 // How far ahead of the hash the disk is kept busy.
 constexpr off_t kReadAheadBytes = 16 * 1024 * 1024;
 constexpr size_t kSidecarBytesMax = 512;
@@ -118,7 +118,7 @@ Result<Digest> Hash(const RegularFile& file, const DigestOptions& options) {
   const int descriptor = file.descriptor.number();
   const auto total = static_cast<uint64_t>(file.status.st_size);
   ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
-  std::vector<std::byte> buffer(kReadBytes);
+  std::vector<std::byte> buffer(kDigestReadBytes);
   Sha256 hash;
   uint64_t done = 0;
   while (true) {

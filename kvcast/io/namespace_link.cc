@@ -127,7 +127,7 @@ int Run(const std::vector<std::string>& words) {
     over = ::read(STDIN_FILENO, ignored.data(), ignored.size()) <= 0;
   });
   std::printf("ready\n");
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
   while (!over) {
     loop->RunOnce(std::chrono::hours(1));
   }

@@ -154,10 +154,11 @@ Result<void> CheckPlan(std::span<const LayerShape> layers, uint32_t tokens,
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson TensorJson(ValueType type, std::vector<uint64_t> shape, uint64_t begin, uint64_t end) {
+OrderedJson TensorJson(ValueType type, const std::vector<uint64_t>& shape, uint64_t begin,
+                       uint64_t end) {
   OrderedJson tensor;
   tensor["dtype"] = ToString(type);
-  tensor["shape"] = std::move(shape);
+  tensor["shape"] = shape;
   tensor["data_offsets"] = {begin, end};
   return tensor;
 }

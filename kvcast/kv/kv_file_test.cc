@@ -8,7 +8,7 @@
 namespace kvcast {
 namespace {
 
-std::string FileOf(std::string header, size_t data_bytes) {
+std::string FileOf(const std::string& header, size_t data_bytes) {
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) {
     length[i] = static_cast<char>(header.size() >> (8 * i));
@@ -60,7 +60,8 @@ TEST(KvFile, SaysWhatIsWrongWithATruncatedFile) {
 
 // Whatever could not be read again is not written.
 TEST(KvFilePlan, RefusesWhatNoFileHolds) {
-  const auto plan = [](std::vector<LayerShape> layers, uint32_t tokens, KvMetadata metadata = {}) {
+  const auto plan = [](std::vector<LayerShape> layers, uint32_t tokens,
+                       const KvMetadata& metadata = {}) {
     return KvFilePlan::Of(layers, ValueType::kFp32, tokens, metadata);
   };
   EXPECT_TRUE(plan({{1, 4, 4}}, 1, {{"note", "\u00e9\n"}}).ok());

@@ -106,10 +106,11 @@ std::optional<Properties> Properties::Immutable() const {
 std::optional<Property> Properties::Find(uint64_t type) const {
   std::optional<Property> found;
   ForEach(encoded_, [&](Property& property) {
-    if (property.type == type) {
-      found = std::move(property);
+    if (property.type != type) {
+      return property.type < type;
     }
-    return !found && property.type < type;
+    found = std::move(property);
+    return false;
   });
   if (found) {
     return found;
