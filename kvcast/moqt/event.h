@@ -117,8 +117,9 @@ struct PublishBlockedReceived {
   TrackName track;
 };
 
-// A request of either side is over before its time: the peer cancelled it, or its track is
-// malformed. What has arrived can still be taken.
+// A request of either side is over before its time: the peer cancelled it, its track is malformed,
+// an update of it was refused, or the track comes by another request. What has arrived can still be
+// taken.
 struct RequestCancelled {
   RequestId request;
   uint64_t code;  // A ResetCode.

@@ -1,5 +1,7 @@
 #include "kvcast/moqt/subscribe_request.h"
 
+#include "kvcast/moqt/publish_request.h"
+
 namespace kvcast::moqt {
 
 Result<RequestId> OutgoingSubscribe::Open(SessionState& state, const TrackName& track,
@@ -31,6 +33,12 @@ Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
   const TrackTraits traits = state().codec.TraitsOf(ok.properties);
   if (traits.unknown_mandatory) {
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
+  }
+  // A PUBLISH of the track may have crossed, and wait for an answer.
+  if (const auto receiver = state().requests.ReceiverOf(track()); receiver && *receiver != id()) {
+    if (IncomingPublish* crossing = state().requests.Find<IncomingPublish>(*receiver)) {
+      crossing->RefuseAsDuplicate();
+    }
   }
   KVCAST_TRY_VOID(track_receiver().Begin(ok.alias, traits));
   accepted_ = true;

@@ -51,7 +51,25 @@ void Relay::OnTimeout(Instant now) {
     Touch(peer.id);
     EndPublication(peer, publication);
   }
+  while (!crossing_.empty() && crossing_.begin()->at <= now) {
+    const Ending due = *crossing_.begin();
+    crossing_.erase(crossing_.begin());
+    if (const auto peer = peers_.find(due.peer); peer != peers_.end()) {
+      OnUpstreamGone(peer->second, due.request, moqt::RequestCode::kTimeout,
+                     "The publisher did not publish the track in time.");
+    }
+  }
   Settle();
+}
+
+std::optional<Instant> Relay::deadline() const {
+  std::optional<Instant> first;
+  for (const std::set<Ending>* endings : {&ending_, &crossing_}) {
+    if (!endings->empty() && (!first || endings->begin()->at < *first)) {
+      first = endings->begin()->at;
+    }
+  }
+  return first;
 }
 
 std::vector<PeerId> Relay::TakeTouched() {
@@ -140,6 +158,11 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
+  if (event.error.code == moqt::RequestCode::kDuplicateSubscription) {
+    ExpectPublish(peer, event.request);
+    audience_.Remove({peer.id, event.request});
+    return;
+  }
   OnUpstreamGone(peer, event.request,
                  event.error.code == moqt::RequestCode::kRedirect ? moqt::RequestCode::kDoesNotExist
                                                                   : event.error.code,

@@ -50,9 +50,7 @@ class Relay {
   // it.
   void OnInput(PeerId peer, Instant now);
   void OnTimeout(Instant now);
-  std::optional<Instant> deadline() const {
-    return ending_.empty() ? std::nullopt : std::optional(ending_.begin()->at);
-  }
+  std::optional<Instant> deadline() const;
 
   // Peers whose sessions may have actions since the last call.
   std::vector<PeerId> TakeTouched();
@@ -91,6 +89,9 @@ class Relay {
                       const std::string& reason);
   void AnswerWaiting(const TrackName& track, moqt::RequestCode code, const std::string& reason);
   void LeaveUpstream(const TrackName& track);
+  // The peer publishes by itself what it was asked for, and its PUBLISH is to come, or has come.
+  void ExpectPublish(Peer& peer, moqt::RequestId request);
+  void OnExpectedPublish(const TrackName& track);
 
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
@@ -108,7 +109,8 @@ class Relay {
     (void)event;
   }
 
-  // A publication whose publisher is done, and until when its streams may still come.
+  // What may come until then: streams of a publication whose publisher is done, or the PUBLISH that
+  // crossed a request of ours.
   struct Ending {
     Instant at;
     PeerId peer = 0;
@@ -125,6 +127,7 @@ class Relay {
     };
     SubscriberId id;  // The peer, and our request to it.
     bool established = false;
+    bool crossed = false;  // It was refused, for the peer's own PUBLISH is to come.
     std::vector<Waiting> waiting;
   };
 
@@ -152,6 +155,7 @@ class Relay {
   Audience audience_;
   std::map<PeerId, Peer> peers_;
   std::set<Ending> ending_;
+  std::set<Ending> crossing_;
   std::map<TrackName, size_t> published_;                       // How many publish each track now.
   std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
   std::map<TrackName, Upstream> upstream_;

@@ -98,7 +98,7 @@ bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) 
       return false;
     }
     publisher.upstream.emplace(*request, event.track);
-    upstream_.emplace(event.track, Upstream{{publisher.id, *request}, false, {waiting}});
+    upstream_.emplace(event.track, Upstream{{publisher.id, *request}, false, false, {waiting}});
     Touch(publisher.id);
     return true;
   }
@@ -156,6 +156,29 @@ void Relay::AnswerWaiting(const TrackName& track, moqt::RequestCode code,
       Refuse(peer->second, waiting.id.request, code, reason);
     }
     Touch(waiting.id.peer);
+  }
+}
+
+// Messages on two streams overtake each other: who waits goes on waiting, for a while.
+void Relay::ExpectPublish(Peer& peer, moqt::RequestId request) {
+  const auto found = peer.upstream.find(request);
+  if (found == peer.upstream.end()) {
+    return;
+  }
+  upstream_.at(found->second).crossed = true;
+  if (published_.contains(found->second)) {
+    OnExpectedPublish(found->second);
+  } else {
+    crossing_.insert({now_ + limits_.crossing_patience, peer.id, request});
+  }
+}
+
+void Relay::OnExpectedPublish(const TrackName& track) {
+  const auto found = upstream_.find(track);
+  if (found != upstream_.end() && found->second.crossed) {
+    const SubscriberId asked = found->second.id;
+    OnUpstreamGone(peers_.at(asked.peer), asked.request, moqt::RequestCode::kDoesNotExist,
+                   "The track is not here.");
   }
 }
 

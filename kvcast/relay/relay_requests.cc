@@ -56,6 +56,7 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   if (++published_[event.track] == 1) {
     Announce(event.track, &peer);
   }
+  OnExpectedPublish(event.track);
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
