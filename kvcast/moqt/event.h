@@ -88,7 +88,8 @@ struct RequestRefused {
   RequestError error;
 };
 
-// Answers to updates of ours. A refusal ends the request, and the event that says so is on its way.
+// Answers to updates of ours. A refusal ends the request: RequestCancelled follows, or, where the
+// peer is the publisher of a subscription, its PublishDoneReceived.
 struct UpdateAccepted {
   RequestId request;
   RequestId update;

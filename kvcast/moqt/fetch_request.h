@@ -34,8 +34,8 @@ class OutgoingFetch final : public Request {
   Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
   bool may_update() const override { return accepted_; }
-  void OnUpdateRefused() override {
-    Fail(static_cast<uint64_t>(ResetCode::kCancelled), "The peer refused an update.");
+  void OnUpdateRefused(const std::string& reason) override {
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), reason);
   }
 
  private:

@@ -130,7 +130,7 @@ Result<void> Request::RefuseUpdate(const RequestError& error) {
 void Request::FailUpdate(const RequestError& error) {
   Send(error, true);
   Finish();
-  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+  TellCancelled(error.reason);
 }
 
 Result<RequestId> Request::Update(const Parameters& parameters) {
@@ -162,9 +162,14 @@ Decoded<void> Request::OnUpdateError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
   const RequestId update = our_updates_.front().id;
   our_updates_.clear();
+  const std::string reason = error.reason;
   Tell(UpdateRefused{id_, update, std::move(error)});
-  OnUpdateRefused();
+  OnUpdateRefused(reason);
   return {};
+}
+
+void Request::TellCancelled(std::string reason) {
+  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), std::move(reason)});
 }
 
 bool Request::is_about_namespace() const {
@@ -197,8 +202,7 @@ void Request::OnFin() {
     return;
   }
   Abort(static_cast<uint64_t>(ResetCode::kCancelled));
-  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled),
-                        "The peer ended its half of the request."});
+  TellCancelled("The peer ended its half of the request.");
 }
 
 void Request::OnReset(uint64_t code) {

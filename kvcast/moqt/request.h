@@ -113,7 +113,8 @@ class Request {
     return {};
   }
   virtual void OnUpdated(const Parameters& parameters) { (void)parameters; }
-  virtual void OnUpdateRefused() {}
+  // A refusal ends the request: here, unless the peer has yet to say so by a message of its own.
+  virtual void OnUpdateRefused(const std::string& reason) { (void)reason; }
 
   // REQUIRES: the message fits.
   void Send(const Message& message, bool fin = false) {
@@ -123,6 +124,7 @@ class Request {
   void SendFin();
   // Ends our half if it is open, and the request with it.
   void Finish();
+  void TellCancelled(std::string reason);
   void Tell(Event event) { state_->outbox.Tell(std::move(event)); }
   SessionState& state() { return *state_; }
   const SessionState& state() const { return *state_; }

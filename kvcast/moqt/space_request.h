@@ -48,7 +48,10 @@ class OutgoingSpaceRequest : public Request {
   bool may_update() const override { return accepted_; }
   Result<void> CheckUpdate(const Parameters& parameters) override;
   void OnUpdated(const Parameters& parameters) override;
-  void OnUpdateRefused() override { Finish(); }
+  void OnUpdateRefused(const std::string& reason) override {
+    Finish();
+    TellCancelled(reason);
+  }
 
  private:
   TrackNamespace space_;
