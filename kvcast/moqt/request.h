@@ -44,6 +44,8 @@ class Request {
   virtual void OnDataStopped(StreamId stream) { (void)stream; }
   // Bytes of a stream of ours were sent for the first time.
   virtual void OnBytesSent(StreamId stream, uint64_t bytes) { (void)stream, (void)bytes; }
+  // All of a stream of ours has arrived, for those that state.undelivered lists.
+  virtual void OnDelivered(StreamId stream) { (void)stream; }
   // A subgroup of the peer's has ended, and the receiving half knows.
   virtual void OnSubgroupEnded() {}
   // A time that was set with the session's timers has come.

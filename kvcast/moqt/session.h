@@ -52,6 +52,7 @@ class Session final : public TransportUser {
   void OnStopSending(StreamId stream, uint64_t code) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override;
   void OnDatagram(std::span<const std::byte> bytes) override;
+  void OnDelivered(StreamId stream) override;
   void OnStreamsAllowed(uint64_t bidi_total) override { state_.bidi_allowed = bidi_total; }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override;
   std::optional<TransportAction> NextAction() override { return state_.outbox.NextAction(); }

@@ -55,6 +55,9 @@ struct SessionState {
   uint64_t next_uni = 0;
   uint64_t next_alias = 0;
 
+  // Streams of ours that were ended and sent, and may be too late until the peer has all of them.
+  std::map<StreamId, RequestId> undelivered;
+
   bool setup_received = false;
   size_t early_bytes = 0;      // Kept on streams that have to wait.
   size_t waiting_streams = 0;  // How many those are.
