@@ -76,8 +76,27 @@ void OutgoingFetch::FinishIfComplete() {
   }
 }
 
+void IncomingFetch::AwaitSubscription() {
+  state().timers.Set({id(), Timers::Kind::kJoin}, state().now + state().limits.join_patience);
+}
+
+void IncomingFetch::OnTimer(Timers::Kind kind) {
+  if (kind != Timers::Kind::kJoin) {
+    Request::OnTimer(kind);
+    return;
+  }
+  const bool came = std::ranges::none_of(
+      state().early_joins, [this](const auto& entry) { return entry.second == id(); });
+  if (came) {
+    RefuseJoin(RequestCode::kTimeout, "The subscription was not answered in time.");
+  } else {
+    RefuseJoin(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
+  }
+}
+
 void IncomingFetch::Resolve(const TrackName& track, Location joining_location,
                             RequestId subscription) {
+  state().timers.Set({id(), Timers::Kind::kJoin}, std::nullopt);
   const bool relative = message_.type == Fetch::Type::kRelativeJoining;
   const uint64_t back = std::min(message_.joining_start, joining_location.group);
   message_.track = track;
@@ -199,6 +218,7 @@ void IncomingFetch::FinishIfComplete() {
 }
 
 void IncomingFetch::Release(ResetCode code) {
+  state().timers.Set({id(), Timers::Kind::kJoin}, std::nullopt);
   std::erase_if(state().early_joins, [this](const auto& entry) { return entry.second == id(); });
   if (data_ && !std::exchange(data_ended_, true)) {
     state().outbox.Do(ResetStream{*data_, static_cast<uint64_t>(code)});

@@ -109,8 +109,9 @@ Decoded<RequestId> OpenJoiningFetch(SessionState& state, StreamId stream, Fetch&
   if (!refusal && !early && (joined == nullptr || !joined->may_be_joined())) {
     refusal = Because(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
   }
-  Request& added =
-      state.requests.Add(std::make_unique<IncomingFetch>(id, stream, state, std::move(message)));
+  auto fetch = std::make_unique<IncomingFetch>(id, stream, state, std::move(message));
+  fetch->AwaitSubscription();
+  Request& added = state.requests.Add(std::move(fetch));
   if (refusal) {
     KVCAST_CHECK(added.Refuse(*refusal).ok());
   } else if (early) {

@@ -9,6 +9,7 @@ namespace kvcast::moqt {
 Request::~Request() {
   state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
   state_->timers.Set({id_, Timers::Kind::kDelivery}, std::nullopt);
+  state_->timers.Set({id_, Timers::Kind::kJoin}, std::nullopt);
 }
 
 Fault Request::Unexpected(const Message& message) {
