@@ -10,7 +10,7 @@ Result<RequestId> OutgoingFetch::Open(SessionState& state, Fetch fetch) {
     return Error(ErrorCode::kInvalid, "The range to fetch is empty.");
   }
   fetch.request_id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, state.codec.Encode(fetch));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(fetch));
   const RequestId id = state.requests.NextId();
   auto request = std::make_unique<OutgoingFetch>(id, state.OpenBidi(), state, std::move(fetch));
   request->SendEncoded(std::move(message));
@@ -128,7 +128,7 @@ Result<void> IncomingFetch::Accept(const FetchOk& answer) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, state().codec.Encode(answer));
+  KVCAST_TRY(Bytes message, Encode(answer));
   accepted_ = true;
   SendEncoded(std::move(message));
   AnswerUpdates();

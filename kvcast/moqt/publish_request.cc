@@ -7,7 +7,7 @@ Result<RequestId> OutgoingPublish::Open(SessionState& state, const TrackName& tr
                                         const Properties& properties) {
   const RequestId id = state.requests.next_id();
   const uint64_t alias = state.next_alias;
-  KVCAST_TRY(Bytes message, state.codec.Encode(Publish{id, track, alias, parameters, properties}));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(Publish{id, track, alias, parameters, properties}));
   if (!state.requests.ClaimSending(track, id)) {
     return Error(ErrorCode::kInvalid, "The track is sent to this peer already.");
   }
@@ -69,7 +69,8 @@ Result<void> IncomingPublish::Accept(const Parameters& parameters) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
+  KVCAST_TRY_VOID(CheckUpdate(parameters));
+  KVCAST_TRY(Bytes message, Encode(RequestOk{parameters, {}}));
   accepted_ = true;
   if (Request* ours = crossed()) {
     ours->Fail(static_cast<uint64_t>(ResetCode::kCancelled),

@@ -96,6 +96,8 @@ Result<void> Request::AcceptUpdate(const Parameters& parameters) {
   if (over_ || oldest == their_updates_.end()) {
     return Error(ErrorCode::kInvalid, "No update of the request waits for an answer.");
   }
+  KVCAST_TRY_VOID(state_->codec.CheckParameters(RequestOk{parameters, {}},
+                                                {state_->role, false, kind(), true}));
   oldest->answer = parameters;
   if (!awaits_answer()) {
     AnswerUpdates();
@@ -142,7 +144,7 @@ Result<RequestId> Request::Update(const Parameters& parameters) {
     return Error(ErrorCode::kInvalid, "Too many updates of the request wait for an answer.");
   }
   const RequestId update = state_->requests.next_id();
-  KVCAST_TRY(Bytes message, state_->codec.Encode(RequestUpdate{update, parameters}));
+  KVCAST_TRY(Bytes message, Encode(RequestUpdate{update, parameters}));
   KVCAST_TRY_VOID(CheckUpdate(parameters));
   (void)state_->requests.NextId();
   our_updates_.push_back({update, parameters});

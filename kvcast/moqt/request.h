@@ -122,6 +122,10 @@ class Request {
   void Send(const Message& message, bool fin = false) {
     SendEncoded(state_->codec.Encode(message).value(), fin);
   }
+  // A later one of ours. Invalid: a parameter may not stand in it. Too large.
+  Result<Bytes> Encode(const Message& message) const {
+    return state_->codec.EncodeAt(message, {state_->role, false, kind(), false});
+  }
   void SendEncoded(Bytes message, bool fin = false);
   void SendFin();
   // Ends our half if it is open, and the request with it.

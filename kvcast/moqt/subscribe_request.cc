@@ -7,7 +7,7 @@ namespace kvcast::moqt {
 Result<RequestId> OutgoingSubscribe::Open(SessionState& state, const TrackName& track,
                                           const Parameters& parameters) {
   const RequestId id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, state.codec.Encode(moqt::Subscribe{id, track, parameters}));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(moqt::Subscribe{id, track, parameters}));
   if (!state.requests.ClaimReceiving(track, id)) {
     return Error(ErrorCode::kInvalid, "The track comes from this peer already.");
   }
@@ -51,7 +51,7 @@ Result<void> IncomingSubscribe::Accept(const Parameters& parameters, const Prope
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
   const uint64_t alias = state().next_alias;
-  KVCAST_TRY(Bytes message, state().codec.Encode(SubscribeOk{alias, parameters, properties}));
+  KVCAST_TRY(Bytes message, Encode(SubscribeOk{alias, parameters, properties}));
   ++state().next_alias;
   accepted_ = true;
   wanted_.largest_object = parameters.largest_object;
