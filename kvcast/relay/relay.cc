@@ -126,6 +126,14 @@ void Relay::Drain(Peer& peer) {
   ContinueCrowded(peer);
 }
 
+// Of one request: the peer ends it when it likes, and until then it goes on.
+void Relay::On(Peer& peer, const moqt::GoAwayReceived& event) {
+  if (!event.request) {
+    log_.Info("peer is leaving", {{"peer", peer.id}, {"timeout_ms", event.message.timeout_ms}});
+    peer.leaving = true;
+  }
+}
+
 void Relay::On(Peer& peer, const moqt::SessionClosed& event) {
   log_.Info("session closed", {{"peer", peer.id}, {"code", event.code}, {"reason", event.reason}});
   RemoveAll(peer);

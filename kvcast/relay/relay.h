@@ -80,6 +80,8 @@ class Relay {
   // Namespaces that peers have told of, and what is asked of them, relay_namespaces.cc.
   void On(Peer& peer, const moqt::PublishNamespaceReceived& event);
   void On(Peer& peer, const moqt::SubscribeNamespaceReceived& event);
+  // One that has told of this very namespace, and is not about to leave; null if there is none.
+  Peer* FindPublisher(const TrackNamespace& space);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
   void Withdraw(Peer& peer, moqt::RequestId request);
   // Whether a peer was asked for a track that nobody publishes now, and the subscription waits.
@@ -101,8 +103,9 @@ class Relay {
   void On(Peer& peer, const moqt::ObjectsReady& event);
   void On(Peer& peer, const moqt::SendRoom& event);
   void On(Peer& peer, const moqt::SubgroupStopped& event);
+  void On(Peer& peer, const moqt::GoAwayReceived& event);
   void On(Peer& peer, const moqt::SessionClosed& event);
-  // SetupDone, GOAWAY, and answers to what a relay does not ask.
+  // SetupDone, and answers to what a relay does not ask.
   template <typename Other>
   void On(Peer& peer, const Other& event) {
     (void)peer;

@@ -73,7 +73,21 @@ void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamesp
   }
 }
 
-// The peer whose namespace is the longest is asked. There may be several; the first is.
+Peer* Relay::FindPublisher(const TrackNamespace& space) {
+  const auto owners = announced_.find(space);
+  if (owners == announced_.end()) {
+    return nullptr;
+  }
+  for (const SubscriberId& owner : owners->second) {
+    Peer& peer = peers_.at(owner.peer);
+    if (!peer.leaving) {
+      return &peer;
+    }
+  }
+  return nullptr;
+}
+
+// The peer whose namespace is the longest is asked. There may be several; the first that stays is.
 bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) {
   if (published_.contains(event.track) || stock_.catalogs().IsOurs(event.track)) {
     return false;
@@ -85,11 +99,11 @@ bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) 
   }
   const TrackNamespace& space = event.track.space();
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
-    const auto owners = announced_.find(space.First(fields));
-    if (owners == announced_.end()) {
+    Peer* const found = FindPublisher(space.First(fields));
+    if (found == nullptr) {
       continue;
     }
-    Peer& publisher = peers_.at(owners->second.begin()->peer);
+    Peer& publisher = *found;
     moqt::Parameters parameters;
     parameters.filter = moqt::SubscriptionFilter{};
     parameters.new_group_request = event.parameters.new_group_request;

@@ -185,6 +185,37 @@ TEST(RelayUpstream, WaitsOnlySoLongForAPublicationThatCrossedItsRequest) {
   EXPECT_FALSE(w.world.relay().deadline().has_value());
 }
 
+// What is under way goes on; what is new is asked of others, or of nobody.
+TEST(RelayUpstream, AsksNothingNewOfAPeerThatIsLeaving) {
+  Upstream w;
+  const RequestId first = *w.one->Subscribe(Live("t"), {});
+  w.world.Run();
+  const auto asked = w.publisher.One<moqt::SubscribeReceived>();
+  ASSERT_TRUE(w.publisher->AcceptSubscribe(asked.request, {}, {}).ok());
+  (void)*w.publisher->SubscribeTracks(Space({"x"}), {});
+  w.world.Run();
+  ASSERT_TRUE(w.publisher->SendGoAway("", 0).ok());
+  w.world.Run();
+  w.publisher.SendGroup(asked.request, Live("t"), 5, 3);
+  w.world.Run();
+  Brought brought;
+  brought.TakeFrom(w.one.session(), first);
+  EXPECT_EQ(brought.objects.size(), 3u);
+
+  (void)*w.one->Subscribe(Live("u"), {});
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kDoesNotExist);
+  Client& other = w.world.Join();
+  (void)*other->PublishNamespace(Space({"live"}), {});
+  w.world.Run();
+  (void)*w.one->Subscribe(Live("u"), {});
+  (void)*other->Publish(*TrackName::Of(Space({"x"}), "t"), {}, {});
+  w.world.Run();
+  EXPECT_EQ(other.One<moqt::SubscribeReceived>().track, Live("u"));
+  EXPECT_TRUE(w.publisher.Take<moqt::SubscribeReceived>().empty());
+  EXPECT_TRUE(w.publisher.Take<moqt::PublishReceived>().empty());
+}
+
 TEST(RelayUpstream, SurvivesThatAnyoneLeavesAtAnyPoint) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Upstream w;

@@ -197,6 +197,9 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
 
 // `tracks` is the request by which the peer asked for it.
 void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track) {
+  if (peer.leaving) {
+    return;  // It is asked for nothing new.
+  }
   if (audience_.CountOf(peer.id) >= limits_.published_max) {
     (void)peer.session->SendPublishBlocked(tracks, track).ok();
     return;
