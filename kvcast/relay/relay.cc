@@ -36,6 +36,7 @@ void Relay::Leave(PeerId id) {
 
 void Relay::OnInput(PeerId id, Instant now) {
   now_ = std::max(now_, now);
+  stock_.Expire(now_);
   if (peers_.contains(id)) {
     Touch(id);
     Settle();
@@ -44,6 +45,7 @@ void Relay::OnInput(PeerId id, Instant now) {
 
 void Relay::OnTimeout(Instant now) {
   now_ = std::max(now_, now);
+  stock_.Expire(now_);
   while (!ending_.empty() && ending_.begin()->at <= now) {
     Peer& peer = peers_.at(ending_.begin()->peer);
     const auto publication = peer.publications.find(ending_.begin()->request);
@@ -63,7 +65,7 @@ void Relay::OnTimeout(Instant now) {
 }
 
 std::optional<Instant> Relay::deadline() const {
-  std::optional<Instant> first;
+  std::optional<Instant> first = stock_.next_expiry();
   for (const std::set<Ending>* endings : {&ending_, &crossing_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
       first = endings->begin()->at;

@@ -135,7 +135,7 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
   }
   upstream_.at(track).established = true;
   metrics_.publications.Add();
-  peer.publications.emplace(event.request, Publication(track));
+  peer.publications.emplace(event.request, Publication(track, event.properties));
   ++published_[track];
   AnswerWaiting(track, moqt::RequestCode::kDoesNotExist, "The track is not here.");
   if (!audience_.Has(track)) {

@@ -52,7 +52,7 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
     return;  // Cancelled just now; the event is under way.
   }
   metrics_.publications.Add();
-  peer.publications.emplace(event.request, Publication(event.track));
+  peer.publications.emplace(event.request, Publication(event.track, event.properties));
   if (++published_[event.track] == 1) {
     Announce(event.track, &peer);
   }
