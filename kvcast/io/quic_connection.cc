@@ -178,6 +178,9 @@ void QuicConnection::BuryStreams() {
       stream->stopped = false;
       user_->OnStopSending(dead.stream, dead.code.value_or(0));
       Drain();
+    } else if (can_send(dead.stream) && moqt::IsUni(dead.stream) && !stream->reset_code) {
+      user_->OnDelivered(dead.stream);
+      Drain();
     }
     if (can_receive(dead.stream) && !stream->receive_over) {
       stream->receive_over = true;

@@ -38,6 +38,8 @@ class QuicConnectionOwner {
   virtual void OnIdRetired(const ngtcp2_cid& id) = 0;
   // The handshake is over, so the peer is who it says and speaks our protocol.
   virtual void OnReady(QuicConnection& connection) = 0;
+  // We turn the peer away, for its certificate or for want of one.
+  virtual void OnUntrusted(QuicConnection& connection, const std::string& reason) = 0;
   // It will never send again, and may be destroyed, but not from within this call.
   virtual void OnGone(QuicConnection& connection) = 0;
 };

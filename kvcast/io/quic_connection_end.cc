@@ -63,6 +63,11 @@ void QuicConnection::Fail(int library_error) {
     ngtcp2_ccerr_set_tls_alert(&error, alert, nullptr, 0);
     if (alert == kTlsNoApplicationProtocol) {
       reason = "The peer does not speak " + options_.alpn + ".";
+    } else if (alert == kTlsCertificateRequired) {
+      reason = "The client shows no certificate.";
+    }
+    if (alert == kTlsCertificateRequired || !tls_->refusal().empty()) {
+      owner_->OnUntrusted(*this, reason);
     }
   } else {
     ngtcp2_ccerr_set_liberr(&error, library_error, nullptr, 0);

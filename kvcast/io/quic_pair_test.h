@@ -34,6 +34,7 @@ struct Arrival {
   std::optional<uint64_t> reset;
   std::optional<uint64_t> stop;
   uint64_t sent_bytes = 0;  // Of what we wrote to it, as we were told.
+  bool delivered = false;   // All of that, as we were told.
 };
 
 // A session without a protocol: it keeps what arrives, and does what a test says.
@@ -85,6 +86,10 @@ class TestUser : public moqt::TransportUser {
   }
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override {
     streams[stream].sent_bytes += bytes;
+  }
+  void OnDelivered(moqt::StreamId stream) override {
+    EXPECT_FALSE(streams[stream].delivered);
+    streams[stream].delivered = true;
   }
   void OnDatagram(std::span<const std::byte> bytes) override {
     datagrams.emplace_back(AsText(bytes));

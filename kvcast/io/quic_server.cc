@@ -168,6 +168,12 @@ void QuicServer::OnReady(QuicConnection& connection) {
   }
 }
 
+void QuicServer::OnUntrusted(QuicConnection& connection, const std::string& reason) {
+  if (options_.on_untrusted) {
+    options_.on_untrusted(connection.remote(), reason);
+  }
+}
+
 void QuicServer::OnGone(QuicConnection& connection) {
   gone_.push_back(&connection);
   burial_.Set(Now());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class QuicServer : public QuicConnectionOwner {
     std::optional<Digest> secret;
     // How often that is done in a second: it must not be of use for flooding anybody.
     uint64_t resets_per_second = 200;
+    // Called with every client that is turned away for its certificate, or for want of one.
+    std::function<void(const SocketAddress& from, const std::string& reason)> on_untrusted;
   };
   // `make_user` is called once for every connection whose handshake is over.
   static Result<std::unique_ptr<QuicServer>> Listen(EventLoop& loop, const SocketAddress& local,
@@ -55,6 +58,7 @@ class QuicServer : public QuicConnectionOwner {
   void OnIdIssued(QuicConnection& connection, const ngtcp2_cid& id) override;
   void OnIdRetired(const ngtcp2_cid& id) override;
   void OnReady(QuicConnection& connection) override;
+  void OnUntrusted(QuicConnection& connection, const std::string& reason) override;
   void OnGone(QuicConnection& connection) override;
 
  private:

@@ -159,6 +159,35 @@ TEST_F(QuicStreamTest, AResetArrivesWithItsCode) {
 }
 
 // The ids of later streams count on it.
+TEST_F(QuicStreamTest, ASessionHearsWhenAllOfAStreamHasArrived) {
+  ListenAndConnect();
+  constexpr moqt::StreamId kGivenUp = kClientUni + 4;
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, RandomBytes(kLargeBytes), true);
+  client_user_->Open(kGivenUp);
+  client_user_->Send(kGivenUp, Bytes::Of("half"), false);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].delivered; }));
+  EXPECT_TRUE(server_user_->streams[kClientUni].fin);
+  client_user_->Act(moqt::ResetStream{kGivenUp, 7});
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kGivenUp].reset.has_value(); }));
+  ASSERT_TRUE(Until([&] { return client_->connection().all_delivered(); }));
+  EXPECT_FALSE(client_user_->streams[kGivenUp].delivered);
+}
+
+// All was sent, but the network is gone.
+TEST_F(QuicStreamTest, WhatWasSentHasNotArrivedYet) {
+  Listen();
+  ImpairmentProxy::Options network;
+  Impair(network);
+  Connect();
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr; }));
+  proxy_.reset();
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, Bytes::Of("lost"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].sent_bytes == 4; }));
+  EXPECT_FALSE(client_user_->streams[kClientUni].delivered);
+}
+
 TEST_F(QuicStreamTest, AStreamThatIsResetBeforeItCouldOpenIsOpenedAllTheSame) {
   Listen();
   Connect();

@@ -13,8 +13,9 @@ namespace kvcast {
 
 // Values of ours as ngtcp2 has them, and back; and those that the parts of a connection share.
 
-inline constexpr size_t kEthernetDatagramBytes = 1452;  // 1500, less the headers of IPv6 and UDP.
-inline constexpr uint8_t kTlsNoApplicationProtocol = 120;  // An alert.
+inline constexpr size_t kEthernetDatagramBytes = 1452;   // 1500, less the headers of IPv6 and UDP.
+inline constexpr uint8_t kTlsCertificateRequired = 116;  // An alert,
+inline constexpr uint8_t kTlsNoApplicationProtocol = 120;  // and another.
 
 inline ngtcp2_tstamp ToQuic(Instant instant) {
   return static_cast<ngtcp2_tstamp>(instant.time_since_epoch().count());

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -13,6 +14,9 @@
 
 namespace kvcast {
 namespace {
+
+// Of one name. Nobody waits for more of them to fail.
+constexpr size_t kAddressesMax = 8;
 
 struct Parts {
   std::string host;
@@ -65,6 +69,11 @@ std::string SocketAddress::HostOf(std::string_view host_and_port) {
 }
 
 Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
+  KVCAST_TRY(const std::vector<SocketAddress> all, ResolveAll(host_and_port));
+  return all.front();
+}
+
+Result<std::vector<SocketAddress>> SocketAddress::ResolveAll(std::string_view host_and_port) {
   const Parts parts = Divide(host_and_port);
   if (parts.host.empty() || parts.port.empty()) {
     return Error(ErrorCode::kInvalid, "\"" + Printable(host_and_port) +
@@ -89,7 +98,15 @@ Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
     return Error(ErrorCode::kNotFound, "Cannot find the address of \"" + Printable(host_and_port) +
                                            "\": " + ::gai_strerror(failure) + ". Check the name.");
   }
-  return SocketAddress(found->ai_addr, found->ai_addrlen);
+  std::vector<SocketAddress> all;
+  for (const addrinfo* each = found; each != nullptr && all.size() < kAddressesMax;
+       each = each->ai_next) {
+    const SocketAddress address(each->ai_addr, each->ai_addrlen);
+    if (std::ranges::find(all, address) == all.end()) {
+      all.push_back(address);
+    }
+  }
+  return all;
 }
 
 SocketAddress SocketAddress::Any() const {

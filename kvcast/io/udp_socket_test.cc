@@ -111,6 +111,8 @@ TEST(SocketAddress, IsReadAndWrittenAsPeopleWriteIt) {
   EXPECT_EQ(SocketAddress::Resolve("localhost:4433")->ToString(), "127.0.0.1:4433");
   EXPECT_EQ(SocketAddress::HostOf("[::1]:4433"), "::1");
   EXPECT_EQ(SocketAddress::HostOf("localhost:1"), "localhost");
+  EXPECT_EQ(*SocketAddress::ResolveAll("localhost:4433"),
+            std::vector<SocketAddress>{SocketAddress::Loopback(4433)});
   EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1").ok());
   EXPECT_FALSE(SocketAddress::Resolve(":4433").ok());
   EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1:port").ok());

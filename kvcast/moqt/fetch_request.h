@@ -34,8 +34,8 @@ class OutgoingFetch final : public Request {
   Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
   bool may_update() const override { return accepted_; }
-  void OnUpdateRefused() override {
-    Fail(static_cast<uint64_t>(ResetCode::kCancelled), "The peer refused an update.");
+  void OnUpdateRefused(const std::string& reason) override {
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), reason);
   }
 
  private:
@@ -59,6 +59,8 @@ class IncomingFetch final : public Request {
         subscriber_priority_(message_.parameters.subscriber_priority.value_or(kDefaultPriority)) {}
   MessageKind kind() const override { return MessageKind::kFetch; }
 
+  // A joining fetch waits for its subscription, and is refused if that takes too long.
+  void AwaitSubscription();
   // Where a joining fetch is from and to, as its subscription says; the user is told of it. A start
   // that lies beyond is refused.
   void Resolve(const TrackName& track, Location joining_location, RequestId subscription);
@@ -75,6 +77,7 @@ class IncomingFetch final : public Request {
   Result<void> ResetData(ResetCode code);
 
   void OnDataStopped(StreamId stream) override;
+  void OnTimer(Timers::Kind kind) override;
 
  protected:
   Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }

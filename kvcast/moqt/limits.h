@@ -49,6 +49,8 @@ struct Limits {
   size_t send_queue_high_bytes = 4 * 1024 * 1024;
   size_t send_queue_low_bytes = 1024 * 1024;
 
+  // How long a joining fetch may wait for its subscription to come and be answered.
+  Duration join_patience = std::chrono::seconds(10);
   // How long the peer's SETUP may take.
   Duration setup_patience = std::chrono::seconds(10);
 };

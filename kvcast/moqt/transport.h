@@ -105,6 +105,9 @@ class TransportUser {
   virtual void OnStopSending(StreamId stream, uint64_t code) = 0;
   // So many bytes of the stream wait no longer: they were sent for the first time.
   virtual void OnBytesSent(StreamId stream, uint64_t bytes) = 0;
+  // Nothing of a one-way stream that we ended is under way any more: the peer has acknowledged all
+  // of it, its end included, or wants no more of it. At most once, and never after a reset of ours.
+  virtual void OnDelivered(StreamId stream) = 0;
   // One DATAGRAM frame. `bytes` is only lent.
   virtual void OnDatagram(std::span<const std::byte> bytes) { (void)bytes; }
   // How many two-way streams, in all, the peer lets us open from the connection's beginning on. One
