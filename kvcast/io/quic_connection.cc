@@ -43,7 +43,7 @@ void QuicConnection::Close(uint64_t code, std::string reason) {
   }
 }
 
-void QuicConnection::Receive(const SocketAddress& from, std::span<const std::byte> datagram) {
+void QuicConnection::Receive(const UdpPath& on, std::span<const std::byte> datagram) {
   if (phase_ != Phase::kOpen) {
     // Told again, ever more seldom: the farewell may be lost, and two peers must not play
     // ping-pong.
@@ -52,7 +52,7 @@ void QuicConnection::Receive(const SocketAddress& from, std::span<const std::byt
     }
     return;
   }
-  const ngtcp2_path path{ToQuic(port_->local()), ToQuic(from), nullptr};
+  const ngtcp2_path path = ToQuic(on);
   const ngtcp2_pkt_info info{};
   const int failed = ngtcp2_conn_read_pkt(connection_, &path, &info,
                                           reinterpret_cast<const uint8_t*>(datagram.data()),

@@ -62,7 +62,7 @@ class QuicConnection {
     QuicPort* port = nullptr;              // Outlives the connection,
     QuicConnectionOwner* owner = nullptr;  // as this does.
     QuicOptions options;
-    SocketAddress remote;
+    UdpPath path;
     Digest secret;  // By which peers know that word of a lost connection is ours.
     std::unique_ptr<QuicTls> tls;
     MakeUser make_user;
@@ -94,7 +94,7 @@ class QuicConnection {
 
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
-  const SocketAddress& remote() const { return remote_; }
+  const SocketAddress& remote() const { return path_.remote; }
   // What both ends agreed to speak, once the handshake is over.
   const std::string& alpn() const { return options_.alpn; }
   // Null on a server's side before the handshake is over, and never after.
@@ -109,7 +109,7 @@ class QuicConnection {
   uint64_t key_updates() const { return key_updates_; }
 
   // For the owner alone: a datagram for this connection, and then, after some of them, the answer.
-  void Receive(const SocketAddress& from, std::span<const std::byte> datagram);
+  void Receive(const UdpPath& path, std::span<const std::byte> datagram);
   void Flush();
   // The peer's machine says that nobody listens there.
   void OnRefused();
@@ -181,7 +181,7 @@ class QuicConnection {
   void AccountSent(QuicStream& stream, uint64_t bytes, bool end);
   // Takes note why a stream cannot send; false if the trouble is the whole connection's.
   bool SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal);
-  bool AddPacket(const SocketAddress& to, size_t bytes);
+  bool AddPacket(const UdpPath& path, size_t bytes);
 
   // Time and the end.
   void OnTimer();
@@ -199,7 +199,7 @@ class QuicConnection {
   QuicPort* port_;
   QuicConnectionOwner* owner_;
   QuicOptions options_;
-  SocketAddress remote_;
+  UdpPath path_;  // As it began: QUIC follows a peer that moves.
   StatelessAnswers answers_;
   std::unique_ptr<QlogFile> qlog_;  // Outlives connection_, which has a last word,
   std::unique_ptr<QuicTls> tls_;    // and so does this, as ngtcp2 asks.

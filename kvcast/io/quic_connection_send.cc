@@ -170,8 +170,7 @@ QuicConnection::Round QuicConnection::WriteBatch() {
       break;
     }
     written += static_cast<size_t>(bytes);
-    const SocketAddress to(path.path.remote.addr, path.path.remote.addrlen);
-    if (!AddPacket(to, static_cast<size_t>(bytes))) {
+    if (!AddPacket(FromQuic(path.path), static_cast<size_t>(bytes))) {
       round = Round::kHeldBack;
       break;
     }
@@ -183,10 +182,10 @@ QuicConnection::Round QuicConnection::WriteBatch() {
   return round;
 }
 
-bool QuicConnection::AddPacket(const SocketAddress& to, size_t bytes) {
+bool QuicConnection::AddPacket(const UdpPath& path, size_t bytes) {
   PacketBatch& batch = port_->batch();
-  if (batch.Takes(to, bytes)) {
-    batch.Add(to, bytes);
+  if (batch.Takes(path, bytes)) {
+    batch.Add(path, bytes);
     return true;
   }
   // Larger than those before it, as a probe of the path is, or to somewhere else.
@@ -196,7 +195,7 @@ bool QuicConnection::AddPacket(const SocketAddress& to, size_t bytes) {
     more_to_write_ = true;
     return false;  // This packet is lost, which QUIC is made for.
   }
-  batch.Restart(to, packet);
+  batch.Restart(path, packet);
   return true;
 }
 

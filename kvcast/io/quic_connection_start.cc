@@ -88,12 +88,12 @@ QuicConnection::QuicConnection(Setup setup)
     : port_(setup.port),
       owner_(setup.owner),
       options_(std::move(setup.options)),
-      remote_(setup.remote),
+      path_(setup.path),
       answers_(setup.secret),
       tls_(std::move(setup.tls)),
       make_user_(std::move(setup.make_user)),
       timer_(port_->loop(), [this] { OnTimer(); }),
-      probe_bytes_(ProbeBytes(options_, remote_.is_loopback())),
+      probe_bytes_(ProbeBytes(options_, path_.remote.is_loopback())),
       datagrams_(options_.datagram_queue_bytes) {}
 
 QuicConnection::~QuicConnection() {
@@ -119,10 +119,10 @@ Result<std::unique_ptr<QuicConnection>> QuicConnection::Accept(Setup setup,
 
 Result<void> QuicConnection::Start(const FirstPacket* first) {
   const ngtcp2_callbacks callbacks = QuicCallbacks::Make();
-  ngtcp2_settings settings = Settings(options_, probe_bytes_, remote_.is_loopback());
+  ngtcp2_settings settings = Settings(options_, probe_bytes_, path_.remote.is_loopback());
   ngtcp2_transport_params parameters = Parameters(options_);
   const ngtcp2_cid own = RandomConnectionId(kConnectionIdBytes);
-  const ngtcp2_path path{ToQuic(port_->local()), ToQuic(remote_), nullptr};
+  const ngtcp2_path path = ToQuic(path_);
   int failed = 0;
   if (first != nullptr) {
     StartLog(settings, first->destination, "server");
