@@ -219,6 +219,9 @@ class QuicConnection {
 
   StreamBook streams_;
   DatagramQueue datagrams_;
+  // Sent in DATAGRAM frames beyond what streams sent meanwhile: those that are as urgent take
+  // turns.
+  uint64_t datagram_lead_bytes_ = 0;
   std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
   std::deque<moqt::StreamId> waiting_bidi_;
   std::vector<Dead> dead_;  // Streams that QUIC has closed, of which the session may not know.

@@ -244,7 +244,10 @@ bool QuicConnection::DatagramIsNext() const {
     return false;
   }
   const QuicStream* const stream = no_connection_credit_ ? nullptr : streams_.Next();
-  return stream == nullptr || datagrams_.order() <= stream->order;
+  if (stream == nullptr || datagrams_.urgency() != stream->order.urgency()) {
+    return stream == nullptr || datagrams_.urgency() < stream->order.urgency();
+  }
+  return datagram_lead_bytes_ < StreamBook::kTurnBytes;
 }
 
 ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_storage& path,
@@ -272,6 +275,8 @@ ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_
       connection_, &path.path, &info, room.data(), room.size(), &accepted,
       NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, pieces.data(), datagram.piece_count(), now);
   if (accepted != 0) {
+    datagram_lead_bytes_ =
+        std::min<uint64_t>(datagram_lead_bytes_ + datagram.size(), StreamBook::kTurnBytes);
     datagrams_.Pop();
   }
   return bytes;
@@ -285,9 +290,8 @@ void QuicConnection::AccountSent(QuicStream& stream, uint64_t bytes, bool end) {
     streams_.Changed(stream);
     return;
   }
-  stream.queue.Sent(bytes, end);
-  stream.send_over = end;
-  streams_.Changed(stream);
+  streams_.Sent(stream, bytes, end);
+  datagram_lead_bytes_ -= std::min(datagram_lead_bytes_, bytes);
   if (bytes == 0) {
     return;
   }

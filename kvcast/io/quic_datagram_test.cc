@@ -23,6 +23,25 @@ TEST(DatagramQueue, TheMostUrgentComesFirstAndOfEqualsTheOldest) {
   EXPECT_EQ(sent, (std::vector<std::string>{"first", "second", "later"}));
 }
 
+// Each request has the places that its frames came at, and uses them by group.
+TEST(DatagramQueue, OfOneRequestTheFirstGroupComesFirst) {
+  DatagramQueue queue(1000);
+  const auto order = [](uint64_t request, uint64_t group) {
+    moqt::SendOrder made = Order(1);
+    made.request = request;
+    made.group = group;
+    return made;
+  };
+  queue.Push(Bytes::Of("one's second"), order(1, 9));
+  queue.Push(Bytes::Of("two's"), order(2, 100));
+  queue.Push(Bytes::Of("one's first"), order(1, 8));
+  std::vector<std::string> sent;
+  for (; !queue.empty(); queue.Pop()) {
+    sent.push_back(queue.front().ToString());
+  }
+  EXPECT_EQ(sent, (std::vector<std::string>{"one's first", "two's", "one's second"}));
+}
+
 TEST(DatagramQueue, WhatDoesNotFitIsDropped) {
   DatagramQueue queue(10);
   EXPECT_TRUE(queue.Push(Bytes::Of("123456"), {}));

@@ -107,6 +107,21 @@ TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
                                                               kClientUni + 4, kClientUni}));
 }
 
+TEST_F(QuicStreamTest, RequestsThatAreEquallyUrgentAreSentSideBySide) {
+  ListenAndConnect();
+  const Bytes bulk = RandomBytes(10'000'000);
+  for (const moqt::StreamId id : {kClientUni, kClientUni + 4}) {
+    moqt::SendOrder order = DataOrder(128);
+    order.request = id;
+    order.group = id;  // Says nothing between requests.
+    client_user_->Open(id, order);
+    client_user_->Send(id, bulk, true);
+  }
+  ASSERT_TRUE(Until([&] { return !server_user_->ended.empty(); }));
+  const moqt::StreamId other = 2 * kClientUni + 4 - server_user_->ended.front();
+  EXPECT_GT(server_user_->streams[other].bytes.size(), bulk.size() / 2);
+}
+
 TEST_F(QuicStreamTest, AStreamWithoutCreditStopsAloneAndGoesOnWhenItGetsSome) {
   QuicServer::Options options;
   options.connection.stream_credit_bytes = 100'000;

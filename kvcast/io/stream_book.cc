@@ -1,6 +1,7 @@
 #include "kvcast/io/stream_book.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "kvcast/base/check.h"
 
@@ -12,6 +13,7 @@ QuicStream& StreamBook::Add(moqt::StreamId id, const moqt::SendOrder& order) {
   place = std::make_unique<QuicStream>();
   place->id = id;
   place->order = order;
+  Join(*place);
   return *place;
 }
 
@@ -23,18 +25,81 @@ QuicStream* StreamBook::Find(moqt::StreamId id) {
 void StreamBook::Remove(moqt::StreamId id) {
   const auto found = streams_.find(id);
   if (found != streams_.end()) {
-    ready_.erase(Turn{found->second.get()});
+    Leave(*found->second);
     streams_.erase(found);
   }
 }
 
 void StreamBook::Reorder(QuicStream& stream, const moqt::SendOrder& order) {
-  if (stream.is_listed) {
-    ready_.erase(Turn{&stream});  // It is found by the order that it had.
-  }
+  Leave(stream);  // It is found by the order that it had.
   stream.order = order;
+  Join(stream);
+  Changed(stream);
+}
+
+StreamBook::LaneName StreamBook::NameOf(const QuicStream& stream) {
+  return {stream.order.urgency(), moqt::IsUni(stream.id) ? stream.order.request : stream.id};
+}
+
+void StreamBook::Join(QuicStream& stream) {
+  stream.lane = &lanes_[NameOf(stream)];
+  ++stream.lane->streams;
+}
+
+void StreamBook::Leave(QuicStream& stream) {
   if (stream.is_listed) {
-    ready_.insert(Turn{&stream});
+    Unlist(stream);
+  }
+  if (--stream.lane->streams == 0) {
+    lanes_.erase(NameOf(stream));
+  }
+  stream.lane = nullptr;
+}
+
+void StreamBook::List(QuicStream& stream) {
+  stream.is_listed = true;
+  StreamLane& lane = *stream.lane;
+  lane.ready.insert({&stream});
+  if (lane.ready.size() > 1) {
+    return;
+  }
+  const std::pair place(stream.order.urgency(), ++turns_);  // Behind all that are as urgent.
+  lane.turn_bytes = 0;
+  if (lane.idle_place.empty()) {
+    lane.place = waiting_.emplace(place, &lane).first;
+  } else {
+    lane.idle_place.key() = place;
+    lane.place = waiting_.insert(std::move(lane.idle_place)).position;
+  }
+}
+
+void StreamBook::Unlist(QuicStream& stream) {
+  stream.is_listed = false;
+  StreamLane& lane = *stream.lane;
+  lane.ready.erase({&stream});
+  if (lane.ready.empty()) {
+    lane.idle_place = waiting_.extract(lane.place);
+  }
+}
+
+void StreamBook::Sent(QuicStream& stream, uint64_t bytes, bool end) {
+  stream.queue.Sent(bytes, end);
+  stream.send_over = end;
+  stream.lane->turn_bytes += bytes;
+  Changed(stream);
+  if (stream.lane->turn_bytes >= kTurnBytes && !stream.lane->ready.empty()) {
+    EndTurn(*stream.lane);
+  }
+}
+
+void StreamBook::EndTurn(StreamLane& lane) {
+  lane.turn_bytes = 0;
+  const auto next = std::next(lane.place);
+  const uint32_t urgency = lane.place->first.first;
+  if (next != waiting_.end() && next->first.first == urgency) {  // Else it is alone.
+    auto place = waiting_.extract(lane.place);
+    place.key().second = ++turns_;
+    lane.place = waiting_.insert(std::move(place)).position;
   }
 }
 
@@ -49,14 +114,8 @@ bool StreamBook::AllDelivered() const {
 void StreamBook::Changed(QuicStream& stream) {
   const bool has_bytes = !stream.starved && !stream.send_over && stream.queue.HasUnsent();
   const bool can_send = stream.open && (has_bytes || stream.unheard_of);
-  if (can_send == stream.is_listed) {
-    return;
-  }
-  stream.is_listed = can_send;
-  if (can_send) {
-    ready_.insert(Turn{&stream});
-  } else {
-    ready_.erase(Turn{&stream});
+  if (can_send != stream.is_listed) {
+    can_send ? List(stream) : Unlist(stream);
   }
 }
 
