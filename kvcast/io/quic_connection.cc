@@ -1,5 +1,6 @@
 #include "kvcast/io/quic_connection.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "kvcast/io/clock.h"
@@ -57,6 +58,7 @@ void QuicConnection::Receive(const UdpPath& on, std::span<const std::byte> datag
   const int failed = ngtcp2_conn_read_pkt(connection_, &path, &info,
                                           reinterpret_cast<const uint8_t*>(datagram.data()),
                                           datagram.size(), ToQuic(Now()));
+  heard_ = true;
   no_connection_credit_ = false;  // The packet may have brought some.
   if (refusals_ > 0) {
     refusals_ = 0;  // Somebody is there after all.
@@ -220,6 +222,9 @@ bool QuicConnection::UpdateKeys() {
 
 void QuicConnection::Flush() {
   Drain();  // Somebody may have poked it.
+  if (phase_ == Phase::kOpen && probe_due() <= Now()) {
+    NoticeStopped();
+  }
   if (phase_ == Phase::kOpen) {
     WritePackets();
   }
@@ -237,10 +242,12 @@ void QuicConnection::SetTimer() {
     return;
   }
   const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(connection_);
-  if (expiry == UINT64_MAX) {
+  const Instant next =
+      std::min(expiry == UINT64_MAX ? Instant::max() : Instant(FromQuic(expiry)), probe_due());
+  if (next == Instant::max()) {
     timer_.Stop();
   } else {
-    timer_.Set(Instant(FromQuic(expiry)));
+    timer_.Set(next);
   }
 }
 

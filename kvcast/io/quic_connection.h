@@ -48,11 +48,10 @@ class QuicConnectionOwner {
 // The session is told everything on the loop's thread. It acts only when asked, so after changing
 // it from elsewhere call Poke(). Streams of the peer's answer as requests do: before data.
 //
-// What is not told as precisely as it might be: that a peer wants no more of a stream
-// (STOP_SENDING) is noticed when the stream is next written to or both its halves are over, because
-// ngtcp2 1.11, which Debian 12 (backports) and 13 have, does not report it by itself. ngtcp2
-// answers with a reset all the same, so the peer waits for nothing; but of a stream that goes both
-// ways and is written to before it is over, the session hears the code 0 instead of the peer's.
+// What is not told as precisely as it might be: that a peer wants no more of a stream that goes
+// both ways (STOP_SENDING) is noticed up to a second later, because ngtcp2 1.11, which Debian 12
+// (backports) and 13 have, does not report it by itself. ngtcp2 answers with a reset all the same,
+// so the peer waits for nothing; but the session hears the code 0 instead of the peer's.
 class QuicConnection {
  public:
   // Makes the session, once there is a connection for it; called at most once.
@@ -163,6 +162,8 @@ class QuicConnection {
   void Do(moqt::CloseConnection& action);
   void TellSent();
   void TellStopped();
+  Instant probe_due() const;
+  void NoticeStopped();
   void BuryStreams();
 
   // Sending.
@@ -211,6 +212,8 @@ class QuicConnection {
   Phase phase_ = Phase::kOpen;
   bool ready_ = false;
   bool more_to_write_ = false;
+  bool heard_ = false;  // Something came since `probed_`, when streams were last looked at.
+  Instant probed_{};
   bool no_connection_credit_ = false;  // The peer grants no bytes on any stream.
   bool reset_by_peer_ = false;         // It has said that it knows of no such connection.
   int refusals_ = 0;                   // In a row, by the peer's machine.

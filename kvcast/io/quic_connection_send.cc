@@ -17,6 +17,11 @@ constexpr size_t kPiecesPerPacket = 16;
 constexpr uint64_t kDatagramFrameHeaderBytes = 5;
 constexpr size_t kDatagramOverheadBytes =
     1 + NGTCP2_MAX_CIDLEN + 4 + kDatagramFrameHeaderBytes + 16;
+// How often two-way streams are looked at, whether the peer still wants them: so that it is soon,
+// and at most a thousand streams in a second.
+constexpr Duration kProbePerStream = std::chrono::milliseconds(1);
+constexpr Duration kProbeMin = std::chrono::milliseconds(100);
+constexpr Duration kProbeMax = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -347,6 +352,35 @@ void QuicConnection::TellStopped() {
       Drain();
     }
   }
+}
+
+// When streams are to be looked at next: only if a packet came that may have stopped some.
+Instant QuicConnection::probe_due() const {
+  if (!heard_ || streams_.two_way().empty()) {
+    return Instant::max();
+  }
+  const auto count = static_cast<int64_t>(streams_.two_way().size());
+  return probed_ + std::clamp<Duration>(count * kProbePerStream, kProbeMin, kProbeMax);
+}
+
+// ngtcp2 does not say that the peer stopped a stream, but refuses to write to it. Asked to write
+// more than any stream can hold, it refuses for that reason if there is no other, and does nothing.
+void QuicConnection::NoticeStopped() {
+  heard_ = false;
+  probed_ = Now();
+  const ngtcp2_vec impossible{nullptr, SIZE_MAX};
+  for (const auto& [id, stream] : streams_.two_way()) {
+    if (!stream->open || stream->send_over) {
+      continue;
+    }
+    const ngtcp2_ssize refusal = ngtcp2_conn_writev_stream(
+        connection_, nullptr, nullptr, nullptr, 0, nullptr, NGTCP2_WRITE_STREAM_FLAG_NONE,
+        static_cast<int64_t>(id), &impossible, 1, ToQuic(probed_));
+    if (refusal == NGTCP2_ERR_STREAM_SHUT_WR) {
+      SettleRefusal(*stream, refusal);
+    }
+  }
+  TellStopped();
 }
 
 }  // namespace kvcast

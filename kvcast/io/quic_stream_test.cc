@@ -218,6 +218,25 @@ TEST_F(QuicStreamTest, AStoppedStreamThatGoesBothWaysIsStillReceived) {
   EXPECT_EQ(client_user_->streams[kClientBidi].bytes, "answer!");
 }
 
+// Nobody writes to it, as to that of a subscription whose objects go by other streams.
+TEST_F(QuicStreamTest, ThatAnIdleStreamWasStoppedIsNoticed) {
+  ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
+  for (const moqt::StreamId id : {kClientBidi, kClientBidi + 4}) {
+    client_user_->Open(id);
+    client_user_->Send(id, Bytes::Of("a"), false);
+    ASSERT_TRUE(Until([&] { return client_user_->streams[id].bytes == "a"; }));
+  }
+  client_user_->Act(moqt::StopSending{kClientBidi, 1});
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientBidi].stop.has_value(); }));
+  EXPECT_FALSE(server_user_->streams[kClientBidi + 4].stop.has_value());
+  client_user_->Send(kClientBidi, Bytes::Of("b"), true);  // The other half goes on.
+  client_user_->Send(kClientBidi + 4, Bytes::Of("b"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi + 4].fin; }));
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientBidi].fin; }));
+  EXPECT_EQ(server_user_->streams[kClientBidi].bytes, "ab");
+  EXPECT_EQ(client_user_->streams[kClientBidi + 4].bytes, "ab");
+}
+
 // The same without the kernel's help, as where it has none.
 TEST_F(QuicStreamTest, DatagramsMayGoOneByOne) {
   QuicServer::Options options;

@@ -8,7 +8,7 @@
 namespace kvcast {
 
 QuicStream& StreamBook::Add(moqt::StreamId id, const moqt::SendOrder& order) {
-  auto& place = streams_[id];
+  auto& place = Shelf(id)[id];
   KVCAST_CHECK(place == nullptr);
   place = std::make_unique<QuicStream>();
   place->id = id;
@@ -18,15 +18,17 @@ QuicStream& StreamBook::Add(moqt::StreamId id, const moqt::SendOrder& order) {
 }
 
 QuicStream* StreamBook::Find(moqt::StreamId id) {
-  const auto found = streams_.find(id);
-  return found == streams_.end() ? nullptr : found->second.get();
+  Streams& shelf = Shelf(id);
+  const auto found = shelf.find(id);
+  return found == shelf.end() ? nullptr : found->second.get();
 }
 
 void StreamBook::Remove(moqt::StreamId id) {
-  const auto found = streams_.find(id);
-  if (found != streams_.end()) {
+  Streams& shelf = Shelf(id);
+  const auto found = shelf.find(id);
+  if (found != shelf.end()) {
     Leave(*found->second);
-    streams_.erase(found);
+    shelf.erase(found);
   }
 }
 
@@ -104,11 +106,14 @@ void StreamBook::EndTurn(StreamLane& lane) {
 }
 
 bool StreamBook::AllDelivered() const {
-  return std::ranges::none_of(streams_, [](const auto& entry) {
-    const QuicStream& stream = *entry.second;
-    // One that goes one way is gone from here as soon as its end is acknowledged.
-    return stream.queue.holds_any() || (moqt::IsUni(stream.id) && stream.queue.finished());
-  });
+  // One that goes one way is gone from here as soon as its end is acknowledged.
+  return std::ranges::none_of(one_way_,
+                              [](const auto& entry) {
+                                const SendQueue& queue = entry.second->queue;
+                                return queue.holds_any() || queue.finished();
+                              }) &&
+         std::ranges::none_of(two_way_,
+                              [](const auto& entry) { return entry.second->queue.holds_any(); });
 }
 
 void StreamBook::Changed(QuicStream& stream) {

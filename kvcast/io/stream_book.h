@@ -89,7 +89,8 @@ class StreamBook {
   // a stream that goes both ways, the end cannot be told from here, and the bytes have to do.
   bool AllDelivered() const;
 
-  size_t size() const { return streams_.size(); }
+  using Streams = std::unordered_map<moqt::StreamId, std::unique_ptr<QuicStream>>;
+  const Streams& two_way() const { return two_way_; }
 
  private:
   using LaneName = std::pair<uint32_t, uint64_t>;  // Urgency and request.
@@ -100,7 +101,9 @@ class StreamBook {
   void Unlist(QuicStream& stream);
   void EndTurn(StreamLane& lane);
 
-  std::unordered_map<moqt::StreamId, std::unique_ptr<QuicStream>> streams_;
+  Streams& Shelf(moqt::StreamId id) { return moqt::IsUni(id) ? one_way_ : two_way_; }
+  Streams one_way_;
+  Streams two_way_;
   std::map<LaneName, StreamLane> lanes_;
   StreamLanes waiting_;
   uint64_t turns_ = 0;
