@@ -233,7 +233,8 @@ class QuicConnection {
   std::vector<moqt::StreamId> stopped_;
 
   std::optional<moqt::CloseConnection> close_;
-  std::vector<uint8_t> farewell_;  // The packet that says so.
+  std::vector<uint8_t> farewell_;  // The packet that says so,
+  UdpPath farewell_path_;          // and the way it goes.
   uint64_t packets_after_end_ = 0;
 };
 

@@ -85,12 +85,15 @@ void QuicConnection::SayClosing(const ngtcp2_ccerr& error) {
   const ngtcp2_ssize bytes = ngtcp2_conn_write_connection_close(
       connection_, &path.path, &info, farewell_.data(), farewell_.size(), &error, ToQuic(Now()));
   farewell_.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  if (bytes > 0) {
+    farewell_path_ = FromQuic(path.path);  // Where the peer is now.
+  }
   SendFarewell();
 }
 
 void QuicConnection::SendFarewell() {
   if (!farewell_.empty() && !port_->blocked()) {
-    port_->batch().Restart(path_, farewell_);
+    port_->batch().Restart(farewell_path_, farewell_);
     port_->Send();
   }
 }
