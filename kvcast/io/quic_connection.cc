@@ -6,6 +6,7 @@
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/quic_units.h"
+#include "kvcast/moqt/codes.h"
 
 namespace kvcast {
 
@@ -77,6 +78,12 @@ int QuicConnection::OnHandshakeCompleted() {
   if (!tls_->AgreedOnProtocol()) {
     ngtcp2_conn_set_tls_alert(connection_, kTlsNoApplicationProtocol);
     return NGTCP2_ERR_CALLBACK_FAILURE;
+  }
+  const auto* const peer = ngtcp2_conn_get_remote_transport_params(connection_);
+  if (peer == nullptr || peer->max_datagram_frame_size == 0) {
+    Close(static_cast<uint64_t>(moqt::SessionCode::kProtocolViolation),
+          "The peer takes no DATAGRAM frames, which MoQT requires of QUIC connections.");
+    return 0;  // On a server's side without a session.
   }
   ready_ = true;
   if (user_ == nullptr) {
@@ -171,7 +178,7 @@ void QuicConnection::BuryStreams() {
   for (size_t i = 0; i < dead_.size(); ++i) {  // The session may act, but no stream dies of that.
     const Dead dead = dead_[i];
     QuicStream* const stream = streams_.Find(dead.stream);
-    if (stream == nullptr) {
+    if (stream == nullptr || user_ == nullptr) {
       continue;
     }
     // Our half ends by an end or a reset of ours, or else because the peer wanted no more.

@@ -13,7 +13,6 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kJumboDatagramBytes = 8952;  // 9000, less the headers of IPv6 and UDP.
-constexpr size_t kDatagramFrameBytes = 65'535;
 
 // Packets that are acknowledged together. Each acknowledgement costs both sides about as much as a
 // packet, and more of them would say nothing new; not more than a connection may send at first, so
@@ -78,7 +77,7 @@ ngtcp2_transport_params Parameters(const QuicOptions& options) {
   parameters.initial_max_streams_bidi = options.peer_streams_bidi;
   parameters.initial_max_streams_uni = options.peer_streams_uni;
   parameters.max_idle_timeout = ToQuic(options.idle_timeout);
-  parameters.max_datagram_frame_size = kDatagramFrameBytes;
+  parameters.max_datagram_frame_size = options.datagram_frame_bytes_max;
   return parameters;
 }
 
