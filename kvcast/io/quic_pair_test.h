@@ -140,7 +140,7 @@ class QuicPairTest : public testing::Test {
 
   Result<std::unique_ptr<QuicClient>> TryConnect(ServerTrust trust, const QuicOptions& options) {
     KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(std::move(trust)));
-    const SocketAddress& target = proxy_ != nullptr ? proxy_->local() : server_->local();
+    const SocketAddress target = target_ ? *target_ : (proxy_ ? proxy_->local() : server_->local());
     return QuicClient::Connect(*loop_, {target, "localhost"}, credentials, options,
                                [this](QuicConnection& connection) {
                                  auto user = std::make_unique<TestUser>();
@@ -154,8 +154,8 @@ class QuicPairTest : public testing::Test {
   }
 
   // From now on, clients connect through a network like this.
-  void Impair(ImpairmentProxy::Options options) {
-    options.listen = SocketAddress::Loopback(0);
+  void Impair(ImpairmentProxy::Options options, uint16_t port = 0) {
+    options.listen = SocketAddress::Loopback(port);
     options.server = server_->local();
     proxy_ = *ImpairmentProxy::Start(*loop_, options);
   }
@@ -174,6 +174,7 @@ class QuicPairTest : public testing::Test {
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ScratchDirectory> scratch_;
   SocketAddress listen_ = SocketAddress::Loopback(0);
+  std::optional<SocketAddress> target_;  // Where clients connect to, if not there.
   std::unique_ptr<QuicServer> server_;
   std::unique_ptr<ImpairmentProxy> proxy_;
   std::unique_ptr<QuicClient> client_;

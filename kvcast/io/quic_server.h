@@ -64,13 +64,13 @@ class QuicServer : public QuicConnectionOwner {
  private:
   QuicServer(EventLoop& loop, ServerCredentials credentials, Options options,
              QuicConnection::MakeUser make_user);
-  void OnDatagram(const SocketAddress& from, std::span<const std::byte> datagram);
-  QuicConnection* Accept(const SocketAddress& from, std::span<const std::byte> datagram);
-  QuicConnection* Admit(const SocketAddress& from, const QuicConnection::FirstPacket& first);
-  void SayReset(const SocketAddress& to, std::span<const uint8_t> id, size_t received_bytes);
+  void OnDatagram(const UdpPath& path, std::span<const std::byte> datagram);
+  QuicConnection* Accept(const UdpPath& path, std::span<const std::byte> datagram);
+  QuicConnection* Admit(const UdpPath& path, const QuicConnection::FirstPacket& first);
+  void SayReset(const UdpPath& path, std::span<const uint8_t> id, size_t received_bytes);
   // Sends a packet, which `write` writes to the room it is given; false if none was.
   template <typename Write>
-  bool Answer(const SocketAddress& to, Write write);
+  bool Answer(const UdpPath& path, Write write);
   void Touch(QuicConnection& connection);
   void FlushTouched();
   void FlushAll();

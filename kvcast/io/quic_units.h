@@ -7,7 +7,7 @@
 
 #include "kvcast/base/time.h"
 #include "kvcast/io/entropy.h"
-#include "kvcast/io/socket_address.h"
+#include "kvcast/io/udp_socket.h"
 
 namespace kvcast {
 
@@ -30,6 +30,14 @@ inline Duration FromQuic(ngtcp2_duration duration) {
 // Only lent.
 inline ngtcp2_addr ToQuic(const SocketAddress& address) {
   return {const_cast<sockaddr*>(address.get()), address.length()};
+}
+
+inline ngtcp2_path ToQuic(const UdpPath& path) {
+  return {ToQuic(path.local), ToQuic(path.remote), nullptr};
+}
+inline UdpPath FromQuic(const ngtcp2_path& path) {
+  return {SocketAddress(path.local.addr, path.local.addrlen),
+          SocketAddress(path.remote.addr, path.remote.addrlen)};
 }
 
 inline ngtcp2_cid RandomConnectionId(size_t bytes) {

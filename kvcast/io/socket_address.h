@@ -34,10 +34,18 @@ class SocketAddress {
 
   // The wildcard address of the same family.
   SocketAddress Any() const;
+  // The same port at another address. REQUIRES: of the same family.
+  SocketAddress At(const in_addr& address) const;
+  SocketAddress At(const in6_addr& address, uint32_t interface) const;
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const { return length_; }
   bool is_v6() const { return storage_.sin6_family == AF_INET6; }
+  // REQUIRES: is_v6().
+  const sockaddr_in6& v6() const { return storage_; }
+  // REQUIRES: !is_v6().
+  sockaddr_in v4() const;
+  bool is_wildcard() const;
   bool is_loopback() const;
   uint16_t port() const;
   std::string ToString() const;

@@ -145,7 +145,34 @@ StreamId IncomingFetch::DataStream() {
   return *data_;
 }
 
+// What was written before goes out as urgently as it was to.
+void IncomingFetch::NotePriority(uint8_t priority) {
+  if (sent_ == written_) {
+    SetPriority(priority);
+  } else if (priority != (changes_.empty() ? publisher_priority_ : changes_.back().priority)) {
+    changes_.push_back({written_, priority});
+  }
+}
+
+void IncomingFetch::SetPriority(uint8_t priority) {
+  if (std::exchange(publisher_priority_, priority) != priority && data_) {
+    state().outbox.Do(ReorderStream{*data_, order()});
+  }
+}
+
+void IncomingFetch::OnBytesSent(StreamId stream, uint64_t bytes) {
+  if (data_ != stream) {
+    return;
+  }
+  sent_ += bytes;
+  while (!changes_.empty() && changes_.front().begin <= sent_) {
+    SetPriority(changes_.front().priority);
+    changes_.pop_front();
+  }
+}
+
 void IncomingFetch::Write(Bytes bytes) {
+  written_ += bytes.size();
   state().ledger.Add(*data_, bytes.size());
   state().outbox.Do(SendBytes{*data_, std::move(bytes), false});
 }
@@ -166,6 +193,7 @@ Result<void> IncomingFetch::Send(const Object& object) {
     return Error(ErrorCode::kInvalid,
                  "Object " + object.location.ToString() + " may not be next on its stream.");
   }
+  NotePriority(object.priority);
   (void)DataStream();
   Write(writer_->Write(object));
   return {};
@@ -187,6 +215,10 @@ Result<void> IncomingFetch::EndData() {
   }
   state().outbox.Do(SendBytes{DataStream(), Bytes(), true});
   state().ledger.Finish(*data_);
+  // Nobody looks after what waits any more, so it goes with the most urgent of it.
+  for (; !changes_.empty(); changes_.pop_front()) {
+    SetPriority(std::min(publisher_priority_, changes_.front().priority));
+  }
   data_ended_ = true;
   FinishIfComplete();
   return {};

@@ -40,8 +40,12 @@ void TrackSender::Update(const Parameters& parameters) {
 }
 
 SendOrder TrackSender::OrderOf(uint8_t priority, uint64_t group, uint64_t subgroup) const {
-  return {SendOrder::Tier::kData, subscriber_priority_, priority,
-          order_ == GroupOrder::kAscending ? group : ~group, subgroup};
+  return {SendOrder::Tier::kData,
+          subscriber_priority_,
+          priority,
+          request_,
+          order_ == GroupOrder::kAscending ? group : ~group,
+          subgroup};
 }
 
 SendOrder TrackSender::OrderOf(const SubgroupHeader& header) const {
