@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kvcast/base/random.h"
+#include "kvcast/store/replay_oracle.h"
 
 namespace kvcast {
 namespace {
@@ -131,6 +132,31 @@ TEST(Replay, TheDefaultKeepsAPartOfWhatDoesNotFit) {
   }
   EXPECT_EQ(HitPercent(trace, "lru", 100), 0);
   EXPECT_GT(HitPercent(trace, "default", 100), 35);
+}
+
+TEST(OracleHits, KeepsWhatIsNeededNext) {
+  const Trace trace = {{1, 2}, {3, 4}, {1, 2}, {3, 4}, {5}, {1, 2}};
+  EXPECT_EQ(OracleHits(trace, 4), 6u);
+  EXPECT_EQ(OracleHits(trace, 2), 4u);  // The first prompt alone.
+  EXPECT_EQ(OracleHits(trace, 1), 2u);
+  EXPECT_EQ(OracleHits({}, 1), 0u);
+}
+
+TEST(OracleHits, NobodyHitsMore) {
+  const Trace trace = Chats(5, 1'000, 0.7, 100);
+  size_t total = 0;
+  for (const auto& request : trace) {
+    total += request.size();
+  }
+  const size_t distinct = DistinctBlocks(trace);
+  for (const size_t blocks : {distinct / 50, distinct / 10}) {
+    const double oracle =
+        100.0 * static_cast<double>(OracleHits(trace, blocks)) / static_cast<double>(total);
+    for (const std::string_view policy : EvictionNames()) {
+      EXPECT_LT(HitPercent(trace, policy, blocks), oracle) << policy;
+    }
+  }
+  EXPECT_EQ(OracleHits(trace, distinct), total - distinct);
 }
 
 TEST(Replay, RoomForOneBlockIsEnough) {
