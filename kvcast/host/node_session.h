@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "kvcast/base/chunk.h"
 #include "kvcast/client/client.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_connection.h"
@@ -37,6 +38,7 @@ class NodeSession final : public moqt::TransportUser {
   void Settle();
 
   QuicConnection* connection_;
+  ChunkPool payload_chunks_;
   moqt::Session session_;
   Client client_;
   std::function<void(ClientEvent)> tell_;

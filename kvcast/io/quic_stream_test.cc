@@ -10,6 +10,13 @@ constexpr size_t kLargeBytes = 50'000'000;
 
 using QuicStreamTest = QuicPairTest;
 
+moqt::SendOrder DataOrder(uint8_t priority) {
+  moqt::SendOrder order;
+  order.tier = moqt::SendOrder::Tier::kData;
+  order.subscriber_priority = priority;
+  return order;
+}
+
 TEST_F(QuicStreamTest, ASmallStreamComesBackAsItWent) {
   ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
   client_user_->Open(kClientBidi);
@@ -88,15 +95,9 @@ TEST_F(QuicStreamTest, BothSidesOpenStreamsOfBothKinds) {
 // What waits is sent by its order and not by its age, so a late message overtakes bulk.
 TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
   ListenAndConnect();
-  const auto order = [](uint8_t priority) {
-    moqt::SendOrder data;
-    data.tier = moqt::SendOrder::Tier::kData;
-    data.subscriber_priority = priority;
-    return data;
-  };
   const Bytes bulk = RandomBytes(3'000'000);
   for (uint8_t i = 0; i < 3; ++i) {
-    client_user_->Open(kClientUni + 4 * i, order(static_cast<uint8_t>(200 - i)));
+    client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(200 - i)));
     client_user_->Send(kClientUni + 4 * i, bulk, true);
   }
   client_user_->Open(kClientUni + 12);  // Of the control tier.
@@ -260,19 +261,13 @@ TEST_F(QuicStreamTest, ThatNoStreamMayBeOpenedIsSaidToo) {
 // An update of a request's priority reaches what already waits.
 TEST_F(QuicStreamTest, AStreamWhoseOrderChangesIsSentInItsNewPlace) {
   ListenAndConnect();
-  const auto order = [](uint8_t priority) {
-    moqt::SendOrder data;
-    data.tier = moqt::SendOrder::Tier::kData;
-    data.subscriber_priority = priority;
-    return data;
-  };
   const Bytes bulk = RandomBytes(3'000'000);
   for (uint8_t i = 0; i < 3; ++i) {
-    client_user_->Open(kClientUni + 4 * i, order(static_cast<uint8_t>(100 + i)));
+    client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(100 + i)));
     client_user_->Send(kClientUni + 4 * i, bulk, true);
   }
-  client_user_->Act(moqt::ReorderStream{kClientUni + 8, order(1)});
-  client_user_->Act(moqt::ReorderStream{kClientUni + 12, order(1)});  // There is none.
+  client_user_->Act(moqt::ReorderStream{kClientUni + 8, DataOrder(1)});
+  client_user_->Act(moqt::ReorderStream{kClientUni + 12, DataOrder(1)});  // There is none.
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 3; }));
   EXPECT_EQ(server_user_->ended,
             (std::vector<moqt::StreamId>{kClientUni + 8, kClientUni, kClientUni + 4}));
