@@ -35,6 +35,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
   AddServeCommand(app, exit_status);
+  AddStoreCommand(app, exit_status);
   AddCertCommand(app, exit_status);
   AddMoqCommand(app, exit_status);
   AddInteropCommand(app, exit_status);
