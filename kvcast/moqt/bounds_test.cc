@@ -74,6 +74,93 @@ TEST(Bounds, LetOnlySoManyStreamsWaitForATrack) {
   EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 45u);
 }
 
+// A subscription that the server has accepted.
+void Accept(Server& server, StreamId stream, RequestId id, const std::string& track) {
+  server.Say(stream, Subscribe{id, *TrackName::Of({}, track), {}});
+  ASSERT_TRUE(server.session().AcceptSubscribe(id, {}, {}).ok());
+}
+
+// A peer that updates a request without end and reads no answer.
+TEST(Bounds, HoldOnlySoManyAnswersThatThePeerDoesNotRead) {
+  Limits limits;
+  limits.answer_bytes = 20'000;
+  Server server(limits);
+  Accept(server, 0, 0, "t");
+  Accept(server, 4, 2, "u");
+  uint64_t answered = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    server.Say(0, RequestUpdate{4 + 2 * i, {}});
+    answered += server.session().AcceptUpdate(0, {}).ok() ? 1u : 0u;
+  }
+  EXPECT_GT(answered, 20u);
+  EXPECT_LT(answered, 100u);
+  EXPECT_EQ(server.stopped(ResetCode::kTooFarBehind), 1u);
+  EXPECT_FALSE(server.closed().has_value());
+  server.Say(4, RequestUpdate{4000, {}});
+  EXPECT_TRUE(server.session().AcceptUpdate(2, {}).ok());
+}
+
+// The same, spread over many requests.
+TEST(Bounds, HoldOnlySoManyAnswersOfAllRequests) {
+  Limits limits;
+  limits.session_answer_bytes = 100'000;
+  Server server(limits);
+  for (uint64_t i = 0; i < 50; ++i) {
+    Accept(server, 4 * i, 2 * i, "t" + std::to_string(i));
+  }
+  uint64_t answered = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    server.Say(4 * (i % 50), RequestUpdate{100 + 2 * i, {}});
+    answered += server.session().AcceptUpdate(2 * (i % 50), {}).ok() ? 1u : 0u;
+  }
+  EXPECT_LT(answered, 1000u);
+  EXPECT_GT(server.stopped(ResetCode::kTooFarBehind), 10u);
+  EXPECT_FALSE(server.closed().has_value());
+}
+
+TEST(Bounds, LetAPeerThatReadsUpdateForEver) {
+  Limits limits;
+  limits.answer_bytes = 5'000;
+  Server server(limits);
+  Accept(server, 0, 0, "t");
+  for (uint64_t i = 0; i < 1000; ++i) {
+    server.Say(0, RequestUpdate{2 + 2 * i, {}});
+    ASSERT_TRUE(server.session().AcceptUpdate(0, {}).ok());
+    while (const auto action = server.session().NextAction()) {
+      if (const auto* sent = std::get_if<SendBytes>(&*action)) {
+        server.session().OnBytesSent(sent->stream, sent->bytes.size());
+      }
+    }
+  }
+}
+
+// Small objects cost far more than their bytes, and are counted so.
+TEST(Bounds, CountWhatWaitsToBeSentAsMemory) {
+  Server server;
+  Accept(server, 0, 0, "t");
+  (void)server.stopped(ResetCode::kCancelled);
+  for (uint64_t group = 0; group < 100; ++group) {
+    SubgroupHeader header;
+    header.group = group;
+    const StreamId stream = *server.session().OpenSubgroup(0, header);
+    Object object;
+    object.location = {group, 0};
+    object.payload = Bytes::Of("x");
+    ASSERT_TRUE(server.session().SendObject(0, stream, object).ok());
+    ASSERT_TRUE(server.session().EndSubgroup(0, stream).ok());
+  }
+  EXPECT_GE(server.session().queued_bytes(0), 100u * 1500);
+  EXPECT_EQ(server.session().queued_bytes(), server.session().queued_bytes(0));
+  while (const auto action = server.session().NextAction()) {
+    if (const auto* sent = std::get_if<SendBytes>(&*action)) {
+      for (size_t i = 0; i < sent->bytes.size(); ++i) {
+        server.session().OnBytesSent(sent->stream, 1);
+      }
+    }
+  }
+  EXPECT_EQ(server.session().queued_bytes(), 0u);
+}
+
 Subscribe WithTokens(std::vector<AuthToken> tokens) {
   Subscribe message{0, *TrackName::Of({}, "t"), {}};
   message.parameters.auth_tokens = std::move(tokens);

@@ -20,8 +20,11 @@ struct Limits {
 
   // Objects that wait to be taken, per stream: at this many bytes the stream gets no more credit.
   size_t stream_queue_bytes = 1024 * 1024;
-  // The same over all streams: at this many, the connection gets no more credit either.
+  // The same over all streams: at this many, no stream gets more that has anything untaken.
   size_t session_queue_bytes = 64 * 1024 * 1024;
+  // What streams bring nevertheless, by the credit they have: at this many bytes untaken, those
+  // that bring more are refused, and datagrams dropped.
+  size_t untaken_bytes_max = 256 * 1024 * 1024;
 
   // Bytes kept for later: on streams that came before SETUP, or before their track's alias. A
   // stream that would pass them is refused.
@@ -44,10 +47,19 @@ struct Limits {
   // end the request that brings them.
   size_t namespace_bytes = 8 * 1024 * 1024;
 
-  // Bytes of ours that wait for the transport, per request: at `high` a sender should pause, and
-  // it hears of it once they have fallen to `low`.
+  // Messages on a request's stream that wait for the transport, as memory: answers to updates and
+  // namespaces told. More end the request. And the same over all requests.
+  size_t answer_bytes = 4 * 1024 * 1024;
+  size_t session_answer_bytes = 16 * 1024 * 1024;
+
+  // Objects of ours that wait for the transport, per request, as memory: at `high` a sender should
+  // pause, and it hears of it once they have fallen to `low`.
   size_t send_queue_high_bytes = 4 * 1024 * 1024;
   size_t send_queue_low_bytes = 1024 * 1024;
+
+  // How long streams may take that a publisher opened before it was done; longer where delivery
+  // timeouts are.
+  Duration end_patience = std::chrono::seconds(5);
 
   // How long the peer's SETUP may take.
   Duration setup_patience = std::chrono::seconds(10);

@@ -152,7 +152,7 @@ TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
 // A subscriber that does not read is not written to for ever.
 TEST(SubscribeNamespace, LosesASubscriberThatDoesNotRead) {
   SessionPair::Options options;
-  options.limits.send_queue_high_bytes = 100;
+  options.limits.answer_bytes = 5000;
   Subscribed world(options);
   for (int i = 0; i < 100; ++i) {
     (void)world.server().AnnounceNamespace(world.received, Space({"a", std::to_string(i)})).ok();

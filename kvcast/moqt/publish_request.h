@@ -42,7 +42,7 @@ class IncomingPublish final : public SubscriberSide {
   bool accepted() const override { return accepted_; }
   bool may_be_updated() const override { return true; }
   // It is for the publisher to end the subscription.
-  void FailUpdate(const RequestError& error) override { Send(error); }
+  void FailUpdate(const RequestError& error) override { SendAnswer(error); }
 
  private:
   bool accepted_ = false;

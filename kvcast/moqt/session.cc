@@ -107,12 +107,12 @@ void Session::OnStopSending(StreamId stream, uint64_t code) {
     if (found != nullptr) {
       found->OnDataStopped(stream);
     }
-    if (state_.ledger.RequestOf(stream)) {  // It had ended, and its last bytes still waited.
-      state_.outbox.Do(ResetStream{stream, code});
-      state_.ledger.Drop(stream);
-    }
   } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
     bidi->second.OnStopSending(code);
+  }
+  if (state_.ledger.RequestOf(stream)) {  // It had ended, and its last bytes still waited.
+    state_.outbox.Do(ResetStream{stream, code});
+    state_.ledger.Drop(stream);
   }
   Settle();
 }

@@ -146,8 +146,9 @@ class Session final : public TransportUser {
   // For any request of either side: what was received and not taken is dropped.
   void Cancel(RequestId request, ResetCode code);
 
-  // Bytes of the request's objects that wait for the connection. A sender pauses when they reach
-  // Limits::send_queue_high_bytes, and goes on upon SendRoom.
+  // What waits for the connection of the request's objects, as memory: their bytes, and a little
+  // for each and for each stream. A sender pauses when they reach Limits::send_queue_high_bytes,
+  // and goes on upon SendRoom.
   size_t queued_bytes(RequestId request) const { return state_.ledger.queued_bytes(request); }
   // The same of all requests together.
   size_t queued_bytes() const { return state_.ledger.queued_bytes(); }

@@ -45,7 +45,6 @@ Result<void> IncomingSpaceRequest::Accept(const Parameters& parameters) {
   KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
   accepted_ = true;
   SendEncoded(std::move(message));
-  OnAccepted();
   AnswerUpdates();
   return {};
 }
