@@ -11,6 +11,7 @@ Result<RequestId> OutgoingSubscribe::Open(SessionState& state, const TrackName& 
   }
   (void)state.requests.NextId();
   auto request = std::make_unique<OutgoingSubscribe>(id, state.OpenBidi(), state, track);
+  request->track_receiver().Want(parameters);
   request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "kvcast/moqt/parameters.h"
 #include "kvcast/moqt/receive_queue.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/track_rules.h"
@@ -28,10 +29,14 @@ class TrackReceiver {
   // A stream ended well; OnStreamEnded() follows. `last` is its last object, if it had one.
   Decoded<void> CheckEnd(const SubgroupEnd& end, std::optional<uint64_t> last);
   void OnStreamEnded(const SubgroupEnd& end);
+  // What we have asked for: the publisher may take as long as its timeouts say.
+  void Want(const Parameters& parameters);
   void OnDone(const PublishDone& done);
+  // Streams that have not come by now do not count any more.
+  void OnTimeout();
 
-  // The publisher is done and all its streams have come and gone.
-  bool complete() const;
+  // The publisher is done and all its streams have come and gone, or are not waited for.
+  bool ended() const;
   bool done_received() const { return done_.has_value(); }
   // The subscription is over: late streams of its alias are dropped.
   void Stop();
@@ -39,7 +44,7 @@ class TrackReceiver {
   ReceiveQueue& queue() { return queue_; }
 
  private:
-  void TellIfComplete(StreamId stream);
+  void TellIfEnded(StreamId stream);
 
   RequestId request_;
   SessionState* state_;
@@ -49,7 +54,10 @@ class TrackReceiver {
   TrackRules rules_;
   uint64_t streams_opened_ = 0;
   uint64_t streams_ended_ = 0;
+  uint64_t timeout_ms_ = 0;  // The longest that we have asked for.
   std::optional<PublishDone> done_;
+  bool timed_out_ = false;
+  bool end_told_ = false;
 };
 
 }  // namespace kvcast::moqt
