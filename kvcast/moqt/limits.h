@@ -30,14 +30,20 @@ struct Limits {
   // stream that would pass them is refused.
   size_t early_bytes = 4 * 1024 * 1024;
 
-  // Streams and datagrams that wait for the same; more are refused, or dropped.
+  // Streams and datagrams that wait for the same; more are refused, or dropped. And how long they
+  // may wait for their track.
   size_t waiting_streams_max = 1024;
   size_t waiting_datagrams_max = 64;
+  Duration track_patience = std::chrono::seconds(10);
   // Bytes of messages and objects that have begun and are not whole, over all streams. The stream
   // that would pass them is refused.
   size_t partial_bytes = 256 * 1024 * 1024;
   // Datagrams' objects that wait to be taken, per track; more are dropped.
   size_t datagram_queue_bytes = 1024 * 1024;
+
+  // What is remembered of all tracks, to notice when one contradicts itself. A track that would
+  // pass it forgets.
+  size_t rules_bytes = 16 * 1024 * 1024;
 
   // Requests of the peer that are open at a time; more are refused as excessive load.
   size_t requests_max = 4096;

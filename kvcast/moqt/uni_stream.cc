@@ -33,7 +33,9 @@ Decoded<void> UniStream::Resume() {
 }
 
 void UniStream::Wait(std::span<const std::byte>& bytes) {
-  if (!waiting_.Keep(bytes)) {
+  const Subgroup* subgroup = std::get_if<Subgroup>(&kind_);
+  if (!waiting_.Keep(bytes,
+                     subgroup == nullptr ? std::nullopt : std::optional(subgroup->header.alias))) {
     Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
   }
   bytes = {};
