@@ -12,8 +12,16 @@ Decoded<void> TrackReceiver::Begin(uint64_t alias, const TrackTraits& traits) {
   return {};
 }
 
+Decoded<void> TrackReceiver::Counted(Decoded<void> checked) {
+  size_t& all = state_->rules_bytes;
+  do {
+    all += rules_.bytes() - std::exchange(rules_bytes_, rules_.bytes());
+  } while (all > state_->limits.rules_bytes && rules_.ForgetSome());
+  return checked;
+}
+
 Decoded<void> TrackReceiver::OnObject(ReceivedObject received) {
-  KVCAST_TRY_VOID(rules_.OnObject(received.object, false));
+  KVCAST_TRY_VOID(Counted(rules_.OnObject(received.object, false)));
   const StreamId stream = received.stream;
   queue_.Push(stream, std::move(received));
   return {};
@@ -26,7 +34,7 @@ Decoded<void> TrackReceiver::OnDatagram(ObjectDatagram datagram) {
   if (datagram.default_priority) {
     datagram.object.priority = traits_.default_priority;
   }
-  KVCAST_TRY_VOID(rules_.OnObject(datagram.object, datagram.end_of_group));
+  KVCAST_TRY_VOID(Counted(rules_.OnObject(datagram.object, datagram.end_of_group)));
   if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes && !state_->credit.full()) {
     queue_.Push(ReceivedObject::kNoStream,
                 ReceivedObject{std::move(datagram.object), ReceivedObject::kNoStream, false,
@@ -39,7 +47,7 @@ Decoded<void> TrackReceiver::CheckEnd(const SubgroupEnd& end, std::optional<uint
   if (!last || !end.subgroup) {
     return {};
   }
-  return rules_.OnSubgroupEnd(end.group, *end.subgroup, *last, end.end_of_group);
+  return Counted(rules_.OnSubgroupEnd(end.group, *end.subgroup, *last, end.end_of_group));
 }
 
 void TrackReceiver::OnStreamEnded(const SubgroupEnd& end) {

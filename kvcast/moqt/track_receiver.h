@@ -16,6 +16,9 @@ class TrackReceiver {
  public:
   TrackReceiver(RequestId request, SessionState& state)
       : request_(request), state_(&state), queue_(request, state.credit, state.outbox) {}
+  ~TrackReceiver() { state_->rules_bytes -= rules_bytes_; }
+  TrackReceiver(const TrackReceiver&) = delete;
+  TrackReceiver& operator=(const TrackReceiver&) = delete;
 
   // Streams under the alias are ours from now on. DUPLICATE_TRACK_ALIAS if it is another's.
   Decoded<void> Begin(uint64_t alias, const TrackTraits& traits);
@@ -45,6 +48,9 @@ class TrackReceiver {
 
  private:
   void TellIfEnded(StreamId stream);
+  // What the rules remember counts for the session, and some of it is forgotten if that is too
+  // much.
+  Decoded<void> Counted(Decoded<void> checked);
 
   RequestId request_;
   SessionState* state_;
@@ -52,6 +58,7 @@ class TrackReceiver {
   std::optional<uint64_t> alias_;
   TrackTraits traits_;
   TrackRules rules_;
+  size_t rules_bytes_ = 0;  // As counted.
   uint64_t streams_opened_ = 0;
   uint64_t streams_ended_ = 0;
   uint64_t timeout_ms_ = 0;  // The longest that we have asked for.
