@@ -49,7 +49,7 @@ TEST(Bounds, HoldOnlySoMuchOfWhatHasBegun) {
   for (StreamId stream = 6; stream < 6 + 4 * 50; stream += 4) {
     server.Say(stream, "10070000008fa0" + std::string(2000, '6'));
   }
-  EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 40u);
+  EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 48u);  // Memory for all of two is reserved.
   EXPECT_FALSE(server.closed().has_value());
 }
 
@@ -161,6 +161,33 @@ TEST(Bounds, CountWhatWaitsToBeSentAsMemory) {
   EXPECT_EQ(server.session().queued_bytes(), 0u);
 }
 
+// Rules that were forgotten are not kept; those of a track that came first are.
+TEST(Bounds, RememberOnlySoMuchOfTracks) {
+  Limits limits;
+  limits.rules_bytes = 10'000;
+  Server server(limits);
+  for (uint64_t track = 0; track < 10; ++track) {
+    server.Say(4 * track,
+               Publish{2 * track, *TrackName::Of({}, std::to_string(track)), track, {}, {}});
+    for (uint64_t group = 0; group < 20; ++group) {
+      SubgroupHeader header;
+      header.alias = track;
+      header.group = group;
+      const auto writer = DefaultCodec().WriteSubgroup(header);
+      Object object;
+      object.location = {group, 0};
+      object.payload = Bytes::Of("x");
+      server.Say(6 + 4 * (track * 20 + group), Hex(writer->Header()) + Hex(writer->Write(object)));
+    }
+    EXPECT_LE(server.session().remembered_bytes(), limits.rules_bytes);
+    EXPECT_GT(server.session().remembered_bytes(), 1000u);
+  }
+  for (uint64_t track = 0; track < 10; ++track) {
+    server.session().Cancel(2 * track, ResetCode::kCancelled);
+  }
+  EXPECT_EQ(server.session().remembered_bytes(), 0u);
+}
+
 Subscribe WithTokens(std::vector<AuthToken> tokens) {
   Subscribe message{0, *TrackName::Of({}, "t"), {}};
   message.parameters.auth_tokens = std::move(tokens);
@@ -189,6 +216,20 @@ TEST(AuthTokens, AreTakenByValueOnly) {
     updated.Say(0, RequestUpdate{2, WithTokens(tokens).parameters});
     EXPECT_EQ(updated.closed(), code ? std::optional(static_cast<uint64_t>(*code)) : std::nullopt);
   }
+}
+
+TEST(AuthTokens, MayBeAsManyAsFitButNoneTwice) {
+  std::vector<AuthToken> tokens;
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    tokens.push_back({AuthToken::AliasType::kUseValue, 0, (i * 7919) % 10'007, ""});
+  }
+  Server server;
+  server.Say(0, WithTokens(tokens));
+  EXPECT_FALSE(server.closed().has_value());
+  tokens.push_back(tokens[5'000]);
+  Server twice;
+  twice.Say(0, WithTokens(tokens));
+  EXPECT_EQ(twice.closed(), static_cast<uint64_t>(SessionCode::kProtocolViolation));
 }
 
 // SETUP could not know that we keep none.

@@ -149,6 +149,15 @@ TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
   EXPECT_FALSE(world.pair.connection_closed());
 }
 
+TEST(SubscribeNamespace, CannotBeMovedToWhatIsKeptForTheProtocol) {
+  Subscribed world;
+  Parameters moved;
+  moved.namespace_prefix = Space({".session"});
+  EXPECT_EQ(world.client().Update(world.request, moved).error().code(), ErrorCode::kInvalid);
+  moved.namespace_prefix = Space({"a", "b"});
+  EXPECT_TRUE(world.client().Update(world.request, moved).ok());
+}
+
 // A subscriber that does not read is not written to for ever.
 TEST(SubscribeNamespace, LosesASubscriberThatDoesNotRead) {
   SessionPair::Options options;
