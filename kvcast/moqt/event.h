@@ -126,9 +126,9 @@ struct RequestCancelled {
   uint64_t code;  // A ResetCode.
   std::string reason;
 };
-// The publisher sends no more. What is under way still comes, and TrackEnd after it; but not where
-// the publisher does not know its number of streams, or one was reset before its header came: a
-// user waits for TrackEnd only so long, and cancels.
+// The publisher sends no more. What is under way still comes, and TrackEnd after it. Where the
+// publisher does not know its number of streams, or one was reset before its header came, that
+// takes Limits::end_patience.
 struct PublishDoneReceived {
   RequestId request;
   PublishDone done;
@@ -193,9 +193,11 @@ struct FetchEnd {
   bool complete = false;
   uint64_t code = 0;  // A ResetCode, where it is not complete.
 };
-// Every stream that the publisher opened has been received.
+// Every stream that the publisher opened has been received; or, where it is not complete, all that
+// came in time.
 struct TrackEnd {
   PublishDone done;
+  bool complete = true;
 };
 
 using Received = std::variant<ReceivedObject, SubgroupEnd, RangeEnd, FetchEnd, TrackEnd>;

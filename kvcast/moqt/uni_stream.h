@@ -65,6 +65,8 @@ class UniStream {
   Decoded<void> ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes);
   Decoded<bool> FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<bool> FindFetch(FetchData& fetch, std::span<const std::byte>& bytes);
+  // A stream's fault if nobody takes what came before.
+  Decoded<void> MayQueue() const;
   Decoded<void> OnFin();
   size_t held_bytes() const;
   SubgroupEnd EndOf(const Subgroup& subgroup, bool complete) const;

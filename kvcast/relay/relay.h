@@ -138,7 +138,7 @@ class Relay {
   using Publications = std::map<moqt::RequestId, Publication>;
   Result<void> Take(Publication& publication, const moqt::Received& item);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
-  void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::PublishDone& done);
+  void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
   void EndPublication(Peer& peer, Publications::iterator publication);
   void Break(Peer& peer, Publications::iterator publication, const Error& error);
   void ForgetIfUnused(const TrackName& track);

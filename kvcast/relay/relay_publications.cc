@@ -13,7 +13,7 @@ void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
       continue;  // It was broken off; the rest is dropped.
     }
     if (const auto* end = std::get_if<moqt::TrackEnd>(&*item)) {
-      OnTrackEnd(peer, publication, end->done);
+      OnTrackEnd(peer, publication, *end);
       continue;
     }
     const Result<void> taken = Take(publication->second, *item);
@@ -73,16 +73,15 @@ void Relay::On(Peer& peer, const moqt::PublishDoneReceived& event) {
   }
 }
 
-void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication,
-                       const moqt::PublishDone& done) {
+void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end) {
   const TrackName track = publication->second.track();
   // With another publisher at work, or a stream cut short, there may be more than we know of.
   const bool last = published_.at(track) == 1;
-  if (last && done.code == moqt::DoneCode::kTrackEnded) {
-    if (!publication->second.lost_some()) {
+  if (last && end.done.code == moqt::DoneCode::kTrackEnded) {
+    if (end.complete && !publication->second.lost_some()) {
       (void)stock_.EndTrack(track).ok();  // Its publisher may have told another end itself.
     }
-    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, done.reason);
+    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, end.done.reason);
   }
   EndPublication(peer, publication);
 }
