@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "kvcast/base/json.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/request_trace.h"
@@ -52,8 +53,8 @@ TEST_F(StoreReplay, TellsHitsByPolicyAndRoom) {
   EXPECT_NE(outcome.out.find("5 requests for 12 blocks, 5 of them distinct"), std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("policy      60 %   100 %\n"
-                             "lru         25.0    58.3\n"
-                             "oracle      41.7    58.3\n"),
+                             "lru        25.00   58.33\n"
+                             "oracle     41.67   58.33\n"),
             std::string::npos)
       << outcome.out;
 }
@@ -118,7 +119,8 @@ TEST(ParseRequestTrace, ANumberAndATextAreDifferentNames) {
 
 // What is promised of the default on a trace of a real service, with the others' known figures.
 TEST(StoreReplayOfARealTrace, TheDefaultIsAheadOfBoth) {
-  const std::string trace = KVCAST_SOURCE_DIR "/../shared/traces/conversation_trace.jsonl";
+  const std::string trace =
+      std::string(kSourceFolder) + "/../shared/traces/conversation_trace.jsonl";
   if (!std::filesystem::exists(trace)) {
     GTEST_SKIP() << "There is no " << trace << ".";
   }

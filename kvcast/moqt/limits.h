@@ -69,6 +69,7 @@ struct Limits {
   // How long streams may take that a publisher opened before it was done; longer where delivery
   // timeouts are.
   Duration end_patience = std::chrono::seconds(5);
+
   // How long the peer's SETUP may take.
   Duration setup_patience = std::chrono::seconds(10);
 };
