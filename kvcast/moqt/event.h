@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/messages.h"
 #include "kvcast/moqt/setup.h"
@@ -178,6 +179,7 @@ struct ReceivedObject {
   bool first_of_subgroup = false;  // The first object ever published in its subgroup.
   // Its stream has the group's last object, if it ends well; a datagram is the last itself.
   bool ends_group = false;
+  Instant since{};  // When its first byte came, where it was subscribed to.
 };
 // A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
 // stands beyond the last one received on it.

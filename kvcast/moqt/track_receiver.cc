@@ -38,7 +38,7 @@ Decoded<void> TrackReceiver::OnDatagram(ObjectDatagram datagram) {
   if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes && !state_->credit.full()) {
     queue_.Push(ReceivedObject::kNoStream,
                 ReceivedObject{std::move(datagram.object), ReceivedObject::kNoStream, false,
-                               datagram.end_of_group});
+                               datagram.end_of_group, state_->now});
   }
   return {};
 }

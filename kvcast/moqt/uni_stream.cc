@@ -118,7 +118,7 @@ Decoded<void> UniStream::ReadOpening(Untold& untold, std::span<const std::byte>&
     kind_ = FetchData{fetch->request_id, nullptr};
     return ReadFetch(std::get<FetchData>(kind_), bytes);
   } else if (const SubgroupHeader* header = std::get_if<SubgroupHeader>(&*opening)) {
-    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits), std::nullopt};
+    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits)};
     return ReadSubgroup(std::get<Subgroup>(kind_), bytes);
   } else {
     kind_ = Discarded();
@@ -174,14 +174,18 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
   TrackReceiver& receiver = *target->receiver();
   KVCAST_TRY(std::optional<Object> object,
              subgroup.reader->Read(bytes, receiver.traits().default_priority));
-  if (object) {
-    const bool first = !subgroup.last;
-    subgroup.last = object->location.object;
-    const SubgroupHeader& header = subgroup.header;
-    return receiver.OnObject(
-        {*std::move(object), stream_, first && header.first_object, header.end_of_group});
+  if (!object) {
+    if (!subgroup.since && !subgroup.reader->between_objects()) {
+      subgroup.since = state_->now;
+    }
+    return {};
   }
-  return {};
+  const bool first = !subgroup.last;
+  subgroup.last = object->location.object;
+  const Instant since = std::exchange(subgroup.since, std::nullopt).value_or(state_->now);
+  const SubgroupHeader& header = subgroup.header;
+  return receiver.OnObject(
+      {*std::move(object), stream_, first && header.first_object, header.end_of_group, since});
 }
 
 // True once the stream's fetch is known.

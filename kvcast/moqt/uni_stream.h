@@ -49,7 +49,8 @@ class UniStream {
   struct Subgroup {
     SubgroupHeader header;
     std::unique_ptr<SubgroupReader> reader;
-    std::optional<uint64_t> last;  // The last object that came.
+    std::optional<uint64_t> last{};  // The last object that came.
+    std::optional<Instant> since{};  // When the first byte of the next one came.
   };
   struct FetchData {
     RequestId request;
