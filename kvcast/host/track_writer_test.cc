@@ -153,8 +153,10 @@ TEST_F(WantedTest, AStreamThatLacksWhatIsWantedNowDoesNotEndWell) {
   writer_.Want({{0, 0}, {0, LocationRange::kWholeGroup}});
   Send(4);
   writer_.Want({{0, 0}, {1, LocationRange::kWholeGroup}});
-  Send(2);
-  EXPECT_EQ(Seen(), "0.0 0.1 0.2 )| 1.1 1.2 !");
+  Send(1);
+  EXPECT_EQ(Seen(), "0.0 0.1 0.2 )| 1.1 ");
+  Send(1);
+  EXPECT_EQ(Seen(), "!");
 }
 
 // Only the subgroup with the group's last object may say so, and only if which one is known.

@@ -207,6 +207,113 @@ TEST(RelayUpstream, AsksOthersWhenAPublisherLeaves) {
   EXPECT_TRUE(subscriber.Take<moqt::PublishDoneReceived>().empty());
 }
 
+// Anyone may announce, ask, answer, publish, give up or leave, in any order and at any time.
+class Bustle {
+ public:
+  explicit Bustle(uint64_t seed) : random_(seed) {
+    for (int i = 0; i < 4; ++i) {
+      members_.push_back({&world_.Join(), {}, {}});
+    }
+  }
+
+  void Act() {
+    Member& member = members_[random_.Below(members_.size())];
+    Client& client = *member.client;
+    for (const auto& asked : client.Take<moqt::SubscribeReceived>()) {
+      member.asked.push_back(asked.request);
+    }
+    const TrackName track = Live(random_.Below(2) == 0 ? "t" : "u");
+    switch (random_.Below(9)) {
+      case 0:
+        Note(member, client->PublishNamespace(track.space().First(random_.Below(3)), {}));
+        break;
+      case 1:
+      case 2:
+        Note(member, client->Subscribe(track, {}));
+        break;
+      case 3:
+        Note(member, client->Publish(track, {}, {}));
+        break;
+      case 4:
+        if (!member.ours.empty()) {
+          client->Cancel(member.ours[random_.Below(member.ours.size())],
+                         moqt::ResetCode::kCancelled);
+        }
+        break;
+      case 5:
+      case 6:
+        Answer(member);
+        break;
+      case 7:
+        world_.Wait(std::chrono::seconds(random_.Below(4)));
+        break;
+      default:
+        if (random_.Below(5) == 0) {
+          world_.Leave(client);
+          member = {&world_.Join(), {}, {}};
+        }
+    }
+    for (uint64_t steps = random_.Below(30); steps > 0 && world_.Step(); --steps) {
+    }
+  }
+
+  void LeaveAll() {
+    for (const Member& member : members_) {
+      world_.Leave(*member.client);
+    }
+    world_.Run();
+  }
+  RelayWorld& world() { return world_; }
+
+ private:
+  struct Member {
+    Client* client;
+    std::vector<RequestId> ours;
+    std::vector<RequestId> asked;  // Of it.
+  };
+
+  static void Note(Member& member, const Result<RequestId>& request) {
+    if (request.ok()) {
+      member.ours.push_back(*request);
+    }
+  }
+  void Answer(Member& member) {
+    if (member.asked.empty()) {
+      return;
+    }
+    Client& client = *member.client;
+    const RequestId request = member.asked[random_.Below(member.asked.size())];
+    switch (random_.Below(4)) {
+      case 0:
+        (void)client->RefuseRequest(request, {RequestCode::kDoesNotExist, {}, "", {}}).ok();
+        break;
+      case 1:
+        (void)client->EndTrack(request, DoneCode::kGoingAway, "").ok();
+        break;
+      default:
+        (void)client->AcceptSubscribe(request, {}, {}).ok();
+    }
+  }
+
+  RelayWorld world_;
+  Random random_;
+  std::vector<Member> members_;
+};
+
+// Nothing is left of it in the end: nobody is waited for, and no track is kept.
+TEST(RelayUpstream, ForgetsEverythingInTheEndWhateverHappened) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Bustle bustle(seed);
+    const size_t before = bustle.world().relay().stored_bytes();
+    for (int i = 0; i < 80; ++i) {
+      bustle.Act();
+    }
+    bustle.LeaveAll();
+    EXPECT_FALSE(bustle.world().relay().deadline().has_value()) << "seed " << seed;
+    EXPECT_EQ(bustle.world().relay().stored_bytes(), before) << "seed " << seed;
+  }
+}
+
 // A track whose groups begin on demand, and one who follows it.
 struct Dynamic {
   Dynamic() {
