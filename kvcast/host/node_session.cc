@@ -74,6 +74,8 @@ void NodeSession::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
   has_input_ = true;
 }
 
+void NodeSession::OnDelivered(moqt::StreamId stream) { session_.OnDelivered(stream); }
+
 void NodeSession::OnDatagram(std::span<const std::byte> bytes) {
   session_.OnDatagram(bytes);
   has_input_ = true;

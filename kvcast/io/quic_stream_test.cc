@@ -107,6 +107,21 @@ TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
                                                               kClientUni + 4, kClientUni}));
 }
 
+TEST_F(QuicStreamTest, RequestsThatAreEquallyUrgentAreSentSideBySide) {
+  ListenAndConnect();
+  const Bytes bulk = RandomBytes(10'000'000);
+  for (const moqt::StreamId id : {kClientUni, kClientUni + 4}) {
+    moqt::SendOrder order = DataOrder(128);
+    order.request = id;
+    order.group = id;  // Says nothing between requests.
+    client_user_->Open(id, order);
+    client_user_->Send(id, bulk, true);
+  }
+  ASSERT_TRUE(Until([&] { return !server_user_->ended.empty(); }));
+  const moqt::StreamId other = 2 * kClientUni + 4 - server_user_->ended.front();
+  EXPECT_GT(server_user_->streams[other].bytes.size(), bulk.size() / 2);
+}
+
 TEST_F(QuicStreamTest, AStreamWithoutCreditStopsAloneAndGoesOnWhenItGetsSome) {
   QuicServer::Options options;
   options.connection.stream_credit_bytes = 100'000;
@@ -159,6 +174,35 @@ TEST_F(QuicStreamTest, AResetArrivesWithItsCode) {
 }
 
 // The ids of later streams count on it.
+TEST_F(QuicStreamTest, ASessionHearsWhenAllOfAStreamHasArrived) {
+  ListenAndConnect();
+  constexpr moqt::StreamId kGivenUp = kClientUni + 4;
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, RandomBytes(kLargeBytes), true);
+  client_user_->Open(kGivenUp);
+  client_user_->Send(kGivenUp, Bytes::Of("half"), false);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].delivered; }));
+  EXPECT_TRUE(server_user_->streams[kClientUni].fin);
+  client_user_->Act(moqt::ResetStream{kGivenUp, 7});
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kGivenUp].reset.has_value(); }));
+  ASSERT_TRUE(Until([&] { return client_->connection().all_delivered(); }));
+  EXPECT_FALSE(client_user_->streams[kGivenUp].delivered);
+}
+
+// All was sent, but the network is gone.
+TEST_F(QuicStreamTest, WhatWasSentHasNotArrivedYet) {
+  Listen();
+  ImpairmentProxy::Options network;
+  Impair(network);
+  Connect();
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr; }));
+  proxy_.reset();
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, Bytes::Of("lost"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].sent_bytes == 4; }));
+  EXPECT_FALSE(client_user_->streams[kClientUni].delivered);
+}
+
 TEST_F(QuicStreamTest, AStreamThatIsResetBeforeItCouldOpenIsOpenedAllTheSame) {
   Listen();
   Connect();
@@ -201,6 +245,25 @@ TEST_F(QuicStreamTest, AStoppedStreamThatGoesBothWaysIsStillReceived) {
   server_user_->Send(kClientBidi, Bytes::Of("!"), true);
   ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi].fin; }));
   EXPECT_EQ(client_user_->streams[kClientBidi].bytes, "answer!");
+}
+
+// Nobody writes to it, as to that of a subscription whose objects go by other streams.
+TEST_F(QuicStreamTest, ThatAnIdleStreamWasStoppedIsNoticed) {
+  ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
+  for (const moqt::StreamId id : {kClientBidi, kClientBidi + 4}) {
+    client_user_->Open(id);
+    client_user_->Send(id, Bytes::Of("a"), false);
+    ASSERT_TRUE(Until([&] { return client_user_->streams[id].bytes == "a"; }));
+  }
+  client_user_->Act(moqt::StopSending{kClientBidi, 1});
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientBidi].stop.has_value(); }));
+  EXPECT_FALSE(server_user_->streams[kClientBidi + 4].stop.has_value());
+  client_user_->Send(kClientBidi, Bytes::Of("b"), true);  // The other half goes on.
+  client_user_->Send(kClientBidi + 4, Bytes::Of("b"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi + 4].fin; }));
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientBidi].fin; }));
+  EXPECT_EQ(server_user_->streams[kClientBidi].bytes, "ab");
+  EXPECT_EQ(client_user_->streams[kClientBidi + 4].bytes, "ab");
 }
 
 // The same without the kernel's help, as where it has none.

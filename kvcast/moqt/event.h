@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/messages.h"
 #include "kvcast/moqt/setup.h"
@@ -88,7 +89,8 @@ struct RequestRefused {
   RequestError error;
 };
 
-// Answers to updates of ours. A refusal ends the request, and the event that says so is on its way.
+// Answers to updates of ours. A refusal ends the request: RequestCancelled follows, or, where the
+// peer is the publisher of a subscription, its PublishDoneReceived.
 struct UpdateAccepted {
   RequestId request;
   RequestId update;
@@ -117,16 +119,17 @@ struct PublishBlockedReceived {
   TrackName track;
 };
 
-// A request of either side is over before its time: the peer cancelled it, or its track is
-// malformed. What has arrived can still be taken.
+// A request of either side is over before its time: the peer cancelled it, its track is malformed,
+// an update of it was refused, or the track comes by another request. What has arrived can still be
+// taken.
 struct RequestCancelled {
   RequestId request;
   uint64_t code;  // A ResetCode.
   std::string reason;
 };
-// The publisher sends no more. What is under way still comes, and TrackEnd after it; but not where
-// the publisher does not know its number of streams, or one was reset before its header came: a
-// user waits for TrackEnd only so long, and cancels.
+// The publisher sends no more. What is under way still comes, and TrackEnd after it. Where the
+// publisher does not know its number of streams, or one was reset before its header came, that
+// takes Limits::end_patience.
 struct PublishDoneReceived {
   RequestId request;
   PublishDone done;
@@ -176,6 +179,7 @@ struct ReceivedObject {
   bool first_of_subgroup = false;  // The first object ever published in its subgroup.
   // Its stream has the group's last object, if it ends well; a datagram is the last itself.
   bool ends_group = false;
+  Instant since{};  // When its first byte came, where it was subscribed to.
 };
 // A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
 // stands beyond the last one received on it.
@@ -191,9 +195,11 @@ struct FetchEnd {
   bool complete = false;
   uint64_t code = 0;  // A ResetCode, where it is not complete.
 };
-// Every stream that the publisher opened has been received.
+// Every stream that the publisher opened has been received; or, where it is not complete, all that
+// came in time.
 struct TrackEnd {
   PublishDone done;
+  bool complete = true;
 };
 
 using Received = std::variant<ReceivedObject, SubgroupEnd, RangeEnd, FetchEnd, TrackEnd>;

@@ -8,6 +8,7 @@
 #include "kvcast/moqt/fetch_request.h"
 #include "kvcast/moqt/publish_namespace_request.h"
 #include "kvcast/moqt/publish_request.h"
+#include "kvcast/moqt/reserved_space.h"
 #include "kvcast/moqt/subscribe_namespace_request.h"
 #include "kvcast/moqt/subscribe_request.h"
 #include "kvcast/moqt/subscribe_tracks_request.h"
@@ -32,9 +33,8 @@ Refusal RefusalOf(const SessionState& state) {
   return std::nullopt;
 }
 
-// "." stands for nothing, and we have no tracks of a session's own.
 Refusal RefusalOf(const SessionState& state, const TrackNamespace& space) {
-  if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
+  if (IsReserved(space)) {
     return Because(RequestCode::kDoesNotExist, "The namespace is kept for the protocol.");
   }
   return RefusalOf(state);
@@ -52,21 +52,38 @@ RequestId Admit(SessionState& state, std::unique_ptr<Request> request, const Ref
   return added.id();
 }
 
+// A SUBSCRIBE of ours for the track that waits for an answer.
+std::optional<RequestId> WaitingSubscribe(const SessionState& state, const TrackName& track) {
+  const std::optional<RequestId> id = state.requests.ReceiverOf(track);
+  const auto* ours = id ? state.requests.Find<OutgoingSubscribe>(*id) : nullptr;
+  return ours == nullptr || ours->accepted() ? std::nullopt : id;
+}
+
 Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
   Refusal refusal = RefusalOf(state, message.track.space());
+  if (!refusal && message.malformed) {
+    refusal = Because(RequestCode::kMalformedTrack, "The track's properties are malformed.");
+  }
   if (!refusal && state.codec.TraitsOf(message.properties).unknown_mandatory) {
     refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
   }
+  std::optional<RequestId> crossed;
   if (!refusal && !state.requests.ClaimReceiving(message.track, id)) {
-    refusal = Because(RequestCode::kDuplicateSubscription, "The track comes already.");
+    crossed = WaitingSubscribe(state, message.track);
+    if (!crossed) {
+      refusal = Because(RequestCode::kDuplicateSubscription, "The track comes already.");
+    }
   }
   auto request = std::make_unique<IncomingPublish>(id, stream, state, message.track);
   // A refused track has its alias too, so that its streams are known and dropped.
   if (!refusal || state.requests.FindAlias(message.alias) == nullptr) {
     KVCAST_TRY_VOID(request->Begin(message));
+  }
+  if (crossed) {
+    request->Cross(*crossed);
   }
   return Admit(state, std::move(request), refusal,
                PublishReceived{id, message.track, message.alias, std::move(message.parameters),
@@ -95,8 +112,9 @@ Decoded<RequestId> OpenJoiningFetch(SessionState& state, StreamId stream, Fetch&
   if (!refusal && !early && (joined == nullptr || !joined->may_be_joined())) {
     refusal = Because(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
   }
-  Request& added =
-      state.requests.Add(std::make_unique<IncomingFetch>(id, stream, state, std::move(message)));
+  auto fetch = std::make_unique<IncomingFetch>(id, stream, state, std::move(message));
+  fetch->AwaitSubscription();
+  Request& added = state.requests.Add(std::move(fetch));
   if (refusal) {
     KVCAST_CHECK(added.Refuse(*refusal).ok());
   } else if (early) {

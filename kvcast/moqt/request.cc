@@ -9,6 +9,8 @@ namespace kvcast::moqt {
 Request::~Request() {
   state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
   state_->timers.Set({id_, Timers::Kind::kDelivery}, std::nullopt);
+  state_->timers.Set({id_, Timers::Kind::kJoin}, std::nullopt);
+  state_->timers.Set({id_, Timers::Kind::kTrackEnd}, std::nullopt);
 }
 
 Fault Request::Unexpected(const Message& message) {
@@ -95,6 +97,8 @@ Result<void> Request::AcceptUpdate(const Parameters& parameters) {
   if (over_ || oldest == their_updates_.end()) {
     return Error(ErrorCode::kInvalid, "No update of the request waits for an answer.");
   }
+  KVCAST_TRY_VOID(state_->codec.CheckParameters(RequestOk{parameters, {}},
+                                                {state_->role, false, kind(), true}));
   oldest->answer = parameters;
   if (!awaits_answer()) {
     AnswerUpdates();
@@ -103,11 +107,11 @@ Result<void> Request::AcceptUpdate(const Parameters& parameters) {
 }
 
 void Request::AnswerUpdates() {
-  while (!their_updates_.empty() && their_updates_.front().answer) {
+  while (!over_ && !their_updates_.empty() && their_updates_.front().answer) {
     TheirUpdate update = std::move(their_updates_.front());
     their_updates_.pop_front();
     OnUpdate(update.parameters, *update.answer);
-    Send(RequestOk{*std::move(update.answer), {}});
+    SendAnswer(RequestOk{*std::move(update.answer), {}});
   }
   OnUpdatesAnswered();
 }
@@ -130,7 +134,7 @@ Result<void> Request::RefuseUpdate(const RequestError& error) {
 void Request::FailUpdate(const RequestError& error) {
   Send(error, true);
   Finish();
-  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+  TellCancelled(error.reason);
 }
 
 Result<RequestId> Request::Update(const Parameters& parameters) {
@@ -141,7 +145,7 @@ Result<RequestId> Request::Update(const Parameters& parameters) {
     return Error(ErrorCode::kInvalid, "Too many updates of the request wait for an answer.");
   }
   const RequestId update = state_->requests.next_id();
-  KVCAST_TRY(Bytes message, state_->codec.Encode(RequestUpdate{update, parameters}));
+  KVCAST_TRY(Bytes message, Encode(RequestUpdate{update, parameters}));
   KVCAST_TRY_VOID(CheckUpdate(parameters));
   (void)state_->requests.NextId();
   our_updates_.push_back({update, parameters});
@@ -162,9 +166,14 @@ Decoded<void> Request::OnUpdateError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
   const RequestId update = our_updates_.front().id;
   our_updates_.clear();
+  const std::string reason = error.reason;
   Tell(UpdateRefused{id_, update, std::move(error)});
-  OnUpdateRefused();
+  OnUpdateRefused(reason);
   return {};
+}
+
+void Request::TellCancelled(std::string reason) {
+  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), std::move(reason)});
 }
 
 bool Request::is_about_namespace() const {
@@ -197,8 +206,7 @@ void Request::OnFin() {
     return;
   }
   Abort(static_cast<uint64_t>(ResetCode::kCancelled));
-  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled),
-                        "The peer ended its half of the request."});
+  TellCancelled("The peer ended its half of the request.");
 }
 
 void Request::OnReset(uint64_t code) {
@@ -236,6 +244,7 @@ void Request::Fail(uint64_t code, std::string reason) {
 void Request::Abort(uint64_t code) {
   if (!std::exchange(sent_all_, true)) {
     state_->outbox.Do(ResetStream{stream_, code});
+    state_->ledger.Drop(stream_);
   }
   if (!std::exchange(received_all_, true)) {
     state_->outbox.Do(StopSending{stream_, code});
@@ -248,7 +257,22 @@ void Request::SendEncoded(Bytes message, bool fin) {
     return;
   }
   sent_all_ = fin;
+  state_->ledger.Open(stream_, id_);
+  state_->ledger.Add(stream_, message.size());
+  if (fin) {
+    state_->ledger.Finish(stream_);
+  }
   state_->outbox.Do(SendBytes{stream_, std::move(message), fin});
+}
+
+void Request::SendAnswer(const Message& message) {
+  Send(message);
+  const Limits& limits = state_->limits;
+  if (state_->ledger.message_bytes(stream_) > limits.answer_bytes ||
+      state_->ledger.message_bytes() > limits.session_answer_bytes) {
+    Fail(static_cast<uint64_t>(ResetCode::kTooFarBehind),
+         "The peer does not read what it is told.");
+  }
 }
 
 void Request::SendFin() { SendEncoded(Bytes(), true); }
@@ -286,6 +310,7 @@ Result<void> Request::Refuse(const RequestError& error) {
 void Request::End(ResetCode code) {
   if (!std::exchange(over_, true)) {
     state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
+    state_->timers.Set({id_, Timers::Kind::kTrackEnd}, std::nullopt);
     Release(code);
     state_->ended.push_back(id_);
   }

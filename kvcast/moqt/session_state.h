@@ -14,6 +14,7 @@
 #include "kvcast/moqt/request_table.h"
 #include "kvcast/moqt/send_ledger.h"
 #include "kvcast/moqt/timers.h"
+#include "kvcast/moqt/waiting_streams.h"
 
 namespace kvcast::moqt {
 
@@ -35,6 +36,11 @@ struct SessionState {
   StreamId OpenBidi() { return Open(next_bidi++ * 4, {SendOrder::Tier::kRequest}); }
   StreamId OpenUni(const SendOrder& order) { return Open(next_uni++ * 4 + 2, order); }
 
+  // A message that begins a request of ours. Invalid: a parameter may not stand in it. Too large.
+  Result<Bytes> EncodeRequest(const Message& message) const {
+    return codec.EncodeAt(message, {role, false, std::nullopt, false});
+  }
+
   Role role;
   const Codec& codec;
   Limits limits;
@@ -42,6 +48,7 @@ struct SessionState {
   CreditBook credit;
   SendLedger ledger;
   Timers timers;
+  WaitingStreams waiting;
   Instant now;            // When what is being done is done.
   RequestTable requests;  // After what requests let go of when they end.
 
@@ -50,6 +57,9 @@ struct SessionState {
   // Fetches that join a subscription which has not come yet: streams come in any order.
   std::multimap<RequestId, RequestId> early_joins;
 
+  // Streams of ours that were ended and sent, and may be too late until the peer has all of them.
+  std::map<StreamId, RequestId> undelivered;
+
   uint64_t bidi_allowed = std::numeric_limits<uint64_t>::max();
   uint64_t next_bidi = 0;
   uint64_t next_uni = 0;
@@ -57,8 +67,8 @@ struct SessionState {
 
   bool setup_received = false;
   size_t early_bytes = 0;      // Kept on streams that have to wait.
-  size_t waiting_streams = 0;  // How many those are.
   size_t partial_bytes = 0;    // Of messages and objects that are not whole.
+  size_t rules_bytes = 0;      // Of what is remembered of tracks.
   size_t namespace_bytes = 0;  // Of namespaces that the peer has told us of.
   bool going_away = false;     // The peer is.
   bool said_goodbye = false;   // We are: what is asked from now on is refused.

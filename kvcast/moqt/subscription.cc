@@ -46,7 +46,7 @@ void PublisherSide::FailUpdate(const RequestError& error) {
   } else {
     (void)EndTrack(DoneCode::kUpdateFailed, error.reason).ok();
   }
-  Tell(RequestCancelled{id(), static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+  TellCancelled(error.reason);
 }
 
 void PublisherSide::Establish(std::optional<Location> largest) {
@@ -103,12 +103,21 @@ Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   }
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
-  FinishIfComplete();
+  FinishIfEnded();
   return {};
 }
 
-void SubscriberSide::FinishIfComplete() {
-  if (accepted() && receiver_.complete()) {
+void SubscriberSide::OnTimer(Timers::Kind kind) {
+  if (kind == Timers::Kind::kTrackEnd) {
+    receiver_.OnTimeout();
+    FinishIfEnded();
+  } else {
+    Request::OnTimer(kind);
+  }
+}
+
+void SubscriberSide::FinishIfEnded() {
+  if (accepted() && receiver_.ended()) {
     Finish();
   }
 }

@@ -21,6 +21,7 @@ struct Peer {
 
   PeerId id = 0;
   moqt::Session* session = nullptr;
+  bool leaving = false;  // It said so: what is under way goes on, and nothing new is asked of it.
   std::map<moqt::RequestId, Publication> publications;
   std::map<moqt::RequestId, FetchAnswer> fetches;
   std::set<moqt::RequestId> crowded;  // Fetches that wait for the peer as a whole.
@@ -28,6 +29,7 @@ struct Peer {
   std::map<moqt::RequestId, TrackNamespace> namespaces;          // It has told us of.
   std::map<moqt::RequestId, TrackNamespace> namespace_prefixes;  // It wants to hear of those below.
   std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.
+  std::map<moqt::RequestId, TrackName> waiting;  // It wants, and others were asked for.
 };
 
 }  // namespace kvcast::relay

@@ -18,21 +18,40 @@ class Publication {
  public:
   using Place = std::pair<uint64_t, uint64_t>;  // Group and subgroup.
 
-  explicit Publication(TrackName track) : track_(std::move(track)) {}
+  // The properties are the track's, as this publisher has told them.
+  Publication(TrackName track, const Properties& properties)
+      : track_(std::move(track)), max_cache_ms_(MaxCacheOf(properties)) {}
 
   const TrackName& track() const { return track_; }
+  // Until when an object may be kept that came now; absent if for ever.
+  std::optional<Instant> ExpiryFrom(Instant now) const;
 
   // Gives the object before it on its stream, if there was one.
   std::optional<uint64_t> OnObject(const moqt::ReceivedObject& received);
   // Gives the end of the stream's group, if the stream has told it.
   std::optional<uint64_t> OnSubgroupEnd(const moqt::SubgroupEnd& end);
   // The publisher sends no more; what is under way may come until then.
-  void OnDone(Instant deadline) { deadline_ = deadline; }
+  void OnDone(const moqt::PublishDone& done, Instant deadline) {
+    done_ = done;
+    deadline_ = deadline;
+  }
+  // It did not come.
+  void OnGivenUp() { lost_some_ = true; }
+
+  // A new group was asked for, when the largest was this. That is outstanding until it grows.
+  void OnNewGroupAsked(uint64_t group, std::optional<uint64_t> largest) {
+    new_group_ = NewGroup{group, largest};
+  }
+  bool IsNewGroupAsked(uint64_t group, std::optional<uint64_t> largest) const {
+    return new_group_ && new_group_->largest == largest && new_group_->group >= group;
+  }
 
   // A stream was cut short: objects may exist that we never heard of.
   bool lost_some() const { return lost_some_; }
   // Subgroups that have begun and not ended.
   std::vector<Place> Open() const;
+  // What the publisher said at its end, and until when its streams may come, once it has.
+  const std::optional<moqt::PublishDone>& done() const { return done_; }
   std::optional<Instant> deadline() const { return deadline_; }
 
  private:
@@ -41,11 +60,20 @@ class Publication {
     uint64_t last = 0;
     bool ended = false;  // By an object that says so: no object follows.
   };
+  struct NewGroup {
+    uint64_t group;
+    std::optional<uint64_t> largest;
+  };
+
+  static std::optional<uint64_t> MaxCacheOf(const Properties& properties);
 
   TrackName track_;
+  std::optional<uint64_t> max_cache_ms_;
   std::map<moqt::StreamId, Stream> streams_;
   bool lost_some_ = false;
+  std::optional<moqt::PublishDone> done_;
   std::optional<Instant> deadline_;
+  std::optional<NewGroup> new_group_;
 };
 
 }  // namespace kvcast::relay

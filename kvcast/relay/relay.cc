@@ -36,6 +36,7 @@ void Relay::Leave(PeerId id) {
 
 void Relay::OnInput(PeerId id, Instant now) {
   now_ = std::max(now_, now);
+  stock_.Expire(now_);
   if (peers_.contains(id)) {
     Touch(id);
     Settle();
@@ -44,14 +45,29 @@ void Relay::OnInput(PeerId id, Instant now) {
 
 void Relay::OnTimeout(Instant now) {
   now_ = std::max(now_, now);
+  stock_.Expire(now_);
   while (!ending_.empty() && ending_.begin()->at <= now) {
     Peer& peer = peers_.at(ending_.begin()->peer);
     const auto publication = peer.publications.find(ending_.begin()->request);
     peer.session->Cancel(publication->first, moqt::ResetCode::kCancelled);
     Touch(peer.id);
-    EndPublication(peer, publication);
+    publication->second.OnGivenUp();
+    OnTrackEnd(peer, publication, moqt::TrackEnd{*publication->second.done()});
+  }
+  while (!answers_due_.empty() && answers_due_.begin()->at <= now) {
+    OnAnswerOverdue(answers_due_.begin()->peer, answers_due_.begin()->request);
   }
   Settle();
+}
+
+std::optional<Instant> Relay::deadline() const {
+  std::optional<Instant> first = stock_.next_expiry();
+  for (const std::set<Ending>* endings : {&ending_, &answers_due_}) {
+    if (!endings->empty() && (!first || endings->begin()->at < *first)) {
+      first = endings->begin()->at;
+    }
+  }
+  return first;
 }
 
 std::vector<PeerId> Relay::TakeTouched() {
@@ -108,38 +124,60 @@ void Relay::Drain(Peer& peer) {
   ContinueCrowded(peer);
 }
 
+// Of one request: the peer ends it when it likes, and until then it goes on.
+void Relay::On(Peer& peer, const moqt::GoAwayReceived& event) {
+  if (!event.request) {
+    log_.Info("peer is leaving", {{"peer", peer.id}, {"timeout_ms", event.message.timeout_ms}});
+    peer.leaving = true;
+  }
+}
+
 void Relay::On(Peer& peer, const moqt::SessionClosed& event) {
   log_.Info("session closed", {{"peer", peer.id}, {"code", event.code}, {"reason", event.reason}});
   RemoveAll(peer);
 }
 
 void Relay::RemoveAll(Peer& peer) {
+  // In this order: it is neither asked for what it leaves behind, nor told that it has gone.
+  while (!peer.namespaces.empty()) {
+    Withdraw(peer, peer.namespaces.begin()->first);
+  }
+  while (!peer.waiting.empty()) {
+    StopWaiting(peer, peer.waiting.begin()->first);
+  }
+  audience_.RemovePeer(peer.id);
   while (!peer.publications.empty()) {
-    EndPublication(peer, peer.publications.begin());
+    EndPublication(peer, peer.publications.begin(), moqt::DoneCode::kInternalError,
+                   "The publisher has left.");
   }
   while (!peer.upstream.empty()) {
     OnUpstreamGone(peer, peer.upstream.begin()->first, moqt::RequestCode::kDoesNotExist,
                    "The publisher has left.");
   }
-  while (!peer.namespaces.empty()) {
-    Withdraw(peer, peer.namespaces.begin()->first);
-  }
   peer.fetches.clear();
   peer.crowded.clear();
   peer.prefixes.clear();
   peer.namespace_prefixes.clear();
-  audience_.RemovePeer(peer.id);
 }
 
 void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
   OnUpstreamAnswer(peer, event);
   if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
-    const TrackFacts* facts = stock_.Find(*audience_.TrackOf({peer.id, event.request}));
+    const TrackName& track = *audience_.TrackOf({peer.id, event.request});
+    const TrackFacts* facts = stock_.Find(track);
     subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
+    if (event.parameters.new_group_request) {
+      AskForNewGroup(track, *event.parameters.new_group_request);
+    }
   }
 }
 
 void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
+  if (event.error.code == moqt::RequestCode::kDuplicateSubscription) {
+    ExpectPublish(peer, event.request);
+    audience_.Remove({peer.id, event.request});
+    return;
+  }
   OnUpstreamGone(peer, event.request,
                  event.error.code == moqt::RequestCode::kRedirect ? moqt::RequestCode::kDoesNotExist
                                                                   : event.error.code,
@@ -152,10 +190,15 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
   if (publication != peer.publications.end()) {
     log_.Info("publication broken off", {{"peer", peer.id}, {"reason", event.reason}});
     peer.session->Cancel(event.request, moqt::ResetCode::kCancelled);  // What nobody took.
-    EndPublication(peer, publication);
+    if (event.code == static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack)) {
+      OnMalformed(publication->second.track(), event.reason);
+    }
+    EndPublication(peer, publication, moqt::DoneCode::kInternalError,
+                   "The publisher has broken it off.");
   }
   OnUpstreamGone(peer, event.request, moqt::RequestCode::kInternalError, event.reason);
   Withdraw(peer, event.request);
+  StopWaiting(peer, event.request);
   peer.fetches.erase(event.request);
   peer.crowded.erase(event.request);
   peer.prefixes.erase(event.request);
