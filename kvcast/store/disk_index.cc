@@ -69,8 +69,12 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
   } else if (const auto* facts = std::get_if<TrackFacts>(&body)) {
     Track& found = TrackFor(track);
     Merge(found, *facts);
-    found.written = place;
-    found.written_largest = facts->largest;
+    found.last = std::max(found.last, place);
+    // Segments become durable in any order, and what stands first may be removed by what follows.
+    if (found.written < place) {
+      found.written = place;
+      found.written_largest = facts->largest;
+    }
   } else if (const auto* end = std::get_if<GroupEnd>(&body)) {
     LearnGroupEnd(track, *end);
   } else {
@@ -83,6 +87,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
 void DiskIndex::Put(const TrackName& name, const ObjectEntry& entry, DiskPlace place,
                     uint32_t length) {
   Track& track = TrackFor(name);
+  track.last = std::max(track.last, place);
   track.facts.largest = std::max(track.facts.largest.value_or(entry.location), entry.location);
   Group& group = GroupFor(track, entry.location.group);
   const Indexed indexed{entry.location.object,
@@ -141,7 +146,7 @@ void DiskIndex::Remove(const TrackName& name, const Removal& removal) {
     }
     group = next;
   }
-  if (groups.empty() && track->second.written < removal.before) {
+  if (!removal.group && groups.empty() && track->second.last < removal.before) {
     EraseTrackAt(track);
   }
 }
@@ -303,7 +308,9 @@ DiskIndex::Erased DiskIndex::EraseGroup(const TrackName& name, uint64_t number, 
   const auto group = track->second.groups.find(number);
   if (group != track->second.groups.end()) {
     erased.objects = EraseIf(group->second, [&](const Indexed& object) {
-      erased.elsewhere = erased.elsewhere || object.segment != segment;
+      if (object.segment != segment) {
+        erased.elsewhere = std::max(erased.elsewhere, std::optional(object.place()));
+      }
       return true;
     });
     track->second.groups.erase(group);

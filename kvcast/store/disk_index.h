@@ -32,10 +32,10 @@ class DiskIndex {
     uint32_t length = 0;
     uint32_t identity = 0;
   };
-  // What went, and whether some of it lies outside of a segment.
+  // What went, and where the last of it lies, if that is not in the segment that goes.
   struct Erased {
     uint64_t objects = 0;
-    bool elsewhere = false;
+    std::optional<DiskPlace> elsewhere;
   };
 
   DiskIndex() = default;
@@ -108,7 +108,8 @@ class DiskIndex {
         : groups(CountedAllocator<std::pair<const uint64_t, Group>>(counter)) {}
     TrackFacts facts;
     size_t facts_bytes = 0;                   // That they take from the heap.
-    DiskPlace written;                        // The last record of them,
+    DiskPlace last;                           // The last record of anything of the track.
+    DiskPlace written;                        // The last record of its facts,
     std::optional<Location> written_largest;  // and what it says.
     GroupMap groups;
   };

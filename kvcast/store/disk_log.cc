@@ -85,11 +85,12 @@ bool DiskLog::AppendOne(std::deque<PendingRecord>& queue, uint64_t spare) {
       return false;
     }
     table_->segments.at(static_cast<uint32_t>(ready_->segment)).state = SegmentState::kWriting;
-    open_.push_back({SegmentWriter(*ready_, *outbox_), {}});
+    open_.push_back({SegmentWriter(*ready_, *outbox_), {}, false});
     ready_.reset();
     return true;
   }
   const DiskPlace place = active->Append(record.track, record.draft, record.entry);
+  open_.back().has_puts |= record.origin == PendingRecord::Origin::kPut;
   open_.back().unsynced.push_back({place, std::move(record)});
   queue.pop_front();
   return true;
@@ -98,27 +99,31 @@ bool DiskLog::AppendOne(std::deque<PendingRecord>& queue, uint64_t spare) {
 void DiskLog::AppendAll() {
   while (AppendOne(moved_, 0)) {
   }
-  while (AppendOne(queue_, reserve_)) {
+  while (!Cramped() && AppendOne(queue_, reserve_)) {
   }
 }
 
 bool DiskLog::WantsSegment() const {
   const SegmentWriter* active = Active();
   const bool waiting = !moved_.empty() || !queue_.empty();
-  const bool half_full = active != nullptr && active->end() > options_.segment_bytes / 2;
+  // Where puts come, more will: the next segment is made before it is needed.
+  const bool half_full =
+      active != nullptr && open_.back().has_puts && active->end() > options_.segment_bytes / 2;
   return creating_ == 0 && !ready_ && (half_full || (active == nullptr && waiting));
 }
 
 bool DiskLog::MayCreate() const {
   const bool must = !moved_.empty() && Active() == nullptr;
-  const uint64_t needed = must ? options_.segment_bytes : 2 * options_.segment_bytes;
-  return table_->allocated + needed <= options_.bytes_max &&
-         table_->last_number < kSegmentNumberMax;
+  return HasRoomFor(must ? 1 : 1 + kLastSegments) && table_->last_number < kSegmentNumberMax;
 }
 
-bool DiskLog::wants_room() const { return WantsSegment() && !MayCreate(); }
+bool DiskLog::wants_room() const {
+  return (WantsSegment() && !MayCreate()) || (Cramped() && !queue_.empty());
+}
 
-bool DiskLog::stuck() const { return wants_room() && !moved_.empty() && Active() == nullptr; }
+bool DiskLog::stuck() const {
+  return WantsSegment() && !MayCreate() && !moved_.empty() && Active() == nullptr;
+}
 
 void DiskLog::Create() {
   creating_number_ = table_->last_number + 1;
@@ -189,7 +194,10 @@ bool DiskLog::OnCompletion(const DeviceCompletion& completion, Instant now) {
   }
   if (const auto unmade = unmaking_.find(completion.token); unmade != unmaking_.end()) {
     if (completion.error) {
-      table_->segments.at(unmade->second).state = SegmentState::kHeld;
+      Segment& segment = table_->segments.at(unmade->second);
+      segment.state = SegmentState::kFrail;
+      segment.unmade = true;
+      segment.retry_at = now + kRefusal;
     } else {
       table_->Drop(unmade->second);
     }

@@ -34,8 +34,8 @@ struct PendingRecord {
 // The writing half of a disk tier: appends records to segments, makes them durable in groups, and
 // makes the segments, never more than the budget has room for.
 //
-// One segment less than the budget holds is used: the last is for records that must be moved before
-// another segment can go, when nothing else is left.
+// Two segments less than the budget holds are used: the last ones are for records that must be
+// moved before another segment can go, when nothing else is left. Puts wait while they are in use.
 class DiskLog {
  public:
   struct Options {
@@ -49,6 +49,8 @@ class DiskLog {
     DiskPlace place;
     std::optional<Error> error;
   };
+
+  static constexpr uint64_t kLastSegments = 2;
 
   // Table and outbox must outlive this.
   DiskLog(const Options& options, uint64_t seed, SegmentTable& table, DeviceOutbox& outbox)
@@ -94,12 +96,18 @@ class DiskLog {
   struct OpenSegment {
     SegmentWriter writer;
     std::deque<Unsynced> unsynced;
+    bool has_puts = false;  // Not only what was moved.
   };
 
   SegmentWriter* Active();
   const SegmentWriter* Active() const;
   bool AppendOne(std::deque<PendingRecord>& queue, uint64_t spare);
   void AppendAll();
+  bool HasRoomFor(uint64_t segments) const {
+    return table_->allocated + segments * options_.segment_bytes <= options_.bytes_max;
+  }
+  // One of the last segments is in use.
+  bool Cramped() const { return !HasRoomFor(kLastSegments); }
   bool WantsSegment() const;
   bool MayCreate() const;
   void Create();

@@ -38,9 +38,14 @@ bool DiskOpening::OnCompletion(const DeviceCompletion& completion) {
         OnWritten(completion);
         break;
       case State::kSegments:
+      case State::kSyncing:
       case State::kDone:
         break;
     }
+    return true;
+  }
+  if (syncs_.erase(completion.token) > 0) {
+    FinishIfSynced();
     return true;
   }
   const bool ours =
@@ -164,7 +169,7 @@ void DiskOpening::ApplyLoaded() {
   if (loads_.empty() && next_file_ == files_.size() && state_ == State::kSegments) {
     table_->allocated += kSuperblockBytes;
     if (superblock_whole_) {
-      state_ = State::kDone;
+      SyncFrail();
     } else {
       WriteSuperblock(!superblock_bytes_                      ? Step::kCreate
                       : *superblock_bytes_ < kSuperblockBytes ? Step::kRemove
@@ -188,6 +193,18 @@ void DiskOpening::Apply(uint32_t segment, uint64_t bytes, SegmentLoad::Outcome o
   index_->Apply(outcome.contents, segment);
 }
 
+void DiskOpening::SyncFrail() {
+  state_ = State::kSyncing;
+  for (const auto& [number, segment] : table_->segments) {
+    if (segment.state == SegmentState::kFrail) {
+      syncs_.insert(outbox_->Sync(number));
+    }
+  }
+  FinishIfSynced();
+}
+
+void DiskOpening::FinishIfSynced() { state_ = syncs_.empty() ? State::kDone : state_; }
+
 void DiskOpening::WriteSuperblock(Step step) {
   state_ = State::kWriting;
   step_ = step;
@@ -210,7 +227,7 @@ void DiskOpening::WriteSuperblock(Step step) {
 void DiskOpening::OnWritten(const DeviceCompletion& completion) {
   // Without one, the next start finds the directory's name in the segments.
   if (completion.error || step_ == Step::kSync) {
-    state_ = State::kDone;
+    SyncFrail();
     return;
   }
   WriteSuperblock(static_cast<Step>(static_cast<uint8_t>(step_) + 1));

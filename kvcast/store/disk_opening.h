@@ -4,6 +4,7 @@
 #include <deque>
 #include <list>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "kvcast/base/error.h"
@@ -40,7 +41,7 @@ class DiskOpening {
 
  private:
   enum class Step : uint8_t { kRemove, kCreate, kWrite, kSync };
-  enum class State : uint8_t { kList, kSuperblock, kHeaders, kSegments, kWriting, kDone };
+  enum class State : uint8_t { kList, kSuperblock, kHeaders, kSegments, kWriting, kSyncing, kDone };
 
   void OnList(const DeviceCompletion& completion);
   void OnSuperblock(const DeviceCompletion& completion);
@@ -53,6 +54,10 @@ class DiskOpening {
   void Apply(uint32_t segment, uint64_t bytes, SegmentLoad::Outcome outcome);
   void WriteSuperblock(Step step);
   void OnWritten(const DeviceCompletion& completion);
+  // What a killed program had written is on its way; a sync that fails, or lies because an earlier
+  // one failed, makes no difference to what is promised.
+  void SyncFrail();
+  void FinishIfSynced();
 
   Superblock superblock_;
   uint64_t key_property_;
@@ -64,6 +69,7 @@ class DiskOpening {
   std::vector<DeviceCompletion::File> files_;  // Segments, by rising number.
   size_t next_file_ = 0;
   std::deque<SegmentLoad> loads_;
+  std::set<DeviceToken> syncs_;
   std::optional<uint64_t> superblock_bytes_;  // Of the file, if there is one.
   bool superblock_whole_ = false;
   Step step_ = Step::kCreate;  // Of making a superblock.

@@ -13,7 +13,7 @@ constexpr Duration kOpenAgain = std::chrono::seconds(1);
 constexpr uint64_t kSsdSegmentBytes = uint64_t{64} << 20;
 constexpr uint64_t kHddSegmentBytes = uint64_t{256} << 20;
 // One being written, one being made, one being emptied, and the last resort.
-constexpr uint64_t kSegmentsMin = 4;
+constexpr uint64_t kSegmentsMin = 3 + DiskLog::kLastSegments;
 
 }  // namespace
 
@@ -157,6 +157,11 @@ void DiskTier::Settle(DiskLog::Settled settled) {
   if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
     index_->Apply(record.track, record.entry, settled.place,
                   static_cast<uint32_t>(record.draft.size()));
+  } else if (durable && object && index_->FindTrack(record.track) != nullptr) {
+    // Removed before it was durable, and yet it was there.
+    TrackFacts seen;
+    seen.largest = std::get<ObjectEntry>(record.entry).location;
+    index_->Learn(record.track, seen);
   }
   for (const DiskTicket ticket : waiting.tickets) {
     events_.push_back(DiskWritten{ticket, settled.error});

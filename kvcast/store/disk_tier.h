@@ -64,6 +64,7 @@ struct DiskTierCounts {
   uint64_t write_errors = 0;  // Segments that it failed to make or write.
   uint64_t carried = 0;       // Objects that were moved.
   uint64_t segments_removed = 0;
+  uint64_t gave_up = 0;  // Times that what was to be moved was evicted, for want of room.
 };
 
 // Objects in a directory of append-only segments. docs/design/disk-tier.md tells why it is built

@@ -19,7 +19,10 @@ void DiskTier::StartDrains(Instant now) {
     }
   }
   const bool index_full = index_bytes() >= options_.index_bytes_max;
-  if (!evict_ && (index_full || log_->wants_room())) {
+  // The index points at the last copy of an object. While that may lie in a frail segment, no other
+  // segment is given up that holds an earlier one, unless nothing else is left.
+  const bool may_evict = !rescue_ || log_->stuck();
+  if (!evict_ && may_evict && (index_full || log_->wants_room())) {
     // Only if nothing is being removed already whose room would do.
     if (const auto segment = removing_.empty() ? Victim(now) : std::nullopt) {
       StartDrain(evict_, *segment, SegmentDrain::Why::kRoom);
@@ -30,6 +33,7 @@ void DiskTier::StartDrains(Instant now) {
   }
   // Nowhere to move anything to: then what is to be moved has to go.
   if (log_->stuck() && removing_.empty()) {
+    ++counts_.gave_up;
     if (evict_) {
       evict_->GiveUpMoving();
     } else if (rescue_) {
@@ -47,7 +51,9 @@ void DiskTier::StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment,
 }
 
 std::optional<uint32_t> DiskTier::FrailSegment(Instant now) const {
-  for (const auto& [number, segment] : table_.segments) {
+  // The last first: it may hold copies, not known to be durable, of what an earlier one holds.
+  for (auto found = table_.segments.rbegin(); found != table_.segments.rend(); ++found) {
+    const auto& [number, segment] = *found;
     if (segment.state == SegmentState::kFrail && !segment.draining && !log_->Busy(number) &&
         now >= segment.retry_at) {
       return number;
@@ -79,7 +85,10 @@ void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
   if (drain->held()) {
     counts_.damaged += drain->damaged();
     Segment& segment = table_.segments.at(drain->segment());
-    segment.state = SegmentState::kHeld;
+    if (segment.state == SegmentState::kFrail) {
+      segment.state = SegmentState::kHeld;
+    }
+    ++segment.held_count;
     segment.draining = false;
     segment.retry_at = now + kRemoveAgain;
     drain.reset();

@@ -1,12 +1,15 @@
 #include "kvcast/store/segment_drain.h"
 
 #include <algorithm>
+#include <set>
 
 namespace kvcast {
 namespace {
 
 constexpr size_t kReadsMax = 8;
 constexpr uint64_t kReadBytesMax = 8 << 20;
+// Room is needed more than what cannot be read.
+constexpr uint32_t kHeldMax = 3;
 
 }  // namespace
 
@@ -15,7 +18,7 @@ SegmentDrain::SegmentDrain(uint32_t segment, Why why, const Parts& parts)
   const uint64_t bytes = parts_.table->segments.at(segment).bytes;
   keep_bytes_left_ = bytes / 5;
   keep_all_ = why == Why::kRescue || parts_.index->LiveBytes(segment) <= keep_bytes_left_;
-  if (bytes < kSegmentBytesMin) {
+  if (bytes < kSegmentBytesMin || parts_.table->segments.at(segment).unmade) {
     return;  // Its making was cut short: there is nothing in it.
   }
   load_.emplace(parts_.directory, segment, bytes, parts_.key_property, *parts_.outbox);
@@ -44,8 +47,10 @@ void SegmentDrain::OnLoaded() {
   load_.reset();
   contents_ = std::move(outcome.contents);
   damaged_ += outcome.damaged;
-  // What could not be read now may be read at another start.
-  held_ = outcome.unreadable && why_ == Why::kRescue;
+  // What could not be read now may be read another time: there may be objects that were never
+  // evicted, removals of what lies elsewhere, facts. A disk that says so again and again means it.
+  held_ = outcome.unreadable &&
+          (why_ == Why::kRescue || parts_.table->segments.at(segment_).held_count < kHeldMax);
 }
 
 void SegmentDrain::Pump() {
@@ -116,7 +121,10 @@ void SegmentDrain::Evict(const TrackName& track, uint64_t group) {
   }
   evicted_.push_back({track, group});
   if (erased.elsewhere) {
-    Note(track, Removal{group, {}});  // Or a start would find a group with holes.
+    // Or a start would find a group with holes. What is being put into it right now stays.
+    DiskPlace before = *erased.elsewhere;
+    before.offset += kRecordAlignment;
+    Note(track, Removal{group, before});
   }
 }
 
@@ -178,9 +186,12 @@ bool SegmentDrain::RemovalMatters(const Removal& removal, uint64_t offset) const
 }
 
 void SegmentDrain::MoveNotes() {
+  std::set<uint32_t> with_facts;
   for (const SegmentEntry& entry : contents_.entries) {
     const TrackName& track = contents_.track_of(entry);
-    if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
+    if (std::holds_alternative<TrackFacts>(entry.body)) {
+      with_facts.insert(entry.track);
+    } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
       const auto group = parts_.index->FindGroup(track, end->group);
       if (group && group->end == end->end) {
         Note(track, *end);
@@ -194,9 +205,13 @@ void SegmentDrain::MoveNotes() {
       }
     }
   }
-  for (const TrackName& track : contents_.tracks) {
-    if (parts_.index->FactsNeed(track, segment_)) {
-      Note(track, *parts_.index->FindTrack(track));
+  for (uint32_t number = 0; number < contents_.tracks.size(); ++number) {
+    const TrackName& track = contents_.tracks[number];
+    const TrackFacts* const facts = parts_.index->FindTrack(track);
+    // What a frail segment says need not stand where the index believes it to.
+    const bool only_here = why_ == Why::kRescue && with_facts.contains(number);
+    if (facts != nullptr && (only_here || parts_.index->FactsNeed(track, segment_))) {
+      Note(track, *facts);
     }
   }
 }

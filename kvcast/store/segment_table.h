@@ -24,7 +24,9 @@ struct Segment {
   SegmentState state = SegmentState::kCreating;
   uint32_t reads = 0;  // Under way at the device.
   bool draining = false;
-  Instant retry_at{};  // When to try again to remove it.
+  bool unmade = false;      // Its making failed: there is nothing in it, and perhaps not all of it.
+  Instant retry_at{};       // When to try again to empty or to remove it.
+  uint32_t held_count = 0;  // How often it could not be read when it was to be emptied.
 };
 
 // The files of a directory, and the bytes that they take.
