@@ -157,7 +157,7 @@ void DiskTier::Settle(DiskLog::Settled settled) {
   if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
     index_->Apply(record.track, record.entry, settled.place,
                   static_cast<uint32_t>(record.draft.size()));
-  } else if (durable && object && index_->FindTrack(record.track) != nullptr) {
+  } else if (durable && object && !waiting.forgotten) {
     // Removed before it was durable, and yet it was there.
     TrackFacts seen;
     seen.largest = std::get<ObjectEntry>(record.entry).location;
@@ -253,7 +253,7 @@ Result<DiskTicket> DiskTier::Put(const TrackName& track, const Object& object, u
 }
 
 DiskTicket DiskTier::Write(const TrackName& track, RecordDraft draft, EntryBody entry) {
-  waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, std::nullopt, 0, false});
+  waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, std::nullopt, 0, false, false});
   log_->Queue({.id = last_record_,
                .track = track,
                .draft = std::move(draft),
@@ -311,6 +311,7 @@ Result<DiskTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64
     if (waiting.track == track &&
         (!group || (waiting.location && waiting.location->group == *group))) {
       waiting.removed = true;
+      waiting.forgotten = waiting.forgotten || !group;
       if (waiting.location) {
         unsettled_.erase({track, *waiting.location});
       }

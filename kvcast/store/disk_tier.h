@@ -126,7 +126,8 @@ class DiskTier {
     TrackName track;
     std::optional<Location> location;  // Of an object.
     uint32_t identity = 0;
-    bool removed = false;  // Before it was durable.
+    bool removed = false;    // Before it was durable,
+    bool forgotten = false;  // with the whole track.
   };
   struct Reading {
     DiskTicket ticket = 0;
