@@ -11,6 +11,13 @@
 #   BENCHES  become one program <name>_bench     (with KVCAST_BENCHES)
 #   FUZZERS  become one program each, <file>     (with KVCAST_FUZZERS)
 #   PROGRAMS become one program each, <file>, with PROGRAM_LIBS; only for what is not in apps/
+if(BUILD_TESTING)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/source_folder.cc @ONLY CONTENT
+    "#include \"kvcast/base/source_folder_test.h\"\n\nconst char kvcast::kSourceFolder[] = \"@PROJECT_SOURCE_DIR@\";\n")
+  add_library(kvcast_source_folder STATIC ${PROJECT_BINARY_DIR}/source_folder.cc)
+  target_link_libraries(kvcast_source_folder PRIVATE kvcast_flags)
+endif()
+
 function(kvcast_module)
   cmake_parse_arguments(M "PURE" "NAME"
     "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS;PROGRAMS;PROGRAM_LIBS" ${ARGN})
@@ -43,9 +50,8 @@ function(kvcast_module)
   endforeach()
   if(M_TESTS AND BUILD_TESTING)
     add_executable(${M_NAME}_test ${M_TESTS})
-    target_link_libraries(${M_NAME}_test PRIVATE ${library} GTest::gtest GTest::gtest_main)
-    target_compile_definitions(${M_NAME}_test PRIVATE
-      KVCAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${M_NAME}_test PRIVATE ${library} kvcast_source_folder GTest::gtest
+      GTest::gtest_main)
     # What is tested is built as users run it; what tests it takes half the time to build so.
     target_compile_options(${M_NAME}_test PRIVATE
       $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CONFIG:Sanitized>:-O0>)

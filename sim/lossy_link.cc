@@ -224,7 +224,9 @@ void LossyLink::HandOver(Way& way, StreamId stream, In& in) {
     way.to->OnStreamData(stream, AsBytes(std::string_view(bytes).substr(0, cut)), false);
   }
   way.to->OnStreamData(stream, AsBytes(std::string_view(bytes).substr(cut)), fin);
-  if (fin) {
+  if (fin && IsUni(stream)) {
+    Put(Back(way), Arrived{stream});
+  } else if (fin) {
     OnHalfOver(stream);
   }
 }
@@ -268,6 +270,13 @@ void LossyLink::On(Way& way, const RequestsMax& max) {
 
 void LossyLink::On(Way& way, const Datagram& datagram) {
   way.to->OnDatagram(AsBytes(datagram.bytes));
+}
+
+void LossyLink::On(Way& way, const Arrived& arrived) {
+  Out& out = OutOf(Back(way), arrived.stream);
+  if (!out.reset && !std::exchange(out.delivered, true)) {
+    way.to->OnDelivered(arrived.stream);
+  }
 }
 
 void LossyLink::OnHalfOver(StreamId stream) {

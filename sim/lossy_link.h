@@ -80,7 +80,11 @@ class LossyLink {
   struct Datagram {
     std::string bytes;
   };
-  using Packet = std::variant<Data, Reset, Stop, StreamMax, ConnectionMax, RequestsMax, Datagram>;
+  struct Arrived {  // All of a one-way stream, its end included.
+    StreamId stream;
+  };
+  using Packet =
+      std::variant<Data, Reset, Stop, StreamMax, ConnectionMax, RequestsMax, Datagram, Arrived>;
 
   // The sending half of a stream.
   struct Out {
@@ -90,6 +94,7 @@ class LossyLink {
     bool fin = false;
     bool fin_sent = false;
     bool reset = false;
+    bool delivered = false;
   };
   // The receiving half.
   struct In {
@@ -132,6 +137,7 @@ class LossyLink {
   void On(Way& way, const ConnectionMax& max);
   void On(Way& way, const RequestsMax& max);
   void On(Way& way, const Datagram& datagram);
+  void On(Way& way, const Arrived& arrived);
   void HandOver(Way& way, StreamId stream, In& in);
   // One half of a two-way stream has ended at its receiver; when both have, another may be opened.
   void OnHalfOver(StreamId stream);

@@ -9,12 +9,13 @@
 #include "examples/tinylm/words.h"
 #include "kvcast/base/json.h"
 #include "kvcast/base/random.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/io/file.h"
 
 namespace kvcast::tinylm {
 namespace {
 
-const std::string kFolder = std::string(KVCAST_SOURCE_DIR) + "/examples/tinylm/";
+const std::string kFolder = std::string(kSourceFolder) + "/examples/tinylm/";
 
 std::string FileOf(const std::string& name) {
   return *ReadRegularFile(kFolder + name, 64 * 1024 * 1024);

@@ -42,6 +42,7 @@ void AddMoqCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
 void AddPutCommand(CLI::App& app, int* exit_status);
 void AddServeCommand(CLI::App& app, int* exit_status);
+void AddStoreCommand(CLI::App& app, int* exit_status);
 void AddVersionCommand(CLI::App& app, int* exit_status);
 
 }  // namespace kvcast

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kvcast/base/json.h"
+#include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/file.h"
@@ -148,6 +149,23 @@ TEST_F(CacheCommands, NameReadsStandardInput) {
   };
   EXPECT_NE(with_input("a.tokens").out.find("9 tokens, 2 blocks"), std::string::npos);
   EXPECT_EQ(with_input("bad.tokens").err.find("kvcast: standard input: byte 4: "), 0u);
+}
+
+TEST_F(CacheCommands, NameTakesStandardInputOnce) {
+  const CommandOutcome outcome = Name({"-", "-"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_NE(outcome.err.find("one prompt"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CacheCommands, NameWantsAModelNameThatSaysSomething) {
+  EXPECT_EQ(Name({"--model-name", "", Path("a.tokens")}).status, kExitUsage);
+}
+
+TEST_F(CacheCommands, NameLeavesTheTerminalAsItWas) {
+  Write("red\x1b[31m.tokens", "1 2 3 4");
+  const CommandOutcome outcome = Name({Path("red\x1b[31m.tokens")});
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(Name({Path("absent\x1b[31m.tokens")}).err.find('\x1b'), std::string::npos);
 }
 
 TEST_F(CacheCommands, NamePrintsJsonWhateverAFileIsCalled) {

@@ -33,7 +33,7 @@ TEST(ImpairCommand, LosesWhatItIsToldToAndSaysSo) {
     while (!arrived) {
       socket.Send(proxy, AsBytes("hello"), 5);
       std::this_thread::yield();
-      arrived = server.Receive([](const SocketAddress&, std::span<const std::byte>) {});
+      arrived = server.Receive([](const UdpPath&, std::span<const std::byte>) {});
     }
     ::pthread_kill(command_thread, SIGINT);
   });

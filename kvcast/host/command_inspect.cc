@@ -39,7 +39,9 @@ void PrintText(const Inspected& inspected, uint64_t block_tokens) {
     fmt::print("                 {}\n", line);
   }
   fmt::print("bytes per token  {}\n", Grouped(file.bytes_per_token()));
-  fmt::print("bytes per block  {} at {} tokens\n", Grouped(file.bytes_per_token() * block_tokens),
+  uint64_t block_bytes = 0;  // A block may be as long as a number of tokens can be.
+  const bool too_many = __builtin_mul_overflow(file.bytes_per_token(), block_tokens, &block_bytes);
+  fmt::print("bytes per block  {} at {} tokens\n", too_many ? "over 2^64" : Grouped(block_bytes),
              block_tokens);
   fmt::print("blocks           {}, {} tokens after the last\n", file.tokens() / block_tokens,
              file.tokens() % block_tokens);

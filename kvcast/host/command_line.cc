@@ -12,6 +12,7 @@
 #include "kvcast/host/command.h"
 #include "kvcast/host/help_text.h"
 #include "kvcast/host/suggestion.h"
+#include "kvcast/host/text_layout.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/system_error.h"
 
@@ -34,6 +35,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
   AddServeCommand(app, exit_status);
+  AddStoreCommand(app, exit_status);
   AddCertCommand(app, exit_status);
   AddMoqCommand(app, exit_status);
   AddInteropCommand(app, exit_status);
@@ -132,7 +134,9 @@ int Run(int argc, const char* const* argv) {
 
 }  // namespace
 
-void PrintProblem(std::string_view message) { fmt::print(stderr, "kvcast: {}\n", message); }
+void PrintProblem(std::string_view message) {
+  fmt::print(stderr, "kvcast: {}\n", Harmless(message));
+}
 
 int Failed(const Error& error) {
   PrintProblem(error.ToString());

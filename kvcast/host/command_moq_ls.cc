@@ -33,7 +33,7 @@ class Listing {
   Result<void> Run(const TrackNamespace& prefix) {
     Result<void> tracks =
         Ask(relay_.session().SubscribeTracks(prefix, {}), "SUBSCRIBE_TRACKS", prefix);
-    const Result<void> spaces =
+    Result<void> spaces =
         Ask(relay_.session().SubscribeNamespace(prefix, {}), "SUBSCRIBE_NAMESPACE", prefix);
     if (!tracks.ok() && !spaces.ok()) {
       return tracks;

@@ -51,6 +51,7 @@ class Publisher {
     }
     what_ = "PUBLISH of " + track.Render();
     KVCAST_TRY(request_, relay_.session().Publish(track, {}, {}));
+    subscribed_ = true;
     KVCAST_TRY(const moqt::Event answer, relay_.Answer(request_, what_, flags_.moq.Deadline()));
     wanted_ = std::get_if<moqt::RequestAccepted>(&answer)->parameters.forward.value_or(true);
     return {};
@@ -77,14 +78,13 @@ class Publisher {
       }
       bytes_ += payload->size();
       static_cast<void>(relay_.session());  // It is commanded.
-      if (Result<void> sent = writer.Send(*std::move(payload)); !sent.ok()) {
-        return WhyNot(sent.error());
-      }
+      KVCAST_TRY_VOID(SendObject(writer, *payload));
       objects_ = writer.sent();
       progress.Update(bytes_, 0);
     }
+    largest_ = writer.largest();
     if (Result<void> ended = writer.EndGroup(); !ended.ok()) {
-      return WhyNot(ended.error());
+      KVCAST_TRY_VOID(UnlessSubscriberLeft(ended.error()));
     }
     return Finish(progress);
   }
@@ -107,13 +107,14 @@ class Publisher {
   // Publishes the namespace alone, and waits to be asked for the track.
   Result<void> AnnounceNamespace(const TrackName& track) {
     what_ = "PUBLISH_NAMESPACE of " + track.space().Render();
-    KVCAST_TRY(const moqt::RequestId space, relay_.session().PublishNamespace(track.space(), {}));
-    KVCAST_TRY_VOID(relay_.Answer(space, what_, flags_.moq.Deadline()));
+    KVCAST_TRY(space_, relay_.session().PublishNamespace(track.space(), {}));
+    KVCAST_TRY_VOID(relay_.Answer(space_, what_, flags_.moq.Deadline()));
     if (!flags_.moq.json) {
       fmt::print(stderr, "{} is announced; waiting for a subscriber.\n", track.space().Render());
     }
+    announced_ = track;
     const Instant deadline = Now() + std::chrono::seconds(flags_.wait_s);
-    while (true) {
+    while (!subscribed_) {
       KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(deadline));
       if (!event) {
         return Error(ErrorCode::kNotFound,
@@ -122,15 +123,58 @@ class Publisher {
                                                         "says how long to wait.",
                                                         flags_.wait_s));
       }
-      const auto* asked = std::get_if<moqt::SubscribeReceived>(&*event);
-      if (asked != nullptr && asked->track == track) {
-        what_ = "the subscription to " + track.Render();
-        request_ = asked->request;
-        wanted_ = asked->parameters.forward.value_or(true);
-        return relay_.session().AcceptSubscribe(request_, {}, {});
-      }
       KVCAST_TRY_VOID(Handle(event));
     }
+    return {};
+  }
+
+  // One after the other, as many as come: of one track a peer has one subscription at a time. Who
+  // comes later gets what is still to come.
+  void OnSubscribe(const moqt::SubscribeReceived& asked) {
+    if (!announced_ || *announced_ != asked.track) {
+      Refuse(asked.request, moqt::RequestCode::kDoesNotExist);
+      return;
+    }
+    moqt::Parameters parameters;
+    parameters.largest_object = largest_;
+    if (relay_.session().AcceptSubscribe(asked.request, parameters, {}).ok()) {
+      what_ = "the subscription to " + announced_->Render();
+      request_ = asked.request;
+      subscribed_ = true;
+      wanted_ = asked.parameters.forward.value_or(true);
+    }
+  }
+
+  Result<void> SendObject(TrackWriter& writer, const Bytes& payload) {
+    while (true) {
+      if (writer.request() != request_) {
+        writer.Continue(request_);
+      }
+      const uint64_t before = writer.sent();
+      const Result<void> sent = writer.Send(payload);
+      largest_ = writer.largest();
+      if (sent.ok()) {
+        return {};
+      }
+      KVCAST_TRY_VOID(UnlessSubscriberLeft(sent.error()));
+      if (writer.sent() > before) {
+        return {};  // Only the end of its group came too late.
+      }
+      KVCAST_TRY_VOID(AwaitInterest());
+      if (relay_.interrupted()) {
+        return {};
+      }
+    }
+  }
+
+  // A command came too late. That is no failure if only the subscriber has left.
+  Result<void> UnlessSubscriberLeft(const Error& error) {
+    const moqt::RequestId before = request_;
+    const Error why = WhyNot(error);
+    if (subscribed_ && request_ == before) {
+      return why;
+    }
+    return {};
   }
 
   // Whoever asks for what is not here is told so, and does not wait.
@@ -143,7 +187,8 @@ class Publisher {
   // A relay may have no use for the objects before somebody subscribes.
   Result<void> AwaitInterest() {
     if (!wanted_) {
-      fmt::print(stderr, "The relay has no subscriber yet; waiting for one.\n");
+      fmt::print(stderr, "The relay has no subscriber {}; waiting for one.\n",
+                 objects_ == 0 ? "yet" : "now");
     }
     const Instant deadline = Now() + std::chrono::seconds(flags_.wait_s);
     while (!wanted_ && !relay_.interrupted()) {
@@ -200,9 +245,12 @@ class Publisher {
       KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(leave));
       KVCAST_TRY_VOID(Handle(event));
     }
+    if (!subscribed_) {
+      return {};
+    }
     if (Result<void> ended = relay_.session().EndTrack(request_, moqt::DoneCode::kTrackEnded, "");
         !ended.ok()) {
-      return WhyNot(ended.error());
+      KVCAST_TRY_VOID(UnlessSubscriberLeft(ended.error()));
     }
     return Deliver();
   }
@@ -246,13 +294,18 @@ class Publisher {
       wanted_ = update->parameters.forward.value_or(wanted_);
       (void)relay_.session().AcceptUpdate(update->request, {}).ok();
     } else if (const auto* asked = std::get_if<moqt::SubscribeReceived>(&*event)) {
-      Refuse(asked->request, moqt::RequestCode::kDoesNotExist);
+      OnSubscribe(*asked);
     } else if (const auto* fetch = std::get_if<moqt::FetchReceived>(&*event)) {
       Refuse(fetch->request, moqt::RequestCode::kNotSupported);
     } else if (const auto* status = std::get_if<moqt::TrackStatusReceived>(&*event)) {
       Refuse(status->request, moqt::RequestCode::kNotSupported);
     } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event)) {
-      return Error(ErrorCode::kMachine, Cancellation(what_, *cancelled));
+      if (!announced_ || cancelled->request == space_) {
+        return Error(ErrorCode::kMachine, Cancellation(what_, *cancelled));
+      }
+      if (cancelled->request == request_) {
+        subscribed_ = wanted_ = false;
+      }
     }
     return {};
   }
@@ -261,8 +314,12 @@ class Publisher {
   RelayConnection& relay_;
   PayloadSource source_;
   std::string what_;
-  moqt::RequestId request_ = 0;
-  bool wanted_ = true;
+  std::optional<TrackName> announced_;  // Where its namespace is, and it waits to be asked for.
+  moqt::RequestId space_ = 0;
+  moqt::RequestId request_ = 0;  // The subscription that there is,
+  bool subscribed_ = false;      // if there is one,
+  bool wanted_ = true;           // and wants objects now.
+  std::optional<Location> largest_;
   Instant start_{};
   Instant delivered_{};
   uint64_t objects_ = 0;
@@ -344,7 +401,8 @@ void AddMoqPubCommand(CLI::App& moq, int* exit_status) {
   command
       ->add_option("--announce", flags->announce,
                    "publish offers the track (PUBLISH); namespace offers its namespace "
-                   "(PUBLISH_NAMESPACE) and waits until somebody subscribes to the track")
+                   "(PUBLISH_NAMESPACE), waits until somebody subscribes to the track, and for the "
+                   "next one when that one leaves")
       ->type_name("HOW")
       ->check(CLI::IsMember({"publish", "namespace"}))
       ->capture_default_str();

@@ -2,13 +2,16 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "kvcast/base/json.h"
 #include "kvcast/base/random.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/local_node_test.h"
+#include "kvcast/host/relay_connection.h"
 #include "kvcast/host/scripted_server_test.h"
+#include "kvcast/io/clock.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/scratch_directory.h"
 
@@ -95,6 +98,89 @@ TEST_F(MoqCommandTest, GroupsAndSubgroupsAreLaidOutAsAsked) {
   EXPECT_EQ(Lines(newest.out, "object")[0]["group"], 6);
   const CommandOutcome part = Moq({"fetch", node.flag(), "demo--laid", "5/2-6/1", "--json"});
   EXPECT_EQ(Lines(part.out, "object").size(), 3U) << part.err;
+}
+
+// Somebody who follows a track through a node, for as long as it takes.
+class Follower {
+ public:
+  Follower(const LocalNode& node, const std::string& track)
+      : track_(*TrackName::Parse(track)),
+        relay_(*RelayConnection::Open(*loop_,
+                                      {*RelayUri::Parse("moqt://" + node.address().host_and_port),
+                                       node.address().trust, std::nullopt},
+                                      Until())) {}
+
+  // Subscribes as soon as the track can be had.
+  void Subscribe() {
+    do {
+      request_ = *relay_->session().Subscribe(track_, {});
+    } while (!relay_->Answer(request_, track_.Render(), Until()).ok() && Now() < Until());
+  }
+  void Leave() { relay_->session().Cancel(request_, moqt::ResetCode::kCancelled); }
+  // Where the next so many objects stand; fewer if the track ends before.
+  std::vector<Location> Take(size_t count) {
+    std::vector<Location> places;
+    while (places.size() < count) {
+      if (const std::optional<moqt::Received> item = relay_->session().Take(request_)) {
+        if (const auto* object = std::get_if<moqt::ReceivedObject>(&*item)) {
+          places.push_back(object->object.location);
+        } else if (std::holds_alternative<moqt::TrackEnd>(*item)) {
+          break;
+        }
+      } else if (!relay_->Next(Until()).ok()) {
+        break;
+      }
+    }
+    return places;
+  }
+
+ private:
+  static Instant Until() {
+    static const Instant until = Now() + std::chrono::seconds(120);  // Only so as not to hang.
+    return until;
+  }
+
+  TrackName track_;
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::Make();
+  std::unique_ptr<RelayConnection> relay_;
+  moqt::RequestId request_ = 0;
+};
+
+TEST_F(MoqCommandTest, ANamespaceIsAnnouncedAndItsTrackServedToWhoAsks) {
+  const LocalNode node;
+  CommandOutcome published;
+  std::thread publisher([&] {
+    published = Moq({"pub", node.flag(), "demo--live", "--announce", "namespace", "--count", "7",
+                     "--group-objects", "2", "--wait", "100"});
+  });
+  Follower follower(node, "demo--live");
+  follower.Subscribe();
+  EXPECT_EQ(follower.Take(100).size(), 7U);
+  publisher.join();
+  EXPECT_EQ(published.status, kExitOk) << published.err;
+}
+
+// Whoever comes after another has left gets what is still to come.
+TEST_F(MoqCommandTest, ANamespaceServesOneSubscriberAfterTheOther) {
+  LocalNode node;
+  std::thread publisher([&] {
+    static_cast<void>(Moq({"pub", node.flag(), "demo--live", "--announce", "namespace", "--count",
+                           "1000000", "--rate", "500", "--group-objects", "3", "--wait", "100"}));
+  });
+  Location last;
+  for (int round = 0; round < 3; ++round) {
+    Follower follower(node, "demo--live");
+    follower.Subscribe();
+    const std::vector<Location> places = follower.Take(5);
+    EXPECT_EQ(places.size(), 5U) << round;
+    if (round > 0 && !places.empty()) {
+      EXPECT_GT(places.front(), last);
+    }
+    last = places.empty() ? last : places.back();
+    follower.Leave();
+  }
+  node.Stop();  // And so the publisher, which has a long way to go.
+  publisher.join();
 }
 
 TEST_F(MoqCommandTest, StatusTellsTheLargestObject) {

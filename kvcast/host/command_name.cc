@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "kvcast/host/model_text.h"
 #include "kvcast/host/prompt_file.h"
 #include "kvcast/host/tenant_flags.h"
+#include "kvcast/host/text_layout.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/prefix_chain.h"
 
@@ -52,8 +54,8 @@ void PrintModel(const ModelFolder& model, const ModelScope& scope) {
 
 void PrintPrompt(const NamedPrompt& prompt, uint32_t block_tokens) {
   const size_t blocks = prompt.chain.blocks().size();
-  fmt::print("prompt   {}: {} tokens, {} block{}, {} tokens after the last\n", prompt.file,
-             Grouped(prompt.tokens), blocks, blocks == 1 ? "" : "s",
+  fmt::print("prompt   {}: {} tokens, {} block{}, {} tokens after the last\n",
+             Harmless(prompt.file), Grouped(prompt.tokens), blocks, blocks == 1 ? "" : "s",
              prompt.tokens - blocks * block_tokens);
 }
 
@@ -126,6 +128,9 @@ Result<void> RunName(const NameOptions& options) {
   KVCAST_TRY(BlockNamer namer, options.tenant.NamerFor(model));
   KVCAST_TRY(const ModelScope scope, options.tenant.ScopeOf(model));
   const uint32_t block_tokens = model.description.block_tokens;
+  if (std::ranges::count(options.prompts, "-") > 1) {
+    return Error(ErrorCode::kInvalid, "Standard input is one prompt: give the other as a file.");
+  }
   std::vector<NamedPrompt> prompts;
   for (const std::string& file : options.prompts) {
     KVCAST_TRY(NamedPrompt prompt, NamePrompt(file, namer, block_tokens));

@@ -21,7 +21,7 @@ class SignalsHeldBack {
   SignalsHeldBack() {
     sigset_t signals;
     ::sigemptyset(&signals);
-    ::sigaddset(&signals, SIGTERM);
+    ::sigaddset(&signals, SIGINT);
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
   }
   ~SignalsHeldBack() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -42,7 +42,7 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
       std::this_thread::yield();
     }
     address = *ReadFile(ready, 1000);
-    ::pthread_kill(node_thread, SIGTERM);  // Not to the process: other tests have left threads.
+    ::pthread_kill(node_thread, SIGINT);  // Not to the process: other tests have left threads.
   });
   const CommandOutcome outcome =
       RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
@@ -96,7 +96,7 @@ TEST(ServeCommand, LeavesAReadyFileThatIsNoLongerItsOwn) {
       std::this_thread::yield();
     }
     EXPECT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok());
-    ::pthread_kill(node_thread, SIGTERM);
+    ::pthread_kill(node_thread, SIGINT);
   });
   const CommandOutcome outcome =
       RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),

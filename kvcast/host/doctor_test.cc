@@ -6,6 +6,7 @@
 #include <functional>
 #include <ostream>
 
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/io/file.h"
 
 namespace kvcast {
@@ -223,7 +224,7 @@ TEST(Doctor, DoesNotInsistOnADiskThatNobodyNamed) {
 
 // The report sends its reader there.
 TEST(Doctor, HasAGuideThatExplainsEveryTopic) {
-  const auto guide = ReadFile(KVCAST_SOURCE_DIR "/docs/guides/doctor.md", 1 << 20);
+  const auto guide = ReadFile(std::string(kSourceFolder) + "/docs/guides/doctor.md", 1 << 20);
   ASSERT_TRUE(guide.ok()) << guide.error().ToString();
   for (const Section& section : Judge(GoodMachine())) {
     for (const Finding& finding : section.findings) {

@@ -9,6 +9,7 @@
 //                                    prints its bytes and seconds, from asking for it on
 //
 // CONTROL is distance, cubic or bbr; AEAD is fast or gnutls. See bench/README.md.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -170,10 +171,10 @@ int RunRead(const SocketAddress& node, const Digest& fingerprint, uint64_t group
   const std::optional<uint64_t> bytes = reader.Fetch(groups);
   const double seconds = std::chrono::duration<double>(Now() - begun).count();
   if (bytes != groups * kObjectsPerGroup * kObjectBytes) {
-    std::fprintf(stderr, "fetch_meter: the fetch failed\n");
+    fmt::print(stderr, "fetch_meter: the fetch failed\n");
     return 1;
   }
-  std::printf("%llu %.6f\n", static_cast<unsigned long long>(*bytes), seconds);
+  fmt::print("{} {:.6f}\n", *bytes, seconds);
   return 0;
 }
 
@@ -189,7 +190,7 @@ int Run(const std::vector<std::string>& words) {
     return RunRead(*SocketAddress::Resolve(words[1]), *Digest::FromHex(words[2]), groups(3),
                    ReadOptions(words[4], words[5], words[6]));
   }
-  std::fprintf(stderr, "fetch_meter: see the beginning of fetch_meter.cc\n");
+  fmt::print(stderr, "fetch_meter: see the beginning of fetch_meter.cc\n");
   return 2;
 }
 

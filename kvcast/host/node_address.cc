@@ -33,7 +33,7 @@ Result<NodeAddress> NodeAddress::Parse(std::string_view text, const std::string&
     return Error(ErrorCode::kInvalid,
                  "\"" + Printable(text) + "\" has no port of a node: ports are from 1 to 65535.");
   }
-  NodeAddress address{std::string(place), SystemTrust{}, std::nullopt};
+  NodeAddress address{std::string(place), SystemTrust{}};
   if (hash == std::string_view::npos) {
     if (!authorities.empty()) {
       address.trust = TrustedAuthorities{authorities};

@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/quic_credentials.h"
+#include "kvcast/io/socket_address.h"
 
 namespace kvcast {
 
@@ -17,6 +19,7 @@ struct NodeAddress {
   std::string host_and_port;
   ServerTrust trust;
   std::optional<CertificateFiles> own = {};  // To show to a node that asks who we are.
+  std::vector<SocketAddress> places = {};    // None: those that the host's name has.
 
   // `authorities` is a PEM file with those to trust; empty for those that this machine trusts.
   // Invalid: neither form, or a fingerprint together with authorities.

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/host/address_race.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr int kFarewellTurnsMax = 100;
 // A wait is added to the time that it is, and must not overflow then.
 constexpr Duration kWaitMax = std::chrono::hours(1);
+// How often connections that race each other are looked at.
+constexpr Duration kRaceLook = std::chrono::milliseconds(10);
 // Room for two fingerprints and what is said of them; a node might say anything.
 constexpr size_t kReasonShownMax = 500;
 
@@ -24,23 +27,51 @@ constexpr size_t kReasonShownMax = 500;
 Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& address,
                                                              const CacheKind& kind,
                                                              Duration patience) {
-  ClientOptions options{kind};
-  FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
-  std::unique_ptr<NodeConnection> connection(new NodeConnection);
-  Result<void> done = connection->Connect(address, options);
-  if (done.ok()) {
-    done = connection->AwaitReady(address, patience);
-  }
-  if (!done.ok()) {
-    return std::move(done).error().In("node " + Printable(address.host_and_port));
+  Result<std::unique_ptr<NodeConnection>> connection =
+      OpenAny(address, kind, Now() + std::min(patience, kWaitMax));
+  if (!connection.ok()) {
+    return std::move(connection).error().In("node " + Printable(address.host_and_port));
   }
   return connection;
 }
 
-Result<void> NodeConnection::Connect(const NodeAddress& address, const ClientOptions& options) {
+Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(const NodeAddress& address,
+                                                                const CacheKind& kind,
+                                                                Instant deadline) {
+  std::vector<SocketAddress> places = address.places;
+  if (places.empty()) {
+    KVCAST_TRY(places, SocketAddress::ResolveAll(address.host_and_port));
+  }
+  const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
+    ClientOptions options{kind};
+    FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
+    std::unique_ptr<NodeConnection> connection(new NodeConnection);
+    KVCAST_TRY_VOID(connection->Connect(address, place, options));
+    return connection;
+  };
+  // Each has its own thread and its own news: with several, all are looked at now and then.
+  const Duration look = places.size() > 1 ? kRaceLook : kWaitMax;
+  KVCAST_TRY(
+      std::unique_ptr<NodeConnection> connection,
+      FirstToAnswer<NodeConnection>(
+          places, deadline, start, [](NodeConnection& each) { return each.AwaitReady(Instant{}); },
+          [look](NodeConnection& newest, Instant until) {
+            (void)newest.AwaitReady(std::min(until, Now() + look)).ok();
+          }));
+  KVCAST_TRY(const bool ready, connection->AwaitReady(deadline));
+  if (!ready) {
+    return Error(ErrorCode::kMachine,
+                 "The node does not answer. Is 'kvcast serve' running there, and does UDP get "
+                 "through to " +
+                     Printable(address.host_and_port) + "?");
+  }
+  return connection;
+}
+
+Result<void> NodeConnection::Connect(const NodeAddress& address, const SocketAddress& place,
+                                     const ClientOptions& options) {
   KVCAST_TRY(const ClientCredentials credentials,
              ClientCredentials::Make(address.trust, address.own));
-  KVCAST_TRY(const SocketAddress place, SocketAddress::Resolve(address.host_and_port));
   KVCAST_TRY(thread_, LoopThread::Make());
   moqt::Setup setup;
   setup.authority = address.host_and_port;
@@ -66,19 +97,13 @@ Result<void> NodeConnection::Connect(const NodeAddress& address, const ClientOpt
   return connected;
 }
 
-Result<void> NodeConnection::AwaitReady(const NodeAddress& address, Duration patience) {
+Result<bool> NodeConnection::AwaitReady(Instant deadline) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::min(patience, kWaitMax), [&] { return ready_ || lost_; });
+  changed_.wait_for(lock, std::max(deadline - Now(), Duration(0)), [&] { return ready_ || lost_; });
   if (lost_) {
     return Error(ErrorCode::kMachine, "Cannot use the node: " + *lost_);
   }
-  if (!ready_) {
-    return Error(ErrorCode::kMachine,
-                 "The node does not answer. Is 'kvcast serve' running there, and does UDP get "
-                 "through to " +
-                     Printable(address.host_and_port) + "?");
-  }
-  return {};
+  return ready_;
 }
 
 NodeConnection::~NodeConnection() {

@@ -79,8 +79,12 @@ class NodeConnection {
   };
 
   NodeConnection() = default;
-  Result<void> Connect(const NodeAddress& address, const ClientOptions& options);
-  Result<void> AwaitReady(const NodeAddress& address, Duration patience);
+  static Result<std::unique_ptr<NodeConnection>> OpenAny(const NodeAddress& address,
+                                                         const CacheKind& kind, Instant deadline);
+  Result<void> Connect(const NodeAddress& address, const SocketAddress& place,
+                       const ClientOptions& options);
+  // False if it is neither ready nor lost by then.
+  Result<bool> AwaitReady(Instant deadline);
   // Begins an operation and waits until it has ended.
   Result<Operation> Perform(const std::function<Result<OperationId>(Client&, Instant)>& begin,
                             Instant deadline, const std::stop_token& stop,

@@ -54,6 +54,8 @@ void NodePeer::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
   has_more_room_ = true;
 }
 
+void NodePeer::OnDelivered(moqt::StreamId stream) { session_.OnDelivered(stream); }
+
 void NodePeer::OnDatagram(std::span<const std::byte> bytes) {
   session_.OnTime(Now());
   session_.OnDatagram(bytes);

@@ -13,6 +13,7 @@ NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics
     : loop_(&loop),
       options_(options),
       log_(log, "node"),
+      refusals_(log_),
       relay_(options.relay, metrics, log),
       timer_(loop, [this] {
         relay_.OnTimeout(Now());
@@ -31,6 +32,9 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
     // The node's own, not that of all who share a certificate: none may end another's connections.
     quic.secret = credentials.SecretFor("stateless answers of node " + ToHex(options.relay.node));
   }
+  quic.on_untrusted = [self](const SocketAddress& from, const std::string& reason) {
+    self->refusals_.Note(from.ToString(), reason, Now());
+  };
   KVCAST_TRY(node->quic_, QuicServer::Listen(loop, options.listen, credentials, quic,
                                              [self](QuicConnection& connection) {
                                                return self->Accept(connection);

@@ -8,6 +8,7 @@
 #include "kvcast/base/metrics.h"
 #include "kvcast/base/result.h"
 #include "kvcast/host/node_peer.h"
+#include "kvcast/host/refusal_log.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_server.h"
 #include "kvcast/relay/relay.h"
@@ -53,6 +54,7 @@ class NodeServer : private NodePeerOwner {
   EventLoop* loop_;
   Options options_;
   Log log_;
+  RefusalLog refusals_;
   relay::Relay relay_;
   LoopTimer timer_;
   std::map<relay::PeerId, NodePeer*> peers_;

@@ -6,11 +6,26 @@
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
+namespace {
+
+// What a client has received it decodes and drops, so a few blocks' memory serves all that come.
+// (A node keeps what it receives: there the heap serves as well.)
+constexpr size_t kPayloadPoolBytes = 16 * 1024 * 1024;
+
+moqt::Limits LimitsWith(ChunkPool& payload_chunks) {
+  moqt::Limits limits;
+  limits.payload_chunks = &payload_chunks;
+  return limits;
+}
+
+}  // namespace
 
 NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
                          const ClientOptions& options, std::function<void(ClientEvent)> tell)
     : connection_(&connection),
-      session_(moqt::Role::kClient, setup, moqt::Limits{}, Now(), AgreedCodec(connection)),
+      payload_chunks_(kPayloadPoolBytes),
+      session_(moqt::Role::kClient, setup, LimitsWith(payload_chunks_), Now(),
+               AgreedCodec(connection)),
       client_(session_, options),
       tell_(std::move(tell)),
       timer_(loop, [this] {
@@ -58,6 +73,8 @@ void NodeSession::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
   session_.OnBytesSent(stream, bytes);
   has_input_ = true;
 }
+
+void NodeSession::OnDelivered(moqt::StreamId stream) { session_.OnDelivered(stream); }
 
 void NodeSession::OnDatagram(std::span<const std::byte> bytes) {
   session_.OnDatagram(bytes);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "kvcast/base/chunk.h"
 #include "kvcast/client/client.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_connection.h"
@@ -28,6 +29,7 @@ class NodeSession final : public moqt::TransportUser {
   void OnStreamReset(moqt::StreamId stream, uint64_t code) override;
   void OnStopSending(moqt::StreamId stream, uint64_t code) override;
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override;
+  void OnDelivered(moqt::StreamId stream) override;
   void OnDatagram(std::span<const std::byte> bytes) override;
   void OnStreamsAllowed(uint64_t bidi_total) override;
   void OnConnectionClosed(uint64_t code, std::string_view reason) override;
@@ -37,6 +39,7 @@ class NodeSession final : public moqt::TransportUser {
   void Settle();
 
   QuicConnection* connection_;
+  ChunkPool payload_chunks_;
   moqt::Session session_;
   Client client_;
   std::function<void(ClientEvent)> tell_;

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/host/address_race.h"
 #include "kvcast/host/moq_words.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
@@ -47,21 +48,43 @@ Result<moqt::Event> AsAnswer(moqt::Event event, const std::string& what) {
 Result<std::unique_ptr<RelayConnection>> RelayConnection::Open(EventLoop& loop,
                                                                const Options& options,
                                                                Instant deadline) {
-  std::unique_ptr<RelayConnection> connection(new RelayConnection(loop));
-  Result<void> done = connection->Connect(options);
-  if (done.ok()) {
-    done = connection->AwaitSetup(deadline);
-  }
-  if (!done.ok()) {
-    return std::move(done).error().In(options.relay.ToString());
+  Result<std::unique_ptr<RelayConnection>> connection = OpenAny(loop, options, deadline);
+  if (!connection.ok()) {
+    return std::move(connection).error().In(options.relay.ToString());
   }
   return connection;
 }
 
-Result<void> RelayConnection::Connect(const Options& options) {
+Result<std::unique_ptr<RelayConnection>> RelayConnection::OpenAny(EventLoop& loop,
+                                                                  const Options& options,
+                                                                  Instant deadline) {
+  std::vector<SocketAddress> places = options.places;
+  if (places.empty()) {
+    KVCAST_TRY(places, SocketAddress::ResolveAll(options.relay.host_and_port));
+  }
+  const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<RelayConnection>> {
+    std::unique_ptr<RelayConnection> connection(new RelayConnection(loop));
+    KVCAST_TRY_VOID(connection->Connect(options, place));
+    return connection;
+  };
+  KVCAST_TRY(std::unique_ptr<RelayConnection> connection,
+             FirstToAnswer<RelayConnection>(
+                 places, deadline, start, [](RelayConnection& each) { return each.IsReady(); },
+                 [](RelayConnection& newest, Instant until) { newest.Turn(until); }));
+  KVCAST_TRY_VOID(connection->AwaitSetup(deadline));
+  return connection;
+}
+
+Result<bool> RelayConnection::IsReady() {
+  if (quic_->connection().closed()) {
+    KVCAST_TRY_VOID(NextOfSession(Now()));  // It says why.
+  }
+  return quic_->connection().ready();
+}
+
+Result<void> RelayConnection::Connect(const Options& options, const SocketAddress& place) {
   KVCAST_TRY(const ClientCredentials credentials,
              ClientCredentials::Make(options.trust, options.own));
-  KVCAST_TRY(const SocketAddress place, SocketAddress::Resolve(options.relay.host_and_port));
   moqt::Setup setup;
   setup.authority = options.relay.authority;
   setup.path = options.relay.path;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/host/relay_uri.h"
@@ -24,6 +25,7 @@ class RelayConnection {
     RelayUri relay;
     ServerTrust trust;
     std::optional<CertificateFiles> own;
+    std::vector<SocketAddress> places = {};  // None: those that the relay's name has.
   };
   // Connects, and waits for the relay's SETUP.
   static Result<std::unique_ptr<RelayConnection>> Open(EventLoop& loop, const Options& options,
@@ -58,7 +60,10 @@ class RelayConnection {
 
  private:
   explicit RelayConnection(EventLoop& loop) : loop_(&loop) {}
-  Result<void> Connect(const Options& options);
+  static Result<std::unique_ptr<RelayConnection>> OpenAny(EventLoop& loop, const Options& options,
+                                                          Instant deadline);
+  Result<void> Connect(const Options& options, const SocketAddress& place);
+  Result<bool> IsReady();
   Result<void> AwaitSetup(Instant deadline);
   Result<std::optional<moqt::Event>> NextOfSession(Instant deadline);
   void Turn(Instant deadline);

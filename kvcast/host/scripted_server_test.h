@@ -37,6 +37,7 @@ class ScriptedSession final : public moqt::TransportUser {
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override {
     session_.OnBytesSent(stream, bytes);
   }
+  void OnDelivered(moqt::StreamId stream) override { session_.OnDelivered(stream); }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override {
     session_.OnConnectionClosed(code, reason);
   }

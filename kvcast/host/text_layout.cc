@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvcast/base/hex.h"
+
 namespace kvcast {
 
 std::string Wrapped(std::string_view text, size_t indent, size_t columns) {
@@ -28,6 +30,15 @@ std::string Wrapped(std::string_view text, size_t indent, size_t columns) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return wrapped;
+}
+
+std::string Harmless(std::string_view text) {
+  std::string harmless;
+  for (const char c : text) {
+    const bool is_control = (c >= 0 && c < ' ' && c != '\n') || c == '\x7f';
+    harmless += is_control ? Printable({&c, 1}) : std::string(1, c);
+  }
+  return harmless;
 }
 
 std::string Padded(std::string_view text, size_t columns) {

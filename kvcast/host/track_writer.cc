@@ -39,10 +39,15 @@ Result<moqt::StreamId> TrackWriter::StreamOf(uint64_t subgroup) {
   header.subgroup = subgroup;
   header.priority = layout_.priority;
   header.end_of_group = HasLastObject(subgroup);
-  header.first_object = true;
+  header.first_object = next().object == subgroup;  // Unless it began for another subscription.
   KVCAST_TRY(const moqt::StreamId stream, session_->OpenSubgroup(request_, header));
   streams_[subgroup] = stream;
   return stream;
+}
+
+void TrackWriter::Continue(moqt::RequestId request) {
+  request_ = request;
+  streams_.clear();
 }
 
 Result<void> TrackWriter::Send(Bytes payload) {
@@ -53,6 +58,7 @@ Result<void> TrackWriter::Send(Bytes payload) {
   object.payload = std::move(payload);
   KVCAST_TRY(const moqt::StreamId stream, StreamOf(object.subgroup));
   KVCAST_TRY_VOID(session_->SendObject(request_, stream, object));
+  largest_ = object.location;
   ++sent_;
   return layout_.group_objects != 0 && next().object == 0 ? EndGroup() : Result<void>();
 }

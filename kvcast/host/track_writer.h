@@ -27,13 +27,19 @@ class TrackWriter {
   TrackWriter(moqt::Session& session, moqt::RequestId request, const Layout& layout)
       : session_(&session), request_(request), layout_(layout) {}
 
+  // From now on for another subscription: the track goes on where it stands, on new streams.
+  void Continue(moqt::RequestId request);
+
   Result<void> Send(Bytes payload);
   // Ends the group that is being written. To be called after the last payload.
   Result<void> EndGroup();
 
+  // Where the last object stands; absent before the first.
+  std::optional<Location> largest() const { return largest_; }
   // Where the next object will stand.
   Location next() const;
   uint64_t sent() const { return sent_; }
+  moqt::RequestId request() const { return request_; }
 
  private:
   Result<moqt::StreamId> StreamOf(uint64_t subgroup);
@@ -43,6 +49,7 @@ class TrackWriter {
   moqt::RequestId request_;
   Layout layout_;
   uint64_t sent_ = 0;
+  std::optional<Location> largest_;
   std::map<uint64_t, moqt::StreamId> streams_;  // Of the group that is being written.
 };
 

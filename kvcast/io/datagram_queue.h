@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -10,8 +11,9 @@
 
 namespace kvcast {
 
-// DATAGRAM frames that wait to be sent: the most urgent first, and of equals the oldest. One that
-// does not fit is dropped, as any of them may be on its way.
+// DATAGRAM frames that wait to be sent: the most urgent first, and of equals the oldest, except
+// that those of one request change places so that they go by group. One that does not fit is
+// dropped, as any of them may be on its way.
 class DatagramQueue {
  public:
   explicit DatagramQueue(size_t bytes_max) : bytes_max_(bytes_max) {}
@@ -22,23 +24,42 @@ class DatagramQueue {
       return false;
     }
     bytes_ += bytes.size();
-    waiting_.emplace(order, std::move(bytes));
+    Level& level = levels_[order.urgency()];
+    level.turns.push_back(order.request);
+    level.requests[order.request].emplace(std::pair(order.group, order.subgroup), std::move(bytes));
     return true;
   }
 
-  bool empty() const { return waiting_.empty(); }
+  bool empty() const { return levels_.empty(); }
   // REQUIRES of these: !empty().
-  const Bytes& front() const { return waiting_.begin()->second; }
-  const moqt::SendOrder& order() const { return waiting_.begin()->first; }
+  const Bytes& front() const {
+    const Level& level = levels_.begin()->second;
+    return level.requests.at(level.turns.front()).begin()->second;
+  }
+  uint32_t urgency() const { return levels_.begin()->first; }
   void Pop() {
     bytes_ -= front().size();
-    waiting_.erase(waiting_.begin());
+    Level& level = levels_.begin()->second;
+    const auto request = level.requests.find(level.turns.front());
+    request->second.erase(request->second.begin());
+    if (request->second.empty()) {
+      level.requests.erase(request);
+    }
+    level.turns.pop_front();
+    if (level.turns.empty()) {
+      levels_.erase(levels_.begin());
+    }
   }
 
  private:
+  struct Level {
+    std::deque<uint64_t> turns;  // One for each frame: whose is next.
+    std::map<uint64_t, std::multimap<std::pair<uint64_t, uint64_t>, Bytes>> requests;
+  };
+
   size_t bytes_max_;
   size_t bytes_ = 0;
-  std::multimap<moqt::SendOrder, Bytes> waiting_;
+  std::map<uint32_t, Level> levels_;  // By urgency.
 };
 
 }  // namespace kvcast

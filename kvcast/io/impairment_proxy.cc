@@ -11,8 +11,12 @@ namespace {
 // How often a socket is asked for more before others have their turn.
 constexpr int kReceivesPerTurn = 8;
 
-std::string Key(const SocketAddress& address) {
-  return {reinterpret_cast<const char*>(address.get()), address.length()};
+std::string Key(const UdpPath& path) {
+  std::string key;
+  for (const SocketAddress* const end : {&path.local, &path.remote}) {
+    key.append(reinterpret_cast<const char*>(end->get()), end->length());
+  }
+  return key;
 }
 
 void ReceiveAll(UdpSocket& socket, const UdpSocket::Take& take) {
@@ -37,27 +41,25 @@ Result<std::unique_ptr<ImpairmentProxy>> ImpairmentProxy::Start(EventLoop& loop,
   KVCAST_TRY(
       proxy->watch_,
       LoopWatch::Make(loop, proxy->front_->descriptor(), [self = proxy.get()](LoopWatch::Ready) {
-        ReceiveAll(*self->front_,
-                   [self](const SocketAddress& from, std::span<const std::byte> datagram) {
-                     self->OnClientDatagram(from, datagram);
-                   });
+        ReceiveAll(*self->front_, [self](const UdpPath& path, std::span<const std::byte> datagram) {
+          self->OnClientDatagram(path, datagram);
+        });
         self->Deliver();
       }));
   return proxy;
 }
 
-void ImpairmentProxy::OnClientDatagram(const SocketAddress& from,
-                                       std::span<const std::byte> datagram) {
-  if (const Client* const client = ClientAt(from)) {
+void ImpairmentProxy::OnClientDatagram(const UdpPath& path, std::span<const std::byte> datagram) {
+  if (const Client* const client = ClientOn(path)) {
     Pass(client->id, true, datagram);
   } else {
     ++unintended_losses_;
   }
 }
 
-ImpairmentProxy::Client* ImpairmentProxy::ClientAt(const SocketAddress& address) {
-  const std::string name = Key(address);
-  if (const auto known = by_address_.find(name); known != by_address_.end()) {
+ImpairmentProxy::Client* ImpairmentProxy::ClientOn(const UdpPath& path) {
+  const std::string name = Key(path);
+  if (const auto known = by_path_.find(name); known != by_path_.end()) {
     const auto client = by_id_.at(known->second);
     clients_.splice(clients_.begin(), clients_, client);
     return &*client;
@@ -66,11 +68,11 @@ ImpairmentProxy::Client* ImpairmentProxy::ClientAt(const SocketAddress& address)
   if (!socket.ok()) {
     return nullptr;
   }
-  Client client{address, std::make_unique<UdpSocket>(*std::move(socket)), nullptr, next_id_++};
+  Client client{path, std::make_unique<UdpSocket>(*std::move(socket)), nullptr, next_id_++};
   auto watch = LoopWatch::Make(
       *loop_, client.socket->descriptor(),
       [this, id = client.id, own = client.socket.get()](LoopWatch::Ready) {
-        ReceiveAll(*own, [this, id](const SocketAddress&, std::span<const std::byte> datagram) {
+        ReceiveAll(*own, [this, id](const UdpPath&, std::span<const std::byte> datagram) {
           Pass(id, false, datagram);
         });
         Deliver();
@@ -81,7 +83,7 @@ ImpairmentProxy::Client* ImpairmentProxy::ClientAt(const SocketAddress& address)
   client.watch = *std::move(watch);
   clients_.push_front(std::move(client));
   by_id_[clients_.front().id] = clients_.begin();
-  by_address_[name] = clients_.front().id;
+  by_path_[name] = clients_.front().id;
   ForgetSilentClients();
   return &clients_.front();
 }
@@ -89,7 +91,7 @@ ImpairmentProxy::Client* ImpairmentProxy::ClientAt(const SocketAddress& address)
 void ImpairmentProxy::ForgetSilentClients() {
   while (clients_.size() > std::max<size_t>(options_.clients_max, 1)) {
     by_id_.erase(clients_.back().id);
-    by_address_.erase(Key(clients_.back().address));
+    by_path_.erase(Key(clients_.back().path));
     clients_.pop_back();
   }
 }
@@ -125,13 +127,13 @@ void ImpairmentProxy::Deliver() {
     }
     const Client& client = *found->second;
     UdpSocket* const socket = held.there ? client.socket.get() : front_.get();
-    const SocketAddress& to = held.there ? options_.server : client.address;
-    if (socket != batch_socket_ || !batch_.Takes(to, held.bytes.size())) {
+    const UdpPath path = held.there ? UdpPath{socket->local(), options_.server} : client.path;
+    if (socket != batch_socket_ || !batch_.Takes(path, held.bytes.size())) {
       Flush();
       batch_socket_ = socket;
     }
     std::memcpy(batch_.Room().data(), held.bytes.data(), held.bytes.size());
-    batch_.Add(to, held.bytes.size());
+    batch_.Add(path, held.bytes.size());
   }
   Flush();
   if (held_.empty()) {

@@ -49,7 +49,7 @@ class ImpairmentProxy {
 
  private:
   struct Client {
-    SocketAddress address;
+    UdpPath path;
     std::unique_ptr<UdpSocket> socket;
     std::unique_ptr<LoopWatch> watch;
     uint64_t id = 0;
@@ -61,11 +61,11 @@ class ImpairmentProxy {
   };
 
   ImpairmentProxy(EventLoop& loop, const Options& options);
-  void OnClientDatagram(const SocketAddress& from, std::span<const std::byte> datagram);
+  void OnClientDatagram(const UdpPath& path, std::span<const std::byte> datagram);
   void Pass(uint64_t client, bool there, std::span<const std::byte> datagram);
   void Hold(Instant arrival, uint64_t client, bool there, std::span<const std::byte> datagram);
-  // The one at this address, made if need be; null where the machine gives no socket.
-  Client* ClientAt(const SocketAddress& address);
+  // The one on this path, made if need be; null where the machine gives no socket.
+  Client* ClientOn(const UdpPath& path);
   void ForgetSilentClients();
   void Deliver();
   void Flush();
@@ -79,7 +79,7 @@ class ImpairmentProxy {
 
   std::list<Client> clients_;  // The one that was silent for longest is last.
   std::unordered_map<uint64_t, std::list<Client>::iterator> by_id_;
-  std::unordered_map<std::string, uint64_t> by_address_;
+  std::unordered_map<std::string, uint64_t> by_path_;
   uint64_t next_id_ = 0;
 
   std::multimap<Instant, Held> held_;  // In the order of their arrivals, and of equals as sent.

@@ -21,10 +21,10 @@ class ImpairmentProxyTest : public testing::Test {
     loop_ = *EventLoop::Make();
     server_ = std::make_unique<UdpSocket>(*UdpSocket::Bind(SocketAddress::Loopback(0)));
     watch_ = *LoopWatch::Make(*loop_, server_->descriptor(), [this](LoopWatch::Ready) {
-      while (server_->Receive([this](const SocketAddress& from, std::span<const std::byte> bytes) {
-        askers_.push_back(from);
+      while (server_->Receive([this](const UdpPath& path, std::span<const std::byte> bytes) {
+        askers_.push_back(path.remote);
         asked_.emplace_back(AsText(bytes));
-        server_->Send(from, bytes, bytes.size());
+        server_->Send(path, bytes, bytes.size());
       })) {
       }
     });
@@ -41,8 +41,8 @@ class ImpairmentProxyTest : public testing::Test {
   bool Until(const std::function<bool()>& done) { return LoopUntil(*loop_, kPatience, done); }
   // What has arrived at a client, in its order.
   std::vector<std::string>& Collect(UdpSocket& client) {
-    while (client.Receive([&](const SocketAddress& from, std::span<const std::byte> bytes) {
-      EXPECT_EQ(from, proxy_->local());
+    while (client.Receive([&](const UdpPath& path, std::span<const std::byte> bytes) {
+      EXPECT_EQ(path.remote, proxy_->local());
       answers_.emplace_back(AsText(bytes));
     })) {
     }
@@ -71,6 +71,19 @@ TEST_F(ImpairmentProxyTest, PassesDatagramsThereAndBackUpToLoopbacksSize) {
   EXPECT_EQ(proxy_->there().datagrams, 3U);
   EXPECT_EQ(proxy_->back().bytes, 1 + 1452 + UdpSocket::kSendBytesMax);
   EXPECT_EQ(proxy_->unintended_losses(), 0U);
+}
+
+TEST_F(ImpairmentProxyTest, AnswersFromTheAddressThatAClientAsked) {
+  ImpairmentProxy::Options options;
+  options.listen = SocketAddress::Loopback(0).Any();
+  options.server = server_->local();
+  proxy_ = *ImpairmentProxy::Start(*loop_, options);
+  UdpSocket::Options of_client;  // Which takes answers from there alone.
+  of_client.peer = *SocketAddress::Resolve("127.0.0.2:" + std::to_string(proxy_->local().port()));
+  auto client = *UdpSocket::Bind(SocketAddress::Loopback(0), of_client);
+  client.Send(*of_client.peer, AsBytes("a"), 1);
+  ASSERT_TRUE(
+      Until([&] { return client.Receive([](const UdpPath&, std::span<const std::byte>) {}); }));
 }
 
 TEST_F(ImpairmentProxyTest, TheServerTellsClientsApart) {

@@ -99,7 +99,7 @@ class Direction {
 
 int Run(const std::vector<std::string>& words) {
   if (words.size() < 6 || words.size() > 7) {
-    std::fprintf(stderr, "namespace_link: see the beginning of namespace_link.cc\n");
+    (void)std::fprintf(stderr, "namespace_link: see the beginning of namespace_link.cc\n");
     return 2;
   }
   ::prctl(PR_SET_TIMERSLACK, 1000);  // Microseconds matter at these rates.
@@ -108,7 +108,7 @@ int Run(const std::vector<std::string>& words) {
   const auto two = MakeDevice(words[1]);
   for (const auto* device : {&one, &two}) {
     if (!device->ok()) {
-      std::fprintf(stderr, "namespace_link: %s\n", device->error().ToString().c_str());
+      (void)std::fprintf(stderr, "namespace_link: %s\n", device->error().ToString().c_str());
       return 1;
     }
   }

@@ -6,17 +6,17 @@
 
 namespace kvcast {
 
-bool PacketBatch::Takes(const SocketAddress& to, size_t bytes) const {
+bool PacketBatch::Takes(const UdpPath& path, size_t bytes) const {
   if (empty()) {
     return true;
   }
   return !full() && bytes <= packet_bytes_ && bytes_ + bytes <= UdpSocket::kSendBytesMax &&
-         to == to_;
+         path == path_;
 }
 
-void PacketBatch::Add(const SocketAddress& to, size_t bytes) {
+void PacketBatch::Add(const UdpPath& path, size_t bytes) {
   if (empty()) {
-    to_ = to;
+    path_ = path;
     packet_bytes_ = bytes;
   }
   closed_ = bytes < packet_bytes_;
@@ -31,7 +31,7 @@ bool PacketBatch::full() const {
 
 bool PacketBatch::Send(UdpSocket& socket) {
   const auto left = std::as_bytes(std::span(memory_)).subspan(sent_bytes_, bytes_ - sent_bytes_);
-  sent_bytes_ += left.empty() ? 0 : socket.Send(to_, left, packet_bytes_);
+  sent_bytes_ += left.empty() ? 0 : socket.Send(path_, left, packet_bytes_);
   if (sent_bytes_ < bytes_) {
     return false;
   }
@@ -50,10 +50,10 @@ void PacketBatch::Clear() {
   closed_ = false;
 }
 
-void PacketBatch::Restart(const SocketAddress& to, std::span<const uint8_t> packet) {
+void PacketBatch::Restart(const UdpPath& path, std::span<const uint8_t> packet) {
   KVCAST_CHECK(empty());
   std::memmove(memory_.data(), packet.data(), packet.size());
-  Add(to, packet.size());
+  Add(path, packet.size());
 }
 
 }  // namespace kvcast

@@ -5,12 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "kvcast/io/socket_address.h"
 #include "kvcast/io/udp_socket.h"
 
 namespace kvcast {
 
-// Packets of equal size to one address, which leave with one system call; the last may be shorter.
+// Packets of equal size on one path, which leave with one system call; the last may be shorter.
 class PacketBatch {
  public:
   // Where the next packet is to be written: room for the largest there is.
@@ -18,9 +17,9 @@ class PacketBatch {
 
   bool empty() const { return bytes_ == 0; }
   // Whether a packet of this size, written to Room(), can leave with the others.
-  bool Takes(const SocketAddress& to, size_t bytes) const;
+  bool Takes(const UdpPath& path, size_t bytes) const;
   // REQUIRES: Takes().
-  void Add(const SocketAddress& to, size_t bytes);
+  void Add(const UdpPath& path, size_t bytes);
   // Whether another packet like the first would no longer fit.
   bool full() const;
 
@@ -29,7 +28,7 @@ class PacketBatch {
   // Gives up what could not be sent; how many packets that were, at most.
   size_t Drop();
   // The packet in Room() becomes the only one. REQUIRES: empty().
-  void Restart(const SocketAddress& to, std::span<const uint8_t> packet);
+  void Restart(const UdpPath& path, std::span<const uint8_t> packet);
 
   static constexpr size_t kPacketBytesMax = 65'536;
 
@@ -37,7 +36,7 @@ class PacketBatch {
   void Clear();
 
   std::vector<uint8_t> memory_ = std::vector<uint8_t>(2 * kPacketBytesMax);
-  SocketAddress to_;
+  UdpPath path_;
   size_t packet_bytes_ = 0;
   size_t bytes_ = 0;
   size_t sent_bytes_ = 0;

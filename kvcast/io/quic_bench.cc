@@ -56,6 +56,7 @@ class Receiver : public moqt::TransportUser {
   void OnStreamReset(moqt::StreamId, uint64_t) override {}
   void OnStopSending(moqt::StreamId, uint64_t) override {}
   void OnBytesSent(moqt::StreamId, uint64_t) override {}
+  void OnDelivered(moqt::StreamId) override {}
   void OnConnectionClosed(uint64_t, std::string_view reason) override {
     std::fprintf(stderr, "closed: %s\n", std::string(reason).c_str());
     loop_->Stop();
@@ -106,6 +107,7 @@ class Sender : public moqt::TransportUser {
   void OnStreamReset(moqt::StreamId, uint64_t) override {}
   void OnStopSending(moqt::StreamId, uint64_t) override {}
   void OnBytesSent(moqt::StreamId, uint64_t) override {}
+  void OnDelivered(moqt::StreamId) override {}
   void OnConnectionClosed(uint64_t, std::string_view) override {}
   std::optional<moqt::TransportAction> NextAction() override {
     if (!asked_) {

@@ -12,8 +12,8 @@ Result<std::unique_ptr<QuicClient>> QuicClient::Connect(EventLoop& loop, const T
   KVCAST_TRY(std::unique_ptr<QuicTls> tls,
              QuicTls::Client(credentials, options.alpn, target.server_name, target.address));
   QuicPort::Calls calls;
-  calls.datagram = [self](const SocketAddress& from, std::span<const std::byte> datagram) {
-    self->connection_->Receive(from, datagram);
+  calls.datagram = [self](const UdpPath& path, std::span<const std::byte> datagram) {
+    self->connection_->Receive(path, datagram);
   };
   calls.pause = [self] { self->connection_->Flush(); };
   calls.writable = calls.pause;
@@ -21,13 +21,14 @@ Result<std::unique_ptr<QuicClient>> QuicClient::Connect(EventLoop& loop, const T
   UdpSocket::Options socket;
   socket.peer = target.address;
   KVCAST_TRY(client->port_, QuicPort::Open(loop, target.address.Any(), socket, std::move(calls)));
-  KVCAST_TRY(client->connection_, QuicConnection::Connect({.port = client->port_.get(),
-                                                           .owner = self,
-                                                           .options = options,
-                                                           .remote = target.address,
-                                                           .secret = RandomDigest(),
-                                                           .tls = std::move(tls),
-                                                           .make_user = std::move(make_user)}));
+  KVCAST_TRY(client->connection_,
+             QuicConnection::Connect({.port = client->port_.get(),
+                                      .owner = self,
+                                      .options = options,
+                                      .path = {client->port_->local(), target.address},
+                                      .secret = RandomDigest(),
+                                      .tls = std::move(tls),
+                                      .make_user = std::move(make_user)}));
   return client;
 }
 

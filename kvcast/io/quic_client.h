@@ -34,6 +34,7 @@ class QuicClient : public QuicConnectionOwner {
   void OnIdIssued(QuicConnection&, const ngtcp2_cid&) override {}  // All packets are for it.
   void OnIdRetired(const ngtcp2_cid&) override {}
   void OnReady(QuicConnection&) override {}
+  void OnUntrusted(QuicConnection&, const std::string&) override {}  // The session hears of it.
   void OnGone(QuicConnection&) override { gone_ = true; }
 
  private:

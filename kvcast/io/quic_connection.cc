@@ -1,10 +1,12 @@
 #include "kvcast/io/quic_connection.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/quic_units.h"
+#include "kvcast/moqt/codes.h"
 
 namespace kvcast {
 
@@ -43,7 +45,7 @@ void QuicConnection::Close(uint64_t code, std::string reason) {
   }
 }
 
-void QuicConnection::Receive(const SocketAddress& from, std::span<const std::byte> datagram) {
+void QuicConnection::Receive(const UdpPath& on, std::span<const std::byte> datagram) {
   if (phase_ != Phase::kOpen) {
     // Told again, ever more seldom: the farewell may be lost, and two peers must not play
     // ping-pong.
@@ -52,11 +54,12 @@ void QuicConnection::Receive(const SocketAddress& from, std::span<const std::byt
     }
     return;
   }
-  const ngtcp2_path path{ToQuic(port_->local()), ToQuic(from), nullptr};
+  const ngtcp2_path path = ToQuic(on);
   const ngtcp2_pkt_info info{};
   const int failed = ngtcp2_conn_read_pkt(connection_, &path, &info,
                                           reinterpret_cast<const uint8_t*>(datagram.data()),
                                           datagram.size(), ToQuic(Now()));
+  heard_ = true;
   no_connection_credit_ = false;  // The packet may have brought some.
   if (refusals_ > 0) {
     refusals_ = 0;  // Somebody is there after all.
@@ -75,6 +78,12 @@ int QuicConnection::OnHandshakeCompleted() {
   if (!tls_->AgreedOnProtocol()) {
     ngtcp2_conn_set_tls_alert(connection_, kTlsNoApplicationProtocol);
     return NGTCP2_ERR_CALLBACK_FAILURE;
+  }
+  const auto* const peer = ngtcp2_conn_get_remote_transport_params(connection_);
+  if (peer == nullptr || peer->max_datagram_frame_size == 0) {
+    Close(static_cast<uint64_t>(moqt::SessionCode::kProtocolViolation),
+          "The peer takes no DATAGRAM frames, which MoQT requires of QUIC connections.");
+    return 0;  // On a server's side without a session.
   }
   ready_ = true;
   if (user_ == nullptr) {
@@ -169,7 +178,7 @@ void QuicConnection::BuryStreams() {
   for (size_t i = 0; i < dead_.size(); ++i) {  // The session may act, but no stream dies of that.
     const Dead dead = dead_[i];
     QuicStream* const stream = streams_.Find(dead.stream);
-    if (stream == nullptr) {
+    if (stream == nullptr || user_ == nullptr) {
       continue;
     }
     // Our half ends by an end or a reset of ours, or else because the peer wanted no more.
@@ -177,6 +186,9 @@ void QuicConnection::BuryStreams() {
       stream->send_over = true;
       stream->stopped = false;
       user_->OnStopSending(dead.stream, dead.code.value_or(0));
+      Drain();
+    } else if (can_send(dead.stream) && moqt::IsUni(dead.stream) && !stream->reset_code) {
+      user_->OnDelivered(dead.stream);
       Drain();
     }
     if (can_receive(dead.stream) && !stream->receive_over) {
@@ -220,6 +232,9 @@ bool QuicConnection::UpdateKeys() {
 
 void QuicConnection::Flush() {
   Drain();  // Somebody may have poked it.
+  if (phase_ == Phase::kOpen && probe_due() <= Now()) {
+    NoticeStopped();
+  }
   if (phase_ == Phase::kOpen) {
     WritePackets();
   }
@@ -237,10 +252,12 @@ void QuicConnection::SetTimer() {
     return;
   }
   const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(connection_);
-  if (expiry == UINT64_MAX) {
+  const Instant next =
+      std::min(expiry == UINT64_MAX ? Instant::max() : Instant(FromQuic(expiry)), probe_due());
+  if (next == Instant::max()) {
     timer_.Stop();
   } else {
-    timer_.Set(Instant(FromQuic(expiry)));
+    timer_.Set(next);
   }
 }
 

@@ -38,6 +38,8 @@ class QuicConnectionOwner {
   virtual void OnIdRetired(const ngtcp2_cid& id) = 0;
   // The handshake is over, so the peer is who it says and speaks our protocol.
   virtual void OnReady(QuicConnection& connection) = 0;
+  // We turn the peer away, for its certificate or for want of one.
+  virtual void OnUntrusted(QuicConnection& connection, const std::string& reason) = 0;
   // It will never send again, and may be destroyed, but not from within this call.
   virtual void OnGone(QuicConnection& connection) = 0;
 };
@@ -48,11 +50,10 @@ class QuicConnectionOwner {
 // The session is told everything on the loop's thread. It acts only when asked, so after changing
 // it from elsewhere call Poke(). Streams of the peer's answer as requests do: before data.
 //
-// What is not told as precisely as it might be: that a peer wants no more of a stream
-// (STOP_SENDING) is noticed when the stream is next written to or both its halves are over, because
-// ngtcp2 1.11, which Debian 12 (backports) and 13 have, does not report it by itself. ngtcp2
-// answers with a reset all the same, so the peer waits for nothing; but of a stream that goes both
-// ways and is written to before it is over, the session hears the code 0 instead of the peer's.
+// What is not told as precisely as it might be: that a peer wants no more of a stream that goes
+// both ways (STOP_SENDING) is noticed up to a second later, because ngtcp2 1.11, which Debian 12
+// (backports) and 13 have, does not report it by itself. ngtcp2 answers with a reset all the same,
+// so the peer waits for nothing; but the session hears the code 0 instead of the peer's.
 class QuicConnection {
  public:
   // Makes the session, once there is a connection for it; called at most once.
@@ -62,7 +63,7 @@ class QuicConnection {
     QuicPort* port = nullptr;              // Outlives the connection,
     QuicConnectionOwner* owner = nullptr;  // as this does.
     QuicOptions options;
-    SocketAddress remote;
+    UdpPath path;
     Digest secret;  // By which peers know that word of a lost connection is ours.
     std::unique_ptr<QuicTls> tls;
     MakeUser make_user;
@@ -94,7 +95,7 @@ class QuicConnection {
 
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
-  const SocketAddress& remote() const { return remote_; }
+  const SocketAddress& remote() const { return path_.remote; }
   // What both ends agreed to speak, once the handshake is over.
   const std::string& alpn() const { return options_.alpn; }
   // Null on a server's side before the handshake is over, and never after.
@@ -109,7 +110,7 @@ class QuicConnection {
   uint64_t key_updates() const { return key_updates_; }
 
   // For the owner alone: a datagram for this connection, and then, after some of them, the answer.
-  void Receive(const SocketAddress& from, std::span<const std::byte> datagram);
+  void Receive(const UdpPath& path, std::span<const std::byte> datagram);
   void Flush();
   // The peer's machine says that nobody listens there.
   void OnRefused();
@@ -163,6 +164,8 @@ class QuicConnection {
   void Do(moqt::CloseConnection& action);
   void TellSent();
   void TellStopped();
+  Instant probe_due() const;
+  void NoticeStopped();
   void BuryStreams();
 
   // Sending.
@@ -181,7 +184,7 @@ class QuicConnection {
   void AccountSent(QuicStream& stream, uint64_t bytes, bool end);
   // Takes note why a stream cannot send; false if the trouble is the whole connection's.
   bool SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal);
-  bool AddPacket(const SocketAddress& to, size_t bytes);
+  bool AddPacket(const UdpPath& path, size_t bytes);
 
   // Time and the end.
   void OnTimer();
@@ -199,7 +202,7 @@ class QuicConnection {
   QuicPort* port_;
   QuicConnectionOwner* owner_;
   QuicOptions options_;
-  SocketAddress remote_;
+  UdpPath path_;  // As it began: QUIC follows a peer that moves.
   StatelessAnswers answers_;
   std::unique_ptr<QlogFile> qlog_;  // Outlives connection_, which has a last word,
   std::unique_ptr<QuicTls> tls_;    // and so does this, as ngtcp2 asks.
@@ -211,6 +214,8 @@ class QuicConnection {
   Phase phase_ = Phase::kOpen;
   bool ready_ = false;
   bool more_to_write_ = false;
+  bool heard_ = false;  // Something came since `probed_`, when streams were last looked at.
+  Instant probed_{};
   bool no_connection_credit_ = false;  // The peer grants no bytes on any stream.
   bool reset_by_peer_ = false;         // It has said that it knows of no such connection.
   int refusals_ = 0;                   // In a row, by the peer's machine.
@@ -219,6 +224,9 @@ class QuicConnection {
 
   StreamBook streams_;
   DatagramQueue datagrams_;
+  // Sent in DATAGRAM frames beyond what streams sent meanwhile: those that are as urgent take
+  // turns.
+  uint64_t datagram_lead_bytes_ = 0;
   std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
   std::deque<moqt::StreamId> waiting_bidi_;
   std::vector<Dead> dead_;  // Streams that QUIC has closed, of which the session may not know.
@@ -227,7 +235,8 @@ class QuicConnection {
   std::vector<moqt::StreamId> stopped_;
 
   std::optional<moqt::CloseConnection> close_;
-  std::vector<uint8_t> farewell_;  // The packet that says so.
+  std::vector<uint8_t> farewell_;  // The packet that says so,
+  UdpPath farewell_path_;          // and the way it goes.
   uint64_t packets_after_end_ = 0;
 };
 

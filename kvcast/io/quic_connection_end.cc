@@ -28,7 +28,7 @@ void QuicConnection::OnRefused() {
   ++refusals_;
   if (!ready_ || refusals_ >= kRefusalsMax) {
     End(Phase::kDraining, Duration(0), kInternalError,
-        "Nobody listens at " + remote_.ToString() + (ready_ ? " any more." : "."));
+        "Nobody listens at " + path_.remote.ToString() + (ready_ ? " any more." : "."));
     return;
   }
   SetKeepAlive(kRefusalProbe);
@@ -51,11 +51,11 @@ void QuicConnection::Fail(int library_error) {
   if (!tls_->refusal().empty()) {
     reason = tls_->refusal();
   } else if (library_error == NGTCP2_ERR_HANDSHAKE_TIMEOUT) {
-    reason = "No answer from " + remote_.ToString() + ".";
+    reason = "No answer from " + path_.remote.ToString() + ".";
   } else if (library_error == NGTCP2_ERR_IDLE_CLOSE) {
-    reason = "Nothing came from " + remote_.ToString() + " for too long.";
+    reason = "Nothing came from " + path_.remote.ToString() + " for too long.";
   } else if (library_error == NGTCP2_ERR_RECV_VERSION_NEGOTIATION) {
-    reason = remote_.ToString() + " speaks another version of QUIC.";
+    reason = path_.remote.ToString() + " speaks another version of QUIC.";
   }
   ngtcp2_ccerr error;
   ngtcp2_ccerr_default(&error);
@@ -63,6 +63,11 @@ void QuicConnection::Fail(int library_error) {
     ngtcp2_ccerr_set_tls_alert(&error, alert, nullptr, 0);
     if (alert == kTlsNoApplicationProtocol) {
       reason = "The peer does not speak " + options_.alpn + ".";
+    } else if (alert == kTlsCertificateRequired) {
+      reason = "The client shows no certificate.";
+    }
+    if (alert == kTlsCertificateRequired || !tls_->refusal().empty()) {
+      owner_->OnUntrusted(*this, reason);
     }
   } else {
     ngtcp2_ccerr_set_liberr(&error, library_error, nullptr, 0);
@@ -85,12 +90,15 @@ void QuicConnection::SayClosing(const ngtcp2_ccerr& error) {
   const ngtcp2_ssize bytes = ngtcp2_conn_write_connection_close(
       connection_, &path.path, &info, farewell_.data(), farewell_.size(), &error, ToQuic(Now()));
   farewell_.resize(bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  if (bytes > 0) {
+    farewell_path_ = FromQuic(path.path);  // Where the peer is now.
+  }
   SendFarewell();
 }
 
 void QuicConnection::SendFarewell() {
   if (!farewell_.empty() && !port_->blocked()) {
-    port_->batch().Restart(remote_, farewell_);
+    port_->batch().Restart(farewell_path_, farewell_);
     port_->Send();
   }
 }
@@ -104,7 +112,7 @@ void QuicConnection::OnPeerClosed() {
   }
   if (reset_by_peer_) {
     End(Phase::kDraining, linger, kInternalError,
-        remote_.ToString() + " knows nothing of this connection any more: it was restarted.");
+        path_.remote.ToString() + " knows nothing of this connection any more: it was restarted.");
     return;
   }
   std::string reason =

@@ -17,6 +17,11 @@ constexpr size_t kPiecesPerPacket = 16;
 constexpr uint64_t kDatagramFrameHeaderBytes = 5;
 constexpr size_t kDatagramOverheadBytes =
     1 + NGTCP2_MAX_CIDLEN + 4 + kDatagramFrameHeaderBytes + 16;
+// How often two-way streams are looked at, whether the peer still wants them: so that it is soon,
+// and at most a thousand streams in a second.
+constexpr Duration kProbePerStream = std::chrono::milliseconds(1);
+constexpr Duration kProbeMin = std::chrono::milliseconds(100);
+constexpr Duration kProbeMax = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -170,8 +175,7 @@ QuicConnection::Round QuicConnection::WriteBatch() {
       break;
     }
     written += static_cast<size_t>(bytes);
-    const SocketAddress to(path.path.remote.addr, path.path.remote.addrlen);
-    if (!AddPacket(to, static_cast<size_t>(bytes))) {
+    if (!AddPacket(FromQuic(path.path), static_cast<size_t>(bytes))) {
       round = Round::kHeldBack;
       break;
     }
@@ -183,10 +187,10 @@ QuicConnection::Round QuicConnection::WriteBatch() {
   return round;
 }
 
-bool QuicConnection::AddPacket(const SocketAddress& to, size_t bytes) {
+bool QuicConnection::AddPacket(const UdpPath& path, size_t bytes) {
   PacketBatch& batch = port_->batch();
-  if (batch.Takes(to, bytes)) {
-    batch.Add(to, bytes);
+  if (batch.Takes(path, bytes)) {
+    batch.Add(path, bytes);
     return true;
   }
   // Larger than those before it, as a probe of the path is, or to somewhere else.
@@ -196,7 +200,7 @@ bool QuicConnection::AddPacket(const SocketAddress& to, size_t bytes) {
     more_to_write_ = true;
     return false;  // This packet is lost, which QUIC is made for.
   }
-  batch.Restart(to, packet);
+  batch.Restart(path, packet);
   return true;
 }
 
@@ -245,7 +249,10 @@ bool QuicConnection::DatagramIsNext() const {
     return false;
   }
   const QuicStream* const stream = no_connection_credit_ ? nullptr : streams_.Next();
-  return stream == nullptr || datagrams_.order() <= stream->order;
+  if (stream == nullptr || datagrams_.urgency() != stream->order.urgency()) {
+    return stream == nullptr || datagrams_.urgency() < stream->order.urgency();
+  }
+  return datagram_lead_bytes_ < StreamBook::kTurnBytes;
 }
 
 ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_storage& path,
@@ -273,6 +280,8 @@ ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_
       connection_, &path.path, &info, room.data(), room.size(), &accepted,
       NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, pieces.data(), datagram.piece_count(), now);
   if (accepted != 0) {
+    datagram_lead_bytes_ =
+        std::min<uint64_t>(datagram_lead_bytes_ + datagram.size(), StreamBook::kTurnBytes);
     datagrams_.Pop();
   }
   return bytes;
@@ -286,9 +295,8 @@ void QuicConnection::AccountSent(QuicStream& stream, uint64_t bytes, bool end) {
     streams_.Changed(stream);
     return;
   }
-  stream.queue.Sent(bytes, end);
-  stream.send_over = end;
-  streams_.Changed(stream);
+  streams_.Sent(stream, bytes, end);
+  datagram_lead_bytes_ -= std::min(datagram_lead_bytes_, bytes);
   if (bytes == 0) {
     return;
   }
@@ -344,6 +352,35 @@ void QuicConnection::TellStopped() {
       Drain();
     }
   }
+}
+
+// When streams are to be looked at next: only if a packet came that may have stopped some.
+Instant QuicConnection::probe_due() const {
+  if (!heard_ || streams_.two_way().empty()) {
+    return Instant::max();
+  }
+  const auto count = static_cast<int64_t>(streams_.two_way().size());
+  return probed_ + std::clamp<Duration>(count * kProbePerStream, kProbeMin, kProbeMax);
+}
+
+// ngtcp2 does not say that the peer stopped a stream, but refuses to write to it. Asked to write
+// more than any stream can hold, it refuses for that reason if there is no other, and does nothing.
+void QuicConnection::NoticeStopped() {
+  heard_ = false;
+  probed_ = Now();
+  const ngtcp2_vec impossible{nullptr, SIZE_MAX};
+  for (const auto& [id, stream] : streams_.two_way()) {
+    if (!stream->open || stream->send_over) {
+      continue;
+    }
+    const ngtcp2_ssize refusal = ngtcp2_conn_writev_stream(
+        connection_, nullptr, nullptr, nullptr, 0, nullptr, NGTCP2_WRITE_STREAM_FLAG_NONE,
+        static_cast<int64_t>(id), &impossible, 1, ToQuic(probed_));
+    if (refusal == NGTCP2_ERR_STREAM_SHUT_WR) {
+      SettleRefusal(*stream, refusal);
+    }
+  }
+  TellStopped();
 }
 
 }  // namespace kvcast

@@ -13,7 +13,6 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kJumboDatagramBytes = 8952;  // 9000, less the headers of IPv6 and UDP.
-constexpr size_t kDatagramFrameBytes = 65'535;
 
 // Packets that are acknowledged together. Each acknowledgement costs both sides about as much as a
 // packet, and more of them would say nothing new; not more than a connection may send at first, so
@@ -78,7 +77,7 @@ ngtcp2_transport_params Parameters(const QuicOptions& options) {
   parameters.initial_max_streams_bidi = options.peer_streams_bidi;
   parameters.initial_max_streams_uni = options.peer_streams_uni;
   parameters.max_idle_timeout = ToQuic(options.idle_timeout);
-  parameters.max_datagram_frame_size = kDatagramFrameBytes;
+  parameters.max_datagram_frame_size = options.datagram_frame_bytes_max;
   return parameters;
 }
 
@@ -88,12 +87,12 @@ QuicConnection::QuicConnection(Setup setup)
     : port_(setup.port),
       owner_(setup.owner),
       options_(std::move(setup.options)),
-      remote_(setup.remote),
+      path_(setup.path),
       answers_(setup.secret),
       tls_(std::move(setup.tls)),
       make_user_(std::move(setup.make_user)),
       timer_(port_->loop(), [this] { OnTimer(); }),
-      probe_bytes_(ProbeBytes(options_, remote_.is_loopback())),
+      probe_bytes_(ProbeBytes(options_, path_.remote.is_loopback())),
       datagrams_(options_.datagram_queue_bytes) {}
 
 QuicConnection::~QuicConnection() {
@@ -119,10 +118,10 @@ Result<std::unique_ptr<QuicConnection>> QuicConnection::Accept(Setup setup,
 
 Result<void> QuicConnection::Start(const FirstPacket* first) {
   const ngtcp2_callbacks callbacks = QuicCallbacks::Make();
-  ngtcp2_settings settings = Settings(options_, probe_bytes_, remote_.is_loopback());
+  ngtcp2_settings settings = Settings(options_, probe_bytes_, path_.remote.is_loopback());
   ngtcp2_transport_params parameters = Parameters(options_);
   const ngtcp2_cid own = RandomConnectionId(kConnectionIdBytes);
-  const ngtcp2_path path{ToQuic(port_->local()), ToQuic(remote_), nullptr};
+  const ngtcp2_path path = ToQuic(path_);
   int failed = 0;
   if (first != nullptr) {
     StartLog(settings, first->destination, "server");

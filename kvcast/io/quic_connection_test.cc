@@ -19,6 +19,23 @@ TEST_F(QuicConnectionTest, TheServersCloseArrivesWithItsCodeAndReason) {
   ASSERT_TRUE(Until([&] { return server_->connections() == 0 && client_->gone(); }));
 }
 
+// As when an address translator on the way gives the client another port.
+TEST_F(QuicConnectionTest, TheServersCloseFollowsAClientThatHasMoved) {
+  Listen();
+  Impair({});
+  Connect();
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr; }));
+  const uint16_t port = proxy_->local().port();
+  proxy_.reset();
+  Impair({}, port);
+  client_user_->Open(0);
+  client_user_->Send(0, Bytes::Of("from another port"), true);
+  ASSERT_TRUE(Until([&] { return server_user_->streams[0].fin; }));
+  server_user_->Act(moqt::CloseConnection{0x10, "going home"});
+  ASSERT_TRUE(Until([&] { return client_user_->closed.has_value(); }));
+  EXPECT_EQ(client_user_->closed->second, "going home");
+}
+
 TEST_F(QuicConnectionTest, TheClientsCloseArrivesWithItsCodeAndReason) {
   ListenAndConnect();
   std::optional<std::pair<uint64_t, std::string>> heard;

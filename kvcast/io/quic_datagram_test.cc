@@ -1,5 +1,6 @@
 #include "kvcast/io/datagram_queue.h"
 #include "kvcast/io/quic_pair_test.h"
+#include "kvcast/moqt/codes.h"
 
 namespace kvcast {
 namespace {
@@ -21,6 +22,25 @@ TEST(DatagramQueue, TheMostUrgentComesFirstAndOfEqualsTheOldest) {
     sent.push_back(queue.front().ToString());
   }
   EXPECT_EQ(sent, (std::vector<std::string>{"first", "second", "later"}));
+}
+
+// Each request has the places that its frames came at, and uses them by group.
+TEST(DatagramQueue, OfOneRequestTheFirstGroupComesFirst) {
+  DatagramQueue queue(1000);
+  const auto order = [](uint64_t request, uint64_t group) {
+    moqt::SendOrder made = Order(1);
+    made.request = request;
+    made.group = group;
+    return made;
+  };
+  queue.Push(Bytes::Of("one's second"), order(1, 9));
+  queue.Push(Bytes::Of("two's"), order(2, 100));
+  queue.Push(Bytes::Of("one's first"), order(1, 8));
+  std::vector<std::string> sent;
+  for (; !queue.empty(); queue.Pop()) {
+    sent.push_back(queue.front().ToString());
+  }
+  EXPECT_EQ(sent, (std::vector<std::string>{"one's first", "two's", "one's second"}));
 }
 
 TEST(DatagramQueue, WhatDoesNotFitIsDropped) {
@@ -81,6 +101,31 @@ TEST_F(QuicDatagramTest, ManyArriveAmongStreams) {
   ASSERT_TRUE(Until([&] { return server_user_->datagrams.size() == kCount; }));
   EXPECT_EQ(server_user_->datagrams.back(), std::to_string(kCount - 1));
   EXPECT_TRUE(server_user_->streams[2].bytes == bulk.ToString());
+}
+
+TEST_F(QuicDatagramTest, APeerThatTakesNoneIsTurnedAway) {
+  QuicServer::Options without;
+  without.connection.datagram_frame_bytes_max = 0;
+  const auto expect_refusal = [this] {
+    client_user_->Open(2);
+    client_user_->Send(2, Bytes::Of("early"), true);
+    ASSERT_TRUE(Until([&] { return client_user_->closed.has_value(); }));
+    EXPECT_EQ(client_user_->closed->first,
+              static_cast<uint64_t>(moqt::SessionCode::kProtocolViolation));
+    EXPECT_NE(client_user_->closed->second.find("DATAGRAM"), std::string::npos)
+        << client_user_->closed->second;
+  };
+  Listen();
+  Connect(without.connection);
+  expect_refusal();
+  EXPECT_EQ(server_user_, nullptr);
+  ASSERT_TRUE(Until([&] { return server_->connections() == 0; }));
+  EXPECT_EQ(server_->handshakes(), 0U);
+  // And a server that takes none.
+  client_.reset();
+  Listen(without);
+  Connect();
+  expect_refusal();
 }
 
 TEST_F(QuicDatagramTest, NoMoreWaitThanTheQueueHolds) {

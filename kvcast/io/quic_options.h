@@ -33,6 +33,9 @@ struct QuicOptions {
   // How many streams the peer may have open at a time.
   uint64_t peer_streams_uni = 1024;
   uint64_t peer_streams_bidi = 1024;
+  // The largest DATAGRAM frame that the peer may send. With 0 there are none, and MoQT peers hang
+  // up.
+  uint64_t datagram_frame_bytes_max = 65'535;
   // Bytes of DATAGRAM frames that wait to be sent. What comes beyond is dropped.
   size_t datagram_queue_bytes = 1024 * 1024;
 

@@ -34,6 +34,7 @@ struct Arrival {
   std::optional<uint64_t> reset;
   std::optional<uint64_t> stop;
   uint64_t sent_bytes = 0;  // Of what we wrote to it, as we were told.
+  bool delivered = false;   // All of that, as we were told.
 };
 
 // A session without a protocol: it keeps what arrives, and does what a test says.
@@ -86,6 +87,10 @@ class TestUser : public moqt::TransportUser {
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override {
     streams[stream].sent_bytes += bytes;
   }
+  void OnDelivered(moqt::StreamId stream) override {
+    EXPECT_FALSE(streams[stream].delivered);
+    streams[stream].delivered = true;
+  }
   void OnDatagram(std::span<const std::byte> bytes) override {
     datagrams.emplace_back(AsText(bytes));
   }
@@ -135,7 +140,7 @@ class QuicPairTest : public testing::Test {
 
   Result<std::unique_ptr<QuicClient>> TryConnect(ServerTrust trust, const QuicOptions& options) {
     KVCAST_TRY(const ClientCredentials credentials, ClientCredentials::Make(std::move(trust)));
-    const SocketAddress& target = proxy_ != nullptr ? proxy_->local() : server_->local();
+    const SocketAddress target = target_ ? *target_ : (proxy_ ? proxy_->local() : server_->local());
     return QuicClient::Connect(*loop_, {target, "localhost"}, credentials, options,
                                [this](QuicConnection& connection) {
                                  auto user = std::make_unique<TestUser>();
@@ -149,8 +154,8 @@ class QuicPairTest : public testing::Test {
   }
 
   // From now on, clients connect through a network like this.
-  void Impair(ImpairmentProxy::Options options) {
-    options.listen = SocketAddress::Loopback(0);
+  void Impair(ImpairmentProxy::Options options, uint16_t port = 0) {
+    options.listen = SocketAddress::Loopback(port);
     options.server = server_->local();
     proxy_ = *ImpairmentProxy::Start(*loop_, options);
   }
@@ -169,6 +174,7 @@ class QuicPairTest : public testing::Test {
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<ScratchDirectory> scratch_;
   SocketAddress listen_ = SocketAddress::Loopback(0);
+  std::optional<SocketAddress> target_;  // Where clients connect to, if not there.
   std::unique_ptr<QuicServer> server_;
   std::unique_ptr<ImpairmentProxy> proxy_;
   std::unique_ptr<QuicClient> client_;

@@ -36,8 +36,8 @@ Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, const So
       new QuicServer(loop, credentials, options, std::move(make_user)));
   QuicServer* const self = server.get();
   QuicPort::Calls calls;
-  calls.datagram = [self](const SocketAddress& from, std::span<const std::byte> datagram) {
-    self->OnDatagram(from, datagram);
+  calls.datagram = [self](const UdpPath& path, std::span<const std::byte> datagram) {
+    self->OnDatagram(path, datagram);
   };
   calls.pause = [self] { self->FlushTouched(); };
   calls.writable = [self] { self->FlushAll(); };
@@ -46,25 +46,25 @@ Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, const So
 }
 
 template <typename Write>
-bool QuicServer::Answer(const SocketAddress& to, Write write) {
+bool QuicServer::Answer(const UdpPath& path, Write write) {
   if (port_->blocked()) {
     return false;
   }
   const size_t bytes = write(port_->batch().Room());
   if (bytes > 0) {
-    port_->batch().Add(to, bytes);
+    port_->batch().Add(path, bytes);
     port_->Send();
   }
   return bytes > 0;
 }
 
-void QuicServer::OnDatagram(const SocketAddress& from, std::span<const std::byte> datagram) {
+void QuicServer::OnDatagram(const UdpPath& path, std::span<const std::byte> datagram) {
   ngtcp2_version_cid header{};
   const int failed =
       ngtcp2_pkt_decode_version_cid(&header, reinterpret_cast<const uint8_t*>(datagram.data()),
                                     datagram.size(), kConnectionIdBytes);
   if (failed == NGTCP2_ERR_VERSION_NEGOTIATION) {
-    Answer(from, [&](auto room) { return StatelessAnswers::Versions(room, header); });
+    Answer(path, [&](auto room) { return StatelessAnswers::Versions(room, header); });
     return;
   }
   if (failed != 0) {
@@ -73,31 +73,30 @@ void QuicServer::OnDatagram(const SocketAddress& from, std::span<const std::byte
   const auto found = by_id_.find(Key(header.dcid, header.dcidlen));
   const bool is_short = (datagram[0] & std::byte{0x80}) == std::byte{0};
   if (found == by_id_.end() && is_short) {
-    SayReset(from, {header.dcid, header.dcidlen}, datagram.size());
+    SayReset(path, {header.dcid, header.dcidlen}, datagram.size());
     return;
   }
-  QuicConnection* const connection = found != by_id_.end() ? found->second : Accept(from, datagram);
+  QuicConnection* const connection = found != by_id_.end() ? found->second : Accept(path, datagram);
   if (connection != nullptr) {
-    connection->Receive(from, datagram);
+    connection->Receive(path, datagram);
     Touch(*connection);
   }
 }
 
-void QuicServer::SayReset(const SocketAddress& to, std::span<const uint8_t> id,
-                          size_t received_bytes) {
+void QuicServer::SayReset(const UdpPath& path, std::span<const uint8_t> id, size_t received_bytes) {
   const Instant now = Now();
   if (now - resets_since_ >= std::chrono::seconds(1)) {
     resets_since_ = now;
     resets_left_ = options_.resets_per_second;
   }
   if (resets_left_ > 0 &&
-      Answer(to, [&](auto room) { return answers_.Reset(room, id, received_bytes); })) {
+      Answer(path, [&](auto room) { return answers_.Reset(room, id, received_bytes); })) {
     --resets_left_;
     ++resets_;
   }
 }
 
-QuicConnection* QuicServer::Accept(const SocketAddress& from, std::span<const std::byte> datagram) {
+QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byte> datagram) {
   ngtcp2_pkt_hd header{};
   if (ngtcp2_accept(&header, reinterpret_cast<const uint8_t*>(datagram.data()), datagram.size()) !=
           0 ||
@@ -106,23 +105,22 @@ QuicConnection* QuicServer::Accept(const SocketAddress& from, std::span<const st
   }
   QuicConnection::FirstPacket first{header.dcid, header.scid, header.version, std::nullopt, {}};
   if (header.tokenlen > 0 && header.token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY) {
-    first.before_retry = answers_.CheckRetry(from, header);
+    first.before_retry = answers_.CheckRetry(path.remote, header);
     first.token = {header.token, header.tokenlen};
     if (!first.before_retry) {
-      Answer(from, [&](auto room) { return StatelessAnswers::InvalidToken(room, header); });
+      Answer(path, [&](auto room) { return StatelessAnswers::InvalidToken(room, header); });
       return nullptr;
     }
   } else if (handshakes_ >= options_.handshakes_before_retry) {
-    if (Answer(from, [&](auto room) { return answers_.Retry(room, from, header); })) {
+    if (Answer(path, [&](auto room) { return answers_.Retry(room, path.remote, header); })) {
       ++retries_;
     }
     return nullptr;
   }
-  return Admit(from, first);
+  return Admit(path, first);
 }
 
-QuicConnection* QuicServer::Admit(const SocketAddress& from,
-                                  const QuicConnection::FirstPacket& first) {
+QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::FirstPacket& first) {
   auto tls = QuicTls::Server(credentials_, options_.connection.alpn);
   if (!tls.ok()) {
     return nullptr;
@@ -130,7 +128,7 @@ QuicConnection* QuicServer::Admit(const SocketAddress& from,
   auto made = QuicConnection::Accept({.port = port_.get(),
                                       .owner = this,
                                       .options = options_.connection,
-                                      .remote = from,
+                                      .path = path,
                                       .secret = secret_,
                                       .tls = *std::move(tls),
                                       .make_user = make_user_},
@@ -165,6 +163,12 @@ void QuicServer::OnReady(QuicConnection& connection) {
   if (entry.handshaking) {
     entry.handshaking = false;
     --handshakes_;
+  }
+}
+
+void QuicServer::OnUntrusted(QuicConnection& connection, const std::string& reason) {
+  if (options_.on_untrusted) {
+    options_.on_untrusted(connection.remote(), reason);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class QuicServer : public QuicConnectionOwner {
     std::optional<Digest> secret;
     // How often that is done in a second: it must not be of use for flooding anybody.
     uint64_t resets_per_second = 200;
+    // Called with every client that is turned away for its certificate, or for want of one.
+    std::function<void(const SocketAddress& from, const std::string& reason)> on_untrusted;
   };
   // `make_user` is called once for every connection whose handshake is over.
   static Result<std::unique_ptr<QuicServer>> Listen(EventLoop& loop, const SocketAddress& local,
@@ -55,18 +58,19 @@ class QuicServer : public QuicConnectionOwner {
   void OnIdIssued(QuicConnection& connection, const ngtcp2_cid& id) override;
   void OnIdRetired(const ngtcp2_cid& id) override;
   void OnReady(QuicConnection& connection) override;
+  void OnUntrusted(QuicConnection& connection, const std::string& reason) override;
   void OnGone(QuicConnection& connection) override;
 
  private:
   QuicServer(EventLoop& loop, ServerCredentials credentials, Options options,
              QuicConnection::MakeUser make_user);
-  void OnDatagram(const SocketAddress& from, std::span<const std::byte> datagram);
-  QuicConnection* Accept(const SocketAddress& from, std::span<const std::byte> datagram);
-  QuicConnection* Admit(const SocketAddress& from, const QuicConnection::FirstPacket& first);
-  void SayReset(const SocketAddress& to, std::span<const uint8_t> id, size_t received_bytes);
+  void OnDatagram(const UdpPath& path, std::span<const std::byte> datagram);
+  QuicConnection* Accept(const UdpPath& path, std::span<const std::byte> datagram);
+  QuicConnection* Admit(const UdpPath& path, const QuicConnection::FirstPacket& first);
+  void SayReset(const UdpPath& path, std::span<const uint8_t> id, size_t received_bytes);
   // Sends a packet, which `write` writes to the room it is given; false if none was.
   template <typename Write>
-  bool Answer(const SocketAddress& to, Write write);
+  bool Answer(const UdpPath& path, Write write);
   void Touch(QuicConnection& connection);
   void FlushTouched();
   void FlushAll();

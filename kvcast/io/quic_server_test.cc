@@ -22,6 +22,24 @@ TEST_F(QuicServerTest, AsksClientsToComeAgainWhenManyAreAtTheDoor) {
   ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi].fin; }));
 }
 
+// A machine has many addresses, and to each the kernel would answer from the one it likes best.
+TEST_F(QuicServerTest, AnswersFromTheAddressThatItWasAskedAt) {
+  for (const char* const everywhere : {"0.0.0.0:0", "[::]:0"}) {
+    client_.reset();
+    listen_ = *SocketAddress::Resolve(everywhere);
+    Listen({}, [](TestUser& server) { server.echoes = true; });
+    for (const char* const host : {"127.0.0.1:", "127.0.0.2:"}) {
+      target_ = *SocketAddress::Resolve(host + std::to_string(server_->local().port()));
+      Connect();
+      client_user_->Open(kClientBidi);
+      client_user_->Send(kClientBidi, Bytes::Of("hello"), true);
+      ASSERT_TRUE(
+          Until([&] { return client_user_->streams[kClientBidi].fin || client_user_->closed; }));
+      EXPECT_EQ(client_user_->streams[kClientBidi].bytes, "hello") << everywhere << " " << host;
+    }
+  }
+}
+
 TEST_F(QuicServerTest, AsksNobodyToComeAgainWhileThereIsRoom) {
   ListenAndConnect();
   EXPECT_EQ(server_->retries(), 0U);
@@ -108,7 +126,7 @@ TEST_F(QuicServerTest, NoMoreResetsThanAllowed) {
   }
   size_t answers = 0;
   ASSERT_TRUE(Until([&] {
-    while (stranger.Receive([&](const SocketAddress&, std::span<const std::byte>) { ++answers; })) {
+    while (stranger.Receive([&](const UdpPath&, std::span<const std::byte>) { ++answers; })) {
     }
     return answers >= 3;
   }));
@@ -131,9 +149,8 @@ TEST_F(QuicServerTest, AnotherVersionOfQuicIsToldWhichOneIsSpoken) {
   stranger.Send(server_->local(), AsBytes(packet), packet.size());
   std::string answer;
   ASSERT_TRUE(Until([&] {
-    stranger.Receive([&](const SocketAddress&, std::span<const std::byte> datagram) {
-      answer = AsText(datagram);
-    });
+    stranger.Receive(
+        [&](const UdpPath&, std::span<const std::byte> datagram) { answer = AsText(datagram); });
     return !answer.empty();
   }));
   // Version 0, both ids the other way round, and version 1.

@@ -10,6 +10,13 @@ constexpr size_t kLargeBytes = 50'000'000;
 
 using QuicStreamTest = QuicPairTest;
 
+moqt::SendOrder DataOrder(uint8_t priority) {
+  moqt::SendOrder order;
+  order.tier = moqt::SendOrder::Tier::kData;
+  order.subscriber_priority = priority;
+  return order;
+}
+
 TEST_F(QuicStreamTest, ASmallStreamComesBackAsItWent) {
   ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
   client_user_->Open(kClientBidi);
@@ -88,15 +95,9 @@ TEST_F(QuicStreamTest, BothSidesOpenStreamsOfBothKinds) {
 // What waits is sent by its order and not by its age, so a late message overtakes bulk.
 TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
   ListenAndConnect();
-  const auto order = [](uint8_t priority) {
-    moqt::SendOrder data;
-    data.tier = moqt::SendOrder::Tier::kData;
-    data.subscriber_priority = priority;
-    return data;
-  };
   const Bytes bulk = RandomBytes(3'000'000);
   for (uint8_t i = 0; i < 3; ++i) {
-    client_user_->Open(kClientUni + 4 * i, order(static_cast<uint8_t>(200 - i)));
+    client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(200 - i)));
     client_user_->Send(kClientUni + 4 * i, bulk, true);
   }
   client_user_->Open(kClientUni + 12);  // Of the control tier.
@@ -104,6 +105,21 @@ TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 4; }));
   EXPECT_EQ(server_user_->ended, (std::vector<moqt::StreamId>{kClientUni + 12, kClientUni + 8,
                                                               kClientUni + 4, kClientUni}));
+}
+
+TEST_F(QuicStreamTest, RequestsThatAreEquallyUrgentAreSentSideBySide) {
+  ListenAndConnect();
+  const Bytes bulk = RandomBytes(10'000'000);
+  for (const moqt::StreamId id : {kClientUni, kClientUni + 4}) {
+    moqt::SendOrder order = DataOrder(128);
+    order.request = id;
+    order.group = id;  // Says nothing between requests.
+    client_user_->Open(id, order);
+    client_user_->Send(id, bulk, true);
+  }
+  ASSERT_TRUE(Until([&] { return !server_user_->ended.empty(); }));
+  const moqt::StreamId other = 2 * kClientUni + 4 - server_user_->ended.front();
+  EXPECT_GT(server_user_->streams[other].bytes.size(), bulk.size() / 2);
 }
 
 TEST_F(QuicStreamTest, AStreamWithoutCreditStopsAloneAndGoesOnWhenItGetsSome) {
@@ -158,6 +174,35 @@ TEST_F(QuicStreamTest, AResetArrivesWithItsCode) {
 }
 
 // The ids of later streams count on it.
+TEST_F(QuicStreamTest, ASessionHearsWhenAllOfAStreamHasArrived) {
+  ListenAndConnect();
+  constexpr moqt::StreamId kGivenUp = kClientUni + 4;
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, RandomBytes(kLargeBytes), true);
+  client_user_->Open(kGivenUp);
+  client_user_->Send(kGivenUp, Bytes::Of("half"), false);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].delivered; }));
+  EXPECT_TRUE(server_user_->streams[kClientUni].fin);
+  client_user_->Act(moqt::ResetStream{kGivenUp, 7});
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kGivenUp].reset.has_value(); }));
+  ASSERT_TRUE(Until([&] { return client_->connection().all_delivered(); }));
+  EXPECT_FALSE(client_user_->streams[kGivenUp].delivered);
+}
+
+// All was sent, but the network is gone.
+TEST_F(QuicStreamTest, WhatWasSentHasNotArrivedYet) {
+  Listen();
+  ImpairmentProxy::Options network;
+  Impair(network);
+  Connect();
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr; }));
+  proxy_.reset();
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, Bytes::Of("lost"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].sent_bytes == 4; }));
+  EXPECT_FALSE(client_user_->streams[kClientUni].delivered);
+}
+
 TEST_F(QuicStreamTest, AStreamThatIsResetBeforeItCouldOpenIsOpenedAllTheSame) {
   Listen();
   Connect();
@@ -200,6 +245,25 @@ TEST_F(QuicStreamTest, AStoppedStreamThatGoesBothWaysIsStillReceived) {
   server_user_->Send(kClientBidi, Bytes::Of("!"), true);
   ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi].fin; }));
   EXPECT_EQ(client_user_->streams[kClientBidi].bytes, "answer!");
+}
+
+// Nobody writes to it, as to that of a subscription whose objects go by other streams.
+TEST_F(QuicStreamTest, ThatAnIdleStreamWasStoppedIsNoticed) {
+  ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
+  for (const moqt::StreamId id : {kClientBidi, kClientBidi + 4}) {
+    client_user_->Open(id);
+    client_user_->Send(id, Bytes::Of("a"), false);
+    ASSERT_TRUE(Until([&] { return client_user_->streams[id].bytes == "a"; }));
+  }
+  client_user_->Act(moqt::StopSending{kClientBidi, 1});
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientBidi].stop.has_value(); }));
+  EXPECT_FALSE(server_user_->streams[kClientBidi + 4].stop.has_value());
+  client_user_->Send(kClientBidi, Bytes::Of("b"), true);  // The other half goes on.
+  client_user_->Send(kClientBidi + 4, Bytes::Of("b"), true);
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientBidi + 4].fin; }));
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientBidi].fin; }));
+  EXPECT_EQ(server_user_->streams[kClientBidi].bytes, "ab");
+  EXPECT_EQ(client_user_->streams[kClientBidi + 4].bytes, "ab");
 }
 
 // The same without the kernel's help, as where it has none.
@@ -260,19 +324,13 @@ TEST_F(QuicStreamTest, ThatNoStreamMayBeOpenedIsSaidToo) {
 // An update of a request's priority reaches what already waits.
 TEST_F(QuicStreamTest, AStreamWhoseOrderChangesIsSentInItsNewPlace) {
   ListenAndConnect();
-  const auto order = [](uint8_t priority) {
-    moqt::SendOrder data;
-    data.tier = moqt::SendOrder::Tier::kData;
-    data.subscriber_priority = priority;
-    return data;
-  };
   const Bytes bulk = RandomBytes(3'000'000);
   for (uint8_t i = 0; i < 3; ++i) {
-    client_user_->Open(kClientUni + 4 * i, order(static_cast<uint8_t>(100 + i)));
+    client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(100 + i)));
     client_user_->Send(kClientUni + 4 * i, bulk, true);
   }
-  client_user_->Act(moqt::ReorderStream{kClientUni + 8, order(1)});
-  client_user_->Act(moqt::ReorderStream{kClientUni + 12, order(1)});  // There is none.
+  client_user_->Act(moqt::ReorderStream{kClientUni + 8, DataOrder(1)});
+  client_user_->Act(moqt::ReorderStream{kClientUni + 12, DataOrder(1)});  // There is none.
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 3; }));
   EXPECT_EQ(server_user_->ended,
             (std::vector<moqt::StreamId>{kClientUni + 8, kClientUni, kClientUni + 4}));

@@ -56,7 +56,12 @@ class QuicTrustTest : public QuicPairTest {
     if (!client_authority.empty()) {
       ASSERT_TRUE(credentials.RequireClientsOf(FilesOf(client_authority).certificate).ok());
     }
-    server_ = *QuicServer::Listen(*loop_, SocketAddress::Loopback(0), credentials, {},
+    QuicServer::Options options;
+    options.on_untrusted = [this](const SocketAddress& from, const std::string& reason) {
+      EXPECT_TRUE(from.is_loopback());
+      turned_away_.push_back(reason);
+    };
+    server_ = *QuicServer::Listen(*loop_, SocketAddress::Loopback(0), credentials, options,
                                   [this](QuicConnection& connection) {
                                     auto user = std::make_unique<TestUser>();
                                     user->connection = &connection;
@@ -95,6 +100,7 @@ class QuicTrustTest : public QuicPairTest {
   CertificateAndKey authority_;
   CertificateAndKey stranger_;
   Digest fingerprint_;
+  std::vector<std::string> turned_away_;  // By the server, and why.
 };
 
 TEST_F(QuicTrustTest, AServerThatTheAuthoritySignedForThisNameIsTrusted) {
@@ -191,6 +197,7 @@ TEST_F(QuicTrustTest, AClientWithoutACertificateIsTurnedAway) {
   ExpectRefused(Knock(OurAuthority()), "give yours, with --cert and --key");
   ASSERT_TRUE(Until([&] { return server_->connections() == 0; }));
   EXPECT_EQ(server_->handshakes(), 0U);
+  EXPECT_EQ(turned_away_, std::vector<std::string>{"The client shows no certificate."});
 }
 
 TEST_F(QuicTrustTest, AClientOfAnotherAuthorityIsTurnedAway) {
@@ -198,6 +205,9 @@ TEST_F(QuicTrustTest, AClientOfAnotherAuthorityIsTurnedAway) {
   const CertificateFiles client =
       Write("client", *MakeSigned(stranger_, Terms("a client", {}), CertificateUse::kClient));
   ExpectRefused(Knock(OurAuthority(), "localhost", client), "does not trust the certificate");
+  ASSERT_EQ(turned_away_.size(), 1U);
+  EXPECT_NE(turned_away_[0].find("The client's certificate is not trusted"), std::string::npos)
+      << turned_away_[0];
 }
 
 TEST_F(QuicTrustTest, AClientWhoseCertificateHasExpiredIsTurnedAway) {
@@ -205,6 +215,8 @@ TEST_F(QuicTrustTest, AClientWhoseCertificateHasExpiredIsTurnedAway) {
   const CertificateFiles client =
       Signed("client", Expired("a client", {}), CertificateUse::kClient);
   ExpectRefused(Knock(OurAuthority(), "localhost", client), "does not trust the certificate");
+  ASSERT_EQ(turned_away_.size(), 1U);
+  EXPECT_NE(turned_away_[0].find("expired"), std::string::npos) << turned_away_[0];
 }
 
 TEST_F(QuicTrustTest, AServerThatAsksForNoCertificateTakesAClientThatHasOne) {

@@ -7,14 +7,15 @@
 
 #include "kvcast/base/time.h"
 #include "kvcast/io/entropy.h"
-#include "kvcast/io/socket_address.h"
+#include "kvcast/io/udp_socket.h"
 
 namespace kvcast {
 
 // Values of ours as ngtcp2 has them, and back; and those that the parts of a connection share.
 
-inline constexpr size_t kEthernetDatagramBytes = 1452;  // 1500, less the headers of IPv6 and UDP.
-inline constexpr uint8_t kTlsNoApplicationProtocol = 120;  // An alert.
+inline constexpr size_t kEthernetDatagramBytes = 1452;   // 1500, less the headers of IPv6 and UDP.
+inline constexpr uint8_t kTlsCertificateRequired = 116;  // An alert,
+inline constexpr uint8_t kTlsNoApplicationProtocol = 120;  // and another.
 
 inline ngtcp2_tstamp ToQuic(Instant instant) {
   return static_cast<ngtcp2_tstamp>(instant.time_since_epoch().count());
@@ -29,6 +30,14 @@ inline Duration FromQuic(ngtcp2_duration duration) {
 // Only lent.
 inline ngtcp2_addr ToQuic(const SocketAddress& address) {
   return {const_cast<sockaddr*>(address.get()), address.length()};
+}
+
+inline ngtcp2_path ToQuic(const UdpPath& path) {
+  return {ToQuic(path.local), ToQuic(path.remote), nullptr};
+}
+inline UdpPath FromQuic(const ngtcp2_path& path) {
+  return {SocketAddress(path.local.addr, path.local.addrlen),
+          SocketAddress(path.remote.addr, path.remote.addrlen)};
 }
 
 inline ngtcp2_cid RandomConnectionId(size_t bytes) {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -13,6 +14,9 @@
 
 namespace kvcast {
 namespace {
+
+// Of one name. Nobody waits for more of them to fail.
+constexpr size_t kAddressesMax = 8;
 
 struct Parts {
   std::string host;
@@ -65,6 +69,11 @@ std::string SocketAddress::HostOf(std::string_view host_and_port) {
 }
 
 Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
+  KVCAST_TRY(const std::vector<SocketAddress> all, ResolveAll(host_and_port));
+  return all.front();
+}
+
+Result<std::vector<SocketAddress>> SocketAddress::ResolveAll(std::string_view host_and_port) {
   const Parts parts = Divide(host_and_port);
   if (parts.host.empty() || parts.port.empty()) {
     return Error(ErrorCode::kInvalid, "\"" + Printable(host_and_port) +
@@ -89,7 +98,15 @@ Result<SocketAddress> SocketAddress::Resolve(std::string_view host_and_port) {
     return Error(ErrorCode::kNotFound, "Cannot find the address of \"" + Printable(host_and_port) +
                                            "\": " + ::gai_strerror(failure) + ". Check the name.");
   }
-  return SocketAddress(found->ai_addr, found->ai_addrlen);
+  std::vector<SocketAddress> all;
+  for (const addrinfo* each = found; each != nullptr && all.size() < kAddressesMax;
+       each = each->ai_next) {
+    const SocketAddress address(each->ai_addr, each->ai_addrlen);
+    if (std::ranges::find(all, address) == all.end()) {
+      all.push_back(address);
+    }
+  }
+  return all;
 }
 
 SocketAddress SocketAddress::Any() const {
@@ -99,15 +116,38 @@ SocketAddress SocketAddress::Any() const {
   return any;
 }
 
+SocketAddress SocketAddress::At(const in_addr& address) const {
+  sockaddr_in moved = v4();
+  moved.sin_addr = address;
+  return {reinterpret_cast<const sockaddr*>(&moved), sizeof(moved)};
+}
+
+SocketAddress SocketAddress::At(const in6_addr& address, uint32_t interface) const {
+  SocketAddress moved = *this;
+  moved.storage_.sin6_addr = address;
+  // Only these are of one interface; with the others, it would stand in the way of routes.
+  moved.storage_.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&address) ? interface : 0;
+  return moved;
+}
+
+sockaddr_in SocketAddress::v4() const {
+  sockaddr_in address{};
+  std::memcpy(&address, &storage_, sizeof(address));
+  return address;
+}
+
+bool SocketAddress::is_wildcard() const {
+  return is_v6() ? IN6_IS_ADDR_UNSPECIFIED(&storage_.sin6_addr)
+                 : v4().sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 bool SocketAddress::is_loopback() const {
   if (is_v6()) {
     const in6_addr& address = storage_.sin6_addr;
     return IN6_IS_ADDR_LOOPBACK(&address) ||
            (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127);
   }
-  sockaddr_in v4{};
-  std::memcpy(&v4, &storage_, sizeof(v4));
-  return length_ != 0 && ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+  return length_ != 0 && ntohl(v4().sin_addr.s_addr) >> 24 == 127;
 }
 
 uint16_t SocketAddress::port() const {
@@ -120,9 +160,8 @@ std::string SocketAddress::ToString() const {
     ::inet_ntop(AF_INET6, &storage_.sin6_addr, text.data(), text.size());
     return "[" + std::string(text.data()) + "]:" + std::to_string(port());
   }
-  sockaddr_in v4{};
-  std::memcpy(&v4, &storage_, sizeof(v4));
-  ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+  const sockaddr_in address = v4();
+  ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
   return std::string(text.data()) + ":" + std::to_string(port());
 }
 

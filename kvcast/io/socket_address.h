@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kvcast/base/result.h"
 
@@ -24,6 +25,8 @@ class SocketAddress {
   // "192.0.2.7:4433", "[2001:db8::7]:4433" or "node7.example:4433". A name is asked for in the
   // network, which may take seconds: never on a loop's thread. "localhost" is always 127.0.0.1.
   static Result<SocketAddress> Resolve(std::string_view host_and_port);
+  // All that a name has, the one to try first in front; a few at most, and at least one.
+  static Result<std::vector<SocketAddress>> ResolveAll(std::string_view host_and_port);
   // What stands before the port, without brackets: what a certificate has to name.
   static std::string HostOf(std::string_view host_and_port);
   // The port, if there is one and it is one that can be.
@@ -31,10 +34,18 @@ class SocketAddress {
 
   // The wildcard address of the same family.
   SocketAddress Any() const;
+  // The same port at another address. REQUIRES: of the same family.
+  SocketAddress At(const in_addr& address) const;
+  SocketAddress At(const in6_addr& address, uint32_t interface) const;
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const { return length_; }
   bool is_v6() const { return storage_.sin6_family == AF_INET6; }
+  // REQUIRES: is_v6().
+  const sockaddr_in6& v6() const { return storage_; }
+  // REQUIRES: !is_v6().
+  sockaddr_in v4() const;
+  bool is_wildcard() const;
   bool is_loopback() const;
   uint16_t port() const;
   std::string ToString() const;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "kvcast/base/random.h"
@@ -34,8 +36,7 @@ QuicStream& Add(StreamBook& book, moqt::StreamId id, const moqt::SendOrder& orde
 std::vector<moqt::StreamId> SendAll(StreamBook& book) {
   std::vector<moqt::StreamId> done;
   while (QuicStream* const next = book.Next()) {
-    next->queue.Sent(1, false);
-    book.Changed(*next);
+    book.Sent(*next, 1, false);
     if (!next->queue.HasUnsent()) {
       done.push_back(next->id);
     }
@@ -60,6 +61,60 @@ TEST(StreamBook, DataGoesByPriorityThenGroupThenAge) {
   EXPECT_EQ(SendAll(book), (std::vector<moqt::StreamId>{11, 7, 15, 3}));
 }
 
+moqt::SendOrder OrderOf(uint64_t request, uint64_t group) {
+  moqt::SendOrder order = Order(kData, 7, group);
+  order.request = request;
+  return order;
+}
+
+// Lets each be sent what is next for `steps` packets; what each request sent.
+std::map<uint64_t, uint64_t> SendPackets(StreamBook& book, size_t steps) {
+  constexpr uint64_t kPacketBytes = 1000;
+  std::map<uint64_t, uint64_t> sent;
+  for (size_t i = 0; i < steps; ++i) {
+    QuicStream& next = *book.Next();
+    sent[next.order.request] += kPacketBytes;
+    book.Sent(next, kPacketBytes, false);
+  }
+  return sent;
+}
+
+// However many streams one has, whatever its groups are, and whoever came first.
+TEST(StreamBook, RequestsThatAreEquallyUrgentTakeTurns) {
+  StreamBook book;
+  for (moqt::StreamId i = 0; i < 100; ++i) {
+    Add(book, 3 + 4 * i, OrderOf(1, i), 10'000);
+  }
+  Add(book, 403, OrderOf(2, 1'000'000), 1'000'000);
+  Add(book, 407, OrderOf(3, 0), 1'000'000);
+  auto sent = SendPackets(book, 900);
+  for (const uint64_t request : {1U, 2U, 3U}) {
+    EXPECT_NEAR(static_cast<double>(sent[request]), 300'000, StreamBook::kTurnBytes + 1000);
+  }
+  // One that comes late has no arrears to make up, and waits for a turn of each.
+  Add(book, 411, OrderOf(0, 0), 1'000'000);
+  sent = SendPackets(book, 4 * (StreamBook::kTurnBytes / 1000 + 1));
+  EXPECT_NEAR(static_cast<double>(sent[0]), StreamBook::kTurnBytes, 1000);
+}
+
+TEST(StreamBook, ARequestThatIsAloneDoesNotPayForItLater) {
+  StreamBook book;
+  Add(book, 3, OrderOf(1, 0), 5'000'000);
+  SendPackets(book, 4000);
+  Add(book, 7, OrderOf(2, 0), 1'000'000);
+  auto sent = SendPackets(book, 200);
+  EXPECT_NEAR(static_cast<double>(sent[1]), 100'000, StreamBook::kTurnBytes + 1000);
+}
+
+TEST(StreamBook, StreamsThatGoBothWaysTakeTurns) {
+  StreamBook book;
+  QuicStream& first = Add(book, 0, Order(kRequest, 0), 1'000'000);
+  QuicStream& second = Add(book, 4, Order(kRequest, 0), 1'000'000);
+  SendPackets(book, 100);
+  EXPECT_NEAR(static_cast<double>(first.queue.unsent_bytes()),
+              static_cast<double>(second.queue.unsent_bytes()), StreamBook::kTurnBytes + 1000);
+}
+
 // However much data waits, and however urgent it is.
 TEST(StreamBook, ControlIsNeverStarved) {
   StreamBook book;
@@ -69,8 +124,7 @@ TEST(StreamBook, ControlIsNeverStarved) {
   QuicStream& control = Add(book, 2, Order(kControl, 255));
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(book.Next(), &control);
-    control.queue.Sent(1, false);
-    book.Changed(control);
+    book.Sent(control, 1, false);
     ASSERT_NE(book.Next(), &control);
     control.queue.Append(Bytes::Of("y"));
     book.Changed(control);
@@ -109,40 +163,51 @@ TEST(StreamBook, AChangedOrderIsHeededWhetherTheStreamCanSendOrNot) {
   EXPECT_EQ(book.Next(), &idle);
 }
 
-// Against the simplest thing that could be right.
+// Against the simplest thing that could be right, but for whose turn it is.
 TEST(StreamBook, ChoosesWhatLookingAtAllOfThemWouldChoose) {
   StreamBook book;
   std::vector<QuicStream*> streams;
   Random random(11);
+  const auto order = [&random] {
+    moqt::SendOrder made =
+        Order(kData, static_cast<uint8_t>(random.Below(3)), /*group=*/random.Below(4));
+    made.request = random.Below(4);
+    return made;
+  };
   for (moqt::StreamId i = 0; i < 50; ++i) {
-    streams.push_back(&book.Add(3 + 4 * i, Order(kData, static_cast<uint8_t>(random.Below(5)))));
+    streams.push_back(&book.Add(3 + 4 * i, order()));
     streams.back()->open = true;
   }
   for (int step = 0; step < 20'000; ++step) {
     QuicStream& stream = *streams[random.Below(streams.size())];
     switch (random.Below(4)) {
       case 0:
-        stream.queue.Append(Bytes::Of("x"));
+        stream.queue.Append(Bytes::Of(std::string(1 + random.Below(8'000), 'x')));
         break;
       case 1:
-        stream.queue.Sent(stream.queue.unsent_bytes(), false);
+        book.Sent(stream, stream.queue.unsent_bytes(), false);
         break;
       case 2:
         stream.starved = !stream.starved;
         break;
       default:
-        book.Reorder(stream, Order(kData, static_cast<uint8_t>(random.Below(5))));
+        book.Reorder(stream, order());
     }
     book.Changed(stream);
-    QuicStream* best = nullptr;
-    for (QuicStream* const other : streams) {
-      const bool can_send = !other->starved && other->queue.HasUnsent();
-      if (can_send && (best == nullptr ||
-                       std::tie(other->order, other->id) < std::tie(best->order, best->id))) {
-        best = other;
+    const QuicStream* const next = book.Next();
+    for (const QuicStream* const other : streams) {
+      if (other->starved || !other->queue.HasUnsent()) {
+        ASSERT_NE(next, other) << "step " << step << " of seed 11";
+        continue;
+      }
+      ASSERT_NE(next, nullptr) << "step " << step << " of seed 11";
+      ASSERT_LE(next->order.urgency(), other->order.urgency()) << "step " << step << " of seed 11";
+      if (next->order.urgency() == other->order.urgency() &&
+          next->order.request == other->order.request) {
+        ASSERT_LE(std::tie(next->order.group, next->id), std::tie(other->order.group, other->id))
+            << "step " << step << " of seed 11";
       }
     }
-    ASSERT_EQ(book.Next(), best) << "step " << step << " of seed 11";
   }
 }
 

@@ -36,19 +36,73 @@ uint64_t Granted(const Descriptor& socket, int option) {
   return static_cast<uint64_t>(bytes) / 2;  // The kernel doubles it for its own bookkeeping.
 }
 
-size_t DatagramBytes(msghdr& message, size_t received) {
+template <typename Value>
+Value Read(cmsghdr* header) {
+  Value value{};
+  std::memcpy(&value, CMSG_DATA(header), sizeof(value));
+  return value;
+}
+
+// What the kernel says along with a message: how the datagrams in it are to be cut apart, and where
+// they were sent to.
+void ReadControl(msghdr& message, size_t& datagram_bytes, SocketAddress& local) {
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level == IPPROTO_UDP && header->cmsg_type == UDP_GRO) {
-      int bytes = 0;
-      std::memcpy(&bytes, CMSG_DATA(header), sizeof(bytes));
-      if (bytes > 0) {
-        return static_cast<size_t>(bytes);
-      }
+    const auto is = [header](int level, int type) {
+      return header->cmsg_level == level && header->cmsg_type == type;
+    };
+    if (is(IPPROTO_UDP, UDP_GRO)) {
+      const int bytes = Read<int>(header);
+      datagram_bytes = bytes > 0 ? static_cast<size_t>(bytes) : datagram_bytes;
+    } else if (is(IPPROTO_IP, IP_PKTINFO)) {
+      local = local.At(Read<in_pktinfo>(header).ipi_spec_dst);
+    } else if (is(IPPROTO_IPV6, IPV6_PKTINFO)) {
+      const auto info = Read<in6_pktinfo>(header);
+      local = local.At(info.ipi6_addr, info.ipi6_ifindex);
     }
   }
-  return received;
 }
+
+// What the kernel is told along with a message.
+class Control {
+ public:
+  void AddSegment(size_t datagram_bytes) {
+    Add(IPPROTO_UDP, UDP_SEGMENT, static_cast<uint16_t>(datagram_bytes));
+  }
+  void AddSource(const SocketAddress& local) {
+    if (local.is_v6()) {
+      in6_pktinfo info{};
+      info.ipi6_addr = local.v6().sin6_addr;
+      info.ipi6_ifindex = local.v6().sin6_scope_id;
+      Add(IPPROTO_IPV6, IPV6_PKTINFO, info);
+    } else {
+      in_pktinfo info{};
+      info.ipi_spec_dst = local.v4().sin_addr;
+      Add(IPPROTO_IP, IP_PKTINFO, info);
+    }
+  }
+  void GoWith(msghdr& message) {
+    if (used_ > 0) {
+      message.msg_control = bytes_.data();
+      message.msg_controllen = used_;
+    }
+  }
+
+ private:
+  template <typename Value>
+  void Add(int level, int type, const Value& value) {
+    auto* const header = reinterpret_cast<cmsghdr*>(bytes_.data() + used_);
+    header->cmsg_level = level;
+    header->cmsg_type = type;
+    header->cmsg_len = CMSG_LEN(sizeof(value));
+    std::memcpy(CMSG_DATA(header), &value, sizeof(value));
+    used_ += CMSG_SPACE(sizeof(value));
+  }
+
+  alignas(cmsghdr)
+      std::array<char, CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(in6_pktinfo))> bytes_{};
+  size_t used_ = 0;
+};
 
 }  // namespace
 
@@ -56,7 +110,8 @@ size_t DatagramBytes(msghdr& message, size_t received) {
 struct UdpSocket::Slots {
   struct Slot {
     sockaddr_in6 from;
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
+    alignas(cmsghdr)
+        std::array<char, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in6_pktinfo))> control;
   };
   std::vector<std::byte> memory = std::vector<std::byte>(kSlots * kSlotBytes);
   std::array<Slot, kSlots> slots{};
@@ -81,7 +136,10 @@ struct UdpSocket::Slots {
 void UdpSocket::DeleteSlots::operator()(Slots* slots) const { delete slots; }
 
 UdpSocket::UdpSocket(Descriptor descriptor, SocketAddress local)
-    : descriptor_(std::move(descriptor)), local_(local), slots_(new Slots) {}
+    : descriptor_(std::move(descriptor)),
+      local_(local),
+      anywhere_(local.is_wildcard()),
+      slots_(new Slots) {}
 
 Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& options) {
   Descriptor socket(::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -106,6 +164,10 @@ Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& opt
   }
   UdpSocket made(std::move(socket),
                  SocketAddress(reinterpret_cast<const sockaddr*>(&bound), length));
+  if (made.anywhere_) {
+    made.local_.is_v6() ? SetOption(made.descriptor_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+                        : SetOption(made.descriptor_, IPPROTO_IP, IP_PKTINFO, 1);
+  }
   // Setting it to 0 changes nothing, and fails where there is no segmentation.
   made.segments_ = options.offload && SetOption(made.descriptor_, IPPROTO_UDP, UDP_SEGMENT, 0);
   made.coalesces_ = options.offload && SetOption(made.descriptor_, IPPROTO_UDP, UDP_GRO, 1);
@@ -136,27 +198,23 @@ UdpSocket::Outcome UdpSocket::Settle(int error, bool segmented) {
   }
 }
 
-UdpSocket::Outcome UdpSocket::SendSegmented(const SocketAddress& to,
-                                            std::span<const std::byte> bytes,
+UdpSocket::Outcome UdpSocket::SendSegmented(const UdpPath& path, std::span<const std::byte> bytes,
                                             size_t datagram_bytes) {
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(uint16_t))> control{};
   msghdr message{};
-  message.msg_name = const_cast<sockaddr*>(to.get());
-  message.msg_namelen = to.length();
+  message.msg_name = const_cast<sockaddr*>(path.remote.get());
+  message.msg_namelen = path.remote.length();
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   const bool segmented = bytes.size() > datagram_bytes;
+  Control control;
   if (segmented) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = IPPROTO_UDP;
-    header->cmsg_type = UDP_SEGMENT;
-    header->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-    const auto segment = static_cast<uint16_t>(datagram_bytes);
-    std::memcpy(CMSG_DATA(header), &segment, sizeof(segment));
+    control.AddSegment(datagram_bytes);
   }
+  if (NamesSource(path)) {
+    control.AddSource(path.local);
+  }
+  control.GoWith(message);
   ssize_t sent = 0;
   do {
     sent = ::sendmsg(descriptor_.number(), &message, 0);
@@ -164,8 +222,12 @@ UdpSocket::Outcome UdpSocket::SendSegmented(const SocketAddress& to,
   return sent >= 0 ? Outcome::kGone : Settle(errno, segmented);
 }
 
-size_t UdpSocket::SendOneByOne(const SocketAddress& to, std::span<const std::byte> bytes,
+size_t UdpSocket::SendOneByOne(const UdpPath& path, std::span<const std::byte> bytes,
                                size_t datagram_bytes) {
+  Control control;
+  if (NamesSource(path)) {
+    control.AddSource(path.local);
+  }
   size_t done = 0;
   while (done < bytes.size()) {
     std::array<iovec, kSendDatagramsMax> parts{};
@@ -175,10 +237,11 @@ size_t UdpSocket::SendOneByOne(const SocketAddress& to, std::span<const std::byt
       const auto part = bytes.subspan(at, std::min(datagram_bytes, bytes.size() - at));
       parts[count] = {const_cast<std::byte*>(part.data()), part.size()};
       msghdr& header = messages[count].msg_hdr;
-      header.msg_name = const_cast<sockaddr*>(to.get());
-      header.msg_namelen = to.length();
+      header.msg_name = const_cast<sockaddr*>(path.remote.get());
+      header.msg_namelen = path.remote.length();
       header.msg_iov = &parts[count];
       header.msg_iovlen = 1;
+      control.GoWith(header);
       ++count;
     }
     int sent = 0;
@@ -194,24 +257,24 @@ size_t UdpSocket::SendOneByOne(const SocketAddress& to, std::span<const std::byt
   return done;
 }
 
-size_t UdpSocket::Send(const SocketAddress& to, std::span<const std::byte> bytes,
+size_t UdpSocket::Send(const UdpPath& path, std::span<const std::byte> bytes,
                        size_t datagram_bytes) {
   KVCAST_CHECK(datagram_bytes > 0 && bytes.size() <= kSendBytesMax);
   size_t done = 0;
   while (done < bytes.size()) {
     if (!segments_) {
-      return done + SendOneByOne(to, bytes.subspan(done), datagram_bytes);
+      return done + SendOneByOne(path, bytes.subspan(done), datagram_bytes);
     }
     const auto part =
         bytes.subspan(done, std::min(datagram_bytes * kSendDatagramsMax, bytes.size() - done));
-    switch (SendSegmented(to, part, datagram_bytes)) {
+    switch (SendSegmented(path, part, datagram_bytes)) {
       case Outcome::kGone:
         done += part.size();
         break;
       case Outcome::kLater:
         return done;
       case Outcome::kUnsegmented:
-        return done + SendOneByOne(to, bytes.subspan(done), datagram_bytes);
+        return done + SendOneByOne(path, bytes.subspan(done), datagram_bytes);
     }
   }
   return done;
@@ -227,11 +290,13 @@ bool UdpSocket::Receive(const Take& take) {
   for (size_t i = 0; count > 0 && i < static_cast<size_t>(count); ++i) {
     msghdr& message = slots_->messages[i].msg_hdr;
     const size_t received = slots_->messages[i].msg_len;
-    const size_t datagram_bytes = DatagramBytes(message, received);
-    const SocketAddress from(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen);
+    size_t datagram_bytes = received;
+    UdpPath path{
+        local_, SocketAddress(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen)};
+    ReadControl(message, datagram_bytes, path.local);
     const auto bytes = std::span<const std::byte>(slots_->memory).subspan(i * kSlotBytes, received);
     for (size_t at = 0; at < received; at += datagram_bytes) {
-      take(from, bytes.subspan(at, std::min(datagram_bytes, received - at)));
+      take(path, bytes.subspan(at, std::min(datagram_bytes, received - at)));
     }
   }
   return count > 0;

@@ -14,11 +14,22 @@
 
 namespace kvcast {
 
+// Between which two addresses a datagram goes, seen from here.
+struct UdpPath {
+  SocketAddress local;  // The wildcard where the kernel is to choose one.
+  SocketAddress remote;
+
+  friend bool operator==(const UdpPath&, const UdpPath&) = default;
+};
+
 // A UDP socket that never waits, and moves many datagrams with one system call where the kernel
 // does (GSO and GRO); without that, QUIC here runs at a tenth of its speed.
 //
 // Path MTU discovery is QUIC's: the kernel never fragments, and datagrams that are too large for
 // the way are lost as if it had been on the way.
+//
+// One that listens at the wildcard address says of each datagram where it was sent to, and sends
+// from there if told: of a machine's addresses, a peer knows the one that it asked.
 class UdpSocket {
  public:
   // What is asked for each way, and what `kvcast doctor` says about where the kernel grants less.
@@ -48,14 +59,18 @@ class UdpSocket {
   static constexpr size_t kSendBytesMax = 65'507;
   static constexpr size_t kSendDatagramsMax = 64;
 
-  // Sends `bytes` as datagrams of `datagram_bytes` each, the last of which may be shorter. Returns
+  // Sends `bytes` as datagrams of `datagram_bytes` each, the last of which may be shorter. The path
+  // begins where the socket is bound, or at any address of the machine if that is anywhere. Returns
   // how many bytes need not be offered again: all, unless the socket's buffer is full. What the
   // system refuses for another reason is lost on the way, as UDP is allowed to be.
-  size_t Send(const SocketAddress& to, std::span<const std::byte> bytes, size_t datagram_bytes);
+  size_t Send(const UdpPath& path, std::span<const std::byte> bytes, size_t datagram_bytes);
+  size_t Send(const SocketAddress& to, std::span<const std::byte> bytes, size_t datagram_bytes) {
+    return Send({local_, to}, bytes, datagram_bytes);
+  }
 
   // Calls `take` with each datagram that is there, up to some hundred; false when none was. The
   // bytes are only lent.
-  using Take = std::function<void(const SocketAddress& from, std::span<const std::byte> datagram)>;
+  using Take = std::function<void(const UdpPath& path, std::span<const std::byte> datagram)>;
   bool Receive(const Take& take);
 
   // Whether the peer's machine has said, since this was last asked, that nobody listens there. Only
@@ -75,14 +90,15 @@ class UdpSocket {
     kUnsegmented,  // The kernel does not cut these: they have to go one by one.
   };
   Outcome Settle(int error, bool segmented);
-  Outcome SendSegmented(const SocketAddress& to, std::span<const std::byte> bytes,
+  Outcome SendSegmented(const UdpPath& path, std::span<const std::byte> bytes,
                         size_t datagram_bytes);
   // How many bytes are gone.
-  size_t SendOneByOne(const SocketAddress& to, std::span<const std::byte> bytes,
-                      size_t datagram_bytes);
+  size_t SendOneByOne(const UdpPath& path, std::span<const std::byte> bytes, size_t datagram_bytes);
+  bool NamesSource(const UdpPath& path) const { return anywhere_ && !path.local.is_wildcard(); }
 
   Descriptor descriptor_;
   SocketAddress local_;
+  bool anywhere_ = false;  // Bound to the wildcard address.
   bool segments_ = false;
   bool coalesces_ = false;
   bool refused_ = false;

@@ -17,8 +17,8 @@ std::vector<std::string> Exchange(const UdpSocket::Options& options, const std::
   EXPECT_EQ(sender.Send(receiver.local(), AsBytes(sent), datagram_bytes), sent.size());
   std::vector<std::string> received;
   // Loopback delivers before Send() returns.
-  while (receiver.Receive([&](const SocketAddress& from, std::span<const std::byte> datagram) {
-    EXPECT_EQ(from, sender.local());
+  while (receiver.Receive([&](const UdpPath& path, std::span<const std::byte> datagram) {
+    EXPECT_EQ(path, (UdpPath{receiver.local(), sender.local()}));
     received.emplace_back(AsText(datagram));
   })) {
   }
@@ -59,9 +59,8 @@ TEST(UdpSocket, WhatTheKernelDoesNotCutGoesOneByOne) {
   const std::string sent = std::string(1000, 'a') + std::string(1000, 'b') + std::string(7, 'c');
   EXPECT_EQ(sender.Send(receiver.local(), AsBytes(sent), 1000), sent.size());
   std::string received;
-  while (receiver.Receive([&](const SocketAddress&, std::span<const std::byte> datagram) {
-    received += AsText(datagram);
-  })) {
+  while (receiver.Receive(
+      [&](const UdpPath&, std::span<const std::byte> datagram) { received += AsText(datagram); })) {
   }
   EXPECT_EQ(received, sent);
 }
@@ -76,7 +75,7 @@ TEST(UdpSocket, SaysWhenNobodyListensAtItsPeer) {
   EXPECT_FALSE(socket.TakeRefusal());
   socket.Send(*options.peer, AsBytes("anybody?"), 8);
   // Loopback answers before Send() returns.
-  EXPECT_FALSE(socket.Receive([](const SocketAddress&, std::span<const std::byte>) {}));
+  EXPECT_FALSE(socket.Receive([](const UdpPath&, std::span<const std::byte>) {}));
   EXPECT_TRUE(socket.TakeRefusal());
   EXPECT_FALSE(socket.TakeRefusal());
 }
@@ -90,11 +89,56 @@ TEST(UdpSocket, TakesOnlyItsPeersDatagrams) {
   stranger.Send(socket.local(), AsBytes("stranger"), 8);
   peer.Send(socket.local(), AsBytes("peer"), 4);
   std::vector<std::string> received;
-  while (socket.Receive([&](const SocketAddress&, std::span<const std::byte> datagram) {
+  while (socket.Receive([&](const UdpPath&, std::span<const std::byte> datagram) {
     received.emplace_back(AsText(datagram));
   })) {
   }
   EXPECT_EQ(received, std::vector<std::string>{"peer"});
+}
+
+// A socket that listens everywhere is found at any address of the machine, also on IPv4 where it is
+// one of IPv6, and answers from there.
+TEST(UdpSocket, AnswersFromWhereItWasAsked) {
+  UdpSocket::Options plain;
+  plain.offload = false;
+  for (const std::string everywhere : {"0.0.0.0:0", "[::]:0"}) {
+    for (const UdpSocket::Options& options : {UdpSocket::Options(), plain}) {
+      auto server = *UdpSocket::Bind(*SocketAddress::Resolve(everywhere), options);
+      auto client = *UdpSocket::Bind(*SocketAddress::Resolve("127.0.0.1:0"), options);
+      const std::string asked = "127.0.0.7:" + std::to_string(server.local().port());
+      client.Send(*SocketAddress::Resolve(asked), AsBytes("question"), 8);
+      const std::string answer(2000, 'x');
+      EXPECT_TRUE(server.Receive([&](const UdpPath& path, std::span<const std::byte>) {
+        EXPECT_NE(path.local.ToString().find(asked.substr(0, 9)), std::string::npos)
+            << path.local.ToString();
+        EXPECT_EQ(path.local.port(), server.local().port());
+        EXPECT_EQ(server.Send(path, AsBytes(answer), 1000), answer.size());
+      }));
+      size_t received = 0;
+      while (client.Receive([&](const UdpPath& path, std::span<const std::byte> datagram) {
+        EXPECT_EQ(path.remote.ToString(), asked);
+        received += datagram.size();
+      })) {
+      }
+      EXPECT_EQ(received, answer.size());
+    }
+  }
+}
+
+TEST(UdpSocket, NamesTheAddressThatItIsBoundTo) {
+  auto server = *UdpSocket::Bind(*SocketAddress::Resolve("[::]:0"));
+  auto client = *UdpSocket::Bind(*SocketAddress::Resolve("[::1]:0"));
+  client.Send(*SocketAddress::Resolve("[::1]:" + std::to_string(server.local().port())),
+              AsBytes("x"), 1);
+  const auto answer = [](UdpSocket& socket) {
+    return socket.Receive([&](const UdpPath& path, std::span<const std::byte> datagram) {
+      EXPECT_EQ(path.local.ToString().substr(0, 6), "[::1]:");
+      EXPECT_EQ(path.remote.ToString().substr(0, 6), "[::1]:");
+      socket.Send(path, datagram, datagram.size());
+    });
+  };
+  EXPECT_TRUE(answer(server));
+  EXPECT_TRUE(answer(client));
 }
 
 TEST(UdpSocket, SaysWhatBuffersItGot) {
@@ -111,6 +155,8 @@ TEST(SocketAddress, IsReadAndWrittenAsPeopleWriteIt) {
   EXPECT_EQ(SocketAddress::Resolve("localhost:4433")->ToString(), "127.0.0.1:4433");
   EXPECT_EQ(SocketAddress::HostOf("[::1]:4433"), "::1");
   EXPECT_EQ(SocketAddress::HostOf("localhost:1"), "localhost");
+  EXPECT_EQ(*SocketAddress::ResolveAll("localhost:4433"),
+            std::vector<SocketAddress>{SocketAddress::Loopback(4433)});
   EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1").ok());
   EXPECT_FALSE(SocketAddress::Resolve(":4433").ok());
   EXPECT_FALSE(SocketAddress::Resolve("127.0.0.1:port").ok());

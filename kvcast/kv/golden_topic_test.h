@@ -12,6 +12,7 @@
 #include "kvcast/base/golden_file.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/result.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast {
@@ -40,8 +41,7 @@ using GoldenAnswer = std::function<Result<Json>(const Json&)>;
 // where the answer leaves the number of the part that it refused.
 inline void CheckTopic(const std::string& topic, const GoldenAnswer& answer,
                        const uint64_t* refused_at = nullptr) {
-  std::ifstream stream(std::string(KVCAST_SOURCE_DIR) + "/docs/reference/vectors/" + topic +
-                       ".json");
+  std::ifstream stream(std::string(kSourceFolder) + "/docs/reference/vectors/" + topic + ".json");
   std::stringstream text;
   text << stream.rdbuf();
   const Result<GoldenFile> file = GoldenFile::Parse(text.str());

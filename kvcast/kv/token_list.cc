@@ -24,8 +24,8 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
   Skip(text, kSpaces, at);
   const bool bracketed = at < text.size() && text[at] == '[';
   at += bracketed ? 1 : 0;
-  for (Skip(text, " \t\r\n,", at); at < text.size() && text[at] != ']';
-       Skip(text, " \t\r\n,", at)) {
+  Skip(text, kSpaces, at);
+  while (at < text.size() && text[at] != ']') {
     Token token = 0;
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data() + at, end, token);
@@ -40,6 +40,11 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
     }
     tokens.push_back(token);
     at = static_cast<size_t>(parsed.ptr - text.data());
+    Skip(text, kSpaces, at);
+    if (at < text.size() && text[at] == ',') {  // Just one: between two a token is missing.
+      ++at;
+      Skip(text, kSpaces, at);
+    }
   }
   const bool closed = at < text.size();
   at += closed ? 1 : 0;

@@ -206,8 +206,8 @@ class FetchTable {
     } else {
       peer.Send(stream, wire, ended);
     }
-    table_.Check(descending ? "a falling fetch" : "a fetch", why, wire, ended,
-                 peer.Outcome(stream), verdict);
+    table_.Check(descending ? "a falling fetch" : "a fetch", why, wire, ended, peer.Outcome(stream),
+                 verdict);
   }
 
  private:

@@ -36,6 +36,13 @@ class Codec {
 
   // The whole message with its frame. Too large: it does not fit one.
   virtual Result<Bytes> Encode(const Message& message) const = 0;
+  // Whether all parameters of a message may stand there. Invalid: one may not.
+  virtual Result<void> CheckParameters(const Message& message, const MessagePlace& place) const = 0;
+  // The same, before it is encoded. Invalid, or too large.
+  Result<Bytes> EncodeAt(const Message& message, const MessagePlace& place) const {
+    KVCAST_TRY_VOID(CheckParameters(message, place));
+    return Encode(message);
+  }
   // How many bytes the message has that `begun` begins, frame included; absent if `begun` is too
   // short to tell.
   virtual std::optional<size_t> MessageBytes(std::string_view begun) const = 0;

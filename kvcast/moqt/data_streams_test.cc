@@ -4,7 +4,6 @@
 #include "kvcast/base/random.h"
 #include "kvcast/moqt/codec_test.h"
 #include "kvcast/moqt/frame.h"
-#include "kvcast/moqt/payload_reader.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -220,29 +219,6 @@ TEST(SubgroupStream, MayNotEndWithinAnObject) {
     const bool between = length == 5;
     EXPECT_EQ(ReadSubgroup(wire.substr(0, length), [] { return size_t{9}; }).may_end, between);
   }
-}
-
-// A claim of 60 MiB costs no more than what came, until it comes.
-TEST(SubgroupStream, HoldsNoMoreThanArrived) {
-  PayloadReader reader;
-  reader.Begin(60 << 20);
-  const std::string bytes(100, 'x');
-  std::span<const std::byte> in = AsBytes(bytes);
-  EXPECT_FALSE(reader.Read(in));
-  EXPECT_EQ(reader.Take().size(), 100u);
-}
-
-TEST(SubgroupStream, CutsPayloadsIntoChunksNoLongerThanAllowed) {
-  const std::string payload(700000, 'p');
-  PayloadReader reader;
-  reader.Begin(payload.size());
-  for (size_t at = 0; at < payload.size(); at += 1200) {
-    std::span<const std::byte> in = AsBytes(std::string_view(payload).substr(at, 1200));
-    reader.Read(in);
-  }
-  const Bytes whole = reader.Take();
-  EXPECT_EQ(whole.ToString(), payload);
-  EXPECT_LE(whole.piece_count(), 8u);
 }
 
 Object RandomObject(Random& random, Location location) {

@@ -156,13 +156,48 @@ TEST(SubgroupDeliveryTimeout, CountsFromTheEndOfTheSubgroup) {
   EXPECT_EQ(world.ResetCodeOf(), kTimedOut);
 }
 
-TEST(SubgroupDeliveryTimeout, IsOverOnceAllWasSent) {
+// What was sent may get lost, and be too late when it is sent again.
+TEST(SubgroupDeliveryTimeout, CountsUntilAllHasArrived) {
+  for (const bool sent_before_end : {true, false}) {
+    World world(TrackTimeout(kSubgroupTimeout, 100), {});
+    const auto end = [&] {
+      ASSERT_TRUE(world.session().EndSubgroup(world.request(), world.stream()).ok());
+    };
+    ASSERT_TRUE(world.Send(0).ok());
+    if (!sent_before_end) {
+      end();
+    }
+    world.session().OnBytesSent(world.stream(), world.session().queued_bytes());
+    if (sent_before_end) {
+      end();
+    }
+    EXPECT_EQ(world.session().deadline(), kStart + milliseconds(100));
+    world.session().OnTimeout(kStart + milliseconds(100));
+    EXPECT_EQ(world.ResetCodeOf(), kTimedOut);
+    EXPECT_TRUE(world.told_of_timeout());
+  }
+}
+
+TEST(SubgroupDeliveryTimeout, IsOverOnceAllHasArrived) {
   World world(TrackTimeout(kSubgroupTimeout, 100), {});
   ASSERT_TRUE(world.Send(0).ok());
   ASSERT_TRUE(world.session().EndSubgroup(world.request(), world.stream()).ok());
   world.session().OnBytesSent(world.stream(), world.session().queued_bytes());
+  world.session().OnDelivered(world.stream());
   EXPECT_FALSE(world.session().deadline().has_value());
   world.session().OnTimeout(kStart + milliseconds(1000));
+  EXPECT_FALSE(world.ResetCodeOf().has_value());
+}
+
+// A subscription that is over times nothing out; what arrives late is nobody's.
+TEST(SubgroupDeliveryTimeout, EndsWithItsSubscription) {
+  World world(TrackTimeout(kSubgroupTimeout, 100), {});
+  ASSERT_TRUE(world.Send(0).ok());
+  ASSERT_TRUE(world.session().EndSubgroup(world.request(), world.stream()).ok());
+  world.session().OnBytesSent(world.stream(), world.session().queued_bytes());
+  ASSERT_TRUE(world.session().EndTrack(world.request(), DoneCode::kTrackEnded, "").ok());
+  EXPECT_FALSE(world.session().deadline().has_value());
+  world.session().OnDelivered(world.stream());
   EXPECT_FALSE(world.ResetCodeOf().has_value());
 }
 

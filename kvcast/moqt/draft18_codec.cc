@@ -78,6 +78,11 @@ Result<Bytes> Draft18Codec::Encode(const Message& message) const {
   return writer.Take();
 }
 
+Result<void> Draft18Codec::CheckParameters(const Message& message,
+                                           const MessagePlace& place) const {
+  return draft18::CheckParameters(message, place);
+}
+
 std::optional<size_t> Draft18Codec::MessageBytes(std::string_view begun) const {
   if (begun.empty()) {
     return std::nullopt;

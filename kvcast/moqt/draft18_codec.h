@@ -14,6 +14,7 @@ class Draft18Codec final : public Codec {
   std::string_view alpn() const override { return kAlpnDraft18; }
 
   Result<Bytes> Encode(const Message& message) const override;
+  Result<void> CheckParameters(const Message& message, const MessagePlace& place) const override;
   std::optional<size_t> MessageBytes(std::string_view begun) const override;
   Decoded<Message> Decode(std::string_view message, const MessagePlace& place) const override;
 

@@ -169,7 +169,7 @@ Decoded<void> FetchReader::OnNumber(uint64_t number) {
       }
       stage_ = number == 0 ? Stage::kWhole : Stage::kPayload;
       if (number > 0) {
-        payload_.Begin(number);
+        payload_.Begin(number, limits_->payload_chunks);
       }
       return {};
   }

@@ -235,7 +235,48 @@ ParameterScope ScopeOfUpdate(const MessagePlace& place) {
   }
 }
 
+// REQUIRES: the message has parameters.
+ParameterScope ScopeOf(MessageKind kind, const MessagePlace& place) {
+  switch (kind) {
+    case MessageKind::kRequestOk:
+      return ScopeOfOk(place);
+    case MessageKind::kRequestUpdate:
+      return ScopeOfUpdate(place);
+    case MessageKind::kSubscribe:
+      return ParameterScope::kSubscribe;
+    case MessageKind::kSubscribeOk:
+      return ParameterScope::kSubscribeOk;
+    case MessageKind::kPublish:
+      return ParameterScope::kPublish;
+    case MessageKind::kFetch:
+      return ParameterScope::kFetch;
+    case MessageKind::kFetchOk:
+      return ParameterScope::kFetchOk;
+    case MessageKind::kTrackStatus:
+      return ParameterScope::kTrackStatus;
+    case MessageKind::kPublishNamespace:
+      return ParameterScope::kPublishNamespace;
+    case MessageKind::kSubscribeNamespace:
+      return ParameterScope::kSubscribeNamespace;
+    default:
+      KVCAST_CHECK(kind == MessageKind::kSubscribeTracks);
+      return ParameterScope::kSubscribeTracks;
+  }
+}
+
 }  // namespace
+
+Result<void> CheckParameters(const Message& message, const MessagePlace& place) {
+  return std::visit(
+      [&](const auto& any) -> Result<void> {
+        if constexpr (requires { any.parameters; }) {
+          return CheckScope(any.parameters, ScopeOf(KindOf(message), place));
+        } else {
+          return {};
+        }
+      },
+      message);
+}
 
 void WriteBody(ByteWriter& writer, const Setup& message) { WriteSetup(writer, message); }
 
@@ -354,11 +395,11 @@ Decoded<Message> ReadBody(ByteReader& reader, MessageKind kind, const MessagePla
     case MessageKind::kGoAway:
       return ReadGoAway(reader, place.control);
     case MessageKind::kRequestOk:
-      return ReadRequestOk(reader, ScopeOfOk(place));
+      return ReadRequestOk(reader, ScopeOf(kind, place));
     case MessageKind::kRequestError:
       return ReadRequestError(reader);
     case MessageKind::kSubscribe:
-      return ReadTrackRequest<Subscribe>(reader, ParameterScope::kSubscribe);
+      return ReadTrackRequest<Subscribe>(reader, ScopeOf(kind, place));
     case MessageKind::kSubscribeOk:
       return ReadSubscribeOk(reader);
     case MessageKind::kPublish:
@@ -366,23 +407,23 @@ Decoded<Message> ReadBody(ByteReader& reader, MessageKind kind, const MessagePla
     case MessageKind::kPublishDone:
       return ReadPublishDone(reader);
     case MessageKind::kRequestUpdate:
-      return ReadRequestUpdate(reader, ScopeOfUpdate(place));
+      return ReadRequestUpdate(reader, ScopeOf(kind, place));
     case MessageKind::kFetch:
       return ReadFetch(reader);
     case MessageKind::kFetchOk:
       return ReadFetchOk(reader);
     case MessageKind::kTrackStatus:
-      return ReadTrackRequest<TrackStatus>(reader, ParameterScope::kTrackStatus);
+      return ReadTrackRequest<TrackStatus>(reader, ScopeOf(kind, place));
     case MessageKind::kPublishNamespace:
-      return ReadSpaceRequest<PublishNamespace>(reader, ParameterScope::kPublishNamespace);
+      return ReadSpaceRequest<PublishNamespace>(reader, ScopeOf(kind, place));
     case MessageKind::kSubscribeNamespace:
-      return ReadSpaceRequest<SubscribeNamespace>(reader, ParameterScope::kSubscribeNamespace);
+      return ReadSpaceRequest<SubscribeNamespace>(reader, ScopeOf(kind, place));
     case MessageKind::kNamespace:
       return ReadSuffix<Namespace>(reader);
     case MessageKind::kNamespaceDone:
       return ReadSuffix<NamespaceDone>(reader);
     case MessageKind::kSubscribeTracks:
-      return ReadSpaceRequest<SubscribeTracks>(reader, ParameterScope::kSubscribeTracks);
+      return ReadSpaceRequest<SubscribeTracks>(reader, ScopeOf(kind, place));
     case MessageKind::kPublishBlocked:
       return ReadPublishBlocked(reader);
   }

@@ -28,6 +28,9 @@ void WriteBody(ByteWriter& writer, const NamespaceDone& message);
 void WriteBody(ByteWriter& writer, const SubscribeTracks& message);
 void WriteBody(ByteWriter& writer, const PublishBlocked& message);
 
+// Invalid: a parameter may not stand in this message, there.
+Result<void> CheckParameters(const Message& message, const MessagePlace& place);
+
 // The body of a message of this kind. What is left in the reader did not belong to it.
 Decoded<Message> ReadBody(ByteReader& reader, MessageKind kind, const MessagePlace& place);
 

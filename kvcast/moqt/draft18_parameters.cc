@@ -172,6 +172,7 @@ Decoded<void> ReadValue(ByteReader& reader, const Row& row, Parameters& out) {
 class ParameterWriter {
  public:
   void Write(const Row& row, const Parameters& parameters);
+  uint64_t count() const { return count_; }
   void Finish(ByteWriter& out) {
     out.Vi64(count_);
     out.Share(body_.Take());
@@ -278,6 +279,21 @@ void WriteParameters(ByteWriter& writer, const Parameters& parameters) {
     out.Write(row, parameters);
   }
   out.Finish(writer);
+}
+
+Result<void> CheckScope(const Parameters& parameters, ParameterScope scope) {
+  for (const Row& row : kRows) {
+    if ((row.scopes & static_cast<uint32_t>(scope)) != 0) {
+      continue;
+    }
+    ParameterWriter misplaced;
+    misplaced.Write(row, parameters);
+    if (misplaced.count() > 0) {
+      return Error(ErrorCode::kInvalid, "Message parameter " + std::to_string(row.type) +
+                                            " may not stand in this message.");
+    }
+  }
+  return {};
 }
 
 Decoded<Parameters> ReadParameters(ByteReader& reader, ParameterScope scope) {

@@ -6,6 +6,7 @@
 
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
+#include "kvcast/base/result.h"
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/parameters.h"
 
@@ -38,6 +39,8 @@ enum class ParameterScope : uint32_t {
 //   parameters := count:vi64 (type_delta:vi64 value)*count        by rising type
 void WriteParameters(ByteWriter& writer, const Parameters& parameters);
 Decoded<Parameters> ReadParameters(ByteReader& reader, ParameterScope scope);
+// Invalid: one of them may not stand in such a message.
+Result<void> CheckScope(const Parameters& parameters, ParameterScope scope);
 
 // token := alias_type:vi64 [alias:vi64] [type:vi64 value]
 std::string EncodeToken(const AuthToken& token);

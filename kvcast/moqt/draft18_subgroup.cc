@@ -185,7 +185,7 @@ Decoded<bool> SubgroupReader::OnPayloadLength(uint64_t length) {
   }
   stage_ = length == 0 ? Stage::kStatus : Stage::kPayload;
   if (length > 0) {
-    payload_.Begin(length);
+    payload_.Begin(length, limits_->payload_chunks);
   }
   return false;
 }

@@ -88,7 +88,8 @@ struct RequestRefused {
   RequestError error;
 };
 
-// Answers to updates of ours. A refusal ends the request, and the event that says so is on its way.
+// Answers to updates of ours. A refusal ends the request: RequestCancelled follows, or, where the
+// peer is the publisher of a subscription, its PublishDoneReceived.
 struct UpdateAccepted {
   RequestId request;
   RequestId update;
@@ -117,8 +118,9 @@ struct PublishBlockedReceived {
   TrackName track;
 };
 
-// A request of either side is over before its time: the peer cancelled it, or its track is
-// malformed. What has arrived can still be taken.
+// A request of either side is over before its time: the peer cancelled it, its track is malformed,
+// an update of it was refused, or the track comes by another request. What has arrived can still be
+// taken.
 struct RequestCancelled {
   RequestId request;
   uint64_t code;  // A ResetCode.

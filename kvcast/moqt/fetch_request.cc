@@ -10,7 +10,7 @@ Result<RequestId> OutgoingFetch::Open(SessionState& state, Fetch fetch) {
     return Error(ErrorCode::kInvalid, "The range to fetch is empty.");
   }
   fetch.request_id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, state.codec.Encode(fetch));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(fetch));
   const RequestId id = state.requests.NextId();
   auto request = std::make_unique<OutgoingFetch>(id, state.OpenBidi(), state, std::move(fetch));
   request->SendEncoded(std::move(message));
@@ -76,8 +76,27 @@ void OutgoingFetch::FinishIfComplete() {
   }
 }
 
+void IncomingFetch::AwaitSubscription() {
+  state().timers.Set({id(), Timers::Kind::kJoin}, state().now + state().limits.join_patience);
+}
+
+void IncomingFetch::OnTimer(Timers::Kind kind) {
+  if (kind != Timers::Kind::kJoin) {
+    Request::OnTimer(kind);
+    return;
+  }
+  const bool came = std::ranges::none_of(
+      state().early_joins, [this](const auto& entry) { return entry.second == id(); });
+  if (came) {
+    RefuseJoin(RequestCode::kTimeout, "The subscription was not answered in time.");
+  } else {
+    RefuseJoin(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
+  }
+}
+
 void IncomingFetch::Resolve(const TrackName& track, Location joining_location,
                             RequestId subscription) {
+  state().timers.Set({id(), Timers::Kind::kJoin}, std::nullopt);
   const bool relative = message_.type == Fetch::Type::kRelativeJoining;
   const uint64_t back = std::min(message_.joining_start, joining_location.group);
   message_.track = track;
@@ -109,7 +128,7 @@ Result<void> IncomingFetch::Accept(const FetchOk& answer) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, state().codec.Encode(answer));
+  KVCAST_TRY(Bytes message, Encode(answer));
   accepted_ = true;
   SendEncoded(std::move(message));
   AnswerUpdates();
@@ -126,7 +145,34 @@ StreamId IncomingFetch::DataStream() {
   return *data_;
 }
 
+// What was written before goes out as urgently as it was to.
+void IncomingFetch::NotePriority(uint8_t priority) {
+  if (sent_ == written_) {
+    SetPriority(priority);
+  } else if (priority != (changes_.empty() ? publisher_priority_ : changes_.back().priority)) {
+    changes_.push_back({written_, priority});
+  }
+}
+
+void IncomingFetch::SetPriority(uint8_t priority) {
+  if (std::exchange(publisher_priority_, priority) != priority && data_) {
+    state().outbox.Do(ReorderStream{*data_, order()});
+  }
+}
+
+void IncomingFetch::OnBytesSent(StreamId stream, uint64_t bytes) {
+  if (data_ != stream) {
+    return;
+  }
+  sent_ += bytes;
+  while (!changes_.empty() && changes_.front().begin <= sent_) {
+    SetPriority(changes_.front().priority);
+    changes_.pop_front();
+  }
+}
+
 void IncomingFetch::Write(Bytes bytes) {
+  written_ += bytes.size();
   state().ledger.Add(*data_, bytes.size());
   state().outbox.Do(SendBytes{*data_, std::move(bytes), false});
 }
@@ -147,6 +193,7 @@ Result<void> IncomingFetch::Send(const Object& object) {
     return Error(ErrorCode::kInvalid,
                  "Object " + object.location.ToString() + " may not be next on its stream.");
   }
+  NotePriority(object.priority);
   (void)DataStream();
   Write(writer_->Write(object));
   return {};
@@ -168,6 +215,10 @@ Result<void> IncomingFetch::EndData() {
   }
   state().outbox.Do(SendBytes{DataStream(), Bytes(), true});
   state().ledger.Finish(*data_);
+  // Nobody looks after what waits any more, so it goes with the most urgent of it.
+  for (; !changes_.empty(); changes_.pop_front()) {
+    SetPriority(std::min(publisher_priority_, changes_.front().priority));
+  }
   data_ended_ = true;
   FinishIfComplete();
   return {};
@@ -199,6 +250,7 @@ void IncomingFetch::FinishIfComplete() {
 }
 
 void IncomingFetch::Release(ResetCode code) {
+  state().timers.Set({id(), Timers::Kind::kJoin}, std::nullopt);
   std::erase_if(state().early_joins, [this](const auto& entry) { return entry.second == id(); });
   if (data_ && !std::exchange(data_ended_, true)) {
     state().outbox.Do(ResetStream{*data_, static_cast<uint64_t>(code)});

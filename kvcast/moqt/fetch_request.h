@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,8 @@ class OutgoingFetch final : public Request {
   Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
   bool may_update() const override { return accepted_; }
-  void OnUpdateRefused() override {
-    Fail(static_cast<uint64_t>(ResetCode::kCancelled), "The peer refused an update.");
+  void OnUpdateRefused(const std::string& reason) override {
+    Fail(static_cast<uint64_t>(ResetCode::kCancelled), reason);
   }
 
  private:
@@ -59,6 +60,8 @@ class IncomingFetch final : public Request {
         subscriber_priority_(message_.parameters.subscriber_priority.value_or(kDefaultPriority)) {}
   MessageKind kind() const override { return MessageKind::kFetch; }
 
+  // A joining fetch waits for its subscription, and is refused if that takes too long.
+  void AwaitSubscription();
   // Where a joining fetch is from and to, as its subscription says; the user is told of it. A start
   // that lies beyond is refused.
   void Resolve(const TrackName& track, Location joining_location, RequestId subscription);
@@ -75,6 +78,8 @@ class IncomingFetch final : public Request {
   Result<void> ResetData(ResetCode code);
 
   void OnDataStopped(StreamId stream) override;
+  void OnTimer(Timers::Kind kind) override;
+  void OnBytesSent(StreamId stream, uint64_t bytes) override;
 
  protected:
   Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }
@@ -85,8 +90,18 @@ class IncomingFetch final : public Request {
   void Release(ResetCode code) override;
 
  private:
+  // Objects from `begin` on are of this priority.
+  struct PriorityChange {
+    uint64_t begin;
+    uint8_t priority;
+  };
+
   Result<void> MayWrite(Location location) const;
-  SendOrder order() const { return {SendOrder::Tier::kData, subscriber_priority_, 0, 0, 0}; }
+  SendOrder order() const {
+    return {SendOrder::Tier::kData, subscriber_priority_, publisher_priority_, id(), 0, 0};
+  }
+  void NotePriority(uint8_t priority);
+  void SetPriority(uint8_t priority);
   StreamId DataStream();
   void Write(Bytes bytes);
   void FinishIfComplete();
@@ -94,6 +109,10 @@ class IncomingFetch final : public Request {
   Fetch message_;
   std::unique_ptr<FetchWriter> writer_;
   uint8_t subscriber_priority_;
+  uint8_t publisher_priority_ = kDefaultPriority;  // Of what is sent next.
+  std::deque<PriorityChange> changes_;             // Of what waits behind that.
+  uint64_t written_ = 0;
+  uint64_t sent_ = 0;
   std::optional<StreamId> data_;
   bool accepted_ = false;
   bool data_ended_ = false;

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/moqt/message_json_test.h"
 #include "kvcast/moqt/stream_reading_test.h"
 
@@ -26,7 +27,7 @@ fs::path Folder() {
   if (const char* named = std::getenv("KVCAST_FOREIGN_VECTORS")) {
     return named;
   }
-  return fs::path(KVCAST_SOURCE_DIR) / "../shared/moqt";  // The tests are skipped where it is not.
+  return fs::path(kSourceFolder) / "../shared/moqt";  // The tests are skipped where it is not.
 }
 
 std::string TextOf(const fs::path& path) {

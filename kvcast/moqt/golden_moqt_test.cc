@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/moqt/message_json_test.h"
 #include "kvcast/moqt/stream_reading_test.h"
 
@@ -44,8 +45,7 @@ void CheckCase(const Json& golden, const char* meant, const Read& read) {
 }
 
 void CheckTopic(const std::string& topic, const char* meant, const Read& read) {
-  std::ifstream stream(std::string(KVCAST_SOURCE_DIR) + "/docs/reference/vectors/" + topic +
-                       ".json");
+  std::ifstream stream(std::string(kSourceFolder) + "/docs/reference/vectors/" + topic + ".json");
   std::stringstream text;
   text << stream.rdbuf();
   const Result<Json> file = ParseJson(text.str());

@@ -52,6 +52,13 @@ RequestId Admit(SessionState& state, std::unique_ptr<Request> request, const Ref
   return added.id();
 }
 
+// A SUBSCRIBE of ours for the track that waits for an answer.
+std::optional<RequestId> WaitingSubscribe(const SessionState& state, const TrackName& track) {
+  const std::optional<RequestId> id = state.requests.ReceiverOf(track);
+  const auto* ours = id ? state.requests.Find<OutgoingSubscribe>(*id) : nullptr;
+  return ours == nullptr || ours->accepted() ? std::nullopt : id;
+}
+
 Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
@@ -60,13 +67,20 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& m
   if (!refusal && state.codec.TraitsOf(message.properties).unknown_mandatory) {
     refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
   }
+  std::optional<RequestId> crossed;
   if (!refusal && !state.requests.ClaimReceiving(message.track, id)) {
-    refusal = Because(RequestCode::kDuplicateSubscription, "The track comes already.");
+    crossed = WaitingSubscribe(state, message.track);
+    if (!crossed) {
+      refusal = Because(RequestCode::kDuplicateSubscription, "The track comes already.");
+    }
   }
   auto request = std::make_unique<IncomingPublish>(id, stream, state, message.track);
   // A refused track has its alias too, so that its streams are known and dropped.
   if (!refusal || state.requests.FindAlias(message.alias) == nullptr) {
     KVCAST_TRY_VOID(request->Begin(message));
+  }
+  if (crossed) {
+    request->Cross(*crossed);
   }
   return Admit(state, std::move(request), refusal,
                PublishReceived{id, message.track, message.alias, std::move(message.parameters),
@@ -95,8 +109,9 @@ Decoded<RequestId> OpenJoiningFetch(SessionState& state, StreamId stream, Fetch&
   if (!refusal && !early && (joined == nullptr || !joined->may_be_joined())) {
     refusal = Because(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
   }
-  Request& added =
-      state.requests.Add(std::make_unique<IncomingFetch>(id, stream, state, std::move(message)));
+  auto fetch = std::make_unique<IncomingFetch>(id, stream, state, std::move(message));
+  fetch->AwaitSubscription();
+  Request& added = state.requests.Add(std::move(fetch));
   if (refusal) {
     KVCAST_CHECK(added.Refuse(*refusal).ok());
   } else if (early) {

@@ -1,6 +1,8 @@
 // FETCH that joins a subscription, from both ends.
 #include <gtest/gtest.h>
 
+#include "kvcast/moqt/bad_input_scene_test.h"
+#include "kvcast/moqt/byte_peer_test.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/moqt/session_pair.h"
 
@@ -102,6 +104,36 @@ TEST(JoiningFetch, MayComeBeforeItsSubscription) {
     const auto received = pair.One<FetchReceived>(pair.server());
     EXPECT_EQ(received.request, fetch);
     EXPECT_EQ(received.range, (LocationRange{{1, 0}, {2, 0}}));
+  }
+}
+
+// A subscription that never comes, or is never answered, is waited for only so long.
+TEST(JoiningFetch, IsRefusedWhenItsSubscriptionTakesTooLong) {
+  for (const bool comes : {true, false}) {
+    Limits limits;
+    limits.join_patience = std::chrono::seconds(3);
+    BytePeer peer(true, limits);
+    peer.SetUp();
+    if (comes) {
+      peer.Send(peer.PeersRequest(0), draft::SubscribeOf(peer.PeersId(0), "t"));
+    }
+    peer.Send(peer.PeersRequest(1),
+              draft::Framed(0x16, draft::Num(peer.PeersId(1)) + draft::Num(2) +
+                                      draft::Num(peer.PeersId(0)) + draft::Num(1) + draft::Num(0)));
+    peer.Drain();
+    EXPECT_EQ(peer.session().deadline(), Instant() + std::chrono::seconds(3));
+    peer.session().OnTimeout(Instant() + std::chrono::milliseconds(2999));
+    EXPECT_EQ(peer.Outcome(peer.PeersRequest(1)).kind, draft::Verdict::Kind::kFine);
+    peer.session().OnTimeout(Instant() + std::chrono::seconds(3));
+    const RequestCode code = comes ? RequestCode::kTimeout : RequestCode::kInvalidJoiningRequestId;
+    const draft::Verdict refused{draft::Verdict::Kind::kRefused, static_cast<uint64_t>(code)};
+    EXPECT_EQ(peer.Outcome(peer.PeersRequest(1)).ToString(), refused.ToString());
+    EXPECT_FALSE(peer.session().deadline().has_value());
+    if (!comes) {  // The subscription itself is none the worse for coming late.
+      peer.Send(peer.PeersRequest(0), draft::SubscribeOf(peer.PeersId(0), "t"));
+    }
+    EXPECT_TRUE(peer.session().AcceptSubscribe(peer.PeersId(0), Largest(Location{1, 1}), {}).ok());
+    EXPECT_EQ(peer.Outcome(peer.PeersRequest(1)).kind, draft::Verdict::Kind::kFine);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kvcast/base/chunk.h"
 #include "kvcast/base/time.h"
 
 namespace kvcast::moqt {
@@ -13,6 +14,9 @@ struct Limits {
   // A larger object, or more properties, costs the peer the stream.
   uint64_t object_bytes_max = 64 * 1024 * 1024;
   size_t properties_bytes_max = 64 * 1024;
+  // Where payloads that arrive are put, while it has room; else, or where there is none, on the
+  // heap. Outlives the session.
+  ChunkPool* payload_chunks = nullptr;
 
   // Objects that wait to be taken, per stream: at this many bytes the stream gets no more credit.
   size_t stream_queue_bytes = 1024 * 1024;
@@ -45,6 +49,8 @@ struct Limits {
   size_t send_queue_high_bytes = 4 * 1024 * 1024;
   size_t send_queue_low_bytes = 1024 * 1024;
 
+  // How long a joining fetch may wait for its subscription to come and be answered.
+  Duration join_patience = std::chrono::seconds(10);
   // How long the peer's SETUP may take.
   Duration setup_patience = std::chrono::seconds(10);
 };

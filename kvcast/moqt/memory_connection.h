@@ -198,6 +198,9 @@ class MemoryConnection {
     stream.over = fin;
     way.from->OnBytesSent(id, length);
     way.to->OnStreamData(id, AsBytes(piece), fin);
+    if (fin && IsUni(id) && !closed_) {
+      way.from->OnDelivered(id);
+    }
   }
 
   Options options_;

@@ -27,8 +27,8 @@ struct SubscriptionFilter {
   friend bool operator==(const SubscriptionFilter&, const SubscriptionFilter&) = default;
 };
 
-// What a message says beyond its fields. Which ones it may say is its codec's business; one that
-// may not, or that the peer does not know, ends the session.
+// What a message says beyond its fields. Which ones it may say is its codec's business; one of a
+// peer's that may not, or that we do not know, ends the session, and one of ours is not sent.
 struct Parameters {
   std::optional<uint64_t> object_delivery_timeout_ms;
   std::vector<AuthToken> auth_tokens;

@@ -1,6 +1,7 @@
 #include "kvcast/moqt/payload_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -18,7 +19,7 @@ bool PayloadReader::Read(std::span<const std::byte>& in) {
       used_ = 0;
       const size_t earned =
           std::clamp(std::max(done_.size(), in.size()), kFirstChunkBytes, kChunkBytesMax);
-      chunk_ = ChunkRef::OnHeap(static_cast<size_t>(std::min<uint64_t>(missing_, earned)));
+      chunk_ = NewChunk(static_cast<size_t>(std::min<uint64_t>(missing_, earned)));
     }
     const size_t taken = static_cast<size_t>(
         std::min<uint64_t>(missing_, std::min(in.size(), chunk_.capacity() - used_)));
@@ -28,6 +29,15 @@ bool PayloadReader::Read(std::span<const std::byte>& in) {
     in = in.subspan(taken);
   }
   return missing_ == 0;
+}
+
+ChunkRef PayloadReader::NewChunk(size_t bytes) {
+  if (pool_ != nullptr && bytes >= std::bit_ceil(bytes) / 8 * 7) {
+    if (ChunkRef pooled = pool_->Allocate(bytes)) {
+      return pooled;
+    }
+  }
+  return ChunkRef::OnHeap(bytes);
 }
 
 Bytes PayloadReader::Take() {

@@ -10,11 +10,15 @@ namespace kvcast::moqt {
 
 // A payload from bytes in any cut, copied once, into the chunks it stays in.
 //
-// Its length is a claim: a chunk is never larger than what has already arrived, or 16 KiB.
+// Its length is a claim: a chunk is never larger than what has already arrived, or 16 KiB. A pool
+// has chunks of a few sizes only: what would leave an eighth of one empty comes from the heap.
 class PayloadReader {
  public:
-  // REQUIRES: length > 0.
-  void Begin(uint64_t length) { missing_ = length; }
+  // REQUIRES: length > 0. `pool` may be null.
+  void Begin(uint64_t length, ChunkPool* pool) {
+    missing_ = length;
+    pool_ = pool;
+  }
 
   // Takes bytes off the front of `in`; true once the payload is whole.
   bool Read(std::span<const std::byte>& in);
@@ -24,6 +28,9 @@ class PayloadReader {
   Bytes Take();
 
  private:
+  ChunkRef NewChunk(size_t bytes);
+
+  ChunkPool* pool_ = nullptr;
   Bytes done_;
   ChunkRef chunk_;
   size_t used_ = 0;

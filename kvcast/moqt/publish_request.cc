@@ -7,7 +7,7 @@ Result<RequestId> OutgoingPublish::Open(SessionState& state, const TrackName& tr
                                         const Properties& properties) {
   const RequestId id = state.requests.next_id();
   const uint64_t alias = state.next_alias;
-  KVCAST_TRY(Bytes message, state.codec.Encode(Publish{id, track, alias, parameters, properties}));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(Publish{id, track, alias, parameters, properties}));
   if (!state.requests.ClaimSending(track, id)) {
     return Error(ErrorCode::kInvalid, "The track is sent to this peer already.");
   }
@@ -41,12 +41,41 @@ Decoded<void> IncomingPublish::Begin(const Publish& message) {
   return track_receiver().Begin(message.alias, state().codec.TraitsOf(message.properties));
 }
 
+void IncomingPublish::Cross(RequestId ours) {
+  crossed_ = ours;
+  state().requests.PassReceiving(track(), id());
+}
+
+Request* IncomingPublish::crossed() {
+  Request* ours = crossed_ ? state().requests.Find(*crossed_) : nullptr;
+  return ours == nullptr || ours->over() ? nullptr : ours;
+}
+
+void IncomingPublish::RefuseAsDuplicate() {
+  constexpr const char* kReason = "The track comes already.";
+  if (Refuse({RequestCode::kDuplicateSubscription, std::nullopt, kReason, std::nullopt}).ok()) {
+    Tell(RequestCancelled{id(), static_cast<uint64_t>(ResetCode::kCancelled), kReason});
+  }
+}
+
+void IncomingPublish::Release(ResetCode code) {
+  SubscriberSide::Release(code);
+  if (const Request* ours = crossed()) {
+    (void)state().requests.ClaimReceiving(track(), ours->id());
+  }
+}
+
 Result<void> IncomingPublish::Accept(const Parameters& parameters) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
+  KVCAST_TRY_VOID(CheckUpdate(parameters));
+  KVCAST_TRY(Bytes message, Encode(RequestOk{parameters, {}}));
   accepted_ = true;
+  if (Request* ours = crossed()) {
+    ours->Fail(static_cast<uint64_t>(ResetCode::kCancelled),
+               "The peer publishes the track itself.");
+  }
   SendEncoded(std::move(message));
   AnswerUpdates();
   FinishIfComplete();

@@ -9,6 +9,7 @@ namespace kvcast::moqt {
 Request::~Request() {
   state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
   state_->timers.Set({id_, Timers::Kind::kDelivery}, std::nullopt);
+  state_->timers.Set({id_, Timers::Kind::kJoin}, std::nullopt);
 }
 
 Fault Request::Unexpected(const Message& message) {
@@ -95,6 +96,8 @@ Result<void> Request::AcceptUpdate(const Parameters& parameters) {
   if (over_ || oldest == their_updates_.end()) {
     return Error(ErrorCode::kInvalid, "No update of the request waits for an answer.");
   }
+  KVCAST_TRY_VOID(state_->codec.CheckParameters(RequestOk{parameters, {}},
+                                                {state_->role, false, kind(), true}));
   oldest->answer = parameters;
   if (!awaits_answer()) {
     AnswerUpdates();
@@ -130,7 +133,7 @@ Result<void> Request::RefuseUpdate(const RequestError& error) {
 void Request::FailUpdate(const RequestError& error) {
   Send(error, true);
   Finish();
-  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+  TellCancelled(error.reason);
 }
 
 Result<RequestId> Request::Update(const Parameters& parameters) {
@@ -141,7 +144,7 @@ Result<RequestId> Request::Update(const Parameters& parameters) {
     return Error(ErrorCode::kInvalid, "Too many updates of the request wait for an answer.");
   }
   const RequestId update = state_->requests.next_id();
-  KVCAST_TRY(Bytes message, state_->codec.Encode(RequestUpdate{update, parameters}));
+  KVCAST_TRY(Bytes message, Encode(RequestUpdate{update, parameters}));
   KVCAST_TRY_VOID(CheckUpdate(parameters));
   (void)state_->requests.NextId();
   our_updates_.push_back({update, parameters});
@@ -162,9 +165,14 @@ Decoded<void> Request::OnUpdateError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
   const RequestId update = our_updates_.front().id;
   our_updates_.clear();
+  const std::string reason = error.reason;
   Tell(UpdateRefused{id_, update, std::move(error)});
-  OnUpdateRefused();
+  OnUpdateRefused(reason);
   return {};
+}
+
+void Request::TellCancelled(std::string reason) {
+  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled), std::move(reason)});
 }
 
 bool Request::is_about_namespace() const {
@@ -197,8 +205,7 @@ void Request::OnFin() {
     return;
   }
   Abort(static_cast<uint64_t>(ResetCode::kCancelled));
-  Tell(RequestCancelled{id_, static_cast<uint64_t>(ResetCode::kCancelled),
-                        "The peer ended its half of the request."});
+  TellCancelled("The peer ended its half of the request.");
 }
 
 void Request::OnReset(uint64_t code) {

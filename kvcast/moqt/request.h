@@ -44,6 +44,8 @@ class Request {
   virtual void OnDataStopped(StreamId stream) { (void)stream; }
   // Bytes of a stream of ours were sent for the first time.
   virtual void OnBytesSent(StreamId stream, uint64_t bytes) { (void)stream, (void)bytes; }
+  // All of a stream of ours has arrived, for those that state.undelivered lists.
+  virtual void OnDelivered(StreamId stream) { (void)stream; }
   // A subgroup of the peer's has ended, and the receiving half knows.
   virtual void OnSubgroupEnded() {}
   // A time that was set with the session's timers has come.
@@ -113,16 +115,22 @@ class Request {
     return {};
   }
   virtual void OnUpdated(const Parameters& parameters) { (void)parameters; }
-  virtual void OnUpdateRefused() {}
+  // A refusal ends the request: here, unless the peer has yet to say so by a message of its own.
+  virtual void OnUpdateRefused(const std::string& reason) { (void)reason; }
 
   // REQUIRES: the message fits.
   void Send(const Message& message, bool fin = false) {
     SendEncoded(state_->codec.Encode(message).value(), fin);
   }
+  // A later one of ours. Invalid: a parameter may not stand in it. Too large.
+  Result<Bytes> Encode(const Message& message) const {
+    return state_->codec.EncodeAt(message, {state_->role, false, kind(), false});
+  }
   void SendEncoded(Bytes message, bool fin = false);
   void SendFin();
   // Ends our half if it is open, and the request with it.
   void Finish();
+  void TellCancelled(std::string reason);
   void Tell(Event event) { state_->outbox.Tell(std::move(event)); }
   SessionState& state() { return *state_; }
   const SessionState& state() const { return *state_; }

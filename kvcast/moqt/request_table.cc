@@ -92,6 +92,11 @@ bool RequestTable::ClaimReceiving(const TrackName& track, RequestId request) {
   return receiving_.try_emplace(track, request).second;
 }
 
+std::optional<RequestId> RequestTable::ReceiverOf(const TrackName& track) const {
+  const auto found = receiving_.find(track);
+  return found == receiving_.end() ? std::nullopt : std::optional(found->second);
+}
+
 void RequestTable::Unclaim(const TrackName& track, RequestId request) {
   for (auto* claims : {&sending_, &receiving_}) {
     const auto found = claims->find(track);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -63,6 +64,9 @@ class RequestTable {
   // At most one subscription to a track each way; false if there is one.
   bool ClaimSending(const TrackName& track, RequestId request);
   bool ClaimReceiving(const TrackName& track, RequestId request);
+  // Who has the claim to receive it, if anyone does; and it is another's from now on.
+  std::optional<RequestId> ReceiverOf(const TrackName& track) const;
+  void PassReceiving(const TrackName& track, RequestId to) { receiving_[track] = to; }
   void Unclaim(const TrackName& track, RequestId request);
 
   // The prefixes whose tracks or namespaces, by kind of request, the peer has asked us for, and we

@@ -129,6 +129,16 @@ void Session::OnBytesSent(StreamId stream, uint64_t bytes) {
   state_.ledger.Sent(stream, bytes);
 }
 
+void Session::OnDelivered(StreamId stream) {
+  const auto found = state_.undelivered.find(stream);
+  if (closed_ || found == state_.undelivered.end()) {
+    return;
+  }
+  if (Request* request = state_.requests.Find(found->second)) {
+    request->OnDelivered(stream);
+  }
+}
+
 void Session::OnDatagram(std::span<const std::byte> bytes) {
   if (closed_) {
     return;

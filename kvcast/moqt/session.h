@@ -37,7 +37,8 @@ namespace kvcast::moqt {
 // request whose objects are not taken stops by itself, and no other does.
 //
 // A command may come too late, when the peer has just cancelled; that is an error to be ignored,
-// and the event that says so is under way. Commands do nothing once the session is closed.
+// and the event that says so is under way. Commands do nothing once the session is closed, nor
+// where a parameter is given to a message that may not have it: that is invalid, and nothing sent.
 class Session final : public TransportUser {
  public:
   // `setup` is what we say of ourselves. `codec` is the one that the handshake agreed on, see
@@ -51,6 +52,7 @@ class Session final : public TransportUser {
   void OnStreamReset(StreamId stream, uint64_t code) override;
   void OnStopSending(StreamId stream, uint64_t code) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override;
+  void OnDelivered(StreamId stream) override;
   void OnDatagram(std::span<const std::byte> bytes) override;
   void OnStreamsAllowed(uint64_t bidi_total) override { state_.bidi_allowed = bidi_total; }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override;

@@ -89,8 +89,10 @@ class World {
       Reset(StreamOf(which));
     } else if (what < 150) {
       session_.OnStopSending(which % 64, 1);
-    } else if (what < 170) {
+    } else if (what < 165) {
       session_.OnBytesSent(which % 64, input_.Byte());
+    } else if (what < 170) {
+      session_.OnDelivered(which % 64);
     } else {
       Command(what, which % 24);
     }

@@ -68,6 +68,7 @@ class Tamperer final : public TransportUser {
   void OnBytesSent(StreamId stream, uint64_t bytes) override {
     session_->OnBytesSent(stream, bytes);
   }
+  void OnDelivered(StreamId stream) override { session_->OnDelivered(stream); }
   void OnDatagram(std::span<const std::byte> bytes) override { session_->OnDatagram(bytes); }
   void OnStreamsAllowed(uint64_t bidi_total) override { session_->OnStreamsAllowed(bidi_total); }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override {

@@ -35,6 +35,11 @@ struct SessionState {
   StreamId OpenBidi() { return Open(next_bidi++ * 4, {SendOrder::Tier::kRequest}); }
   StreamId OpenUni(const SendOrder& order) { return Open(next_uni++ * 4 + 2, order); }
 
+  // A message that begins a request of ours. Invalid: a parameter may not stand in it. Too large.
+  Result<Bytes> EncodeRequest(const Message& message) const {
+    return codec.EncodeAt(message, {role, false, std::nullopt, false});
+  }
+
   Role role;
   const Codec& codec;
   Limits limits;
@@ -49,6 +54,9 @@ struct SessionState {
 
   // Fetches that join a subscription which has not come yet: streams come in any order.
   std::multimap<RequestId, RequestId> early_joins;
+
+  // Streams of ours that were ended and sent, and may be too late until the peer has all of them.
+  std::map<StreamId, RequestId> undelivered;
 
   uint64_t bidi_allowed = std::numeric_limits<uint64_t>::max();
   uint64_t next_bidi = 0;

@@ -42,7 +42,7 @@ Result<void> IncomingSpaceRequest::Accept(const Parameters& parameters) {
   if (over() || accepted_) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, {}}));
+  KVCAST_TRY(Bytes message, Encode(RequestOk{parameters, {}}));
   accepted_ = true;
   SendEncoded(std::move(message));
   OnAccepted();

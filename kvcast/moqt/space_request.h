@@ -26,7 +26,7 @@ class OutgoingSpaceRequest : public Request {
   static Result<RequestId> OpenWith(SessionState& state, const TrackNamespace& space,
                                     const Parameters& parameters) {
     const RequestId id = state.requests.next_id();
-    KVCAST_TRY(Bytes message, state.codec.Encode(Body{id, space, parameters}));
+    KVCAST_TRY(Bytes message, state.EncodeRequest(Body{id, space, parameters}));
     if (T::kClaimsPrefix && !state.requests.receiving_below(T::kKind).Claim(space, id)) {
       return Error(ErrorCode::kInvalid, "What is below this prefix comes from this peer already.");
     }
@@ -48,7 +48,10 @@ class OutgoingSpaceRequest : public Request {
   bool may_update() const override { return accepted_; }
   Result<void> CheckUpdate(const Parameters& parameters) override;
   void OnUpdated(const Parameters& parameters) override;
-  void OnUpdateRefused() override { Finish(); }
+  void OnUpdateRefused(const std::string& reason) override {
+    Finish();
+    TellCancelled(reason);
+  }
 
  private:
   TrackNamespace space_;

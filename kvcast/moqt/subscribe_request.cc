@@ -1,11 +1,13 @@
 #include "kvcast/moqt/subscribe_request.h"
 
+#include "kvcast/moqt/publish_request.h"
+
 namespace kvcast::moqt {
 
 Result<RequestId> OutgoingSubscribe::Open(SessionState& state, const TrackName& track,
                                           const Parameters& parameters) {
   const RequestId id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, state.codec.Encode(moqt::Subscribe{id, track, parameters}));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(moqt::Subscribe{id, track, parameters}));
   if (!state.requests.ClaimReceiving(track, id)) {
     return Error(ErrorCode::kInvalid, "The track comes from this peer already.");
   }
@@ -32,6 +34,12 @@ Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
   if (traits.unknown_mandatory) {
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
   }
+  // A PUBLISH of the track may have crossed, and wait for an answer.
+  if (const auto receiver = state().requests.ReceiverOf(track()); receiver && *receiver != id()) {
+    if (IncomingPublish* crossing = state().requests.Find<IncomingPublish>(*receiver)) {
+      crossing->RefuseAsDuplicate();
+    }
+  }
   KVCAST_TRY_VOID(track_receiver().Begin(ok.alias, traits));
   accepted_ = true;
   Tell(RequestAccepted{id(), std::move(ok.parameters), std::move(ok.properties)});
@@ -43,7 +51,7 @@ Result<void> IncomingSubscribe::Accept(const Parameters& parameters, const Prope
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
   const uint64_t alias = state().next_alias;
-  KVCAST_TRY(Bytes message, state().codec.Encode(SubscribeOk{alias, parameters, properties}));
+  KVCAST_TRY(Bytes message, Encode(SubscribeOk{alias, parameters, properties}));
   ++state().next_alias;
   accepted_ = true;
   wanted_.largest_object = parameters.largest_object;

@@ -12,10 +12,10 @@ class OutgoingSubscribe final : public SubscriberSide {
                                 const Parameters& parameters);
   using SubscriberSide::SubscriberSide;
   MessageKind kind() const override { return MessageKind::kSubscribe; }
+  bool accepted() const override { return accepted_; }
 
  protected:
   Decoded<void> OnMessage(Message& message) override;
-  bool accepted() const override { return accepted_; }
 
  private:
   Decoded<void> OnOk(SubscribeOk& ok);

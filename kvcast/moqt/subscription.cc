@@ -46,7 +46,7 @@ void PublisherSide::FailUpdate(const RequestError& error) {
   } else {
     (void)EndTrack(DoneCode::kUpdateFailed, error.reason).ok();
   }
-  Tell(RequestCancelled{id(), static_cast<uint64_t>(ResetCode::kCancelled), error.reason});
+  TellCancelled(error.reason);
 }
 
 void PublisherSide::Establish(std::optional<Location> largest) {

@@ -20,6 +20,7 @@ class PublisherSide : public Request {
   TrackSender* sender() override { return &sender_; }
   void OnDataStopped(StreamId stream) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override { sender_.OnSent(stream, bytes); }
+  void OnDelivered(StreamId stream) override { sender_.OnDelivered(stream); }
   void OnTimer(Timers::Kind kind) override;
 
   const TrackName& track() const { return track_; }

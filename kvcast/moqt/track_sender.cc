@@ -40,8 +40,12 @@ void TrackSender::Update(const Parameters& parameters) {
 }
 
 SendOrder TrackSender::OrderOf(uint8_t priority, uint64_t group, uint64_t subgroup) const {
-  return {SendOrder::Tier::kData, subscriber_priority_, priority,
-          order_ == GroupOrder::kAscending ? group : ~group, subgroup};
+  return {SendOrder::Tier::kData,
+          subscriber_priority_,
+          priority,
+          request_,
+          order_ == GroupOrder::kAscending ? group : ~group,
+          subgroup};
 }
 
 SendOrder TrackSender::OrderOf(const SubgroupHeader& header) const {
@@ -123,9 +127,8 @@ Result<void> TrackSender::SendAlone(const Object& object, bool end_of_group, Ins
     return Error(ErrorCode::kInvalid, "A status has neither payload nor properties.");
   }
   Note(object.location);
-  const uint64_t timeout =
-      Combine(Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_),
-              Combine(traits_.subgroup_delivery_timeout_ms, subgroup_timeout_ms_));
+  const uint64_t timeout = Combine(Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_),
+                                   subgroup_timeout_ms());
   if (timeout > 0 && After(since, timeout) < state_->now) {
     return {};  // Datagrams may be lost.
   }
@@ -148,13 +151,32 @@ Result<void> TrackSender::End(StreamId subgroup) {
   state_->ledger.Finish(subgroup);
   Stream& stream = found->second;
   stream.ended = state_->now;
+  SetDeadline(subgroup, stream);
   if (stream.sent >= stream.written) {
-    Forget(found);
-  } else {
-    SetDeadline(subgroup, stream);
+    AwaitDelivery(found);
   }
   SetTimer();
   return {};
+}
+
+uint64_t TrackSender::subgroup_timeout_ms() const {
+  return Combine(traits_.subgroup_delivery_timeout_ms, subgroup_timeout_ms_);
+}
+
+// All was sent; what gets lost is sent again, and that has its time too.
+void TrackSender::AwaitDelivery(Streams::iterator stream) {
+  if (subgroup_timeout_ms() == 0) {
+    Forget(stream);
+  } else {
+    state_->undelivered.emplace(stream->first, request_);
+  }
+}
+
+void TrackSender::OnDelivered(StreamId subgroup) {
+  if (const auto found = streams_.find(subgroup); found != streams_.end()) {
+    Forget(found);
+    SetTimer();
+  }
 }
 
 Result<void> TrackSender::Reset(StreamId subgroup, ResetCode code) {
@@ -171,7 +193,7 @@ Result<void> TrackSender::Reset(StreamId subgroup, ResetCode code) {
 
 void TrackSender::SetDeadline(StreamId id, Stream& stream) {
   const uint64_t object = Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_);
-  const uint64_t subgroup = Combine(traits_.subgroup_delivery_timeout_ms, subgroup_timeout_ms_);
+  const uint64_t subgroup = subgroup_timeout_ms();
   std::optional<Instant> deadline;
   if (object > 0 && !stream.unsent.empty()) {
     deadline = After(stream.unsent.front().since, object);
@@ -201,6 +223,7 @@ void TrackSender::Forget(Streams::iterator stream) {
   if (stream->second.deadline) {
     deadlines_.erase({*stream->second.deadline, stream->first});
   }
+  state_->undelivered.erase(stream->first);
   streams_.erase(stream);
 }
 
@@ -219,18 +242,17 @@ void TrackSender::OnSent(StreamId subgroup, uint64_t bytes) {
   }
   Stream& stream = found->second;
   stream.sent += bytes;
-  if (stream.ended && stream.sent >= stream.written) {
-    Forget(found);
-    SetTimer();
-    return;
-  }
-  if (stream.unsent.empty() || stream.unsent.front().begin >= stream.sent) {
+  const bool all = stream.ended && stream.sent >= stream.written;
+  if (!all && (stream.unsent.empty() || stream.unsent.front().begin >= stream.sent)) {
     return;
   }
   while (!stream.unsent.empty() && stream.unsent.front().begin < stream.sent) {
     stream.unsent.pop_front();
   }
   SetDeadline(subgroup, stream);
+  if (all) {
+    AwaitDelivery(found);
+  }
   SetTimer();
 }
 

@@ -21,8 +21,8 @@ namespace kvcast::moqt {
 //
 // Two timeouts may limit how long that takes, each the smaller one of the track's and the
 // subscriber's. An object of which nothing was sent in time takes its stream with it, a datagram is
-// dropped. A subgroup that was ended and not sent to its end in time is reset; what was sent once
-// and is on its way counts as sent.
+// dropped. A subgroup that was ended and has not arrived to its end in time is reset, for as long
+// as the subscription is open.
 class TrackSender {
  public:
   TrackSender(RequestId request, SessionState& state) : request_(request), state_(&state) {}
@@ -47,6 +47,8 @@ class TrackSender {
 
   // Bytes of a stream were sent for the first time.
   void OnSent(StreamId subgroup, uint64_t bytes);
+  // All of a stream has arrived.
+  void OnDelivered(StreamId subgroup);
   // Some timeout has passed.
   void OnTimeout();
   // The subscriber wants no more of it. False if it had ended.
@@ -81,6 +83,8 @@ class TrackSender {
   Result<void> MaySend() const;
   void Note(Location location);
   void Write(StreamId id, Stream& stream, Bytes bytes);
+  uint64_t subgroup_timeout_ms() const;
+  void AwaitDelivery(Streams::iterator stream);
   void SetDeadline(StreamId id, Stream& stream);
   void Forget(Streams::iterator stream);
   void ResetLate(Streams::iterator stream);
@@ -99,7 +103,7 @@ class TrackSender {
   uint64_t subgroup_timeout_ms_ = 0;
   std::optional<Location> largest_;
   uint64_t stream_count_ = 0;
-  Streams streams_;  // Also those that ended, until all of them was sent.
+  Streams streams_;  // Also those that ended, until all of them was sent, or has to arrive in time.
   std::set<std::pair<Instant, StreamId>> deadlines_;
 };
 

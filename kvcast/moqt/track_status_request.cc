@@ -7,7 +7,7 @@ namespace kvcast::moqt {
 Result<RequestId> OutgoingTrackStatus::Open(SessionState& state, const TrackName& track,
                                             const Parameters& parameters) {
   const RequestId id = state.requests.next_id();
-  KVCAST_TRY(Bytes message, state.codec.Encode(TrackStatus{id, track, parameters}));
+  KVCAST_TRY(Bytes message, state.EncodeRequest(TrackStatus{id, track, parameters}));
   (void)state.requests.NextId();
   auto request = std::make_unique<OutgoingTrackStatus>(id, state.OpenBidi(), state);
   request->SendEncoded(std::move(message));
@@ -33,7 +33,7 @@ Result<void> IncomingTrackStatus::Answer(const Parameters& parameters,
   if (over()) {
     return Error(ErrorCode::kInvalid, "The request does not wait for an answer.");
   }
-  KVCAST_TRY(Bytes message, state().codec.Encode(RequestOk{parameters, properties}));
+  KVCAST_TRY(Bytes message, Encode(RequestOk{parameters, properties}));
   SendEncoded(std::move(message), true);
   Finish();
   return {};

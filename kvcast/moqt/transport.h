@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,17 +30,24 @@ using StreamId = uint64_t;
 constexpr bool IsUni(StreamId id) { return (id & 2) != 0; }
 constexpr Role OpenerOf(StreamId id) { return (id & 1) != 0 ? Role::kServer : Role::kClient; }
 
-// What is to be sent first when not all can be: the smaller one.
+// What is to be sent first when not all can be. Of equally urgent requests each gets its share, and
+// what belongs to one goes by group and subgroup, the smaller ones first.
 struct SendOrder {
   enum class Tier : uint8_t { kControl, kRequest, kData };
 
   Tier tier = Tier::kControl;
   uint8_t subscriber_priority = 0;
   uint8_t publisher_priority = 0;
-  uint64_t group = 0;  // Counted down from 2^64 - 1 where groups are wanted in falling order.
+  uint64_t request = 0;  // Of a stream that goes both ways, it says nothing: that is one by itself.
+  uint64_t group = 0;    // Counted down from 2^64 - 1 where groups are wanted in falling order.
   uint64_t subgroup = 0;
 
-  friend auto operator<=>(const SendOrder&, const SendOrder&) = default;
+  // The smaller one is sent first. There is no order of more than this: groups of different
+  // requests do not compare.
+  uint32_t urgency() const {
+    return static_cast<uint32_t>(tier) << 16 | uint32_t{subscriber_priority} << 8 |
+           publisher_priority;
+  }
 };
 
 struct OpenStream {
@@ -105,6 +111,9 @@ class TransportUser {
   virtual void OnStopSending(StreamId stream, uint64_t code) = 0;
   // So many bytes of the stream wait no longer: they were sent for the first time.
   virtual void OnBytesSent(StreamId stream, uint64_t bytes) = 0;
+  // Nothing of a one-way stream that we ended is under way any more: the peer has acknowledged all
+  // of it, its end included, or wants no more of it. At most once, and never after a reset of ours.
+  virtual void OnDelivered(StreamId stream) = 0;
   // One DATAGRAM frame. `bytes` is only lent.
   virtual void OnDatagram(std::span<const std::byte> bytes) { (void)bytes; }
   // How many two-way streams, in all, the peer lets us open from the connection's beginning on. One

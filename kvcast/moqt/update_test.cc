@@ -121,6 +121,8 @@ TEST(Update, OfAPublicationComesFromEitherSide) {
       pair.server().RefuseUpdate(received, {RequestCode::kUnauthorized, {}, "no", {}}).ok());
   pair.Run();
   EXPECT_EQ(pair.One<PublishDoneReceived>(pair.server()).done.code, DoneCode::kUpdateFailed);
+  EXPECT_EQ(pair.One<UpdateRefused>(pair.client()).request, request);
+  EXPECT_EQ(pair.One<RequestCancelled>(pair.client()).request, request);
 }
 
 TEST(Update, OfAFetchChangesItsStreamAndARefusalEndsIt) {
@@ -154,21 +156,38 @@ TEST(Update, OfAFetchChangesItsStreamAndARefusalEndsIt) {
   EXPECT_FALSE(other.server().EndFetch(second).ok());
 }
 
+// Whoever hears of a refusal hears next that the request is over, of whichever kind it is.
 TEST(Update, ThatIsRefusedEndsARequestAboutANamespace) {
-  SessionPair pair;
-  const RequestId request = *pair.client().PublishNamespace(*TrackNamespace::Of({"a"}), {});
-  pair.Run();
-  ASSERT_TRUE(pair.server().AcceptPublishNamespace(request, {}).ok());
-  pair.Run();
-  Parameters renewed;
-  renewed.auth_tokens = {{AuthToken::AliasType::kUseValue, 0, 1, "newer"}};
-  ASSERT_TRUE(pair.client().Update(request, renewed).ok());
-  pair.Run();
-  ASSERT_TRUE(
-      pair.server().RefuseUpdate(request, {RequestCode::kExpiredAuthToken, {}, "", {}}).ok());
-  pair.Run();
-  EXPECT_EQ(pair.Take<UpdateRefused>(pair.client()).size(), 1u);
-  EXPECT_FALSE(pair.client().Update(request, renewed).ok());
+  const TrackNamespace space = *TrackNamespace::Of({"a"});
+  for (const MessageKind kind : {MessageKind::kPublishNamespace, MessageKind::kSubscribeNamespace,
+                                 MessageKind::kSubscribeTracks}) {
+    SessionPair pair;
+    Session& server = pair.server();
+    RequestId request = 0;
+    if (kind == MessageKind::kPublishNamespace) {
+      request = *pair.client().PublishNamespace(space, {});
+      pair.Run();
+      ASSERT_TRUE(server.AcceptPublishNamespace(request, {}).ok());
+    } else if (kind == MessageKind::kSubscribeNamespace) {
+      request = *pair.client().SubscribeNamespace(space, {});
+      pair.Run();
+      ASSERT_TRUE(server.AcceptSubscribeNamespace(request, {}).ok());
+    } else {
+      request = *pair.client().SubscribeTracks(space, {});
+      pair.Run();
+      ASSERT_TRUE(server.AcceptSubscribeTracks(request, {}).ok());
+    }
+    pair.Run();
+    Parameters renewed;
+    renewed.auth_tokens = {{AuthToken::AliasType::kUseValue, 0, 1, "newer"}};
+    ASSERT_TRUE(pair.client().Update(request, renewed).ok());
+    pair.Run();
+    ASSERT_TRUE(server.RefuseUpdate(request, {RequestCode::kExpiredAuthToken, {}, "", {}}).ok());
+    pair.Run();
+    EXPECT_EQ(pair.Take<UpdateRefused>(pair.client()).size(), 1u) << NameOf(kind);
+    EXPECT_EQ(pair.Take<RequestCancelled>(pair.client()).size(), 1u) << NameOf(kind);
+    EXPECT_FALSE(pair.client().Update(request, renewed).ok());
+  }
 }
 
 // An answer to an update never overtakes the answer to its request.

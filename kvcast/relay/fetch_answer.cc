@@ -8,9 +8,11 @@ FetchAnswer::State FetchAnswer::Continue(RamTier& tier, size_t peer_bytes_max,
                                          RelayMetrics& metrics) {
   while (true) {
     if (session_->queued_bytes(request_) >= session_->limits().send_queue_high_bytes) {
+      cursor_.Pause();
       return State::kAhead;
     }
     if (session_->queued_bytes() >= peer_bytes_max) {
+      cursor_.Pause();
       return State::kCrowded;
     }
     const std::optional<moqt::FetchItem> item = cursor_.Next(tier);

@@ -25,6 +25,9 @@ class FetchCursor {
 
   // Absent at the end, and ever after.
   std::optional<moqt::FetchItem> Next(RamTier& tier);
+  // The next item may be asked for much later: what was looked up by then is looked up again, as it
+  // may have had to go.
+  void Pause() { loaded_.clear(); }
 
  private:
   // The objects of a group that the range has.

@@ -23,6 +23,9 @@ struct Limits {
   // How long the streams of a publication may still come after its publisher is done.
   Duration end_patience = std::chrono::seconds(10);
 
+  // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
+  Duration crossing_patience = std::chrono::seconds(2);
+
   // Catalogs; blocks of further scopes are kept and served, but not listed.
   size_t scopes_max = 4096;
   // A catalog begins anew when its deltas have grown beyond its snapshot, and beyond this.

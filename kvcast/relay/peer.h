@@ -21,6 +21,7 @@ struct Peer {
 
   PeerId id = 0;
   moqt::Session* session = nullptr;
+  bool leaving = false;  // It said so: what is under way goes on, and nothing new is asked of it.
   std::map<moqt::RequestId, Publication> publications;
   std::map<moqt::RequestId, FetchAnswer> fetches;
   std::set<moqt::RequestId> crowded;  // Fetches that wait for the peer as a whole.

@@ -1,6 +1,18 @@
 #include "kvcast/relay/publication.h"
 
+#include "kvcast/moqt/codec.h"
+#include "kvcast/moqt/timers.h"
+
 namespace kvcast::relay {
+
+// Properties are the same in every draft that we speak.
+std::optional<uint64_t> Publication::MaxCacheOf(const Properties& properties) {
+  return moqt::DefaultCodec().TraitsOf(properties).max_cache_ms;
+}
+
+std::optional<Instant> Publication::ExpiryFrom(Instant now) const {
+  return max_cache_ms_ ? std::optional(moqt::After(now, *max_cache_ms_)) : std::nullopt;
+}
 
 std::optional<uint64_t> Publication::OnObject(const moqt::ReceivedObject& received) {
   if (received.stream == moqt::ReceivedObject::kNoStream) {

@@ -18,9 +18,13 @@ class Publication {
  public:
   using Place = std::pair<uint64_t, uint64_t>;  // Group and subgroup.
 
-  explicit Publication(TrackName track) : track_(std::move(track)) {}
+  // The properties are the track's, as this publisher has told them.
+  Publication(TrackName track, const Properties& properties)
+      : track_(std::move(track)), max_cache_ms_(MaxCacheOf(properties)) {}
 
   const TrackName& track() const { return track_; }
+  // Until when an object may be kept that came now; absent if for ever.
+  std::optional<Instant> ExpiryFrom(Instant now) const;
 
   // Gives the object before it on its stream, if there was one.
   std::optional<uint64_t> OnObject(const moqt::ReceivedObject& received);
@@ -42,7 +46,10 @@ class Publication {
     bool ended = false;  // By an object that says so: no object follows.
   };
 
+  static std::optional<uint64_t> MaxCacheOf(const Properties& properties);
+
   TrackName track_;
+  std::optional<uint64_t> max_cache_ms_;
   std::map<moqt::StreamId, Stream> streams_;
   bool lost_some_ = false;
   std::optional<Instant> deadline_;

@@ -36,6 +36,7 @@ void Relay::Leave(PeerId id) {
 
 void Relay::OnInput(PeerId id, Instant now) {
   now_ = std::max(now_, now);
+  stock_.Expire(now_);
   if (peers_.contains(id)) {
     Touch(id);
     Settle();
@@ -44,6 +45,7 @@ void Relay::OnInput(PeerId id, Instant now) {
 
 void Relay::OnTimeout(Instant now) {
   now_ = std::max(now_, now);
+  stock_.Expire(now_);
   while (!ending_.empty() && ending_.begin()->at <= now) {
     Peer& peer = peers_.at(ending_.begin()->peer);
     const auto publication = peer.publications.find(ending_.begin()->request);
@@ -51,7 +53,25 @@ void Relay::OnTimeout(Instant now) {
     Touch(peer.id);
     EndPublication(peer, publication);
   }
+  while (!crossing_.empty() && crossing_.begin()->at <= now) {
+    const Ending due = *crossing_.begin();
+    crossing_.erase(crossing_.begin());
+    if (const auto peer = peers_.find(due.peer); peer != peers_.end()) {
+      OnUpstreamGone(peer->second, due.request, moqt::RequestCode::kTimeout,
+                     "The publisher did not publish the track in time.");
+    }
+  }
   Settle();
+}
+
+std::optional<Instant> Relay::deadline() const {
+  std::optional<Instant> first = stock_.next_expiry();
+  for (const std::set<Ending>* endings : {&ending_, &crossing_}) {
+    if (!endings->empty() && (!first || endings->begin()->at < *first)) {
+      first = endings->begin()->at;
+    }
+  }
+  return first;
 }
 
 std::vector<PeerId> Relay::TakeTouched() {
@@ -108,6 +128,14 @@ void Relay::Drain(Peer& peer) {
   ContinueCrowded(peer);
 }
 
+// Of one request: the peer ends it when it likes, and until then it goes on.
+void Relay::On(Peer& peer, const moqt::GoAwayReceived& event) {
+  if (!event.request) {
+    log_.Info("peer is leaving", {{"peer", peer.id}, {"timeout_ms", event.message.timeout_ms}});
+    peer.leaving = true;
+  }
+}
+
 void Relay::On(Peer& peer, const moqt::SessionClosed& event) {
   log_.Info("session closed", {{"peer", peer.id}, {"code", event.code}, {"reason", event.reason}});
   RemoveAll(peer);
@@ -140,6 +168,11 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
+  if (event.error.code == moqt::RequestCode::kDuplicateSubscription) {
+    ExpectPublish(peer, event.request);
+    audience_.Remove({peer.id, event.request});
+    return;
+  }
   OnUpstreamGone(peer, event.request,
                  event.error.code == moqt::RequestCode::kRedirect ? moqt::RequestCode::kDoesNotExist
                                                                   : event.error.code,

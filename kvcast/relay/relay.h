@@ -50,9 +50,7 @@ class Relay {
   // it.
   void OnInput(PeerId peer, Instant now);
   void OnTimeout(Instant now);
-  std::optional<Instant> deadline() const {
-    return ending_.empty() ? std::nullopt : std::optional(ending_.begin()->at);
-  }
+  std::optional<Instant> deadline() const;
 
   // Peers whose sessions may have actions since the last call.
   std::vector<PeerId> TakeTouched();
@@ -82,6 +80,8 @@ class Relay {
   // Namespaces that peers have told of, and what is asked of them, relay_namespaces.cc.
   void On(Peer& peer, const moqt::PublishNamespaceReceived& event);
   void On(Peer& peer, const moqt::SubscribeNamespaceReceived& event);
+  // One that has told of this very namespace, and is not about to leave; null if there is none.
+  Peer* FindPublisher(const TrackNamespace& space);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
   void Withdraw(Peer& peer, moqt::RequestId request);
   // Whether a peer was asked for a track that nobody publishes now, and the subscription waits.
@@ -91,6 +91,9 @@ class Relay {
                       const std::string& reason);
   void AnswerWaiting(const TrackName& track, moqt::RequestCode code, const std::string& reason);
   void LeaveUpstream(const TrackName& track);
+  // The peer publishes by itself what it was asked for, and its PUBLISH is to come, or has come.
+  void ExpectPublish(Peer& peer, moqt::RequestId request);
+  void OnExpectedPublish(const TrackName& track);
 
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
@@ -100,15 +103,17 @@ class Relay {
   void On(Peer& peer, const moqt::ObjectsReady& event);
   void On(Peer& peer, const moqt::SendRoom& event);
   void On(Peer& peer, const moqt::SubgroupStopped& event);
+  void On(Peer& peer, const moqt::GoAwayReceived& event);
   void On(Peer& peer, const moqt::SessionClosed& event);
-  // SetupDone, GOAWAY, and answers to what a relay does not ask.
+  // SetupDone, and answers to what a relay does not ask.
   template <typename Other>
   void On(Peer& peer, const Other& event) {
     (void)peer;
     (void)event;
   }
 
-  // A publication whose publisher is done, and until when its streams may still come.
+  // What may come until then: streams of a publication whose publisher is done, or the PUBLISH that
+  // crossed a request of ours.
   struct Ending {
     Instant at;
     PeerId peer = 0;
@@ -125,6 +130,7 @@ class Relay {
     };
     SubscriberId id;  // The peer, and our request to it.
     bool established = false;
+    bool crossed = false;  // It was refused, for the peer's own PUBLISH is to come.
     std::vector<Waiting> waiting;
   };
 
@@ -152,6 +158,7 @@ class Relay {
   Audience audience_;
   std::map<PeerId, Peer> peers_;
   std::set<Ending> ending_;
+  std::set<Ending> crossing_;
   std::map<TrackName, size_t> published_;                       // How many publish each track now.
   std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
   std::map<TrackName, Upstream> upstream_;

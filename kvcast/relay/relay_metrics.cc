@@ -43,6 +43,8 @@ RelayMetrics::RelayMetrics(Metrics& metrics)
                                        "Publications ended because they contradict what is kept.")),
       groups_evicted(metrics.counter("kvcast_relay_evicted_groups_total",
                                      "Groups that made room for others.")),
+      objects_expired(metrics.counter("kvcast_relay_expired_objects_total",
+                                      "Objects given up because their publisher wants it so.")),
       peers(metrics.gauge("kvcast_relay_peers", "Sessions that take part.")),
       blocks_listed(metrics.gauge("kvcast_relay_listed_blocks", "Blocks in all catalogs.")),
       stored_bytes(metrics.gauge("kvcast_relay_stored_bytes", "Bytes in memory, index included.")),

@@ -29,6 +29,7 @@ class RelayMetrics {
   Counter& fetches;
   Counter& malformed_tracks;
   Counter& groups_evicted;
+  Counter& objects_expired;
   Gauge& peers;
   Gauge& blocks_listed;
   Gauge& stored_bytes;

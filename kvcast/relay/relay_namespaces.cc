@@ -73,7 +73,21 @@ void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamesp
   }
 }
 
-// The peer whose namespace is the longest is asked. There may be several; the first is.
+Peer* Relay::FindPublisher(const TrackNamespace& space) {
+  const auto owners = announced_.find(space);
+  if (owners == announced_.end()) {
+    return nullptr;
+  }
+  for (const SubscriberId& owner : owners->second) {
+    Peer& peer = peers_.at(owner.peer);
+    if (!peer.leaving) {
+      return &peer;
+    }
+  }
+  return nullptr;
+}
+
+// The peer whose namespace is the longest is asked. There may be several; the first that stays is.
 bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) {
   if (published_.contains(event.track) || stock_.catalogs().IsOurs(event.track)) {
     return false;
@@ -85,11 +99,11 @@ bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) 
   }
   const TrackNamespace& space = event.track.space();
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
-    const auto owners = announced_.find(space.First(fields));
-    if (owners == announced_.end()) {
+    Peer* const found = FindPublisher(space.First(fields));
+    if (found == nullptr) {
       continue;
     }
-    Peer& publisher = peers_.at(owners->second.begin()->peer);
+    Peer& publisher = *found;
     moqt::Parameters parameters;
     parameters.filter = moqt::SubscriptionFilter{};
     parameters.new_group_request = event.parameters.new_group_request;
@@ -98,7 +112,7 @@ bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) 
       return false;
     }
     publisher.upstream.emplace(*request, event.track);
-    upstream_.emplace(event.track, Upstream{{publisher.id, *request}, false, {waiting}});
+    upstream_.emplace(event.track, Upstream{{publisher.id, *request}, false, false, {waiting}});
     Touch(publisher.id);
     return true;
   }
@@ -121,7 +135,7 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
   }
   upstream_.at(track).established = true;
   metrics_.publications.Add();
-  peer.publications.emplace(event.request, Publication(track));
+  peer.publications.emplace(event.request, Publication(track, event.properties));
   ++published_[track];
   AnswerWaiting(track, moqt::RequestCode::kDoesNotExist, "The track is not here.");
   if (!audience_.Has(track)) {
@@ -156,6 +170,29 @@ void Relay::AnswerWaiting(const TrackName& track, moqt::RequestCode code,
       Refuse(peer->second, waiting.id.request, code, reason);
     }
     Touch(waiting.id.peer);
+  }
+}
+
+// Messages on two streams overtake each other: who waits goes on waiting, for a while.
+void Relay::ExpectPublish(Peer& peer, moqt::RequestId request) {
+  const auto found = peer.upstream.find(request);
+  if (found == peer.upstream.end()) {
+    return;
+  }
+  upstream_.at(found->second).crossed = true;
+  if (published_.contains(found->second)) {
+    OnExpectedPublish(found->second);
+  } else {
+    crossing_.insert({now_ + limits_.crossing_patience, peer.id, request});
+  }
+}
+
+void Relay::OnExpectedPublish(const TrackName& track) {
+  const auto found = upstream_.find(track);
+  if (found != upstream_.end() && found->second.crossed) {
+    const SubscriberId asked = found->second.id;
+    OnUpstreamGone(peers_.at(asked.peer), asked.request, moqt::RequestCode::kDoesNotExist,
+                   "The track is not here.");
   }
 }
 

@@ -136,6 +136,86 @@ TEST(RelayUpstream, PassesARefusalOn) {
   EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kDoesNotExist);
 }
 
+// The publisher publishes a track just when it is asked for it: whatever overtakes what, those who
+// wait get it from there.
+TEST(RelayUpstream, TakesAPublicationThatCrossesItsRequest) {
+  size_t crossed = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    RelayWorld::Options options;
+    options.seed = seed;
+    options.connection.cut_max = 8;
+    RelayWorld world(options);
+    Client& publisher = world.Join();
+    Client& subscriber = world.Join();
+    (void)*publisher->PublishNamespace(Space({"live"}), {});
+    world.Run();
+    const RequestId subscribed = *subscriber->Subscribe(Live("t"), {});
+    for (uint64_t step = 0; step < seed % 20; ++step) {
+      (void)world.Step();
+    }
+    if (!publisher.Take<moqt::SubscribeReceived>().empty()) {
+      continue;  // It was asked before it could publish.
+    }
+    const RequestId published = *publisher->Publish(Live("t"), {}, {});
+    world.Run();
+    ++crossed;
+    ASSERT_EQ(subscriber.Take<moqt::RequestAccepted>().size(), 1u) << "seed " << seed;
+    publisher.SendGroup(published, Live("t"), 5, 3);
+    world.Run();
+    Brought brought;
+    brought.TakeFrom(subscriber.session(), subscribed);
+    EXPECT_EQ(brought.objects.size(), 3u) << "seed " << seed;
+  }
+  EXPECT_GT(crossed, 50u);
+}
+
+TEST(RelayUpstream, WaitsOnlySoLongForAPublicationThatCrossedItsRequest) {
+  Upstream w;
+  (void)*w.one->Subscribe(Live("t"), {});
+  w.world.Run();
+  const auto asked = w.publisher.One<moqt::SubscribeReceived>();
+  const moqt::RequestError crossed{moqt::RequestCode::kDuplicateSubscription, {}, "", {}};
+  ASSERT_TRUE(w.publisher->RefuseRequest(asked.request, crossed).ok());
+  w.world.Run();
+  EXPECT_TRUE(w.one.Take<moqt::RequestRefused>().empty());
+  ASSERT_TRUE(w.world.relay().deadline().has_value());
+  w.world.Wait(*w.world.relay().deadline() - w.world.now());
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kTimeout);
+  EXPECT_FALSE(w.world.relay().deadline().has_value());
+}
+
+// What is under way goes on; what is new is asked of others, or of nobody.
+TEST(RelayUpstream, AsksNothingNewOfAPeerThatIsLeaving) {
+  Upstream w;
+  const RequestId first = *w.one->Subscribe(Live("t"), {});
+  w.world.Run();
+  const auto asked = w.publisher.One<moqt::SubscribeReceived>();
+  ASSERT_TRUE(w.publisher->AcceptSubscribe(asked.request, {}, {}).ok());
+  (void)*w.publisher->SubscribeTracks(Space({"x"}), {});
+  w.world.Run();
+  ASSERT_TRUE(w.publisher->SendGoAway("", 0).ok());
+  w.world.Run();
+  w.publisher.SendGroup(asked.request, Live("t"), 5, 3);
+  w.world.Run();
+  Brought brought;
+  brought.TakeFrom(w.one.session(), first);
+  EXPECT_EQ(brought.objects.size(), 3u);
+
+  (void)*w.one->Subscribe(Live("u"), {});
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kDoesNotExist);
+  Client& other = w.world.Join();
+  (void)*other->PublishNamespace(Space({"live"}), {});
+  w.world.Run();
+  (void)*w.one->Subscribe(Live("u"), {});
+  (void)*other->Publish(*TrackName::Of(Space({"x"}), "t"), {}, {});
+  w.world.Run();
+  EXPECT_EQ(other.One<moqt::SubscribeReceived>().track, Live("u"));
+  EXPECT_TRUE(w.publisher.Take<moqt::SubscribeReceived>().empty());
+  EXPECT_TRUE(w.publisher.Take<moqt::PublishReceived>().empty());
+}
+
 TEST(RelayUpstream, SurvivesThatAnyoneLeavesAtAnyPoint) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Upstream w;

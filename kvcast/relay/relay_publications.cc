@@ -44,7 +44,7 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   const std::optional<uint64_t> previous = publication.OnObject(received);
   metrics_.Received(object);
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(const bool is_new, stock_.Keep(track, object));
+    KVCAST_TRY(const bool is_new, stock_.Keep(track, object, publication.ExpiryFrom(now_)));
     if (!is_new) {
       return {};
     }

@@ -52,10 +52,11 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
     return;  // Cancelled just now; the event is under way.
   }
   metrics_.publications.Add();
-  peer.publications.emplace(event.request, Publication(event.track));
+  peer.publications.emplace(event.request, Publication(event.track, event.properties));
   if (++published_[event.track] == 1) {
     Announce(event.track, &peer);
   }
+  OnExpectedPublish(event.track);
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
@@ -196,6 +197,9 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
 
 // `tracks` is the request by which the peer asked for it.
 void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track) {
+  if (peer.leaving) {
+    return;  // It is asked for nothing new.
+  }
   if (audience_.CountOf(peer.id) >= limits_.published_max) {
     (void)peer.session->SendPublishBlocked(tracks, track).ok();
     return;

@@ -6,12 +6,31 @@
 
 namespace kvcast::relay {
 
-Result<bool> Stock::Keep(const TrackName& track, const Object& object) {
+Result<bool> Stock::Keep(const TrackName& track, const Object& object,
+                         std::optional<Instant> expires) {
   KVCAST_TRY(const bool is_new, tier_.Put(track, object));
   if (is_new) {
+    if (expires) {
+      expiries_.Add(track, object.location, *expires);
+    }
     ListIfWhole(track, object.location.group);
   }
   return is_new;
+}
+
+void Stock::Expire(Instant now) {
+  while (const std::optional<ExpiryBook::Expired> due = expiries_.TakeDue(now)) {
+    tier_.Remove(due->track, due->location);
+    metrics_->objects_expired.Add();
+    Unlist(due->track, due->location.group);
+  }
+}
+
+void Stock::Unlist(const TrackName& track, uint64_t group) {
+  catalogs_.Unlist(track, group);
+  if (!tier_.GroupFrom(track, 0)) {
+    emptied_.push_back(track);
+  }
 }
 
 Result<void> Stock::EndGroup(const TrackName& track, uint64_t group, uint64_t end) {
@@ -42,10 +61,8 @@ void Stock::ListIfWhole(const TrackName& track, uint64_t group) {
 void Stock::UnlistEvicted() {
   for (const EvictedGroup& evicted : tier_.TakeEvicted()) {
     metrics_->groups_evicted.Add();
-    catalogs_.Unlist(evicted.track, evicted.group);
-    if (!tier_.GroupFrom(evicted.track, 0)) {
-      emptied_.push_back(evicted.track);
-    }
+    expiries_.Forget(evicted.track, evicted.group);
+    Unlist(evicted.track, evicted.group);
   }
 }
 

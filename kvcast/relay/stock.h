@@ -9,6 +9,7 @@
 #include "kvcast/base/log.h"
 #include "kvcast/base/result.h"
 #include "kvcast/relay/catalogs.h"
+#include "kvcast/relay/expiry_book.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/relay_metrics.h"
 #include "kvcast/store/ram_tier.h"
@@ -16,7 +17,8 @@
 namespace kvcast::relay {
 
 // What a node has, and what it tells of it: the tier and the catalogs, kept in step. A group is
-// listed once it is whole, if its first object carries a key; it is unlisted when it is evicted.
+// listed once it is whole, if its first object carries a key; it is unlisted when it is evicted, or
+// any object of it may be kept no longer.
 class Stock {
  public:
   Stock(size_t ram_bytes, const NodeId& node, const BootId& boot, const Limits& limits,
@@ -32,7 +34,12 @@ class Stock {
                         std::optional<Location> largest) {
     return tier_.Describe(track, properties, largest);
   }
-  Result<bool> Keep(const TrackName& track, const Object& object);
+  // Until `expires`, if that is given: from then on nobody can tell whether the object exists.
+  Result<bool> Keep(const TrackName& track, const Object& object,
+                    std::optional<Instant> expires = std::nullopt);
+  // Gives up what may be kept no longer.
+  void Expire(Instant now);
+  std::optional<Instant> next_expiry() const { return expiries_.next(); }
   Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
   // The last object that came is the track's last.
   Result<void> EndTrack(const TrackName& track);
@@ -48,10 +55,12 @@ class Stock {
  private:
   void ListIfWhole(const TrackName& track, uint64_t group);
   void UnlistEvicted();
+  void Unlist(const TrackName& track, uint64_t group);
   void KeepCatalog(const CatalogChange& change);
 
   RamTier tier_;
   Catalogs catalogs_;
+  ExpiryBook expiries_;
   RelayMetrics* metrics_;
   Log log_;
   std::vector<TrackName> emptied_;

@@ -1,39 +1,42 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 
 namespace kvcast {
 
-// Counts what containers take from the heap, as the heap counts it: in steps of 16 bytes, with 8
-// of its own. The counter must outlive every container.
+// An allocator that keeps the sum of what was taken from it and not given back, so that a
+// container's memory is known exactly, whatever nodes and tables its library makes. What the
+// machine's allocator adds for itself is not in it.
+//
+// REQUIRES: the count outlives every container that was given it.
 template <typename T>
-struct CountedAllocator {
+class CountedAllocator {
+ public:
   using value_type = T;
 
-  explicit CountedAllocator(size_t* counter) : bytes(counter) {}
-  template <typename U>
-  CountedAllocator(const CountedAllocator<U>& other) : bytes(other.bytes) {}  // NOLINT: implicit
+  explicit CountedAllocator(size_t* bytes) : bytes_(bytes) {}
+  template <typename Other>
+  CountedAllocator(const CountedAllocator<Other>& other) : bytes_(other.bytes()) {}  // NOLINT
 
   T* allocate(size_t count) {
-    *bytes += CostOf(count);
-    return std::allocator<T>().allocate(count);
+    T* const memory = std::allocator<T>().allocate(count);
+    *bytes_ += count * sizeof(T);
+    return memory;
   }
   void deallocate(T* memory, size_t count) {
-    *bytes -= CostOf(count);
+    *bytes_ -= count * sizeof(T);
     std::allocator<T>().deallocate(memory, count);
   }
-  static size_t CostOf(size_t count) {
-    return std::max<size_t>(32, (count * sizeof(T) + 8 + 15) / 16 * 16);
+
+  size_t* bytes() const { return bytes_; }
+  template <typename Other>
+  bool operator==(const CountedAllocator<Other>& other) const {
+    return bytes_ == other.bytes();
   }
 
-  template <typename U>
-  friend bool operator==(const CountedAllocator& a, const CountedAllocator<U>& b) {
-    return a.bytes == b.bytes;
-  }
-
-  size_t* bytes;
+ private:
+  size_t* bytes_;
 };
 
 }  // namespace kvcast

@@ -7,18 +7,14 @@ namespace kvcast {
 namespace {
 
 // What a string takes from the heap. A name's fields are packed with at most two bytes each.
-size_t HeapOf(size_t length) {
-  return length < 16 ? 0 : CountedAllocator<char>::CostOf(length + 1);
-}
+size_t HeapOf(size_t length) { return length < 16 ? 0 : length + 1; }
 size_t HeapOf(const TrackName& name) {
   return HeapOf(name.space().length() + 2 * name.space().field_count()) +
          HeapOf(name.name().size());
 }
 size_t HeapOf(const TrackFacts& facts) {
   return HeapOf(facts.properties.encoded().capacity()) +
-         (facts.gaps.capacity() == 0
-              ? 0
-              : CountedAllocator<LocationRange>::CostOf(facts.gaps.capacity()));
+         facts.gaps.capacity() * sizeof(LocationRange);
 }
 
 }  // namespace

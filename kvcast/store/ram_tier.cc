@@ -10,9 +10,12 @@ namespace {
 
 // What a node of a map and the allocator cost beside what is kept in it.
 constexpr size_t kNodeBytes = 64;
+// What others remember of an object, such as until when it may be served.
+constexpr size_t kNoteBytes = 32;
 
 size_t CostOf(const Object& object) {
-  return sizeof(Object) + kNodeBytes + object.payload.size() + object.properties.encoded().size();
+  return sizeof(Object) + kNodeBytes + kNoteBytes + object.payload.size() +
+         object.properties.encoded().size();
 }
 
 size_t CostOf(const TrackName& name, size_t properties_bytes) {
@@ -44,16 +47,15 @@ Result<RamTier::Group*> RamTier::GroupFor(Tracks::iterator track, uint64_t numbe
   if (found != track->second.groups.end()) {
     return found->second.get();
   }
-  constexpr size_t kCost = sizeof(Group) + 2 * kNodeBytes;
-  if (!EvictFor(kCost, nullptr)) {
+  if (!EvictFor(kGroupBytes, nullptr)) {
     return Error(ErrorCode::kTooLarge, "There is no room for one more group.");
   }
   auto group = std::make_unique<Group>();
   group->track = track;
   group->number = number;
-  group->bytes = kCost;
+  group->bytes = kGroupBytes;
   group->use = track->second.pinned ? uses_.end() : uses_.insert(uses_.end(), group.get());
-  bytes_ += kCost;
+  bytes_ += kGroupBytes;
   return (track->second.groups[number] = std::move(group)).get();
 }
 
@@ -111,7 +113,7 @@ Result<void> RamTier::EndTrack(const TrackName& name, Location end) {
 
 Result<bool> RamTier::Put(const TrackName& name, const Object& object) {
   const size_t cost = CostOf(object);
-  if (cost + CostOf(name, 0) + sizeof(Group) + 2 * kNodeBytes > bytes_max_) {
+  if (cost + CostOf(name, 0) + kGroupBytes > bytes_max_) {
     return Error(ErrorCode::kTooLarge, "An object of " + std::to_string(object.payload.size()) +
                                            " bytes does not fit a tier of " +
                                            std::to_string(bytes_max_) + ".");
@@ -212,6 +214,31 @@ std::optional<uint64_t> RamTier::GroupUpTo(const TrackName& name, uint64_t numbe
 void RamTier::Remove(const TrackName& name, uint64_t number) {
   if (const Group* group = FindIn(name, number)) {
     Erase(*tracks_.find(name)->second.groups.at(group->number));
+  }
+}
+
+void RamTier::Remove(const TrackName& name, Location location) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  const auto found = track->second.groups.find(location.group);
+  if (found == track->second.groups.end()) {
+    return;
+  }
+  Group& group = *found->second;
+  const auto object = group.objects.find(location.object);
+  if (object == group.objects.end()) {
+    return;
+  }
+  const size_t cost = CostOf(object->second);
+  group.payload_bytes -= object->second.payload.size();
+  group.bytes -= cost;
+  bytes_ -= cost;
+  --object_count_;
+  group.objects.erase(object);
+  if (group.objects.empty()) {
+    Erase(group);
   }
 }
 

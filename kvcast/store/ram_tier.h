@@ -56,6 +56,8 @@ class RamTier {
 
   // Not an eviction: whoever removes it knows.
   void Remove(const TrackName& track, uint64_t group);
+  // The same of one object; its group goes with the last one.
+  void Remove(const TrackName& track, Location location);
   // Forgets what outlived a track's objects; false if it has any.
   bool Forget(const TrackName& track);
   // Groups evicted since the last call.
@@ -82,6 +84,8 @@ class RamTier {
     std::list<Group*>::iterator use;  // The list's end, if the track is pinned.
     size_t bytes = 0;
   };
+  // A group without objects, with its places in maps and lists, here and at who keeps notes of it.
+  static constexpr size_t kGroupBytes = sizeof(Group) + 5 * 64;
 
   Result<Tracks::iterator> TrackFor(const TrackName& name, size_t properties_bytes);
   Result<Group*> GroupFor(Tracks::iterator track, uint64_t number);

@@ -164,6 +164,32 @@ TEST(RamTier, NeverEvictsWhatIsPinned) {
   EXPECT_TRUE(tier.TakeEvicted().empty());
 }
 
+TEST(RamTier, RemovesSingleObjectsAndTheirGroupWithTheLast) {
+  RamTier tier(1 << 20);
+  ASSERT_TRUE(tier.Describe(Name("a"), {}).ok());
+  const size_t empty = tier.bytes();
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0)).ok());
+  const size_t with_one = tier.bytes();
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 1)).ok());
+  ASSERT_TRUE(tier.EndGroup(Name("a"), 0, 2).ok());
+  ASSERT_TRUE(tier.FindGroup(Name("a"), 0)->whole());
+  tier.Remove(Name("a"), Location{0, 0});
+  EXPECT_FALSE(tier.Get(Name("a"), {0, 0}).has_value());
+  EXPECT_TRUE(tier.Get(Name("a"), {0, 1}).has_value());
+  EXPECT_FALSE(tier.FindGroup(Name("a"), 0)->whole());
+  EXPECT_EQ(tier.bytes(), with_one);
+  EXPECT_EQ(tier.object_count(), 1u);
+  for (const Location absent : {Location{0, 0}, Location{1, 0}}) {
+    tier.Remove(Name("a"), absent);
+    tier.Remove(Name("b"), absent);
+  }
+  tier.Remove(Name("a"), Location{0, 1});
+  EXPECT_FALSE(tier.GroupFrom(Name("a"), 0).has_value());
+  EXPECT_EQ(tier.bytes(), empty);
+  EXPECT_EQ(tier.Find(Name("a"))->largest, (Location{0, 1}));
+  EXPECT_TRUE(tier.TakeEvicted().empty());
+}
+
 TEST(RamTier, ForgetsATrackOnlyWithoutObjects) {
   RamTier tier(1 << 20);
   const size_t empty = tier.bytes();

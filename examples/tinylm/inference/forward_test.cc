@@ -8,13 +8,14 @@
 
 #include "examples/tinylm/inference/model_test.h"
 #include "kvcast/base/json.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/io/file.h"
 #include "kvcast/kv/token_list.h"
 
 namespace kvcast::tinylm {
 namespace {
 
-const std::string kFolder = std::string(KVCAST_SOURCE_DIR) + "/examples/tinylm/";
+const std::string kFolder = std::string(kSourceFolder) + "/examples/tinylm/";
 
 KvCache Cache(uint32_t tokens, uint32_t page_tokens = 16) {
   return *KvCache::Of(ModelWeights().config, page_tokens, (tokens - 1) / page_tokens + 1);

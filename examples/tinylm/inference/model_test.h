@@ -7,12 +7,13 @@
 #include "examples/tinylm/inference/kv_cache.h"
 #include "examples/tinylm/inference/weights.h"
 #include "kvcast/base/bytes.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/kv/block_view.h"
 
 namespace kvcast::tinylm {
 
 // The model that the tests compute with, from the repository.
-inline const std::string kModelFolder = std::string(KVCAST_SOURCE_DIR) + "/examples/tinylm/model";
+inline const std::string kModelFolder = std::string(kSourceFolder) + "/examples/tinylm/model";
 
 inline const Weights& ModelWeights() {
   static const Weights weights = *Weights::Load(kModelFolder);

@@ -1,0 +1,46 @@
+#include "kvcast/relay/expiry_book.h"
+
+#include <gtest/gtest.h>
+
+namespace kvcast::relay {
+namespace {
+
+using std::chrono::seconds;
+
+TrackName Name(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"a"}), name); }
+Instant At(int64_t s) { return Instant() + seconds(s); }
+
+TEST(ExpiryBook, GivesWhatIsDueInOrderAcrossTracksAndGroups) {
+  ExpiryBook book;
+  EXPECT_FALSE(book.next().has_value());
+  book.Add(Name("t"), {0, 0}, At(5));
+  book.Add(Name("u"), {3, 1}, At(2));
+  book.Add(Name("t"), {0, 1}, At(7));
+  book.Add(Name("t"), {0, 2}, At(6));  // Another publisher's, who wants it kept for less.
+  book.Add(Name("t"), {1, 0}, At(9));
+  EXPECT_EQ(book.next(), At(2));
+  std::vector<Location> due;
+  while (const auto expired = book.TakeDue(At(7))) {
+    due.push_back(expired->location);
+  }
+  EXPECT_EQ(due, (std::vector<Location>{{3, 1}, {0, 0}, {0, 2}, {0, 1}}));
+  EXPECT_EQ(book.next(), At(9));
+  EXPECT_EQ(book.TakeDue(At(9))->track, Name("t"));
+  EXPECT_FALSE(book.next().has_value());
+}
+
+TEST(ExpiryBook, ForgetsAGroupAltogether) {
+  ExpiryBook book;
+  book.Add(Name("t"), {0, 0}, At(5));
+  book.Add(Name("t"), {0, 1}, At(6));
+  book.Add(Name("t"), {1, 0}, At(8));
+  book.Forget(Name("t"), 0);
+  book.Forget(Name("t"), 7);
+  book.Forget(Name("u"), 0);
+  EXPECT_EQ(book.next(), At(8));
+  book.Forget(Name("t"), 1);
+  EXPECT_FALSE(book.TakeDue(At(100)).has_value());
+}
+
+}  // namespace
+}  // namespace kvcast::relay
