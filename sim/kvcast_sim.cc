@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sim/catalog_world.h"
+#include "sim/disk_world.h"
 #include "sim/road_world.h"
 #include "sim/session_world.h"
 
@@ -47,6 +48,19 @@ int PlayCatalogs(const Seeds& seeds) {
             "refetches",
             total.delivered, total.lost, total.damaged, total.repeated, total.delayed,
             total.restarts, total.refetches);
+      });
+}
+
+int PlayDisks(const Seeds& seeds) {
+  return Play<DiskWorld, DiskWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} states after a power cut, {} with a bit flipped, {} restarts; {} acknowledged, {} "
+            "failed, {} groups evicted, {} objects carried; {} errors of the device, {} disks too "
+            "small, {} with a misdirected write",
+            total.power_cuts, total.flips, total.restarts, total.acknowledged, total.failed,
+            total.evicted, total.carried, total.errors, total.full, total.misdirected);
       });
 }
 
@@ -97,6 +111,8 @@ int main(int argc, char** argv) {
   };
   add("catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
       kvcast::sim::PlayCatalogs);
+  add("disk", "A disk tier whose disk loses its power after every step", 400,
+      kvcast::sim::PlayDisks);
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);

@@ -101,11 +101,22 @@ def streams() -> list[bytes]:
     return found
 
 
+def disk_pieces() -> list[bytes]:
+    """Blocks, bodies of records and of a footer; the first byte says which."""
+    found = []
+    for case in json.loads((VECTORS / "disk.json").read_text())["cases"]:
+        for _, piece in case["in"].get("read", []) or case["out"]["parts"]:
+            data = bytes.fromhex(piece)
+            found += [bytes([0]) + data, bytes([2]) + data, bytes([3]) + data]
+    return found + [bytes([1, kind]) + bytes(range(40)) for kind in range(4)]
+
+
 SEEDS = {
     "cache_track_fuzz": lambda: inputs("track_naming", "wire") + [b";l=0-3", b";l=1-2;h=0-7"],
     "catalog_fuzz": lambda: [data[:-CATALOG_CHECK_BYTES] for data in inputs("catalog", "objects")],
     "control_fuzz": messages,
     "data_stream_fuzz": streams,
+    "disk_format_fuzz": disk_pieces,
     "golden_file_fuzz": vector_files,
     "json_fuzz": lambda: inputs("canonical", "json") + inputs("model", "config"),
     "kv_file_fuzz": lambda: inputs("kv_file", "file"),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import kvcast_catalog as catalog
+import kvcast_disk
 import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_moqt as moqt
@@ -317,6 +318,7 @@ TOPICS = {
     "track_naming": track_naming,
     "catalog": catalogs,
     "kv_file": kv_files,
+    "disk": kvcast_disk.disk,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

@@ -5,7 +5,7 @@
 
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/check.h"
-#include "kvcast/codec/check_sum.h"
+#include "kvcast/base/check_sum.h"
 
 namespace kvcast {
 namespace {

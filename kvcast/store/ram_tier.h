@@ -12,31 +12,9 @@
 #include "kvcast/object/location.h"
 #include "kvcast/object/object.h"
 #include "kvcast/object/track_name.h"
+#include "kvcast/store/track_facts.h"
 
 namespace kvcast {
-
-// What a tier remembers of a track beside its objects, and what outlives them.
-struct TrackFacts {
-  Properties properties;
-  std::optional<Location> largest;  // Of any object ever put or told of, evicted or not.
-  std::optional<Location> end;      // No object stands here or beyond.
-};
-
-// What it remembers of a group, for as long as it has it.
-struct GroupFacts {
-  std::optional<uint64_t> end;  // No object of the group stands here or beyond.
-  uint64_t object_count = 0;
-  uint64_t payload_bytes = 0;
-
-  // Every object there is of the group is here.
-  bool whole() const { return end == object_count; }
-};
-
-// A group that was evicted: what a catalog has to unlist.
-struct EvictedGroup {
-  TrackName track;
-  uint64_t group = 0;
-};
 
 // Objects in memory, by track and location, up to a number of bytes.
 //

@@ -1,4 +1,4 @@
-#include "kvcast/codec/check_sum.h"
+#include "kvcast/base/check_sum.h"
 
 #include <isa-l/crc.h>
 
@@ -17,6 +17,13 @@ uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t sum) {
     bytes = bytes.subspan(length);
   }
   return ~sum;
+}
+
+uint32_t Crc32c(const Bytes& bytes, uint32_t sum) {
+  for (size_t i = 0; i < bytes.piece_count(); ++i) {
+    sum = Crc32c(bytes.piece(i), sum);
+  }
+  return sum;
 }
 
 }  // namespace kvcast

@@ -1,0 +1,181 @@
+"""The files of a disk tier, as disk-format.md draws them: writes a segment, reads blocks."""
+
+import struct
+
+from kvcast_names import Reader, Refused, vi64
+
+BLOCK = 4096
+VERSION = 1
+KINDS = {"object": 1, "facts": 2, "end": 3, "removal": 4}
+
+
+def _table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+TABLE = _table()
+
+
+def crc32c(data: bytes, start: int = 0) -> int:
+    state = start ^ 0xFFFFFFFF
+    for byte in data:
+        state = TABLE[(state ^ byte) & 0xFF] ^ state >> 8
+    return state ^ 0xFFFFFFFF
+
+
+def u32(value: int) -> bytes:
+    return struct.pack("<I", value)
+
+
+def u64(value: int) -> bytes:
+    return struct.pack("<Q", value)
+
+
+def padded(data: bytes, step: int) -> bytes:
+    return data + bytes(-len(data) % step)
+
+
+def block(magic: bytes, fields: bytes) -> bytes:
+    body = (magic + u32(VERSION) + fields).ljust(BLOCK - 4, b"\0")
+    return body + u32(crc32c(body))
+
+
+def open_block(data: bytes, magic: bytes) -> bytes:
+    """The fields of a block that is whole and of our version."""
+    if len(data) != BLOCK or data[:8] != magic or data[-4:] != u32(crc32c(data[:-4])):
+        raise Refused("damaged")
+    if data[8:12] != u32(VERSION):
+        raise Refused("another version")
+    return data[12:-4]
+
+
+def superblock(directory: bytes, disk_class: int, segment_bytes: int) -> bytes:
+    return 2 * block(b"kvcastD\n", directory + bytes([disk_class]) + bytes(7) + u64(segment_bytes))
+
+
+def read_superblock(data: bytes) -> dict:
+    fields = open_block(data, b"kvcastD\n")
+    segment_bytes = struct.unpack("<Q", fields[24:32])[0]
+    if fields[16] > 1 or segment_bytes % BLOCK or not 8 * BLOCK <= segment_bytes <= 1 << 34:
+        raise Refused("fields make no sense")
+    return {"directory": fields[:16].hex(), "class": fields[16], "segment_bytes": segment_bytes}
+
+
+def location(pair: list[int]) -> bytes:
+    return vi64(pair[0]) + vi64(pair[1])
+
+
+def sized(data: bytes) -> bytes:
+    return vi64(len(data)) + data
+
+
+def body(record: dict) -> bytes:
+    kind = record["kind"]
+    if kind == "object":
+        return (location(record["location"]) + vi64(record["subgroup"])
+                + bytes([record["priority"], record["forwarding"], record["status"]])
+                + u64(record["received_us"]) + sized(bytes.fromhex(record["properties"])))
+    if kind == "facts":
+        largest, end = record["largest"], record["end"]
+        return (bytes([(1 if largest else 0) | (2 if end else 0)])
+                + (location(largest) if largest else b"") + (location(end) if end else b"")
+                + vi64(len(record["gaps"]))
+                + b"".join(location(gap[0]) + location(gap[1]) for gap in record["gaps"])
+                + sized(bytes.fromhex(record["properties"])))
+    if kind == "end":
+        return vi64(record["group"]) + vi64(record["end"])
+    group = record["group"]
+    return (bytes([0 if group is not None else 1]) + vi64(group or 0)
+            + vi64(record["before"][0]) + vi64(record["before"][1]))
+
+
+def properties_in(encoded: bytes) -> list[tuple[int, int | bytes]]:
+    reader, found, kind = Reader(encoded), [], 0
+    while reader.at < len(encoded):
+        kind += reader.vi64()
+        found.append((kind, reader.take(reader.vi64()) if kind % 2 else reader.vi64()))
+    return found
+
+
+def immutable_in(encoded: bytes) -> bytes | None:
+    return next((value for kind, value in properties_in(encoded) if kind == 0x0B), None)
+
+
+def identity(record: dict, payload: bytes) -> int:
+    immutable = immutable_in(bytes.fromhex(record["properties"]))
+    return crc32c(location(record["location"]) + vi64(record["subgroup"])
+                  + bytes([record["priority"], record["forwarding"], record["status"]])
+                  + vi64(len(payload)) + u32(crc32c(payload))
+                  + (b"\0" if immutable is None else b"\1" + immutable))
+
+
+def entry_fields(record: dict, payload: bytes, key_property: int) -> bytes:
+    if record["kind"] != "object":
+        return body(record)
+    immutable = immutable_in(bytes.fromhex(record["properties"])) or b""
+    key = next((value for kind, value in properties_in(immutable)
+                if kind == key_property and len(value) == 32), None)
+    return (location(record["location"]) + vi64(len(payload)) + u32(identity(record, payload))
+            + (b"\0" if key is None else b"\1" + key))
+
+
+def segment(given: dict) -> bytes:
+    """A sealed segment whose records were committed together."""
+    directory, number = bytes.fromhex(given["directory"]), given["segment"]
+    size, marker = given["segment_bytes"], given["marker"]
+
+    def place(offset: int) -> int:
+        return crc32c(directory + u64(number) + u64(offset))
+
+    data = block(b"kvcastS\n", directory + u64(number) + u64(size) + u64(marker))
+    names: list[bytes] = []
+    entries = b""
+    for ordinal, record in enumerate(given["records"]):
+        name, payload = bytes.fromhex(record["track"]), bytes.fromhex(record.get("payload", ""))
+        meta, kind = name + body(record), bytes([KINDS[record["kind"]]])
+        head = (u64(marker) + u32(ordinal) + kind + bytes(3) + u32(len(meta)) + u32(len(payload))
+                + u32(crc32c(meta)) + u32(crc32c(payload)) + u32(0))
+        whole = head + u32(crc32c(head, place(len(data)))) + meta + payload
+        if name not in names:
+            names.append(name)
+        entries += (kind + vi64(names.index(name)) + vi64(len(data) // 8) + vi64(len(whole))
+                    + entry_fields(record, payload, given["key_property"]))
+        data += padded(whole, 8)
+    index = (vi64(len(names)) + b"".join(names) + vi64(len(given["records"])) + entries)
+    trailer = (b"kvcastF\n" + u64(marker) + u32(len(index)) + u32(crc32c(index)) + bytes(36))
+    footer = index + trailer + u32(crc32c(trailer, place(size - 64)))
+    return padded(data, BLOCK).ljust(size - len(footer), b"\0") + footer
+
+
+def parts(data: bytes) -> list[list]:
+    """What is not zero, in runs of 64 bytes: [offset, hex]."""
+    found: list[list] = []
+    for at in range(0, len(data), 64):
+        piece = data[at : at + 64]
+        if not any(piece):
+            continue
+        if found and found[-1][0] + len(found[-1][1]) // 2 == at:
+            found[-1][1] += piece.hex()
+        else:
+            found.append([at, piece.hex()])
+    return found
+
+
+def whole(size: int, given: list[list]) -> bytes:
+    data = bytearray(size)
+    for at, piece in given:
+        data[at : at + len(piece) // 2] = bytes.fromhex(piece)
+    return bytes(data)
+
+
+def disk(given: dict) -> dict:
+    if "read" in given:
+        return read_superblock(whole(BLOCK, given["read"]))
+    data = segment(given) if "records" in given else superblock(
+        bytes.fromhex(given["directory"]), given["class"], given["segment_bytes"])
+    return {"size": len(data), "parts": parts(data)}

@@ -1,0 +1,204 @@
+#include "kvcast/io/disk_device.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "kvcast/base/random.h"
+#include "kvcast/io/scratch_directory.h"
+#include "kvcast/store/disk_tier.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint64_t kSegmentBytes = 8 << 20;
+
+TrackName Track() { return *TrackName::Of(*TrackNamespace::Of({"space"}), "track"); }
+
+std::string PayloadOf(uint64_t number) {
+  Random random(number);
+  std::string payload(1 + random.Below(number % 7 == 0 ? 3 << 20 : 40000), '\0');
+  random.Fill(std::as_writable_bytes(std::span(payload)));
+  return payload;
+}
+
+Object ObjectOf(uint64_t number) {
+  Object object;
+  object.location = {number / 4, number % 4};
+  object.payload = Bytes::Of(PayloadOf(number));
+  return object;
+}
+
+// A disk tier on a directory of this machine.
+class Disk {
+ public:
+  Disk(const std::filesystem::path& directory, const DiskDevice::Options& options) {
+    device_ = *DiskDevice::Open(directory, options, Log());
+    DiskTierOptions tier;
+    tier.bytes_max = kSuperblockBytes + 24 * kSegmentBytes;
+    tier.segment_bytes = kSegmentBytes;
+    tier.seed = static_cast<uint64_t>(::getpid()) * 1000003 + 7;
+    tier.fresh.bytes.fill(std::byte{1});
+    tier_.emplace(tier, std::make_unique<OldestFirst>());
+    RunUntil([this] { return tier_->state() == DiskTier::State::kReady; });
+  }
+
+  DiskDevice& device() { return *device_; }
+  DiskTier& tier() { return *tier_; }
+  void Put(uint64_t number) { tickets_[*tier_->Put(Track(), ObjectOf(number), 0, now_)] = number; }
+  size_t unacknowledged() const { return tickets_.size(); }
+
+  std::optional<std::string> Get(uint64_t number) {
+    const auto ticket = tier_->Get(Track(), ObjectOf(number).location);
+    if (!ticket) {
+      return std::nullopt;
+    }
+    found_.reset();
+    read_ = false;
+    RunUntil([this] { return read_; });
+    return found_ ? std::optional(found_->object.payload.ToString()) : std::nullopt;
+  }
+
+  void RunUntil(const std::function<bool()>& done) {
+    while (!done()) {
+      for (DeviceRequest& request : tier_->TakeRequests()) {
+        device_->Submit(std::move(request));
+      }
+      while (const auto completion = device_->Next()) {
+        tier_->OnCompletion(*completion, now_);
+      }
+      while (auto event = tier_->Next()) {
+        OnEvent(*event);
+      }
+      if (!done()) {
+        for (DeviceRequest& request : tier_->TakeRequests()) {
+          device_->Submit(std::move(request));
+        }
+        pollfd wait{device_->descriptor(), POLLIN, 0};
+        ASSERT_EQ(::poll(&wait, 1, 60000), 1) << "the device has nothing more to say";
+      }
+    }
+  }
+
+  std::function<void(uint64_t)> on_acknowledged;
+
+ private:
+  void OnEvent(DiskEvent& event) {
+    if (auto* written = std::get_if<DiskWritten>(&event)) {
+      ASSERT_FALSE(written->error.has_value()) << written->error->ToString();
+      if (on_acknowledged) {
+        on_acknowledged(tickets_.at(written->ticket));
+      }
+      tickets_.erase(written->ticket);
+    } else if (auto* read = std::get_if<DiskRead>(&event)) {
+      found_ = std::move(read->found);
+      read_ = true;
+    }
+  }
+
+  std::unique_ptr<DiskDevice> device_;
+  std::optional<DiskTier> tier_;
+  Instant now_{std::chrono::hours(1)};
+  std::map<DiskTicket, uint64_t> tickets_;
+  std::optional<StoredObject> found_;
+  bool read_ = false;
+};
+
+TEST(DiskDevice, KeepsATiersObjectsHoweverTheMachineLetsIt) {
+  for (const DiskDevice::Options options :
+       {DiskDevice::Options{true, true}, {false, true}, {true, false}, {false, false}}) {
+    const ScratchDirectory scratch = *ScratchDirectory::Make();
+    for (int start = 0; start < 2; ++start) {
+      Disk disk(scratch.path(), options);
+      if (start == 0) {
+        for (uint64_t number = 0; number < 30; ++number) {
+          disk.Put(number);
+        }
+        disk.RunUntil([&] { return disk.unacknowledged() == 0; });
+      }
+      for (uint64_t number = 0; number < 30; ++number) {
+        ASSERT_EQ(disk.Get(number), PayloadOf(number)) << number;
+      }
+      EXPECT_LE(disk.tier().allocated_bytes(), kSuperblockBytes + 24 * kSegmentBytes);
+    }
+  }
+}
+
+TEST(DiskDevice, GivesADirectoryToOneProcessAtATime) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  auto first = DiskDevice::Open(scratch.path(), {}, Log());
+  ASSERT_TRUE(first.ok());
+  const auto second = DiskDevice::Open(scratch.path(), {}, Log());
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().ToString().find("Another process"), std::string::npos);
+  first->reset();
+  EXPECT_TRUE(DiskDevice::Open(scratch.path(), {}, Log()).ok());
+}
+
+TEST(DiskDevice, SaysWhatTheMachineSaid) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const auto files = *DiskFiles::Open(scratch.path(), false);
+  DeviceOutbox outbox;
+  outbox.Create(1, uint64_t{1} << 60);
+  outbox.Read(7, 0, kDeviceBlockBytes);
+  outbox.Remove(7);
+  const auto requests = outbox.Take();
+  EXPECT_TRUE(files->Do(requests[0]).error.has_value());
+  EXPECT_TRUE(files->Do(requests[1]).error.has_value());
+  EXPECT_FALSE(files->Do(requests[2]).error.has_value());  // Gone is gone.
+}
+
+// Puts objects until it is killed, and says through the pipe which were acknowledged.
+[[noreturn]] void PutUntilKilled(const std::filesystem::path& directory, uint64_t first, int pipe) {
+  Disk disk(directory, {});
+  disk.on_acknowledged = [pipe](uint64_t number) { (void)!::write(pipe, &number, sizeof(number)); };
+  for (uint64_t number = first;; ++number) {
+    disk.Put(number);
+    disk.RunUntil([&] { return disk.unacknowledged() < 8; });
+  }
+}
+
+TEST(DiskDevice, LosesNothingAcknowledgedToAKill) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  Random random(11);
+  std::set<uint64_t> acknowledged;
+  for (int kill = 0; kill < 8; ++kill) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const uint64_t first = static_cast<uint64_t>(kill) * 20;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::close(ends[0]);
+      PutUntilKilled(scratch.path(), first, ends[1]);
+    }
+    ::close(ends[1]);
+    // Some acknowledgements, then a moment: it is killed in the middle of whatever it does.
+    const uint64_t wanted = random.Below(8);
+    uint64_t number = 0;
+    for (uint64_t i = 0; i < wanted; ++i) {
+      ASSERT_EQ(::read(ends[0], &number, sizeof(number)), static_cast<ssize_t>(sizeof(number)));
+      acknowledged.insert(number);
+    }
+    ::usleep(static_cast<useconds_t>(random.Below(3000)));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    while (::read(ends[0], &number, sizeof(number)) == static_cast<ssize_t>(sizeof(number))) {
+      acknowledged.insert(number);
+    }
+    ::close(ends[0]);
+  }
+  Disk disk(scratch.path(), {});
+  EXPECT_GT(acknowledged.size(), 8u);
+  for (const uint64_t number : acknowledged) {
+    ASSERT_EQ(disk.Get(number), PayloadOf(number)) << number;
+  }
+}
+
+}  // namespace
+}  // namespace kvcast

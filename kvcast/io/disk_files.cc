@@ -1,0 +1,226 @@
+#include "kvcast/io/disk_files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "kvcast/io/system_error.h"
+
+namespace kvcast {
+namespace {
+
+constexpr std::string_view kSegmentPrefix = "segment-";
+constexpr size_t kSegmentDigits = 16;
+
+std::string NameOf(DeviceFile file) {
+  if (file == 0) {
+    return "superblock";
+  }
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "segment-%016llx", static_cast<unsigned long long>(file));
+  return name.data();
+}
+
+std::optional<DeviceFile> NumberOf(std::string_view name) {
+  if (name == "superblock") {
+    return 0;
+  }
+  if (!name.starts_with(kSegmentPrefix) || name.size() != kSegmentPrefix.size() + kSegmentDigits) {
+    return std::nullopt;
+  }
+  DeviceFile number = 0;
+  const auto [end, error] =
+      std::from_chars(name.data() + kSegmentPrefix.size(), name.data() + name.size(), number, 16);
+  const bool whole = error == std::errc() && end == name.data() + name.size() && number != 0;
+  return whole && NameOf(number) == name ? std::optional(number) : std::nullopt;
+}
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using AlignedBuffer = std::unique_ptr<std::byte, Free>;
+
+AlignedBuffer Aligned(uint64_t bytes) {
+  return AlignedBuffer(static_cast<std::byte*>(std::aligned_alloc(kDeviceBlockBytes, bytes)));
+}
+
+// All of it, or the error number, negative. `transfer` does one call.
+template <typename Transfer>
+int TransferAll(uint64_t length, Transfer transfer) {
+  for (uint64_t done = 0; done < length;) {
+    const ssize_t count = transfer(done);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count <= 0) {
+      return count < 0 ? -errno : -EIO;
+    }
+    done += static_cast<uint64_t>(count);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DiskFiles>> DiskFiles::Open(const std::filesystem::path& directory,
+                                                   bool direct) {
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed) {
+    return SystemError("Cannot make the directory", failed.value()).In(directory.string());
+  }
+  Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor) {
+    return SystemError("Cannot open the directory", errno).In(directory.string());
+  }
+  if (::flock(descriptor.number(), LOCK_EX | LOCK_NB) != 0) {
+    return SystemError("Another process uses the directory", errno).In(directory.string());
+  }
+  if (direct) {
+    // A file without a name tells whether the file system knows the flag.
+    const Descriptor probe(
+        ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
+    direct = static_cast<bool>(probe) || errno != EINVAL;
+  }
+  return std::unique_ptr<DiskFiles>(new DiskFiles(directory, std::move(descriptor), direct));
+}
+
+DeviceError DiskFiles::ErrorOf(int number) {
+  return {number == ENOSPC || number == EDQUOT, std::generic_category().message(number)};
+}
+
+DeviceCompletion DiskFiles::Do(const DeviceRequest& request) {
+  DeviceCompletion completion{.token = request.token};
+  int result = 0;
+  switch (request.kind) {
+    case DeviceRequest::Kind::kList:
+      result = List(completion);
+      break;
+    case DeviceRequest::Kind::kCreate:
+      result = Create(request.file, request.length);
+      break;
+    case DeviceRequest::Kind::kRemove:
+      result = Remove(request.file);
+      break;
+    case DeviceRequest::Kind::kRead:
+      result = Read(request, completion.bytes);
+      break;
+    case DeviceRequest::Kind::kWrite:
+      result = Write(request);
+      break;
+    case DeviceRequest::Kind::kSync:
+      result = Sync(request.file);
+      break;
+  }
+  if (result < 0) {
+    completion.error = ErrorOf(-result);
+  }
+  return completion;
+}
+
+int DiskFiles::List(DeviceCompletion& completion) const {
+  std::error_code failed;
+  auto entry = std::filesystem::directory_iterator(path_, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    const auto number = NumberOf(entry->path().filename().native());
+    if (!number || !entry->is_regular_file(failed)) {
+      continue;
+    }
+    completion.files.push_back({*number, entry->file_size(failed)});
+  }
+  return failed ? -failed.value() : 0;
+}
+
+int DiskFiles::DescriptorOf(DeviceFile file) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = open_.find(file);
+  if (found != open_.end()) {
+    return found->second.number();
+  }
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (direct_ ? O_DIRECT : 0);
+  Descriptor opened(::openat(directory_.number(), NameOf(file).c_str(), flags));
+  if (!opened) {
+    return -errno;
+  }
+  return open_.emplace(file, std::move(opened)).first->second.number();
+}
+
+int DiskFiles::Create(DeviceFile file, uint64_t length) {
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | (direct_ ? O_DIRECT : 0);
+  Descriptor made(::openat(directory_.number(), NameOf(file).c_str(), flags, 0600));
+  if (!made) {
+    return -errno;
+  }
+  // Refused by some file systems, where posix_fallocate() would write zeros instead.
+  const int refused = ::posix_fallocate(made.number(), 0, static_cast<off_t>(length));
+  if (refused != 0) {
+    return -refused;
+  }
+  if (::fsync(made.number()) != 0 || ::fsync(directory_.number()) != 0) {
+    return -errno;
+  }
+  const std::scoped_lock lock(mutex_);
+  open_[file] = std::move(made);
+  return 0;
+}
+
+int DiskFiles::Remove(DeviceFile file) {
+  {
+    const std::scoped_lock lock(mutex_);
+    open_.erase(file);
+  }
+  if (::unlinkat(directory_.number(), NameOf(file).c_str(), 0) != 0 && errno != ENOENT) {
+    return -errno;
+  }
+  return ::fsync(directory_.number()) == 0 ? 0 : -errno;
+}
+
+int DiskFiles::Read(const DeviceRequest& request, Bytes& bytes) {
+  const int descriptor = DescriptorOf(request.file);
+  const AlignedBuffer buffer = Aligned(request.length);
+  if (descriptor < 0 || !buffer) {
+    return descriptor < 0 ? descriptor : -ENOMEM;
+  }
+  const int result = TransferAll(request.length, [&](uint64_t done) {
+    return ::pread(descriptor, buffer.get() + done, request.length - done,
+                   static_cast<off_t>(request.offset + done));
+  });
+  if (result == 0) {
+    bytes = Bytes::Copy(std::span(buffer.get(), request.length));
+  }
+  return result;
+}
+
+int DiskFiles::Write(const DeviceRequest& request) {
+  const int descriptor = DescriptorOf(request.file);
+  const AlignedBuffer buffer = Aligned(request.length);
+  if (descriptor < 0 || !buffer) {
+    return descriptor < 0 ? descriptor : -ENOMEM;
+  }
+  request.bytes.CopyTo(std::span(buffer.get(), request.length));
+  return TransferAll(request.length, [&](uint64_t done) {
+    return ::pwrite(descriptor, buffer.get() + done, request.length - done,
+                    static_cast<off_t>(request.offset + done));
+  });
+}
+
+int DiskFiles::Sync(DeviceFile file) {
+  const int descriptor = DescriptorOf(file);
+  if (descriptor < 0) {
+    return descriptor;
+  }
+  return ::fdatasync(descriptor) == 0 ? 0 : -errno;
+}
+
+}  // namespace kvcast

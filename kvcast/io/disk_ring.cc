@@ -1,0 +1,148 @@
+#include "kvcast/io/disk_ring.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "kvcast/base/check.h"
+#include "kvcast/io/system_error.h"
+
+namespace kvcast {
+
+Result<std::unique_ptr<DiskRing>> DiskRing::Make(DiskFiles& files, int wake) {
+  std::unique_ptr<DiskRing> ring(new DiskRing(files));
+  KVCAST_TRY_VOID(ring->Start(wake));
+  return ring;
+}
+
+Result<void> DiskRing::Start(int wake) {
+  const int refused = io_uring_queue_init(2 * kBuffers, &ring_, 0);
+  if (refused < 0) {
+    return SystemError("Cannot use io_uring", -refused);
+  }
+  started_ = true;
+  void* const memory = ::mmap(nullptr, kBuffers * kBufferBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return SystemError("Cannot get memory for buffers", errno);
+  }
+  memory_ = static_cast<std::byte*>(memory);
+  std::vector<iovec> buffers;
+  for (size_t slot = 0; slot < kBuffers; ++slot) {
+    buffers.push_back({BufferOf(slot), kBufferBytes});
+  }
+  const int pinned = io_uring_register_buffers(&ring_, buffers.data(), kBuffers);
+  if (pinned < 0) {
+    return SystemError("Cannot pin buffers", -pinned);
+  }
+  const int rung = io_uring_register_eventfd(&ring_, wake);
+  return rung < 0 ? Result<void>(SystemError("Cannot be told of completions", -rung))
+                  : Result<void>();
+}
+
+DiskRing::~DiskRing() {
+  // The kernel must not write into memory that is somebody else's by then.
+  while (started_ && std::ranges::any_of(slots_, &Slot::busy)) {
+    io_uring_cqe* entry = nullptr;
+    if (io_uring_wait_cqe(&ring_, &entry) != 0) {
+      continue;
+    }
+    slots_[io_uring_cqe_get_data64(entry)].busy = false;
+    io_uring_cqe_seen(&ring_, entry);
+  }
+  if (started_) {
+    io_uring_queue_exit(&ring_);
+  }
+  if (memory_ != nullptr) {
+    ::munmap(memory_, kBuffers * kBufferBytes);
+  }
+}
+
+bool DiskRing::Takes(const DeviceRequest& request) {
+  using Kind = DeviceRequest::Kind;
+  return request.kind == Kind::kSync ||
+         ((request.kind == Kind::kRead || request.kind == Kind::kWrite) &&
+          request.length <= kBufferBytes);
+}
+
+void DiskRing::Submit(DeviceRequest request) {
+  waiting_.push_back(std::move(request));
+  StartWaiting();
+}
+
+void DiskRing::StartWaiting() {
+  bool started = false;
+  while (!waiting_.empty()) {
+    const auto slot = std::ranges::find(slots_, false, &Slot::busy);
+    if (slot == slots_.end()) {
+      break;
+    }
+    slot->request = std::move(waiting_.front());
+    waiting_.pop_front();
+    started |= Prepare(static_cast<size_t>(slot - slots_.begin()));
+  }
+  if (started) {
+    io_uring_submit(&ring_);
+  }
+}
+
+bool DiskRing::Prepare(size_t number) {
+  Slot& slot = slots_[number];
+  const DeviceRequest& request = slot.request;
+  const int descriptor = files_->DescriptorOf(request.file);
+  if (descriptor < 0) {
+    done_.push_back({.token = request.token, .error = DiskFiles::ErrorOf(-descriptor)});
+    return false;
+  }
+  io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
+  KVCAST_CHECK(entry != nullptr);  // There are more of them than buffers.
+  const auto length = static_cast<unsigned>(request.length);
+  switch (request.kind) {
+    case DeviceRequest::Kind::kRead:
+      io_uring_prep_read_fixed(entry, descriptor, BufferOf(number), length, request.offset,
+                               static_cast<int>(number));
+      break;
+    case DeviceRequest::Kind::kWrite:
+      request.bytes.CopyTo(std::span(BufferOf(number), request.length));
+      slot.request.bytes = Bytes();
+      io_uring_prep_write_fixed(entry, descriptor, BufferOf(number), length, request.offset,
+                                static_cast<int>(number));
+      break;
+    default:
+      io_uring_prep_fsync(entry, descriptor, IORING_FSYNC_DATASYNC);
+      break;
+  }
+  io_uring_sqe_set_data64(entry, number);
+  slot.busy = true;
+  return true;
+}
+
+std::optional<DeviceCompletion> DiskRing::Next() {
+  io_uring_cqe* entry = nullptr;
+  while (done_.empty() && io_uring_peek_cqe(&ring_, &entry) == 0) {
+    const size_t number = io_uring_cqe_get_data64(entry);
+    const int result = entry->res;
+    io_uring_cqe_seen(&ring_, entry);
+    Slot& slot = slots_[number];
+    DeviceCompletion completion{.token = slot.request.token};
+    const bool moves = slot.request.kind != DeviceRequest::Kind::kSync;
+    if (result < 0 || (moves && static_cast<uint64_t>(result) != slot.request.length)) {
+      completion.error = DiskFiles::ErrorOf(result < 0 ? -result : EIO);
+    } else if (slot.request.kind == DeviceRequest::Kind::kRead) {
+      completion.bytes = Bytes::Copy(std::span(BufferOf(number), slot.request.length));
+    }
+    slot.busy = false;
+    done_.push_back(std::move(completion));
+    StartWaiting();
+  }
+  if (done_.empty()) {
+    return std::nullopt;
+  }
+  DeviceCompletion first = std::move(done_.front());
+  done_.pop_front();
+  return first;
+}
+
+}  // namespace kvcast

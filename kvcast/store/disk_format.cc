@@ -1,0 +1,128 @@
+#include "kvcast/store/disk_format.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "kvcast/base/byte_reader.h"
+#include "kvcast/base/byte_writer.h"
+#include "kvcast/base/check_sum.h"
+
+namespace kvcast {
+namespace {
+
+constexpr std::string_view kSuperblockMagic = "kvcastD\n";
+constexpr std::string_view kSegmentMagic = "kvcastS\n";
+constexpr size_t kSumBytes = 4;
+
+Bytes SealBlock(ByteWriter& fields, std::string_view magic) {
+  ByteWriter writer;
+  writer.Write(magic);
+  writer.U32Le(kDiskFormatVersion);
+  writer.Share(fields.Take());
+  writer.Share(ZeroBytes(kDeviceBlockBytes - kSumBytes - writer.size()));
+  Bytes block = writer.Take();
+  writer.U32Le(Crc32c(block));
+  block.Append(writer.Take());
+  return block;
+}
+
+// The fields of a block that is whole and of our version.
+Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view magic) {
+  if (block.size() != kDeviceBlockBytes || AsText(block.first(magic.size())) != magic) {
+    return Error(ErrorCode::kMalformed, "The block does not begin as one of its kind.");
+  }
+  ByteReader sum(block.last(kSumBytes));
+  if (*sum.U32Le() != Crc32c(block.first(block.size() - kSumBytes))) {
+    return Error(ErrorCode::kMalformed, "The block is damaged.");
+  }
+  ByteReader reader(block);
+  KVCAST_TRY_VOID(reader.Skip(magic.size()));
+  KVCAST_TRY(const uint32_t version, reader.U32Le());
+  if (version != kDiskFormatVersion) {
+    return Error(ErrorCode::kUnsupported,
+                 "It is of version " + std::to_string(version) +
+                     " of the format, and this program "
+                     "knows version " +
+                     std::to_string(kDiskFormatVersion) +
+                     " only. Nothing was changed: use the program that wrote it, or another "
+                     "directory.");
+  }
+  return reader;
+}
+
+bool IsSegmentSize(uint64_t bytes) {
+  return bytes >= kSegmentBytesMin && bytes <= kSegmentBytesMax && bytes % kDeviceBlockBytes == 0;
+}
+
+}  // namespace
+
+Bytes ZeroBytes(size_t count) {
+  static constexpr std::array<std::byte, kDeviceBlockBytes> kZeros{};
+  Bytes zeros;
+  while (zeros.size() < count) {
+    zeros.Append(Bytes::Copy(
+        std::span(kZeros).first(std::min<size_t>(kDeviceBlockBytes, count - zeros.size()))));
+  }
+  return zeros;
+}
+
+Bytes Superblock::Encode() const {
+  ByteWriter fields;
+  fields.Write(directory.bytes);
+  fields.U8(static_cast<uint8_t>(disk_class));
+  fields.Share(ZeroBytes(7));
+  fields.U64Le(segment_bytes);
+  Bytes twice = SealBlock(fields, kSuperblockMagic);
+  twice.Append(twice);
+  return twice;
+}
+
+Result<Superblock> Superblock::Parse(std::span<const std::byte> block) {
+  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSuperblockMagic));
+  Superblock found;
+  KVCAST_TRY_VOID(reader.Read(found.directory.bytes));
+  KVCAST_TRY(const uint8_t disk_class, reader.U8());
+  KVCAST_TRY_VOID(reader.Skip(7));
+  KVCAST_TRY(found.segment_bytes, reader.U64Le());
+  if (disk_class > static_cast<uint8_t>(DiskClass::kHdd) || !IsSegmentSize(found.segment_bytes)) {
+    return Error(ErrorCode::kMalformed, "The superblock's fields make no sense.");
+  }
+  found.disk_class = static_cast<DiskClass>(disk_class);
+  return found;
+}
+
+Bytes SegmentHeader::Encode() const {
+  ByteWriter fields;
+  fields.Write(directory.bytes);
+  fields.U64Le(segment);
+  fields.U64Le(bytes);
+  fields.U64Le(marker);
+  return SealBlock(fields, kSegmentMagic);
+}
+
+Result<SegmentHeader> SegmentHeader::Parse(std::span<const std::byte> block) {
+  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSegmentMagic));
+  SegmentHeader found;
+  KVCAST_TRY_VOID(reader.Read(found.directory.bytes));
+  KVCAST_TRY(found.segment, reader.U64Le());
+  KVCAST_TRY(found.bytes, reader.U64Le());
+  KVCAST_TRY(found.marker, reader.U64Le());
+  if (!IsSegmentSize(found.bytes) || found.segment == 0 || found.segment > kSegmentNumberMax) {
+    return Error(ErrorCode::kMalformed, "The segment header's fields make no sense.");
+  }
+  return found;
+}
+
+uint32_t PlaceSum(const DirectoryId& directory, uint64_t segment, uint64_t offset) {
+  ByteWriter place;
+  place.Write(directory.bytes);
+  place.U64Le(segment);
+  place.U64Le(offset);
+  return Crc32c(place.Take());
+}
+
+std::string DiskFileName(DeviceFile file) {
+  return file == kSuperblockFile ? "superblock" : "segment " + std::to_string(file);
+}
+
+}  // namespace kvcast

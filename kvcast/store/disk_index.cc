@@ -1,0 +1,352 @@
+#include "kvcast/store/disk_index.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvcast {
+namespace {
+
+// What a string takes from the heap. A name's fields are packed with at most two bytes each.
+size_t HeapOf(size_t length) { return length < 16 ? 0 : length + 1; }
+size_t HeapOf(const TrackName& name) {
+  return HeapOf(name.space().length() + 2 * name.space().field_count()) +
+         HeapOf(name.name().size());
+}
+size_t HeapOf(const TrackFacts& facts) {
+  return HeapOf(facts.properties.encoded().capacity()) +
+         facts.gaps.capacity() * sizeof(LocationRange);
+}
+
+}  // namespace
+
+DiskIndex::Track& DiskIndex::TrackFor(const TrackName& name) {
+  const auto found = tracks_.find(name);
+  if (found != tracks_.end()) {
+    return found->second;
+  }
+  bytes_ += HeapOf(name);
+  return tracks_.try_emplace(name, &bytes_).first->second;
+}
+
+DiskIndex::Group& DiskIndex::GroupFor(Track& track, uint64_t number) {
+  return track.groups.try_emplace(number, &bytes_).first->second;
+}
+
+const DiskIndex::Group* DiskIndex::GroupIn(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return nullptr;
+  }
+  const auto group = track->second.groups.find(number);
+  return group == track->second.groups.end() ? nullptr : &group->second;
+}
+
+DiskIndex::Indexed* DiskIndex::ObjectIn(const TrackName& name, Location location) {
+  // The group is ours, and not const.
+  auto* const group = const_cast<Group*>(GroupIn(name, location.group));
+  if (group == nullptr) {
+    return nullptr;
+  }
+  const auto found =
+      std::ranges::lower_bound(group->objects, location.object, {}, &Indexed::object);
+  return found == group->objects.end() || found->object != location.object ? nullptr : &*found;
+}
+
+void DiskIndex::Apply(const SegmentContents& contents, uint32_t segment) {
+  for (const SegmentEntry& entry : contents.entries) {
+    Apply(contents.track_of(entry), entry.body, {segment, entry.offset}, entry.length);
+  }
+}
+
+void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace place,
+                      uint32_t length) {
+  if (const auto* object = std::get_if<ObjectEntry>(&body)) {
+    Put(track, *object, place, length);
+  } else if (const auto* facts = std::get_if<TrackFacts>(&body)) {
+    Track& found = TrackFor(track);
+    Merge(found, *facts);
+    found.last = std::max(found.last, place);
+    // Segments become durable in any order, and what stands first may be removed by what follows.
+    if (found.written < place) {
+      found.written = place;
+      found.written_largest = facts->largest;
+    }
+  } else if (const auto* end = std::get_if<GroupEnd>(&body)) {
+    LearnGroupEnd(track, *end);
+  } else {
+    Removal removal = std::get<Removal>(body);
+    removal.before = removal.before == DiskPlace() ? place : removal.before;
+    Remove(track, removal);
+  }
+}
+
+void DiskIndex::Put(const TrackName& name, const ObjectEntry& entry, DiskPlace place,
+                    uint32_t length) {
+  Track& track = TrackFor(name);
+  track.last = std::max(track.last, place);
+  track.facts.largest = std::max(track.facts.largest.value_or(entry.location), entry.location);
+  Group& group = GroupFor(track, entry.location.group);
+  const Indexed indexed{entry.location.object,
+                        place.segment,
+                        static_cast<uint32_t>(place.offset / kRecordAlignment),
+                        length,
+                        entry.payload_bytes,
+                        entry.identity};
+  if (entry.key && entry.location.object == 0) {
+    group.key = entry.key;
+  }
+  const auto at = std::ranges::lower_bound(group.objects, indexed.object, {}, &Indexed::object);
+  if (at != group.objects.end() && at->object == indexed.object) {
+    if (place < at->place()) {
+      return;
+    }
+    live_bytes_[at->segment] -= RecordUp(at->length);
+    group.payload_bytes -= at->payload_bytes;
+    *at = indexed;
+  } else {
+    group.objects.insert(at, indexed);
+    ++object_count_;
+  }
+  live_bytes_[place.segment] += RecordUp(length);
+  group.payload_bytes += entry.payload_bytes;
+}
+
+size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes) {
+  const size_t erased = std::erase_if(found.objects, [&](const Indexed& object) {
+    if (!goes(object)) {
+      return false;
+    }
+    live_bytes_[object.segment] -= RecordUp(object.length);
+    found.payload_bytes -= object.payload_bytes;
+    return true;
+  });
+  object_count_ -= erased;
+  return erased;
+}
+
+void DiskIndex::Remove(const TrackName& name, const Removal& removal) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  GroupMap& groups = track->second.groups;
+  auto group = removal.group ? groups.find(*removal.group) : groups.begin();
+  while (group != groups.end()) {
+    const auto next = std::next(group);
+    EraseIf(group->second, [&](const Indexed& object) { return object.place() < removal.before; });
+    if (group->second.objects.empty()) {
+      groups.erase(group);
+    }
+    if (removal.group) {
+      return;
+    }
+    group = next;
+  }
+  if (!removal.group && groups.empty() && track->second.last < removal.before) {
+    EraseTrackAt(track);
+  }
+}
+
+void DiskIndex::EraseTrackAt(TrackMap::iterator track) {
+  bytes_ -= HeapOf(track->first) + track->second.facts_bytes;
+  tracks_.erase(track);
+}
+
+std::optional<DiskIndex::Found> DiskIndex::Find(const TrackName& track, Location location) const {
+  const Indexed* object = const_cast<DiskIndex*>(this)->ObjectIn(track, location);
+  return object == nullptr
+             ? std::nullopt
+             : std::optional(Found{object->place(), object->length, object->identity});
+}
+
+std::optional<DiskIndex::Found> DiskIndex::Use(const TrackName& track, Location location) {
+  const auto found = Find(track, location);
+  if (found) {
+    const_cast<Group*>(GroupIn(track, location.group))->used = true;
+  }
+  return found;
+}
+
+Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
+  if (Find(name, location)) {
+    return Presence::kExists;
+  }
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return Presence::kUnknown;
+  }
+  const TrackFacts& facts = track->second.facts;
+  const Group* group = GroupIn(name, location.group);
+  const bool gone =
+      (facts.end && location >= *facts.end) ||
+      (group != nullptr && group->end && location.object >= *group->end) ||
+      std::ranges::any_of(facts.gaps, [&](const auto& gap) { return gap.Contains(location); });
+  return gone ? Presence::kGone : Presence::kUnknown;
+}
+
+const TrackFacts* DiskIndex::FindTrack(const TrackName& name) const {
+  const auto track = tracks_.find(name);
+  return track == tracks_.end() ? nullptr : &track->second.facts;
+}
+
+std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t number) const {
+  const Group* group = GroupIn(name, number);
+  return group == nullptr
+             ? std::nullopt
+             : std::optional(GroupFacts{group->end, group->objects.size(), group->payload_bytes});
+}
+
+std::optional<uint64_t> DiskIndex::LastObject(const TrackName& name, uint64_t number) const {
+  const Group* group = GroupIn(name, number);
+  return group == nullptr || group->objects.empty() ? std::nullopt
+                                                    : std::optional(group->objects.back().object);
+}
+
+bool DiskIndex::GroupUsed(const TrackName& name, uint64_t number) const {
+  const Group* group = GroupIn(name, number);
+  return group != nullptr && group->used;
+}
+
+void DiskIndex::ClearUse(const TrackName& name, uint64_t number) {
+  if (auto* const group = const_cast<Group*>(GroupIn(name, number))) {
+    group->used = false;
+  }
+}
+
+bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
+  const auto track = tracks_.find(name);
+  return track != tracks_.end() && (track->second.written.segment == segment ||
+                                    track->second.written_largest < track->second.facts.largest);
+}
+
+std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,
+                                           size_t count_max) const {
+  std::vector<ListedGroup> listed;
+  auto track = after ? tracks_.lower_bound(after->track) : tracks_.begin();
+  for (; track != tracks_.end(); ++track) {
+    const GroupMap& groups = track->second.groups;
+    const bool within = after && track->first == after->track;
+    for (auto group = within ? groups.upper_bound(after->group) : groups.begin();
+         group != groups.end(); ++group) {
+      if (listed.size() == count_max) {
+        return listed;
+      }
+      const Group& one = group->second;
+      listed.push_back({track->first, group->first, one.key,
+                        GroupFacts{one.end, one.objects.size(), one.payload_bytes}});
+    }
+  }
+  return listed;
+}
+
+std::vector<TrackName> DiskIndex::Tracks(const std::optional<TrackName>& after,
+                                         size_t count_max) const {
+  std::vector<TrackName> listed;
+  for (auto track = after ? tracks_.upper_bound(*after) : tracks_.begin();
+       track != tracks_.end() && listed.size() < count_max; ++track) {
+    listed.push_back(track->first);
+  }
+  return listed;
+}
+
+void DiskIndex::Merge(Track& track, const TrackFacts& facts) {
+  TrackFacts& known = track.facts;
+  if (known.properties.empty()) {
+    known.properties = facts.properties;
+  }
+  known.largest = std::max(known.largest, facts.largest);
+  known.end = known.end ? known.end : facts.end;
+  for (const LocationRange& gap : facts.gaps) {
+    if (known.gaps.size() < kGapsMax && std::ranges::find(known.gaps, gap) == known.gaps.end()) {
+      known.gaps.push_back(gap);
+    }
+  }
+  const size_t heap = HeapOf(known);
+  bytes_ += heap - track.facts_bytes;
+  track.facts_bytes = heap;
+}
+
+bool DiskIndex::Learn(const TrackName& name, const TrackFacts& facts) {
+  const bool is_new = !tracks_.contains(name);
+  Track& track = TrackFor(name);
+  const TrackFacts before = track.facts;
+  Merge(track, facts);
+  return is_new || !(track.facts == before);
+}
+
+bool DiskIndex::LearnGroupEnd(const TrackName& name, const GroupEnd& end) {
+  Group& group = GroupFor(TrackFor(name), end.group);
+  return !std::exchange(group.end, end.end);
+}
+
+void DiskIndex::Erase(const TrackName& name, Location location, DiskPlace place) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  const auto group = track->second.groups.find(location.group);
+  if (group != track->second.groups.end()) {
+    const size_t erased = EraseIf(group->second, [&](const Indexed& object) {
+      return object.object == location.object && object.place() == place;
+    });
+    if (erased > 0 && group->second.objects.empty()) {
+      track->second.groups.erase(group);
+    }
+  }
+}
+
+DiskIndex::Erased DiskIndex::EraseGroup(const TrackName& name, uint64_t number, uint32_t segment) {
+  Erased erased;
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return erased;
+  }
+  const auto group = track->second.groups.find(number);
+  if (group != track->second.groups.end()) {
+    erased.objects = EraseIf(group->second, [&](const Indexed& object) {
+      if (object.segment != segment) {
+        erased.elsewhere = std::max(erased.elsewhere, std::optional(object.place()));
+      }
+      return true;
+    });
+    track->second.groups.erase(group);
+  }
+  return erased;
+}
+
+void DiskIndex::EraseTrack(const TrackName& name) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  for (auto& [number, group] : track->second.groups) {
+    EraseIf(group, [](const Indexed&) { return true; });
+  }
+  EraseTrackAt(track);
+}
+
+std::vector<EvictedGroup> DiskIndex::EraseSegment(uint32_t segment) {
+  std::vector<EvictedGroup> touched;
+  for (auto& [name, track] : tracks_) {
+    for (auto group = track.groups.begin(); group != track.groups.end();) {
+      const auto next = std::next(group);
+      if (EraseIf(group->second, [&](const Indexed& object) { return object.segment == segment; }) >
+          0) {
+        touched.push_back({name, group->first});
+        if (group->second.objects.empty()) {
+          track.groups.erase(group);
+        }
+      }
+      group = next;
+    }
+  }
+  live_bytes_.erase(segment);
+  return touched;
+}
+
+uint64_t DiskIndex::LiveBytes(uint32_t segment) const {
+  const auto found = live_bytes_.find(segment);
+  return found == live_bytes_.end() ? 0 : found->second;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "kvcast/store/counted_allocator.h"
+#include "kvcast/store/segment_contents.h"
+
+namespace kvcast {
+
+// A group as it is listed, for whoever tells others what is here.
+struct ListedGroup {
+  TrackName track;
+  uint64_t group = 0;
+  std::optional<Digest> key;  // If its first object carries one.
+  GroupFacts facts;
+};
+
+// Which objects lie where on disk, in memory: 32 bytes for an object, and what its group, its track
+// and their names cost. Every byte is counted.
+//
+// What a segment says is applied in the order in which segments were written; then the last word on
+// each object stands.
+class DiskIndex {
+ public:
+  struct Found {
+    DiskPlace place;
+    uint32_t length = 0;
+    uint32_t identity = 0;
+  };
+  // What went, and where the last of it lies, if that is not in the segment that goes.
+  struct Erased {
+    uint64_t objects = 0;
+    std::optional<DiskPlace> elsewhere;
+  };
+
+  DiskIndex() = default;
+  DiskIndex(const DiskIndex&) = delete;
+  DiskIndex& operator=(const DiskIndex&) = delete;
+
+  // What a segment says.
+  void Apply(const SegmentContents& contents, uint32_t segment);
+  void Apply(const TrackName& track, const EntryBody& body, DiskPlace place, uint32_t length);
+
+  std::optional<Found> Find(const TrackName& track, Location location) const;
+  // Counts as a use of its group.
+  std::optional<Found> Use(const TrackName& track, Location location);
+  Presence PresenceOf(const TrackName& track, Location location) const;
+  const TrackFacts* FindTrack(const TrackName& track) const;
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
+  // The largest that is here.
+  std::optional<uint64_t> LastObject(const TrackName& track, uint64_t group) const;
+  bool GroupUsed(const TrackName& track, uint64_t group) const;
+  // Forgets that it was used.
+  void ClearUse(const TrackName& track, uint64_t group);
+  // Whether its facts would be lost, or be too old, without a segment.
+  bool FactsNeed(const TrackName& track, uint32_t segment) const;
+
+  // In order, beginning behind a place, at most so many.
+  std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t count_max) const;
+  std::vector<TrackName> Tracks(const std::optional<TrackName>& after, size_t count_max) const;
+
+  // Told by the publisher, to be written down. False: nothing new.
+  bool Learn(const TrackName& track, const TrackFacts& facts);
+  bool LearnGroupEnd(const TrackName& track, const GroupEnd& end);
+
+  // Only if it still lies there.
+  void Erase(const TrackName& track, Location location, DiskPlace place);
+  Erased EraseGroup(const TrackName& track, uint64_t group, uint32_t segment);
+  // With its facts.
+  void EraseTrack(const TrackName& track);
+  // Everything that still lies in a segment; which groups lost something.
+  std::vector<EvictedGroup> EraseSegment(uint32_t segment);
+
+  // Records of objects in a segment that are still the last word.
+  uint64_t LiveBytes(uint32_t segment) const;
+  size_t bytes() const { return bytes_; }
+  size_t object_count() const { return object_count_; }
+  size_t track_count() const { return tracks_.size(); }
+
+ private:
+  struct Indexed {
+    uint64_t object = 0;
+    uint32_t segment = 0;
+    uint32_t unit = 0;  // Of 8 bytes, from the segment's start.
+    uint32_t length = 0;
+    uint32_t payload_bytes = 0;
+    uint32_t identity = 0;
+
+    DiskPlace place() const { return {segment, uint64_t{unit} * kRecordAlignment}; }
+  };
+  struct Group {
+    explicit Group(size_t* counter) : objects(CountedAllocator<Indexed>(counter)) {}
+    std::vector<Indexed, CountedAllocator<Indexed>> objects;  // By rising number.
+    std::optional<uint64_t> end;
+    std::optional<Digest> key;
+    uint64_t payload_bytes = 0;
+    bool used = false;
+  };
+  using GroupMap =
+      std::map<uint64_t, Group, std::less<>, CountedAllocator<std::pair<const uint64_t, Group>>>;
+  struct Track {
+    explicit Track(size_t* counter)
+        : groups(CountedAllocator<std::pair<const uint64_t, Group>>(counter)) {}
+    TrackFacts facts;
+    size_t facts_bytes = 0;                   // That they take from the heap.
+    DiskPlace last;                           // The last record of anything of the track.
+    DiskPlace written;                        // The last record of its facts,
+    std::optional<Location> written_largest;  // and what it says.
+    GroupMap groups;
+  };
+  using TrackMap =
+      std::map<TrackName, Track, std::less<>, CountedAllocator<std::pair<const TrackName, Track>>>;
+
+  Track& TrackFor(const TrackName& name);
+  Group& GroupFor(Track& track, uint64_t number);
+  const Group* GroupIn(const TrackName& name, uint64_t number) const;
+  Indexed* ObjectIn(const TrackName& name, Location location);
+  void Put(const TrackName& name, const ObjectEntry& entry, DiskPlace place, uint32_t length);
+  void Remove(const TrackName& name, const Removal& removal);
+  void Merge(Track& track, const TrackFacts& facts);
+  // Drops those of a group's objects that `goes` says, and returns how many.
+  size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);
+  void EraseTrackAt(TrackMap::iterator track);
+
+  size_t bytes_ = 0;
+  size_t object_count_ = 0;
+  TrackMap tracks_{CountedAllocator<std::pair<const TrackName, Track>>(&bytes_)};
+  std::map<uint32_t, uint64_t, std::less<>, CountedAllocator<std::pair<const uint32_t, uint64_t>>>
+      live_bytes_{CountedAllocator<std::pair<const uint32_t, uint64_t>>(&bytes_)};
+};
+
+}  // namespace kvcast

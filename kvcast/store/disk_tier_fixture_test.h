@@ -1,0 +1,130 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kvcast/store/disk_tier.h"
+#include "kvcast/store/memory_device.h"
+
+namespace kvcast {
+
+inline TrackName DiskTrack(std::string_view name) {
+  return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}), name);
+}
+
+inline Object DiskObject(Location location, std::string_view payload) {
+  Object object;
+  object.location = location;
+  object.payload = Bytes::Of(payload);
+  return object;
+}
+
+// A disk tier on a device in memory, driven until nothing is left to do. Segments are as small as
+// they may be, so that a handful of objects fills one.
+class DiskTierFixture {
+ public:
+  static constexpr uint64_t kSegmentBytes = 64 << 10;
+  static constexpr uint64_t kKeyProperty = 0x3801;
+
+  explicit DiskTierFixture(uint64_t segments = 8) : device(7) {
+    options.bytes_max = kSuperblockBytes + segments * kSegmentBytes;
+    options.segment_bytes = kSegmentBytes;
+    options.key_property = kKeyProperty;
+    options.fresh.bytes.fill(std::byte{0x5a});
+    options.seed = 1;
+  }
+
+  void Start() {
+    ++options.seed;  // As a machine draws another one.
+    tier = std::make_unique<DiskTier>(options, std::make_unique<OldestFirst>());
+    written.clear();
+    failed.clear();
+    Run();
+  }
+
+  // One step of the device; false if it has nothing to do.
+  bool Step() {
+    for (DeviceRequest& request : tier->TakeRequests()) {
+      device.Submit(std::move(request));
+    }
+    const auto completion = device.Next();
+    if (completion) {
+      tier->OnCompletion(*completion, now);
+      most_allocated = std::max(most_allocated, tier->allocated_bytes());
+    }
+    TakeEvents();
+    return completion.has_value();
+  }
+  void Run() {
+    while (Step()) {
+    }
+  }
+  void Wait(Duration duration) {
+    now += duration;
+    tier->OnTime(now);
+    Run();
+  }
+
+  // Durable, or the error.
+  Result<void> Put(const TrackName& track, const Object& object, uint64_t received_us = 17) {
+    const auto ticket = tier->Put(track, object, received_us, now);
+    if (!ticket.ok()) {
+      return ticket.error();
+    }
+    Run();
+    return Outcome(*ticket);
+  }
+  Result<void> Outcome(DiskTicket ticket) {
+    const auto error = failed.find(ticket);
+    if (error != failed.end()) {
+      return error->second;
+    }
+    EXPECT_TRUE(written.contains(ticket)) << "nothing was said of ticket " << ticket;
+    return {};
+  }
+  std::optional<StoredObject> Get(const TrackName& track, Location location) {
+    const auto ticket = tier->Get(track, location);
+    if (!ticket) {
+      return std::nullopt;
+    }
+    Run();
+    return reads.at(*ticket);
+  }
+  std::optional<std::string> Payload(const TrackName& track, Location location) {
+    const auto found = Get(track, location);
+    return found ? std::optional(found->object.payload.ToString()) : std::nullopt;
+  }
+
+  void TakeEvents() {
+    while (auto event = tier->Next()) {
+      if (auto* done = std::get_if<DiskWritten>(&*event)) {
+        if (done->error) {
+          failed.emplace(done->ticket, *done->error);
+        } else {
+          written.insert(done->ticket);
+        }
+      } else if (auto* read = std::get_if<DiskRead>(&*event)) {
+        reads[read->ticket] = std::move(read->found);
+      } else {
+        evicted.push_back(std::get<DiskEvicted>(*event).group);
+      }
+    }
+  }
+
+  DiskTierOptions options;
+  MemoryDevice device;
+  std::unique_ptr<DiskTier> tier;
+  Instant now{std::chrono::hours(1)};
+  uint64_t most_allocated = 0;
+  std::set<DiskTicket> written;
+  std::map<DiskTicket, Error> failed;
+  std::map<DiskTicket, std::optional<StoredObject>> reads;
+  std::vector<EvictedGroup> evicted;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,254 @@
+#include "kvcast/store/segment_drain.h"
+
+#include <algorithm>
+#include <set>
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kReadsMax = 8;
+constexpr uint64_t kReadBytesMax = 8 << 20;
+// Room is needed more than what cannot be read.
+constexpr uint32_t kHeldMax = 3;
+
+}  // namespace
+
+SegmentDrain::SegmentDrain(uint32_t segment, Why why, const Parts& parts)
+    : segment_(segment), why_(why), parts_(parts) {
+  const uint64_t bytes = parts_.table->segments.at(segment).bytes;
+  keep_bytes_left_ = bytes / 5;
+  keep_all_ = why == Why::kRescue || parts_.index->LiveBytes(segment) <= keep_bytes_left_;
+  if (bytes < kSegmentBytesMin || parts_.table->segments.at(segment).unmade) {
+    return;  // Its making was cut short: there is nothing in it.
+  }
+  load_.emplace(parts_.directory, segment, bytes, parts_.key_property, *parts_.outbox);
+}
+
+bool SegmentDrain::OnCompletion(const DeviceCompletion& completion) {
+  if (load_ && load_->OnCompletion(completion)) {
+    if (load_->done()) {
+      OnLoaded();
+    }
+    return true;
+  }
+  const auto reading = readings_.find(completion.token);
+  if (reading == readings_.end()) {
+    return false;
+  }
+  const Reading read = reading->second;
+  readings_.erase(reading);
+  read_bytes_ -= read.length;
+  OnRead(read, completion);
+  return true;
+}
+
+void SegmentDrain::OnLoaded() {
+  SegmentLoad::Outcome outcome = load_->Take();
+  load_.reset();
+  contents_ = std::move(outcome.contents);
+  damaged_ += outcome.damaged;
+  // What could not be read now may be read another time: there may be objects that were never
+  // evicted, removals of what lies elsewhere, facts. A disk that says so again and again means it.
+  held_ = outcome.unreadable &&
+          (why_ == Why::kRescue || parts_.table->segments.at(segment_).held_count < kHeldMax);
+}
+
+void SegmentDrain::Pump() {
+  if (load_ || held_) {
+    return;
+  }
+  WalkObjects();
+  if (next_ == contents_.entries.size() && readings_.empty() && !notes_moved_) {
+    notes_moved_ = true;
+    MoveNotes();
+  }
+  if (notes_moved_ && unsettled_ == 0 && again_) {
+    again_ = false;
+    notes_moved_ = false;
+    next_ = 0;
+    WalkObjects();
+  }
+}
+
+bool SegmentDrain::drained() const {
+  return !load_ && !held_ && notes_moved_ && readings_.empty() && !again_ &&
+         (unsettled_ == 0 || given_up_);
+}
+
+bool SegmentDrain::IsLive(const SegmentEntry& entry, const ObjectEntry& object) const {
+  const auto found = parts_.index->Find(contents_.track_of(entry), object.location);
+  return found && found->place == DiskPlace{segment_, entry.offset};
+}
+
+bool SegmentDrain::Keeps(const SegmentEntry& entry, const ObjectEntry& object) {
+  if (given_up_) {
+    return false;
+  }
+  const TrackName& track = contents_.track_of(entry);
+  const uint64_t group = object.location.group;
+  const auto [decision, is_new] = decisions_.try_emplace({entry.track, group}, true);
+  if (is_new && !keep_all_) {
+    const bool used = parts_.index->GroupUsed(track, group);
+    const auto facts = parts_.index->FindGroup(track, group);
+    const uint64_t bytes = facts ? facts->payload_bytes : 0;
+    decision->second = bytes <= keep_bytes_left_ && parts_.policy->Keep(track, group, used);
+    keep_bytes_left_ -= decision->second ? bytes : 0;
+    parts_.index->ClearUse(track, group);
+  }
+  return decision->second;
+}
+
+void SegmentDrain::WalkObjects() {
+  while (next_ < contents_.entries.size() && readings_.size() < kReadsMax &&
+         read_bytes_ < kReadBytesMax) {
+    const SegmentEntry& entry = contents_.entries[next_++];
+    const auto* const object = std::get_if<ObjectEntry>(&entry.body);
+    if (object == nullptr || !IsLive(entry, *object)) {
+      continue;
+    }
+    if (Keeps(entry, *object)) {
+      Read(entry);
+    } else {
+      Evict(contents_.track_of(entry), object->location.group);
+    }
+  }
+}
+
+void SegmentDrain::Evict(const TrackName& track, uint64_t group) {
+  const DiskIndex::Erased erased = parts_.index->EraseGroup(track, group, segment_);
+  if (erased.objects == 0) {
+    return;
+  }
+  evicted_.push_back({track, group});
+  if (erased.elsewhere) {
+    // Or a start would find a group with holes. What is being put into it right now stays.
+    DiskPlace before = *erased.elsewhere;
+    before.offset += kRecordAlignment;
+    Note(track, Removal{group, before});
+  }
+}
+
+void SegmentDrain::Read(const SegmentEntry& entry) {
+  const uint64_t offset = BlocksDown(entry.offset);
+  const uint64_t length = BlocksUp(entry.offset + entry.length) - offset;
+  read_bytes_ += length;
+  readings_.emplace(parts_.outbox->Read(segment_, offset, length), Reading{&entry, offset, length});
+}
+
+void SegmentDrain::OnRead(const Reading& reading, const DeviceCompletion& completion) {
+  const SegmentEntry& entry = *reading.entry;
+  const auto& object = std::get<ObjectEntry>(entry.body);
+  const TrackName& track = contents_.track_of(entry);
+  if (!IsLive(entry, object)) {
+    return;
+  }
+  if (completion.error) {
+    if (why_ == Why::kRescue && !given_up_) {
+      held_ = true;
+    } else {
+      Evict(track, object.location.group);
+    }
+    return;
+  }
+  const RecordSeat seat{
+      parts_.directory, parts_.table->segments.at(segment_).marker, {segment_, entry.offset}};
+  auto parsed =
+      ParseRecord(completion.bytes.Slice(entry.offset - reading.offset, entry.length), seat);
+  auto* const stored = parsed.ok() ? std::get_if<StoredObject>(&parsed->record.body) : nullptr;
+  if (stored == nullptr || parsed->record.track != track ||
+      stored->object.location != object.location) {
+    ++damaged_;
+    parts_.index->Erase(track, object.location, seat.place);
+    evicted_.push_back({track, object.location.group});
+    return;
+  }
+  auto draft = RecordDraft::Of(parsed->record);
+  // Segments may have been larger once.
+  if (given_up_ || !draft.ok() || !parts_.log->CheckFits(track, *draft, entry.body).ok()) {
+    Evict(track, object.location.group);
+  } else {
+    ++unsettled_;
+    parts_.log->Queue({.id = 0,
+                       .track = track,
+                       .draft = *std::move(draft),
+                       .entry = entry.body,
+                       .origin = PendingRecord::Origin::kCarry,
+                       .from = seat.place});
+  }
+}
+
+bool SegmentDrain::RemovalMatters(const Removal& removal, uint64_t offset) const {
+  const DiskPlace before =
+      removal.before == DiskPlace() ? DiskPlace{segment_, offset} : removal.before;
+  return std::ranges::any_of(parts_.table->segments, [&](const auto& one) {
+    return one.first != segment_ && one.first <= before.segment;
+  });
+}
+
+void SegmentDrain::MoveNotes() {
+  std::set<uint32_t> with_facts;
+  for (const SegmentEntry& entry : contents_.entries) {
+    const TrackName& track = contents_.track_of(entry);
+    if (std::holds_alternative<TrackFacts>(entry.body)) {
+      with_facts.insert(entry.track);
+    } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
+      const auto group = parts_.index->FindGroup(track, end->group);
+      if (group && group->end == end->end) {
+        Note(track, *end);
+      }
+    } else if (const auto* removal = std::get_if<Removal>(&entry.body)) {
+      if (RemovalMatters(*removal, entry.offset)) {
+        Removal moved = *removal;
+        moved.before =
+            moved.before == DiskPlace() ? DiskPlace{segment_, entry.offset} : moved.before;
+        Note(track, moved);
+      }
+    }
+  }
+  for (uint32_t number = 0; number < contents_.tracks.size(); ++number) {
+    const TrackName& track = contents_.tracks[number];
+    const TrackFacts* const facts = parts_.index->FindTrack(track);
+    // What a frail segment says need not stand where the index believes it to.
+    const bool only_here = why_ == Why::kRescue && with_facts.contains(number);
+    if (facts != nullptr && (only_here || parts_.index->FactsNeed(track, segment_))) {
+      Note(track, *facts);
+    }
+  }
+}
+
+void SegmentDrain::Note(const TrackName& track, const RecordBody& body) {
+  auto draft = RecordDraft::Of({track, body});
+  if (!draft.ok()) {
+    return;
+  }
+  EntryBody entry = EntryOf(body, 0, 0);
+  if (!parts_.log->CheckFits(track, *draft, entry).ok()) {
+    return;
+  }
+  ++unsettled_;
+  parts_.log->Queue({.id = 0,
+                     .track = track,
+                     .draft = *std::move(draft),
+                     .entry = std::move(entry),
+                     .origin = PendingRecord::Origin::kNote,
+                     .from = {segment_, 0}});
+}
+
+void SegmentDrain::OnSettled(const DiskLog::Settled& settled) {
+  --unsettled_;
+  again_ = again_ || (settled.error.has_value() && !given_up_);
+}
+
+void SegmentDrain::GiveUpMoving() {
+  given_up_ = true;
+  for (const PendingRecord& record : parts_.log->TakeBackCarries(segment_)) {
+    --unsettled_;
+    const Location location = std::get<ObjectEntry>(record.entry).location;
+    const auto found = parts_.index->Find(record.track, location);
+    if (found && found->place == record.from) {
+      Evict(record.track, location.group);
+    }
+  }
+}
+
+}  // namespace kvcast

@@ -1,0 +1,156 @@
+#include "kvcast/store/segment_load.h"
+
+#include <algorithm>
+#include <string>
+
+#include "kvcast/base/byte_reader.h"
+
+namespace kvcast {
+namespace {
+
+// The header, and the block that the first record begins in.
+constexpr uint64_t kStartBytes = 2 * kDeviceBlockBytes;
+// Most footers are within this, and are then read at once.
+constexpr uint64_t kEndBytes = 16 * kDeviceBlockBytes;
+
+}  // namespace
+
+SegmentLoad::SegmentLoad(const DirectoryId& directory, uint64_t segment, uint64_t segment_bytes,
+                         uint64_t key_property, DeviceOutbox& outbox)
+    : directory_(directory),
+      segment_(segment),
+      segment_bytes_(segment_bytes),
+      key_property_(key_property),
+      outbox_(&outbox) {
+  const uint64_t end = std::min(kEndBytes, segment_bytes_ - kDeviceBlockBytes);
+  start_token_ = outbox_->Read(segment_, 0, kStartBytes);
+  token_ = outbox_->Read(segment_, segment_bytes_ - end, end);
+}
+
+bool SegmentLoad::OnCompletion(const DeviceCompletion& completion) {
+  std::optional<Bytes> bytes;
+  if (!completion.error) {
+    bytes = completion.bytes;
+  }
+  if (completion.error && (completion.token == start_token_ || completion.token == token_)) {
+    outcome_.unreadable = true;
+  }
+  if (completion.token == start_token_) {
+    start_token_ = 0;
+    start_read_ = true;
+    start_ = std::move(bytes);
+    OnEnds();
+    return true;
+  }
+  if (completion.token != token_) {
+    return false;
+  }
+  token_ = 0;
+  if (state_ == State::kEnds) {
+    end_read_ = true;
+    end_ = std::move(bytes);
+    OnEnds();
+  } else if (state_ == State::kFooter) {
+    OnFooter(bytes);
+  } else if (state_ == State::kScan) {
+    scan_->OnWindow(window_, bytes);
+    ScanOn();
+  }
+  return true;
+}
+
+void SegmentLoad::OnEnds() {
+  if (!start_read_ || !end_read_) {
+    return;
+  }
+  OnHeader();
+  if (outcome_.refused || outcome_.foreign) {
+    state_ = State::kDone;
+    return;
+  }
+  if (end_ && end_->size() >= kTrailerBytes) {
+    const std::string last = end_->Slice(end_->size() - kTrailerBytes, kTrailerBytes).ToString();
+    const auto trailer = FooterTrailer::Parse(AsBytes(last), directory_, segment_, segment_bytes_);
+    if (trailer.ok()) {
+      trailer_ = *trailer;
+      state_ = State::kFooter;
+      const uint64_t footer_bytes = trailer_.footer_bytes();
+      if (footer_bytes <= end_->size()) {
+        OnFooter(end_);
+      } else {
+        token_ = outbox_->Read(segment_, segment_bytes_ - footer_bytes, footer_bytes);
+      }
+      return;
+    }
+  }
+  StartScan();
+}
+
+void SegmentLoad::OnHeader() {
+  if (!start_) {
+    return;
+  }
+  const std::string block = start_->Slice(0, kDeviceBlockBytes).ToString();
+  const auto header = SegmentHeader::Parse(AsBytes(block));
+  if (header.ok()) {
+    outcome_.foreign = header->directory != directory_ || header->segment != segment_;
+    outcome_.marker = header->marker;
+  } else if (header.error().code() == ErrorCode::kUnsupported) {
+    outcome_.refused = Error(header.error()).In(DiskFileName(segment_));
+  }
+}
+
+void SegmentLoad::OnFooter(const std::optional<Bytes>& bytes) {
+  if (bytes) {
+    auto contents = ParseFooter(*bytes, trailer_, segment_bytes_);
+    if (contents.ok()) {
+      outcome_.contents = *std::move(contents);
+      outcome_.marker = trailer_.marker;
+      outcome_.sealed = true;
+      outcome_.unreadable = false;
+      state_ = State::kDone;
+      return;
+    }
+  }
+  ++outcome_.damaged;
+  // The trailer is whole, and its marker is the one of the records.
+  outcome_.marker = trailer_.marker;
+  StartScan();
+}
+
+RecordSeat SegmentLoad::FirstSeat(uint64_t marker) const {
+  return {directory_, marker, {static_cast<uint32_t>(segment_), kDeviceBlockBytes}};
+}
+
+void SegmentLoad::StartScan() {
+  // Without a header, the first record tells its marker.
+  if (outcome_.marker == 0 && start_) {
+    const std::string first = start_->Slice(kDeviceBlockBytes, kRecordHeaderBytes).ToString();
+    ByteReader reader(AsBytes(first));
+    const uint64_t marker = *reader.U64Le();
+    if (RecordHeader::Parse(AsBytes(first), FirstSeat(marker)).ok()) {
+      outcome_.marker = marker;
+      ++outcome_.damaged;
+    }
+  }
+  if (outcome_.marker == 0) {
+    state_ = State::kDone;  // Nothing was ever written, or nothing of it can be told apart.
+    return;
+  }
+  state_ = State::kScan;
+  scan_.emplace(directory_, segment_, outcome_.marker, segment_bytes_, key_property_);
+  ScanOn();
+}
+
+void SegmentLoad::ScanOn() {
+  if (const auto wanted = scan_->Wanted()) {
+    window_ = *wanted;
+    token_ = outbox_->Read(segment_, window_.offset, window_.length);
+    return;
+  }
+  outcome_.contents = scan_->Take();
+  outcome_.damaged += scan_->damaged();
+  state_ = State::kDone;
+}
+
+}  // namespace kvcast

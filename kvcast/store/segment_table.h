@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "kvcast/base/time.h"
+#include "kvcast/store/disk_format.h"
+
+namespace kvcast {
+
+enum class SegmentState : uint8_t {
+  kCreating,
+  kWriting,  // Being written, or waiting to be.
+  kSealed,   // All that it holds was made durable, and its footer says so.
+  kFrail,    // Left over from a crash, or a write or sync of it failed: what it holds is read with
+             // its check sums, never called durable because it is here, and moved elsewhere.
+  kHeld,     // Frail, and could not be read just now: left alone unless its room is needed.
+  kForeign,  // Of another directory: never touched.
+};
+
+struct Segment {
+  uint64_t bytes = 0;
+  uint64_t marker = 0;
+  SegmentState state = SegmentState::kCreating;
+  uint32_t reads = 0;  // Under way at the device.
+  bool draining = false;
+  bool unmade = false;      // Its making failed: there is nothing in it, and perhaps not all of it.
+  Instant retry_at{};       // When to try again to empty or to remove it.
+  uint32_t held_count = 0;  // How often it could not be read when it was to be emptied.
+};
+
+// The files of a directory, and the bytes that they take.
+struct SegmentTable {
+  std::map<uint32_t, Segment> segments;  // The oldest first.
+  uint64_t allocated = 0;                // With the superblock.
+  uint64_t last_number = 0;              // Never used again, whatever became of it.
+
+  Segment& Add(uint64_t number, const Segment& segment) {
+    allocated += segment.bytes;
+    last_number = number > last_number ? number : last_number;
+    return segments[static_cast<uint32_t>(number)] = segment;
+  }
+  void Drop(uint32_t number) {
+    allocated -= segments.at(number).bytes;
+    segments.erase(number);
+  }
+};
+
+}  // namespace kvcast

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kvcast/object/location.h"
+#include "kvcast/object/properties.h"
+#include "kvcast/object/track_name.h"
+
+namespace kvcast {
+
+// What a tier can say of an object without looking for it elsewhere.
+enum class Presence : uint8_t {
+  kExists,   // Here.
+  kGone,     // It does not and will not exist: its publisher said so.
+  kUnknown,  // Never seen, evicted or damaged: ask somebody else.
+};
+
+// What a tier remembers of a track beside its objects, and what outlives them.
+struct TrackFacts {
+  Properties properties;
+  std::optional<Location> largest;  // Of any object ever put or told of, evicted or not.
+  std::optional<Location> end;      // No object stands here or beyond.
+  std::vector<LocationRange> gaps;  // Where its publisher said that there is nothing.
+
+  friend bool operator==(const TrackFacts&, const TrackFacts&) = default;
+};
+
+// What it remembers of a group, for as long as it has it.
+struct GroupFacts {
+  std::optional<uint64_t> end;  // No object of the group stands here or beyond.
+  uint64_t object_count = 0;
+  uint64_t payload_bytes = 0;
+
+  // Every object there is of the group is here.
+  bool whole() const { return end == object_count; }
+};
+
+// A group that was evicted: what a catalog has to unlist.
+struct EvictedGroup {
+  TrackName track;
+  uint64_t group = 0;
+};
+
+}  // namespace kvcast

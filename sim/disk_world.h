@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kvcast/base/digest.h"
+#include "kvcast/base/random.h"
+#include "kvcast/store/disk_tier.h"
+#include "kvcast/store/memory_device.h"
+#include "sim/disk_model.h"
+
+namespace kvcast::sim {
+
+struct DiskWorldCounts {
+  uint64_t power_cuts = 0;  // States of the disk that were started from and looked through.
+  uint64_t flips = 0;       // The same, each with one bit wrong.
+  uint64_t restarts = 0;    // Started from, and played on.
+  uint64_t acknowledged = 0;
+  uint64_t failed = 0;  // Puts and others that the tier was told to make durable, and could not.
+  uint64_t evicted = 0;
+  uint64_t carried = 0;
+  uint64_t errors = 0;  // Of the device, that a tier noticed.
+  uint64_t full = 0;    // Worlds whose disk was too small.
+  uint64_t misdirected = 0;
+
+  void Add(const DiskWorldCounts& more);
+};
+
+// A disk tier on a disk that loses its power after every step that it takes, and worse. Whatever
+// state the disk is then in:
+//
+//   a start succeeds, without anybody's help;
+//   every object that was acknowledged is found, unless it was removed or reported as evicted;
+//   what was removed for good is not found;
+//   what is found is what was put, to the bit;
+//   files never take more than the budget.
+//
+// One request of the device fails, another one in each world; syncs that fail lose what they
+// covered and succeed when asked again. At the end single bits are flipped, one of which costs at
+// most the one object that it belongs to.
+class DiskWorld {
+ public:
+  explicit DiskWorld(uint64_t seed);
+
+  // Returns what was violated, if anything.
+  std::string Play(size_t steps);
+
+  const DiskWorldCounts& counts() const { return counts_; }
+  const Digest& history() const { return history_; }
+
+ private:
+  DiskTierOptions Options(uint64_t bytes_max);
+  void Ask();
+  void AskPut();
+  void AskRemove();
+  void AskDescribe();
+  std::string StepDevice();
+  std::string TakeEvents();
+  void Restart();
+  std::string TryPowerCut();
+  std::string TryFlips(size_t count);
+  // What a start finds on a disk, and how that breaks promises. `lost_max`: how many objects may be
+  // missing.
+  std::string LookThrough(MemoryDevice device, uint64_t bytes_max, size_t lost_max);
+  void Note(const std::string& event);
+
+  Random random_;
+  MemoryDevice device_;
+  std::unique_ptr<DiskTier> tier_;
+  DiskModel model_;
+  Instant now_{std::chrono::hours(1)};
+  std::map<DiskTicket, DiskModel::Name> gets_;
+  bool forgiving_ = false;  // Something happened that may cost what was acknowledged.
+  bool gave_up_ = false;
+  DiskWorldCounts counts_;
+  Digest history_;
+};
+
+}  // namespace kvcast::sim
