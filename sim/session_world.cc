@@ -194,7 +194,9 @@ void SessionWorld::CheckRequest(moqt::RequestId id, const SessionRequest* asked,
   if (asked->wound_up && asked->spaces != served->spaces) {
     Violate(what + " knows of other namespaces than were announced.");
   }
-  const bool cancelled = asked->cancelled_here || served->cancelled_here || served->cancelled_there;
+  // A SUBSCRIBE that a PUBLISH crosses is refused there, and given up here when that is accepted.
+  const bool cancelled = asked->cancelled_here || asked->cancelled_there ||
+                         served->cancelled_here || served->cancelled_there;
   if (asked->refused != served->refused && !cancelled) {
     Violate(what + " is refused on one side only.");
   }

@@ -1,12 +1,16 @@
 #include "kvcast/base/byte_reader.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/random.h"
+#include "kvcast/base/sanitized_test.h"
 
 namespace kvcast {
 namespace {
@@ -23,6 +27,38 @@ TEST(ByteWriter, WritesEachIntegerInItsOwnOrder) {
   writer.Vi64(15293);
   EXPECT_EQ(HexOf(writer.Take()), "0102030405060708090a0b0c0d0e0f1011bbbd");
   EXPECT_EQ(writer.size(), 0u);
+}
+
+// What is short may wait in thousands.
+TEST(ByteWriter, TakesLittleMoreMemoryThanWasWritten) {
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer's heap is no measure";
+  }
+  constexpr size_t kCount = 1000;
+  std::vector<Bytes> kept(kCount);
+  const size_t before = mallinfo2().uordblks;
+  for (Bytes& each : kept) {
+    ByteWriter writer;
+    writer.Vi64(12345);
+    each = writer.Take();
+  }
+  EXPECT_LT(mallinfo2().uordblks - before, kCount * 300);
+}
+
+TEST(ByteWriter, WritesWhatIsLongerThanItsStageToo) {
+  for (const size_t length : {1u, 255u, 256u, 257u, 600u, 5000u}) {
+    ByteWriter writer;
+    std::string expected;
+    for (size_t i = 0; i < 5; ++i) {
+      const std::string piece(length, static_cast<char>('a' + i));
+      writer.Write(piece);
+      writer.Share(Bytes::Of("-"));
+      expected += piece + "-";
+      EXPECT_EQ(writer.size(), expected.size());
+    }
+    EXPECT_EQ(writer.Take().ToString(), expected);
+    EXPECT_EQ(writer.size(), 0u);
+  }
 }
 
 TEST(ByteWriter, RefersToPayloadsInsteadOfCopyingThem) {

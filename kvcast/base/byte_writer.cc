@@ -10,7 +10,7 @@
 namespace kvcast {
 namespace {
 
-// The first chunk suits a message; those after it grow towards a payload's.
+// Chunks begin small and grow towards a payload's.
 constexpr size_t kFirstChunkBytes = 512;
 
 }  // namespace
@@ -35,6 +35,11 @@ void ByteWriter::LittleEndian(uint64_t value, size_t bytes) {
 }
 
 void ByteWriter::Write(std::span<const std::byte> bytes) {
+  if (!chunk_ && bytes.size() <= kStageBytes - staged_) {
+    std::ranges::copy(bytes, stage_.begin() + static_cast<ptrdiff_t>(staged_));
+    staged_ += bytes.size();
+    return;
+  }
   while (!bytes.empty()) {
     if (!chunk_ || start_ + used_ == chunk_.capacity()) {
       CloseChunk();
@@ -56,6 +61,7 @@ void ByteWriter::Share(const Bytes& bytes) {
 
 // What follows may still use the rest of the chunk: readers never see beyond their slice.
 void ByteWriter::CloseChunk() {
+  done_.Append(Bytes::Copy(std::span(stage_).first(std::exchange(staged_, 0))));
   done_.Append(Bytes::Of(chunk_, start_, used_));
   start_ += used_;
   used_ = 0;

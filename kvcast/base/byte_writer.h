@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,7 +10,8 @@
 
 namespace kvcast {
 
-// Writes values one after another into chunks of its own, and gives them away as Bytes.
+// Writes values one after another into chunks of its own, and gives them away as Bytes. What is
+// short, as most messages and headers are, takes no more memory than it needs: it may wait long.
 class ByteWriter {
  public:
   void U8(uint8_t value) { LittleEndian(value, 1); }
@@ -23,7 +25,7 @@ class ByteWriter {
   // Refers to the payload's chunks instead of copying them.
   void Share(const Bytes& bytes);
 
-  size_t size() const { return done_.size() + used_; }
+  size_t size() const { return done_.size() + staged_ + used_; }
 
   // What was written; the writer is empty again.
   Bytes Take();
@@ -32,7 +34,11 @@ class ByteWriter {
   void LittleEndian(uint64_t value, size_t bytes);
   void CloseChunk();
 
+  static constexpr size_t kStageBytes = 256;
+
   Bytes done_;
+  std::array<std::byte, kStageBytes> stage_{};  // Until there is more than it holds.
+  size_t staged_ = 0;
   ChunkRef chunk_;
   size_t start_ = 0;  // Of what the chunk holds beyond done_.
   size_t used_ = 0;

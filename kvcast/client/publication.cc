@@ -112,10 +112,10 @@ bool Publication::SendToken() {
     ++next_;
     ++report_.sent;
   }
-  if (!sent.ok()) {
+  if (!sent.ok() && sent.error().code() != ErrorCode::kNotFound) {
     Fail(PublishFault::kNodeLost, sent.error().message());
   }
-  return sent.ok();
+  return sent.ok();  // Not found: the node has just given it up, and the event is under way.
 }
 
 bool Publication::OpenBlock() {
@@ -126,10 +126,13 @@ bool Publication::OpenBlock() {
   header.first_object = true;
   const Result<moqt::StreamId> subgroup = session_->OpenSubgroup(*request_, header);
   if (!subgroup.ok()) {
-    if (subgroup.error().code() != ErrorCode::kInvalid) {
+    const ErrorCode code = subgroup.error().code();
+    if (code != ErrorCode::kInvalid && code != ErrorCode::kNotFound) {
       Fail(PublishFault::kNodeLost, subgroup.error().message());
     }
-    return false;  // Invalid: the node does not want objects now, and will say when it does.
+    // Invalid: the node does not want objects now, and will say when it does. Not found: it has
+    // just given up, and the event is under way.
+    return false;
   }
   subgroup_ = *subgroup;
   block_.emplace(offer_.pages.Block(missing_[next_]));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kvcast/host/command.h"
+#include "kvcast/host/number_range.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/impairment_proxy.h"
 #include "kvcast/io/signal_watch.h"
@@ -35,6 +36,13 @@ Duration FromSeconds(double seconds) {
   return Duration(static_cast<int64_t>(std::llround(seconds * 1e9)));
 }
 
+bool IsItself(const SocketAddress& listen, const SocketAddress& server) {
+  const bool everywhere =
+      SocketAddress::HostOf(listen.ToString()) == SocketAddress::HostOf(listen.Any().ToString());
+  return listen.port() == server.port() &&
+         (listen == server || (everywhere && server.is_loopback()));
+}
+
 Result<ImpairmentProxy::Options> Read(const ImpairOptions& asked) {
   const Result<uint64_t> queue = ParseBytes(asked.queue);
   if (!queue.ok()) {
@@ -56,6 +64,11 @@ Result<ImpairmentProxy::Options> Read(const ImpairOptions& asked) {
   ImpairmentProxy::Options options;
   KVCAST_TRY(options.listen, SocketAddress::Resolve(asked.listen));
   KVCAST_TRY(options.server, SocketAddress::Resolve(asked.to));
+  if (IsItself(options.listen, options.server)) {
+    return Error(ErrorCode::kInvalid,
+                 "That is where it listens itself: datagrams would go round for ever.")
+        .In("--to");
+  }
   if (asked.direction != "back") {
     options.there = link;
   }
@@ -108,7 +121,7 @@ int RunImpair(const ImpairOptions& asked) {
 void AddChance(CLI::App& command, const char* name, double& value, const char* what) {
   command.add_option(name, value, what)
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberRange(0, 100))
       ->capture_default_str();
 }
 
@@ -116,7 +129,7 @@ void AddTime(CLI::App& command, const char* name, double& value, const char* uni
              const char* what) {
   command.add_option(name, value, what)
       ->type_name(unit)
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(NumberRange(0, 1e6))
       ->capture_default_str();
 }
 

@@ -49,10 +49,21 @@ TEST(ImpairCommand, LosesWhatItIsToldToAndSaysSo) {
 }
 
 TEST(ImpairCommand, RefusesWhatIsNoPercentage) {
-  const CommandOutcome outcome =
-      RunKvcast({"impair", "--to", "127.0.0.1:1", "--loss-percent", "101"});
-  EXPECT_EQ(outcome.status, kExitUsage);
-  EXPECT_NE(outcome.err.find("--loss-percent"), std::string::npos) << outcome.err;
+  for (const char* percent : {"101", "-1", "nan", "inf", "half"}) {
+    const CommandOutcome outcome =
+        RunKvcast({"impair", "--to", "127.0.0.1:1", "--loss-percent", percent});
+    EXPECT_EQ(outcome.status, kExitUsage) << percent;
+    EXPECT_NE(outcome.err.find("--loss-percent"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(ImpairCommand, DoesNotSendToItself) {
+  for (const char* listen : {"127.0.0.1:4433", "0.0.0.0:4433"}) {
+    const CommandOutcome outcome =
+        RunKvcast({"impair", "--to", "127.0.0.1:4433", "--listen", listen});
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_NE(outcome.err.find("for ever"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST(ImpairCommand, WantsToKnowWhereTheServerIs) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kvcast/host/command.h"
@@ -47,12 +48,26 @@ int SkipAll(const InteropFlags& flags, const std::vector<std::string>& names,
   return kExitUnsupported;
 }
 
+// Nothing can be tried, which the reader of the report must see too.
+int FailAll(const InteropFlags& flags, const std::vector<std::string>& names, const Error& error) {
+  Print(tap::Head(About(flags), names.size()));
+  for (size_t i = 0; i < names.size(); ++i) {
+    Print(tap::Point(i + 1, false, names[i], {{"message", error.ToString()}}));
+  }
+  return Failed(error);
+}
+
 Result<RelayConnection::Options> Target(const InteropFlags& flags) {
   MoqFlags moq;
   moq.relay = flags.relay;
   moq.trust.authorities = flags.authorities;
   KVCAST_TRY(RelayConnection::Options target, moq.Target());
   if (flags.disable_verify) {
+    if (!std::holds_alternative<SystemTrust>(target.trust)) {
+      return Error(ErrorCode::kInvalid,
+                   "There is something to check the relay's certificate by, and "
+                   "--tls-disable-verify says not to: choose.");
+    }
     PrintProblem("warning: the relay's certificate is not checked, as --tls-disable-verify asks.");
     target.trust = InsecureSkipVerification{};
   }
@@ -98,10 +113,10 @@ int RunInterop(const InteropFlags& flags) {
   if (!target.ok()) {
     return target.error().code() == ErrorCode::kUnsupported
                ? SkipAll(flags, names, target.error().message())
-               : Failed(target.error());
+               : FailAll(flags, names, target.error());
   }
   const auto loop = EventLoop::Make();
-  return loop.ok() ? RunCases(flags, cases, *target, **loop) : Failed(loop.error());
+  return loop.ok() ? RunCases(flags, cases, *target, **loop) : FailAll(flags, names, loop.error());
 }
 
 }  // namespace
@@ -113,8 +128,8 @@ void AddInteropCommand(CLI::App& app, int* exit_status) {
       "A test client as that project wants them: draft-18 over raw QUIC, results as TAP version 14 "
       "on stdout. Options may also come as the environment variables RELAY_URL, TESTCASE, "
       "TLS_DISABLE_VERIFY and VERBOSE.\n\n"
-      "Exit status: 0 if all tests passed, 1 if one failed, 127 if the test or the transport is "
-      "not supported: https:// (WebTransport) is not.");
+      "Exit status: 0 if all tests passed, 1 if one failed or nothing could be tried, 127 if the "
+      "test or the transport is not supported: https:// (WebTransport) is not.");
   command->group(kMoqCommands);
   command->footer(
       "kvcast interop --relay moqt://relay.example:4433\n"

@@ -58,6 +58,31 @@ TEST(InteropCommand, ARelayThatIsNotThereFails) {
   EXPECT_NE(outcome.err.find("warning: the relay's certificate is not checked"), std::string::npos);
 }
 
+TEST(InteropCommand, WhatCannotBeTriedHasFailedInTheReportToo) {
+  for (const char* url : {"moqt://", "nowhere"}) {
+    const CommandOutcome outcome = RunKvcast({"interop", "-r", url});
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_NE(outcome.out.find("\n1..6\nnot ok 1 - setup-only\n"), std::string::npos)
+        << outcome.out;
+    EXPECT_NE(outcome.out.find("  message: "), std::string::npos) << outcome.out;
+  }
+}
+
+TEST(InteropCommand, ACommandLineThatIsNotUnderstoodHasAStatusThatRunnersKnow) {
+  EXPECT_EQ(RunKvcast({"interop", "--no-such-option"}).status, kExitFailed);
+  EXPECT_EQ(RunKvcast({"interop", "stray"}).status, kExitFailed);
+}
+
+TEST(InteropCommand, APinnedCertificateIsNotToBeIgnored) {
+  const LocalNode node;
+  const std::string url = Url(node);
+  const CommandOutcome outcome =
+      RunKvcast({"interop", "-r", url.c_str(), "-t", "setup-only", "--tls-disable-verify"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_NE(outcome.out.find("not ok 1 - setup-only"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("choose"), std::string::npos) << outcome.err;
+}
+
 TEST(InteropCommand, WhatIsNotSupportedIsSkippedAndSaid) {
   const CommandOutcome web = RunKvcast({"interop", "-r", "https://localhost:4443/moq"});
   EXPECT_EQ(web.status, 127);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <variant>
 
 #include "kvcast/host/command.h"
@@ -22,10 +23,14 @@ struct FetchFlags {
   bool descending = false;
 };
 
-// Takes what has come; whether the fetch's stream is over, and how.
+// Takes what has come, as far as it can be written; whether the fetch's stream is over, and how.
 Result<std::optional<moqt::FetchEnd>> TakeAll(RelayConnection& relay, moqt::RequestId request,
                                               ObjectOutput& output) {
-  while (std::optional<moqt::Received> received = relay.session().Take(request)) {
+  while (!output.blocked()) {
+    std::optional<moqt::Received> received = relay.session().Take(request);
+    if (!received) {
+      break;
+    }
     if (const auto* object = std::get_if<moqt::ReceivedObject>(&*received)) {
       KVCAST_TRY_VOID(output.Write(object->object));
     } else if (const auto* gap = std::get_if<moqt::RangeEnd>(&*received)) {
@@ -37,24 +42,43 @@ Result<std::optional<moqt::FetchEnd>> TakeAll(RelayConnection& relay, moqt::Requ
   return std::optional<moqt::FetchEnd>();
 }
 
+// All has come, and who reads it takes their time; meanwhile the session goes on.
+Result<void> WriteRest(RelayConnection& relay, ObjectOutput& output) {
+  while (output.blocked() && !relay.interrupted()) {
+    if (!relay.Next(Now() + ObjectOutput::kLook).ok()) {
+      std::this_thread::sleep_for(ObjectOutput::kLook);  // It is over, and nothing depends on it.
+    }
+    KVCAST_TRY_VOID(output.Continue());
+  }
+  return {};
+}
+
 // Until the stream is over. Absent if it is whole; otherwise why it is not.
 Result<std::optional<std::string>> Follow(const FetchFlags& flags, RelayConnection& relay,
                                           moqt::RequestId request, ObjectOutput& output) {
+  std::optional<std::string> cancellation;
   while (true) {
+    KVCAST_TRY_VOID(output.Continue());
     KVCAST_TRY(const std::optional<moqt::FetchEnd> end, TakeAll(relay, request, output));
     if (end) {
+      KVCAST_TRY_VOID(WriteRest(relay, output));
       return end->complete ? std::optional<std::string>()
                            : "the relay reset the stream, " + WordOfReset(end->code);
     }
-    KVCAST_TRY(const std::optional<moqt::Event> event, relay.Next(flags.moq.Deadline()));
-    if (!event) {
+    if (cancellation && !output.blocked()) {
+      return cancellation;
+    }
+    const bool blocked = output.blocked();
+    KVCAST_TRY(const std::optional<moqt::Event> event,
+               relay.Next(blocked ? Now() + ObjectOutput::kLook : flags.moq.Deadline()));
+    if (!event && (!blocked || relay.interrupted())) {
       return std::optional<std::string>(
           relay.interrupted() ? "interrupted"
                               : fmt::format("nothing came for {} s", flags.moq.timeout_s));
     }
-    if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event)) {
-      KVCAST_TRY_VOID(TakeAll(relay, request, output));
-      return std::optional<std::string>(Cancellation("the fetch", *cancelled));
+    const auto* cancelled = event ? std::get_if<moqt::RequestCancelled>(&*event) : nullptr;
+    if (cancelled != nullptr) {
+      cancellation = Cancellation("the fetch", *cancelled);
     }
   }
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "kvcast/base/json.h"
@@ -13,17 +15,20 @@
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/moq_flags.h"
 #include "kvcast/host/moq_words.h"
+#include "kvcast/host/number_range.h"
 #include "kvcast/host/object_output.h"
 #include "kvcast/host/payload_source.h"
 #include "kvcast/host/track_writer.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
+#include "kvcast/relay/subscription.h"
 
 namespace kvcast {
 namespace {
 
 constexpr Duration kInputLook = std::chrono::milliseconds(20);  // At standard input.
 constexpr uint64_t kObjectBytesMax = 64 * 1024 * 1024;
+constexpr double kSecondsMax = 1e9;  // Longer than anybody waits, and still a Duration.
 
 struct PubFlags {
   MoqFlags moq;
@@ -53,7 +58,9 @@ class Publisher {
     KVCAST_TRY(request_, relay_.session().Publish(track, {}, {}));
     subscribed_ = true;
     KVCAST_TRY(const moqt::Event answer, relay_.Answer(request_, what_, flags_.moq.Deadline()));
-    wanted_ = std::get_if<moqt::RequestAccepted>(&answer)->parameters.forward.value_or(true);
+    const moqt::Parameters& parameters = std::get_if<moqt::RequestAccepted>(&answer)->parameters;
+    wanted_ = parameters.forward.value_or(true);
+    range_ = relay::WantedBy(parameters.filter, std::nullopt);
     return {};
   }
 
@@ -80,6 +87,7 @@ class Publisher {
       static_cast<void>(relay_.session());  // It is commanded.
       KVCAST_TRY_VOID(SendObject(writer, *payload));
       objects_ = writer.sent();
+      unwanted_ = writer.unwanted();
       progress.Update(bytes_, 0);
     }
     largest_ = writer.largest();
@@ -96,11 +104,16 @@ class Publisher {
                                      {"objects", objects_},
                                      {"bytes", bytes_},
                                      {"seconds", seconds},
+                                     {"unwanted", unwanted_},
                                      {"interrupted", relay_.interrupted()}}));
       return;
     }
-    fmt::print("published {}: {} object{}, {}\n", track, objects_, objects_ == 1 ? "" : "s",
-               Pace(bytes_, seconds));
+    fmt::print("published {}: {} object{}, {}{}\n", track, objects_, objects_ == 1 ? "" : "s",
+               Pace(bytes_, seconds),
+               unwanted_ == 0 ? ""
+                              : fmt::format("; {} of them outside of what was asked for, and not "
+                                            "sent",
+                                            unwanted_));
   }
 
  private:
@@ -135,11 +148,17 @@ class Publisher {
       Refuse(asked.request, moqt::RequestCode::kDoesNotExist);
       return;
     }
+    const LocationRange wanted = relay::WantedBy(asked.parameters.filter, largest_);
+    if (wanted.empty() || (largest_ && wanted.last.group < largest_->group)) {
+      Refuse(asked.request, moqt::RequestCode::kInvalidRange);
+      return;
+    }
     moqt::Parameters parameters;
     parameters.largest_object = largest_;
     if (relay_.session().AcceptSubscribe(asked.request, parameters, {}).ok()) {
       what_ = "the subscription to " + announced_->Render();
       request_ = asked.request;
+      range_ = wanted;
       subscribed_ = true;
       wanted_ = asked.parameters.forward.value_or(true);
     }
@@ -149,6 +168,9 @@ class Publisher {
     while (true) {
       if (writer.request() != request_) {
         writer.Continue(request_);
+      }
+      if (range_) {
+        writer.Want(*std::exchange(range_, std::nullopt));
       }
       const uint64_t before = writer.sent();
       const Result<void> sent = writer.Send(payload);
@@ -207,18 +229,19 @@ class Publisher {
 
   // Until the next object is due, there is room for it, somebody wants it, and it can be read.
   Result<void> AwaitTurn() {
-    const Instant due =
-        flags_.rate > 0
-            ? start_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
-                           static_cast<double>(objects_) / flags_.rate))
-            : start_;
+    const std::chrono::duration<double> after(
+        flags_.rate > 0 ? std::min(static_cast<double>(objects_) / flags_.rate, kSecondsMax) : 0);
+    const Instant due = start_ + std::chrono::duration_cast<Duration>(after);
     Instant moved = Now();
     while (!relay_.interrupted()) {
       KVCAST_TRY_VOID(AwaitInterest());
       const bool room =
           relay_.session().queued_bytes(request_) < relay_.session().limits().send_queue_high_bytes;
-      if (room && source_.ready() && Now() >= due) {
-        return {};
+      if (room && Now() >= due) {
+        KVCAST_TRY(const bool ready, source_.Ready());
+        if (ready) {
+          return {};
+        }
       }
       const size_t before = relay_.session().queued_bytes(request_);
       const Instant until = !room         ? moved + std::chrono::seconds(flags_.moq.timeout_s)
@@ -286,13 +309,24 @@ class Publisher {
     }
   }
 
+  void OnUpdate(const moqt::UpdateReceived& update) {
+    moqt::Parameters answer;
+    if (update.request == request_) {
+      answer.largest_object = largest_;
+      wanted_ = update.parameters.forward.value_or(wanted_);
+      if (update.parameters.filter) {
+        range_ = relay::WantedBy(update.parameters.filter, largest_);
+      }
+    }
+    (void)relay_.session().AcceptUpdate(update.request, answer).ok();
+  }
+
   Result<void> Handle(const std::optional<moqt::Event>& event) {
     if (!event) {
       return {};
     }
     if (const auto* update = std::get_if<moqt::UpdateReceived>(&*event)) {
-      wanted_ = update->parameters.forward.value_or(wanted_);
-      (void)relay_.session().AcceptUpdate(update->request, {}).ok();
+      OnUpdate(*update);
     } else if (const auto* asked = std::get_if<moqt::SubscribeReceived>(&*event)) {
       OnSubscribe(*asked);
     } else if (const auto* fetch = std::get_if<moqt::FetchReceived>(&*event)) {
@@ -316,15 +350,29 @@ class Publisher {
   std::string what_;
   std::optional<TrackName> announced_;  // Where its namespace is, and it waits to be asked for.
   moqt::RequestId space_ = 0;
-  moqt::RequestId request_ = 0;  // The subscription that there is,
-  bool subscribed_ = false;      // if there is one,
-  bool wanted_ = true;           // and wants objects now.
+  moqt::RequestId request_ = 0;         // The subscription that there is,
+  bool subscribed_ = false;             // if there is one,
+  bool wanted_ = true;                  // and wants objects now.
+  std::optional<LocationRange> range_;  // What it has last asked for, if that is new.
   std::optional<Location> largest_;
   Instant start_{};
   Instant delivered_{};
   uint64_t objects_ = 0;
+  uint64_t unwanted_ = 0;  // Of them.
   uint64_t bytes_ = 0;
 };
+
+// Where it is known how many groups it will be, there must be numbers for them.
+Result<void> CheckGroups(const TrackWriter::Layout& layout, std::optional<uint64_t> objects) {
+  if (layout.group_objects == 0 || objects.value_or(0) == 0) {
+    return {};
+  }
+  const uint64_t last = (*objects - 1) / layout.group_objects;
+  if (last > std::numeric_limits<uint64_t>::max() - layout.first_group) {
+    return Error(ErrorCode::kInvalid, "The last groups would have no number.").In("--first-group");
+  }
+  return {};
+}
 
 Result<void> RunPub(const PubFlags& flags) {
   KVCAST_TRY(const TrackName track, ParseTrackArgument(flags.track));
@@ -337,6 +385,7 @@ Result<void> RunPub(const PubFlags& flags) {
     source.size = size;
   }
   KVCAST_TRY(PayloadSource payloads, PayloadSource::Open(std::move(source)));
+  KVCAST_TRY_VOID(CheckGroups(flags.layout, payloads.count()));
   KVCAST_TRY(const MoqRun run, flags.moq.Connect());
   Publisher publisher(flags, *run.relay, std::move(payloads));
   KVCAST_TRY_VOID(publisher.Announce(track));
@@ -355,7 +404,7 @@ void AddLayout(CLI::App& command, PubFlags& flags) {
       ->capture_default_str();
   command.add_option("--rate", flags.rate, "Objects a second (default: as fast as they are taken)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(NumberRange(1e-6, 1e9));
   command
       .add_option("--group-objects", flags.layout.group_objects,
                   "Objects in a group (default: all in one)")

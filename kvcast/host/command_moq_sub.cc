@@ -54,6 +54,9 @@ class Subscriber {
       return followed;
     }
     output_.Finish(complete_, reason_);
+    if (!complete_ && done_ && !enough() && !relay_.interrupted()) {
+      return Error(ErrorCode::kMachine, "Not everything came: " + reason_ + ".");
+    }
     if (flags_.count > 0 && output_.objects() < flags_.count) {
       return Error(ErrorCode::kNotFound, fmt::format("Only {} of {} objects came: {}.",
                                                      output_.objects(), flags_.count, reason_));
@@ -88,42 +91,63 @@ class Subscriber {
 
   Result<void> Follow() {
     Instant deadline = flags_.moq.Deadline();
-    while (!over_ && !enough()) {
-      KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(deadline));
-      if (!event) {
+    while (true) {
+      KVCAST_TRY_VOID(output_.Continue());
+      KVCAST_TRY_VOID(TakeAll());
+      const bool blocked = output_.blocked();
+      if ((over_ || enough()) && !blocked) {
+        break;
+      }
+      KVCAST_TRY(const std::optional<moqt::Event> event,
+                 relay_.Next(blocked ? Now() + ObjectOutput::kLook : deadline));
+      if (!event && (!blocked || relay_.interrupted())) {
         reason_ = relay_.interrupted() ? "interrupted"
                   : done_              ? "the publisher is done, and not all of its streams came"
                                        : fmt::format("nothing came for {} s", flags_.moq.timeout_s);
-        complete_ = done_ && !relay_.interrupted();
         return {};
       }
-      KVCAST_TRY_VOID(std::visit([this](const auto& what) { return On(what); }, *event));
-      deadline = done_ ? std::min(deadline, Now() + kStragglers) : flags_.moq.Deadline();
+      if (event) {
+        KVCAST_TRY_VOID(std::visit([this](const auto& what) { return On(what); }, *event));
+      }
+      const Instant stragglers = Now() + kStragglers;
+      deadline = !done_    ? flags_.moq.Deadline()
+                 : blocked ? stragglers
+                           : std::min(deadline, stragglers);
     }
-    if (!over_) {
+    complete_ = enough() || broken_ == 0;
+    if (enough()) {
       reason_ = "that is as many as were wanted";
-      complete_ = true;
+    } else if (broken_ > 0) {
+      reason_ += fmt::format(", and {} subgroup{} of it {} broken off", broken_,
+                             broken_ == 1 ? "" : "s", broken_ == 1 ? "was" : "were");
+    }
+    return {};
+  }
+
+  // As far as it can be written.
+  Result<void> TakeAll() {
+    while (!over_ && !enough() && !output_.blocked()) {
+      std::optional<moqt::Received> received = relay_.session().Take(request_);
+      if (!received) {
+        break;
+      }
+      if (const auto* object = std::get_if<moqt::ReceivedObject>(&*received)) {
+        KVCAST_TRY_VOID(output_.Write(object->object));
+      } else if (const auto* subgroup = std::get_if<moqt::SubgroupEnd>(&*received)) {
+        if (!subgroup->complete) {
+          ++broken_;
+          output_.WriteBroken(subgroup->group, subgroup->subgroup);
+        }
+      } else if (const auto* end = std::get_if<moqt::TrackEnd>(&*received)) {
+        over_ = true;
+        reason_ = "the publisher is done, " + WordOf(end->done.code);
+      }
     }
     return {};
   }
 
   template <typename T>
   Result<void> On(const T&) {
-    return {};
-  }
-  Result<void> On(const moqt::ObjectsReady& event) {
-    while (!enough()) {
-      std::optional<moqt::Received> received = relay_.session().Take(event.request);
-      if (!received) {
-        break;
-      }
-      if (const auto* object = std::get_if<moqt::ReceivedObject>(&*received)) {
-        KVCAST_TRY_VOID(output_.Write(object->object));
-      } else if (const auto* end = std::get_if<moqt::TrackEnd>(&*received)) {
-        over_ = complete_ = true;
-        reason_ = "the publisher is done, " + WordOf(end->done.code);
-      }
-    }
     return {};
   }
   Result<void> On(const moqt::PublishDoneReceived&) {
@@ -147,6 +171,7 @@ class Subscriber {
   bool done_ = false;  // The publisher has said so;
   bool over_ = false;  // and everything has come.
   bool complete_ = false;
+  uint64_t broken_ = 0;  // Subgroups that did not end well.
   std::string reason_;
 };
 
@@ -169,7 +194,7 @@ void AddMoqSubCommand(CLI::App& moq, int* exit_status) {
       "was before. It ends when the publisher does, after --count objects, after silence, or by "
       "Ctrl-C.\n\n"
       "Exit status: 0 if the track ended or as many objects came as were wanted; 1 if fewer came, "
-      "or none at all.");
+      "none at all, or not everything that the publisher sent.");
   command->group("Commands");
   command->footer(
       "kvcast moq sub moqt://relay.example:4433 demo-clock--now\n"

@@ -183,6 +183,52 @@ TEST_F(MoqCommandTest, ANamespaceServesOneSubscriberAfterTheOther) {
   publisher.join();
 }
 
+// A publisher that breaks a subgroup off, and says that this was the track.
+TEST_F(MoqCommandTest, ASubscriptionThatLacksSomethingHasFailed) {
+  const LocalNode node;
+  const auto loop = *EventLoop::Make();
+  const auto publisher =
+      *RelayConnection::Open(*loop,
+                             {*RelayUri::Parse("moqt://" + node.address().host_and_port),
+                              node.address().trust, std::nullopt},
+                             Now() + std::chrono::seconds(60));
+  const Instant until = Now() + std::chrono::seconds(120);  // Only so as not to hang.
+  const TrackName track = *TrackName::Parse("demo--live");
+  const moqt::RequestId space = *publisher->session().PublishNamespace(track.space(), {});
+  ASSERT_TRUE(publisher->Answer(space, "", until).ok());
+  CommandOutcome subscribed;
+  std::thread subscriber([&] {
+    subscribed = Moq({"sub", node.flag(), "demo--live", "--json", "--timeout", "60"});
+  });
+  std::optional<moqt::RequestId> asked;
+  while (!asked && Now() < until) {
+    const auto event = publisher->Next(until);
+    if (event.ok() && *event && std::holds_alternative<moqt::SubscribeReceived>(**event)) {
+      asked = std::get<moqt::SubscribeReceived>(**event).request;
+    }
+  }
+  EXPECT_TRUE(asked.has_value());
+  if (asked) {
+    moqt::Session& session = publisher->session();
+    EXPECT_TRUE(session.AcceptSubscribe(*asked, {}, {}).ok());
+    const moqt::StreamId stream = *session.OpenSubgroup(*asked, {});
+    Object object;
+    object.payload = Bytes::Of("x");
+    EXPECT_TRUE(session.SendObject(*asked, stream, object).ok());
+    EXPECT_TRUE(*publisher->AwaitDelivery(until));
+    EXPECT_TRUE(
+        publisher->session().ResetSubgroup(*asked, stream, moqt::ResetCode::kCancelled).ok());
+    EXPECT_TRUE(publisher->session().EndTrack(*asked, moqt::DoneCode::kTrackEnded, "").ok());
+    EXPECT_TRUE(*publisher->AwaitDelivery(until));
+  }
+  subscriber.join();
+  EXPECT_EQ(subscribed.status, kExitFailed);
+  EXPECT_NE(subscribed.err.find("Not everything came"), std::string::npos) << subscribed.err;
+  const std::vector<Json> end = Lines(subscribed.out, "end");
+  ASSERT_EQ(end.size(), 1U) << subscribed.out;
+  EXPECT_EQ(end[0]["complete"], false);
+}
+
 TEST_F(MoqCommandTest, StatusTellsTheLargestObject) {
   const LocalNode node;
   ASSERT_EQ(Moq({"pub", node.flag(), "demo--t", "--count", "4", "--group-objects", "2"}).status,
@@ -240,6 +286,13 @@ TEST_F(MoqCommandTest, SaysHowToWriteWhatWasWrittenWrong) {
   EXPECT_NE(Moq({"status", "a.example", "demo--t"}).err.find("moqt://HOST:PORT/PATH"),
             std::string::npos);
   EXPECT_NE(Moq({"pub", node.flag(), "demo--t", "--size", "1GB"}).err.find("as in"),
+            std::string::npos);
+  for (const char* rate : {"1e-300", "nan", "0", "-1", "often"}) {
+    EXPECT_EQ(Moq({"pub", node.flag(), "demo--t", "--rate", rate}).status, kExitUsage) << rate;
+  }
+  EXPECT_NE(Moq({"pub", node.flag(), "demo--t", "--first-group", "18446744073709551615",
+                 "--group-objects", "1"})
+                .err.find("--first-group"),
             std::string::npos);
   EXPECT_EQ(Moq({"sub"}).status, kExitUsage);
   EXPECT_EQ(Moq({"sub", node.flag(), "demo--t", "--timeout", "0"}).status, kExitUsage);

@@ -86,14 +86,28 @@ std::string AddressOf(const NodeServer& node, const ServerCredentials& credentia
   return node.local().ToString() + "#" + credentials.fingerprint().ToHex();
 }
 
-void PrintStart(const Ground& ground, const std::string& address, bool development) {
+// How clients use what AddressOf() says: where the node listens everywhere, that names no machine.
+std::string AddressAdvice(const SocketAddress& local) {
+  const std::string host = SocketAddress::HostOf(local.ToString());
+  if (host != "0.0.0.0" && host != "::") {
+    return "Clients take this address whole; behind the # is its certificate's SHA-256.";
+  }
+  return fmt::format(
+      "It listens on every address of this machine: clients take this one with a name or an\n"
+      "          address of the machine in place of {}; behind the # is its certificate's SHA-256.",
+      local.is_v6() ? "[::]" : "0.0.0.0");
+}
+
+void PrintStart(const Ground& ground, const std::string& address, const SocketAddress& local,
+                bool development) {
   fmt::print(
       "kvcast is serving. Ctrl-C stops it.\n"
       "  node    {}\n"
-      "          Clients take this address whole; behind the # is its certificate's SHA-256.\n"
+      "          {}\n"
       "  memory  {} for blocks\n"
       "  state   {}{}\n{}",
-      address, HumanBytes(ground.node.relay.ram_bytes), ground.state.directory().string(),
+      address, AddressAdvice(local), HumanBytes(ground.node.relay.ram_bytes),
+      ground.state.directory().string(),
       development ? " (with a certificate for this machine alone)" : "",
       ground.credentials.requires_clients()
           ? "  peers   only clients with a certificate of the authorities in --client-ca\n"
@@ -175,7 +189,7 @@ int RunServe(const ServeOptions& options) {
   if (const auto written = ready_file.Write(address); !written.ok()) {
     return Failed(written.error());
   }
-  PrintStart(*ground, address, options.certificate.empty());
+  PrintStart(*ground, address, node.local(), options.certificate.empty());
   while (asked_to_stop == 0) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }

@@ -59,6 +59,33 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   }
 }
 
+// Listening everywhere is no address that a client could use.
+TEST(ServeCommand, SaysWhatToPutInPlaceOfEveryAddress) {
+  const SignalsHeldBack held_back;
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string folder = (scratch / "certs").string();
+  ASSERT_EQ(RunKvcast({"cert", "authority", folder.c_str()}).status, kExitOk);
+  ASSERT_EQ(RunKvcast({"cert", "node", folder.c_str(), "--name", "a.example"}).status, kExitOk);
+  const std::string certificate = folder + "/a.example.pem";
+  const std::string key = folder + "/a.example.key";
+  const std::string state = (scratch / "state").string();
+  const std::string ready = (scratch / "ready").string();
+  const pthread_t node_thread = ::pthread_self();
+  std::thread stopper([&] {
+    while (!std::filesystem::exists(ready)) {
+      std::this_thread::yield();
+    }
+    ::pthread_kill(node_thread, SIGINT);
+  });
+  const CommandOutcome outcome = RunKvcast(
+      {"serve", "--listen", "0.0.0.0:0", "--ram", "64MiB", "--state-dir", state.c_str(), "--cert",
+       certificate.c_str(), "--key", key.c_str(), "--ready-file", ready.c_str()});
+  stopper.join();
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_EQ(outcome.out.find("this address whole"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("in place of 0.0.0.0"), std::string::npos) << outcome.out;
+}
+
 TEST(ServeCommand, RefusesADirectoryForLogsThatThereIsNot) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();

@@ -33,21 +33,31 @@ double Percent(size_t part, size_t whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Shows how far all replays of the command have come, together.
+// Shows how far all replays of the command have come, together: in bytes of the trace, once for
+// each.
 class ReplayProgress {
  public:
-  explicit ReplayProgress(size_t requests) : requests_(requests), progress_("Replaying") {}
+  ReplayProgress(const RequestTrace& trace, size_t replays)
+      : request_bytes_(static_cast<double>(trace.text_bytes) /
+                       static_cast<double>(trace.requests.size())),
+        bytes_(trace.text_bytes * replays),
+        progress_("Replaying") {}
 
-  void Served() {
-    if (++served_ % 256 == 0) {
-      progress_.Update(served_, requests_);
+  void Served(size_t requests) {
+    served_ += requests;
+    if (served_ - shown_ >= 256) {
+      shown_ = served_;
+      progress_.Update(static_cast<uint64_t>(request_bytes_ * static_cast<double>(served_)),
+                       bytes_);
     }
   }
   void Done() { progress_.Done(); }
 
  private:
+  double request_bytes_;
+  uint64_t bytes_;
   size_t served_ = 0;
-  size_t requests_;
+  size_t shown_ = 0;
   Progress progress_;
 };
 
@@ -57,7 +67,9 @@ Result<double> HitPercent(const RequestTrace& trace, const ReplayOptions& option
   const double room = static_cast<double>(trace.distinct_count) * capacity_percent / 100;
   const size_t blocks_max = std::max<size_t>(1, static_cast<size_t>(room));
   if (policy == kOracle) {
-    return Percent(OracleHits(trace.requests, blocks_max), trace.block_count);
+    const size_t hits = OracleHits(trace.requests, blocks_max);
+    progress.Served(trace.requests.size());
+    return Percent(hits, trace.block_count);
   }
   const EvictionLimits limits = Replay::LimitsFor(blocks_max);
   KVCAST_TRY(std::unique_ptr<Eviction> eviction, MakeEviction(policy, limits));
@@ -66,7 +78,7 @@ Result<double> HitPercent(const RequestTrace& trace, const ReplayOptions& option
   size_t hits = 0;
   for (const std::vector<uint64_t>& request : trace.requests) {
     hits += replay.Serve(request);
-    progress.Served();
+    progress.Served(1);
   }
   return Percent(hits, trace.block_count);
 }
@@ -88,7 +100,7 @@ void PrintTable(const RequestTrace& trace, const ReplayOptions& options, const H
   for (size_t policy = 0; policy < hits.size(); ++policy) {
     fmt::print("{:<8}", options.policies[policy]);
     for (const double hit : hits[policy]) {
-      fmt::print("{:>8.1f}", hit);
+      fmt::print("{:>8.2f}", hit);
     }
     fmt::print("\n");
   }
@@ -108,8 +120,7 @@ void PrintJson(const ReplayOptions& options, const Hits& hits) {
 
 Result<void> RunReplay(const ReplayOptions& options) {
   KVCAST_TRY(const RequestTrace trace, ReadRequestTrace(options.trace));
-  ReplayProgress progress(trace.requests.size() * options.policies.size() *
-                          options.capacity_percents.size());
+  ReplayProgress progress(trace, options.policies.size() * options.capacity_percents.size());
   Hits hits;
   for (const std::string& policy : options.policies) {
     std::vector<double>& row = hits.emplace_back();
@@ -149,9 +160,9 @@ void AddStoreReplayCommand(CLI::App& app, int* exit_status) {
       "\"hash_ids\" name the blocks of the prompt, by integers or strings; a name stands for the "
       "block and all before it. Mooncake's published traces are such files. Other members are not "
       "looked at.\n\n"
-      "Policies are lru, lfu, s3fifo, and default, which is what a node uses: it learns from "
-      "the trace as it goes, and knows nothing beforehand. oracle knows the future, and shows "
-      "what is left to gain.");
+      "Policies are lru, lfu, s3fifo, and default, which is kvcast's own: it learns from the trace "
+      "as it goes, and knows nothing beforehand. oracle knows the future, and shows what is left "
+      "to gain.");
   command->footer(
       "kvcast store replay trace.jsonl\n"
       "kvcast store replay trace.jsonl --capacity-percent 0.5,50 --policy default,oracle\n"

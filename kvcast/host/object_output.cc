@@ -1,8 +1,13 @@
 #include "kvcast/host/object_output.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -35,14 +40,17 @@ std::string_view WordOf(ObjectStatus status) {
   return "unknown";
 }
 
-Result<void> WriteToStdout(const Bytes& payload) {
-  for (size_t i = 0; i < payload.piece_count(); ++i) {
-    const auto piece = payload.piece(i);
-    if (std::fwrite(piece.data(), 1, piece.size(), stdout) != piece.size()) {
-      return SystemError("Cannot write to standard output", errno);
-    }
-  }
-  return {};
+// What a pipe that can be written to takes without waiting.
+constexpr size_t kWriteBytes = PIPE_BUF;
+
+bool IsFile(int descriptor) {
+  struct stat facts {};
+  return ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+bool IsWritable(int descriptor) {
+  pollfd out{descriptor, POLLOUT, 0};
+  return ::poll(&out, 1, 0) != 0;
 }
 
 Result<void> WriteToFile(const std::filesystem::path& path, const Bytes& payload) {
@@ -75,7 +83,38 @@ Result<ObjectOutput> ObjectOutput::Open(Options options) {
     return Error(ErrorCode::kInvalid,
                  "Payloads and JSON cannot both go to standard output: name a folder.");
   }
-  return ObjectOutput(std::move(options));
+  ObjectOutput output(std::move(options));
+  output.may_block_ = !IsFile(output.options_.out);
+  return output;
+}
+
+Result<void> ObjectOutput::Continue() {
+  while (!waiting_.empty()) {
+    const Bytes& payload = waiting_.front();
+    if (piece_ == payload.piece_count()) {
+      waiting_.pop_front();
+      piece_ = 0;
+      continue;
+    }
+    if (may_block_ && !IsWritable(options_.out)) {
+      return {};
+    }
+    const std::span<const std::byte> rest = payload.piece(piece_).subspan(offset_);
+    const ssize_t count = ::write(options_.out, rest.data(),
+                                  may_block_ ? std::min(rest.size(), kWriteBytes) : rest.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
+      return {};
+    }
+    if (count < 0) {
+      return SystemError("Cannot write to standard output", errno);
+    }
+    offset_ += static_cast<size_t>(count);
+    if (offset_ == payload.piece(piece_).size()) {
+      ++piece_;
+      offset_ = 0;
+    }
+  }
+  return {};
 }
 
 Result<void> ObjectOutput::Write(const Object& object) {
@@ -84,7 +123,8 @@ Result<void> ObjectOutput::Write(const Object& object) {
   bytes_ += object.payload.size();
   progress_->Update(bytes_, 0);
   if (options_.to == "-") {
-    return WriteToStdout(object.payload);
+    waiting_.push_back(object.payload);
+    return Continue();
   }
   Print(object);
   if (options_.to.empty() || object.status != ObjectStatus::kNormal) {
@@ -137,6 +177,18 @@ void ObjectOutput::WriteGap(Location last, bool unknown) {
                                   : last.ToString();
     fmt::print("nothing up to {}: {}\n", place,
                unknown ? "the relay does not know whether there is" : "it does not exist");
+  }
+}
+
+void ObjectOutput::WriteBroken(uint64_t group, std::optional<uint64_t> subgroup) {
+  if (options_.json) {
+    Json line{{"type", "broken"}, {"group", group}};
+    if (subgroup) {
+      line["subgroup"] = *subgroup;
+    }
+    PrintLine(line);
+  } else if (options_.to != "-") {
+    fmt::print("a subgroup of group {} was broken off\n", group);
   }
 }
 

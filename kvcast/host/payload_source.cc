@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "kvcast/base/random.h"
 #include "kvcast/io/system_error.h"
@@ -44,12 +45,32 @@ Result<void> PayloadSource::OpenFiles() {
   return {};
 }
 
-bool PayloadSource::ready() const {
-  if (!from_input_ || input_over_) {
+Result<bool> PayloadSource::Ready() {
+  if (!from_input_) {
     return true;
   }
-  pollfd input{STDIN_FILENO, POLLIN, 0};
-  return ::poll(&input, 1, 0) != 0;
+  gathered_.resize(options_.size.value_or(kInputObjectBytes));
+  // Somebody who types wants to see it arrive; only a size that was asked for is waited for.
+  const auto enough = [this] {
+    return input_over_ || (options_.size ? filled_ == gathered_.size() : filled_ > 0);
+  };
+  while (!enough()) {
+    pollfd input{options_.input, POLLIN, 0};
+    if (::poll(&input, 1, 0) == 0) {
+      return false;
+    }
+    const ssize_t count =
+        ::read(options_.input, gathered_.data() + filled_, gathered_.size() - filled_);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
+      return false;
+    }
+    if (count < 0) {
+      return SystemError("Cannot read standard input", errno);
+    }
+    input_over_ = count == 0;
+    filled_ += static_cast<size_t>(count);
+  }
+  return true;
 }
 
 Bytes PayloadSource::MakeUp() const {
@@ -58,29 +79,13 @@ Bytes PayloadSource::MakeUp() const {
   return Bytes::Copy(bytes);
 }
 
-Result<std::optional<Bytes>> PayloadSource::NextOfInput() {
-  std::vector<std::byte> bytes(options_.size.value_or(kInputObjectBytes));
-  size_t filled = 0;
-  while (filled < bytes.size() && !input_over_) {
-    const ssize_t count = ::read(STDIN_FILENO, bytes.data() + filled, bytes.size() - filled);
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count < 0) {
-      return SystemError("Cannot read standard input", errno);
-    }
-    input_over_ = count == 0;
-    filled += static_cast<size_t>(count);
-    // Somebody who types wants to see it arrive; only a size that was asked for is waited for.
-    if (!options_.size) {
-      break;
-    }
-  }
+std::optional<Bytes> PayloadSource::NextOfInput() {
+  const size_t filled = std::exchange(filled_, 0);
   if (filled == 0) {
-    return std::optional<Bytes>();
+    return std::nullopt;
   }
   ++next_;
-  return std::optional(Bytes::Copy(std::span(bytes).first(filled)));
+  return Bytes::Copy(std::span(gathered_).first(filled));
 }
 
 Result<std::optional<Bytes>> PayloadSource::Next() {

@@ -18,23 +18,25 @@ class PayloadSource {
     std::vector<std::string> files;  // "-" is standard input. None: payloads are made up.
     std::optional<uint64_t> size;    // Of an object. Absent: a file is one object.
     uint64_t count = 10;             // Of objects that are made up.
+    int input = 0;                   // The descriptor that "-" reads.
   };
   // Opens the first file. Invalid: standard input beside other files.
   static Result<PayloadSource> Open(Options options);
 
   // How many objects it will be; absent for standard input.
   std::optional<uint64_t> count() const { return count_; }
-  // Whether Next() would return at once: standard input may have nothing to say yet.
-  bool ready() const;
+  // Whether there is a next payload, or the end: standard input may have nothing to say yet, or not
+  // enough. Never waits.
+  Result<bool> Ready();
   // The next payload; absent after the last. A payload that is made up is the same for the same
-  // index and size, always.
+  // index and size, always. REQUIRES: Ready().
   Result<std::optional<Bytes>> Next();
 
  private:
   explicit PayloadSource(Options options) : options_(std::move(options)) {}
   Result<void> OpenFiles();
   Bytes MakeUp() const;
-  Result<std::optional<Bytes>> NextOfInput();
+  std::optional<Bytes> NextOfInput();
 
   Options options_;
   bool from_input_ = false;
@@ -43,6 +45,8 @@ class PayloadSource {
   std::vector<MappedFile> maps_;
   size_t file_ = 0;
   size_t offset_ = 0;
+  std::vector<std::byte> gathered_;  // Of standard input, for the next object,
+  size_t filled_ = 0;                // as far as it has come.
   bool input_over_ = false;
 };
 

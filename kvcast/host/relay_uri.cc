@@ -57,10 +57,7 @@ Result<RelayUri> RelayUri::Parse(std::string_view text) {
   }
   const size_t end = rest.find_first_of("/?");
   uri.authority = rest.substr(0, end);
-  uri.path = end == std::string_view::npos ? "/" : std::string(rest.substr(end));
-  if (uri.path.front() == '?') {
-    uri.path.insert(0, "/");
-  }
+  uri.path = end == std::string_view::npos ? "" : std::string(rest.substr(end));
   const std::string_view port = PortPart(uri.authority);
   const std::string host = SocketAddress::HostOf(uri.authority);
   if (uri.authority.size() == port.size() || host.empty() || (!has_scheme && port.empty()) ||

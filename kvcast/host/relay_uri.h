@@ -19,7 +19,7 @@ namespace kvcast {
 struct RelayUri {
   std::string host_and_port;  // With the port, for the socket.
   std::string authority;      // As it was written, for SETUP.
-  std::string path;           // With the query; begins with a slash.
+  std::string path;           // As it was written, with the query: it may be empty.
   std::optional<Digest> fingerprint;
 
   // Unsupported: another scheme, such as https:// for WebTransport. Invalid: none of the forms.

@@ -15,14 +15,14 @@ TEST(RelayUri, HostPortAndPath) {
   for (const Case& c : {
            Case{"moqt://relay.example:4433/moq", "relay.example:4433", "relay.example:4433",
                 "/moq"},
-           Case{"moqt://relay.example", "relay.example:443", "relay.example", "/"},
+           Case{"moqt://relay.example", "relay.example:443", "relay.example", ""},
            Case{"moqt://relay.example/", "relay.example:443", "relay.example", "/"},
-           Case{"moqt://relay.example:1?a=b", "relay.example:1", "relay.example:1", "/?a=b"},
+           Case{"moqt://relay.example:1?a=b", "relay.example:1", "relay.example:1", "?a=b"},
            Case{"moqt://relay.example:1/p/q?a=b/c", "relay.example:1", "relay.example:1",
                 "/p/q?a=b/c"},
            Case{"moqt://[2001:db8::7]:4433/x", "[2001:db8::7]:4433", "[2001:db8::7]:4433", "/x"},
-           Case{"moqt://[::1]", "[::1]:443", "[::1]", "/"},
-           Case{"127.0.0.1:4433", "127.0.0.1:4433", "127.0.0.1:4433", "/"},
+           Case{"moqt://[::1]", "[::1]:443", "[::1]", ""},
+           Case{"127.0.0.1:4433", "127.0.0.1:4433", "127.0.0.1:4433", ""},
        }) {
     const auto uri = RelayUri::Parse(c.text);
     ASSERT_TRUE(uri.ok()) << c.text << ": " << uri.error().ToString();

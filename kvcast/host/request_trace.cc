@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -51,6 +50,7 @@ Result<std::vector<uint64_t>> ParseRequest(std::string_view line, BlockNumbers& 
 
 Result<RequestTrace> ParseRequestTrace(std::string_view text) {
   RequestTrace trace;
+  trace.text_bytes = text.size();
   BlockNumbers numbers;
   size_t line_number = 0;
   while (!text.empty()) {

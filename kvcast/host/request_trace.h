@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kvcast/base/result.h"
@@ -12,6 +13,7 @@ namespace kvcast {
 // What engines were asked for: of each request, the blocks of its prompt.
 struct RequestTrace {
   std::vector<std::vector<uint64_t>> requests;  // Blocks by number, from the prompt's beginning.
+  size_t text_bytes = 0;                        // Of the file.
   size_t block_count = 0;                       // Of all requests together.
   size_t distinct_count = 0;                    // Blocks are numbered from 0 to this.
 };

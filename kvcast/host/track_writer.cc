@@ -1,6 +1,7 @@
 #include "kvcast/host/track_writer.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace kvcast {
@@ -50,22 +51,55 @@ void TrackWriter::Continue(moqt::RequestId request) {
   streams_.clear();
 }
 
+void TrackWriter::Reset(moqt::StreamId stream) {
+  (void)session_->ResetSubgroup(request_, stream, moqt::ResetCode::kCancelled).ok();
+}
+
+void TrackWriter::Want(const LocationRange& wanted) {
+  wanted_ = wanted;
+  if (!streams_.empty() && !wanted_.Contains(next())) {
+    for (const auto& [subgroup, stream] : std::exchange(streams_, {})) {
+      Reset(stream);
+    }
+  }
+}
+
+Result<void> TrackWriter::SendWanted(const Object& object) {
+  if (!wanted_.Contains(object.location)) {
+    ++unwanted_;
+    if (object.location.group > wanted_.last.group) {
+      cut_.insert(object.subgroup);
+    }
+    return {};
+  }
+  KVCAST_TRY(const moqt::StreamId stream, StreamOf(object.subgroup));
+  return session_->SendObject(request_, stream, object);
+}
+
 Result<void> TrackWriter::Send(Bytes payload) {
+  if (layout_.group_objects != 0 &&
+      sent_ / layout_.group_objects > std::numeric_limits<uint64_t>::max() - layout_.first_group) {
+    return Error(ErrorCode::kTooLarge, "There is no group after the last that has a number.");
+  }
   Object object;
   object.location = next();
   object.subgroup = object.location.object % layout_.subgroups;
   object.priority = layout_.priority.value_or(object.priority);
   object.payload = std::move(payload);
-  KVCAST_TRY(const moqt::StreamId stream, StreamOf(object.subgroup));
-  KVCAST_TRY_VOID(session_->SendObject(request_, stream, object));
+  KVCAST_TRY_VOID(SendWanted(object));
   largest_ = object.location;
   ++sent_;
   return layout_.group_objects != 0 && next().object == 0 ? EndGroup() : Result<void>();
 }
 
 Result<void> TrackWriter::EndGroup() {
+  const std::set<uint64_t> cut = std::exchange(cut_, {});
   for (const auto& [subgroup, stream] : std::exchange(streams_, {})) {
-    KVCAST_TRY_VOID(session_->EndSubgroup(request_, stream));
+    if (cut.contains(subgroup)) {
+      Reset(stream);
+    } else {
+      KVCAST_TRY_VOID(session_->EndSubgroup(request_, stream));
+    }
   }
   return {};
 }

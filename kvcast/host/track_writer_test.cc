@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "kvcast/moqt/memory_connection.h"
@@ -73,6 +75,88 @@ TEST_F(TrackWriterTest, AllObjectsStandInOneGroupUnlessSaid) {
 TEST_F(TrackWriterTest, GroupsEndWhenTheyAreFull) {
   EXPECT_EQ(Write({.group_objects = 2}, 3, false),
             (std::vector<Seen>{{{0, 0}, 0, true}, {{0, 1}, 0, true}, {{1, 0}, 0, true}}));
+}
+
+TEST_F(TrackWriterTest, NoGroupFollowsTheLastThatHasANumber) {
+  moqt::Session session(moqt::Role::kClient, ClientSetup(), {}, Instant());
+  const moqt::RequestId request =
+      *session.Publish(*TrackName::Of(*TrackNamespace::Of({"a"}), "t"), {}, {});
+  TrackWriter writer(session, request, {.first_group = ~uint64_t{0}, .group_objects = 1});
+  EXPECT_TRUE(writer.Send(Bytes::Of("x")).ok());
+  EXPECT_EQ(writer.Send(Bytes::Of("x")).error().code(), ErrorCode::kTooLarge);
+}
+
+// How the subgroups of a track look to a subscriber that wanted a range, and then another.
+class WantedTest : public TrackWriterTest {
+ protected:
+  void Send(uint64_t objects) {
+    for (uint64_t i = 0; i < objects; ++i) {
+      EXPECT_TRUE(writer_.Send(Bytes::Of("x")).ok());
+    }
+  }
+  // "0.1" for an object, ")" where a stream ended well, "!" where it was reset; by stream.
+  std::string Seen() {
+    std::map<moqt::StreamId, std::string> streams;
+    while (connection_.Step()) {
+      while (const auto event = reader_.NextEvent()) {
+        if (const auto* offered = std::get_if<moqt::PublishReceived>(&*event)) {
+          EXPECT_TRUE(reader_.AcceptPublish(offered->request, {}).ok());
+        }
+      }
+      while (const auto item = reader_.Take(request_)) {
+        if (const auto* object = std::get_if<moqt::ReceivedObject>(&*item)) {
+          const Location at = object->object.location;
+          streams[object->stream] +=
+              std::to_string(at.group) + "." + std::to_string(at.object) + " ";
+        } else if (const auto* end = std::get_if<moqt::SubgroupEnd>(&*item)) {
+          streams[end->stream] += end->complete ? ")" : "!";
+        }
+      }
+    }
+    std::string all;
+    for (const auto& [stream, text] : streams) {
+      all += (all.empty() ? "" : "| ") + text;
+    }
+    return all;
+  }
+
+  moqt::Session publisher_{moqt::Role::kClient, ClientSetup(), {}, Instant()};
+  moqt::Session reader_{moqt::Role::kServer, {}, {}, Instant()};
+  moqt::MemoryConnection connection_{{}, publisher_, reader_};
+  moqt::RequestId request_ =
+      *publisher_.Publish(*TrackName::Of(*TrackNamespace::Of({"a"}), "t"), {}, {});
+  TrackWriter writer_{publisher_, request_, {.group_objects = 3}};
+};
+
+TEST_F(WantedTest, OnlyWhatIsInTheRangeIsSent) {
+  writer_.Want({{1, 1}, {2, LocationRange::kWholeGroup}});
+  Send(12);
+  EXPECT_EQ(Seen(), "1.1 1.2 )| 2.0 2.1 2.2 )");
+  EXPECT_EQ(writer_.sent(), 12u);
+  EXPECT_EQ(writer_.unwanted(), 7u);
+  EXPECT_EQ(writer_.largest(), (Location{3, 2}));
+}
+
+TEST_F(WantedTest, WhatIsNoLongerWantedIsBrokenOff) {
+  Send(2);
+  EXPECT_EQ(Seen(), "0.0 0.1 ");
+  writer_.Want({{1, 0}, {1, LocationRange::kWholeGroup}});
+  Send(3);
+  EXPECT_EQ(Seen(), "!| 1.0 1.1 ");
+  writer_.Want({{1, 0}, {5, LocationRange::kWholeGroup}});  // Wider: the stream goes on.
+  Send(1);
+  EXPECT_EQ(Seen(), "1.2 )");
+}
+
+// The subgroup lacks an object that was not wanted at its time, and is now.
+TEST_F(WantedTest, AStreamThatLacksWhatIsWantedNowDoesNotEndWell) {
+  writer_.Want({{0, 0}, {0, LocationRange::kWholeGroup}});
+  Send(4);
+  writer_.Want({{0, 0}, {1, LocationRange::kWholeGroup}});
+  Send(1);
+  EXPECT_EQ(Seen(), "0.0 0.1 0.2 )| 1.1 ");
+  Send(1);
+  EXPECT_EQ(Seen(), "!");
 }
 
 // Only the subgroup with the group's last object may say so, and only if which one is known.

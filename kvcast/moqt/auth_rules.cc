@@ -1,23 +1,40 @@
 #include "kvcast/moqt/auth_rules.h"
 
 #include <algorithm>
+#include <tuple>
+#include <vector>
 
 namespace kvcast::moqt {
+namespace {
+
+// Sorted, not each compared with each: a message has room for thousands.
+bool HasOneTwice(std::vector<const AuthToken*> tokens) {
+  std::ranges::sort(tokens, [](const AuthToken* a, const AuthToken* b) {
+    return std::tie(a->type, a->value) < std::tie(b->type, b->value);
+  });
+  return std::ranges::adjacent_find(tokens, [](const AuthToken* a, const AuthToken* b) {
+           return *a == *b;
+         }) != tokens.end();
+}
+
+}  // namespace
 
 Decoded<void> CheckTokens(const Parameters& parameters) {
-  const std::vector<AuthToken>& tokens = parameters.auth_tokens;
-  for (auto token = tokens.begin(); token != tokens.end(); ++token) {
-    if (token->alias_type == AuthToken::AliasType::kRegister) {
-      return Fault::Session(SessionCode::kAuthTokenCacheOverflow, "We keep no tokens.");
-    }
-    if (token->alias_type != AuthToken::AliasType::kUseValue) {
-      return Fault::Session(SessionCode::kUnknownAuthTokenAlias, "No token has this alias.");
-    }
-    if (std::find(tokens.begin(), token, *token) != token) {
-      return Fault::Violation("A message carries one token twice.");
-    }
+  using Type = AuthToken::AliasType;
+  std::vector<const AuthToken*> values;
+  auto other = parameters.auth_tokens.begin();
+  for (; other != parameters.auth_tokens.end() && other->alias_type == Type::kUseValue; ++other) {
+    values.push_back(&*other);
   }
-  return {};
+  if (HasOneTwice(std::move(values))) {
+    return Fault::Violation("A message carries one token twice.");
+  }
+  if (other == parameters.auth_tokens.end()) {
+    return {};
+  }
+  return other->alias_type == Type::kRegister
+             ? Fault::Session(SessionCode::kAuthTokenCacheOverflow, "We keep no tokens.")
+             : Fault::Session(SessionCode::kUnknownAuthTokenAlias, "No token has this alias.");
 }
 
 }  // namespace kvcast::moqt

@@ -79,6 +79,8 @@ std::vector<std::string> GoodOptions(bool at_server) {
     ways.push_back(Num(0x01) + Sized("/a/b?c=%20") + Num(4) + Sized("host:4443"));
     ways.push_back(Num(0x01) + Sized("") + Num(4) + Sized("[::1]"));
     ways.push_back(Num(0x05) + Sized("user@host"));
+    ways.push_back(Num(0x05) + Sized("u:p%20@[::1]:4443"));
+    ways.push_back(Num(0x05) + Sized("h%C3%A4st:"));
   }
   return ways;
 }
@@ -209,6 +211,9 @@ const std::vector<BadValue>& BadValues() {
       {Encoding::kNamespace, "a prefix with an empty field", Space({"a", ""}), kViolation},
       {Encoding::kNamespace, "a prefix of 4,097 bytes", Space({std::string(4097, 'f')}),
        kViolation},
+      {Encoding::kNamespace, "a prefix of nobody's", Space({"."}), kDoesNotExist},
+      {Encoding::kNamespace, "a prefix below a session's own", Space({".session", "x"}),
+       kDoesNotExist},
   };
   return bad;
 }
@@ -280,6 +285,7 @@ std::vector<BadWay> BadParameterValues(Use use) {
 // [2.5, 12]
 std::vector<BadWay> BadTrackProperties(Use use) {
   const auto immutable = [](const std::string& inside) { return Num(0x0b) + Sized(inside); };
+  const Verdict malformed = use == Use::kPublish ? kRefusedAsMalformed : kMalformedTrack;
   std::vector<BadWay> bad = {
       {"a priority of 256", Num(0x0e) + Num(256), kViolation},
       {"the largest priority", Num(0x0e) + Num(kMost), kViolation},
@@ -297,10 +303,10 @@ std::vector<BadWay> BadTrackProperties(Use use) {
       {"a type alone", Num(4), kViolation},
       {"half a type", "\xc0", kViolation},
       {"half a number", Num(4) + "\xc0", kViolation},
-      {"immutable ones within immutable ones", immutable(immutable("")), kMalformedTrack},
-      {"immutable ones twice", immutable("") + Num(0) + Sized(""), kMalformedTrack},
-      {"immutable ones that cannot be read", immutable(Num(4)), kMalformedTrack},
-      {"immutable ones cut short", immutable(Num(1) + Num(5) + "a"), kMalformedTrack},
+      {"immutable ones within immutable ones", immutable(immutable("")), malformed},
+      {"immutable ones twice", immutable("") + Num(0) + Sized(""), malformed},
+      {"immutable ones that cannot be read", immutable(Num(4)), malformed},
+      {"immutable ones cut short", immutable(Num(1) + Num(5) + "a"), malformed},
   };
   const Verdict unknown = use == Use::kPublish         ? kUnsupportedExtension
                           : use == Use::kTrackStatusOk ? kFine
@@ -339,8 +345,11 @@ std::vector<BadWay> BadOptions(bool at_server) {
                            "/\"", "/<", "/\\", "/^", "/`", "/{"}) {
     bad.push_back({std::string("PATH ") + path, Num(1) + Sized(path), kMalformedPath});
   }
-  for (const char* authority : {"", ":443", "user@", "user@:1", "a/b", "a b", "a?b", "a#b", "a%",
-                                "a%2", "\xc3\xa4", "a\\b"}) {
+  for (const char* authority :
+       {"",      ":443",  "user@",    "user@:1", "a/b",           "a b",      "a?b",     "a#b",
+        "a%",    "a%2",   "\xc3\xa4", "a\\b",    "host:notaport", "host:1:2", "a@b@c",   "[::1",
+        "::1]",  "]",     "[",        "[]",      "exa[mple",      "[::1]x",   "[::1]:x", "a[b]",
+        "[a]@b", "[%31]", "[[a]]"}) {
     bad.push_back(
         {std::string("AUTHORITY ") + authority, Num(5) + Sized(authority), kMalformedAuthority});
   }

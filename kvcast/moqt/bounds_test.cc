@@ -49,7 +49,7 @@ TEST(Bounds, HoldOnlySoMuchOfWhatHasBegun) {
   for (StreamId stream = 6; stream < 6 + 4 * 50; stream += 4) {
     server.Say(stream, "10070000008fa0" + std::string(2000, '6'));
   }
-  EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 40u);
+  EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 48u);  // Memory for all of two is reserved.
   EXPECT_FALSE(server.closed().has_value());
 }
 
@@ -72,6 +72,120 @@ TEST(Bounds, LetOnlySoManyStreamsWaitForATrack) {
     server.Say(stream, "1009000000");
   }
   EXPECT_EQ(server.stopped(ResetCode::kExcessiveLoad), 45u);
+}
+
+// A subscription that the server has accepted.
+void Accept(Server& server, StreamId stream, RequestId id, const std::string& track) {
+  server.Say(stream, Subscribe{id, *TrackName::Of({}, track), {}});
+  ASSERT_TRUE(server.session().AcceptSubscribe(id, {}, {}).ok());
+}
+
+// A peer that updates a request without end and reads no answer.
+TEST(Bounds, HoldOnlySoManyAnswersThatThePeerDoesNotRead) {
+  Limits limits;
+  limits.answer_bytes = 20'000;
+  Server server(limits);
+  Accept(server, 0, 0, "t");
+  Accept(server, 4, 2, "u");
+  uint64_t answered = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    server.Say(0, RequestUpdate{4 + 2 * i, {}});
+    answered += server.session().AcceptUpdate(0, {}).ok() ? 1u : 0u;
+  }
+  EXPECT_GT(answered, 20u);
+  EXPECT_LT(answered, 100u);
+  EXPECT_EQ(server.stopped(ResetCode::kTooFarBehind), 1u);
+  EXPECT_FALSE(server.closed().has_value());
+  server.Say(4, RequestUpdate{4000, {}});
+  EXPECT_TRUE(server.session().AcceptUpdate(2, {}).ok());
+}
+
+// The same, spread over many requests.
+TEST(Bounds, HoldOnlySoManyAnswersOfAllRequests) {
+  Limits limits;
+  limits.session_answer_bytes = 100'000;
+  Server server(limits);
+  for (uint64_t i = 0; i < 50; ++i) {
+    Accept(server, 4 * i, 2 * i, "t" + std::to_string(i));
+  }
+  uint64_t answered = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    server.Say(4 * (i % 50), RequestUpdate{100 + 2 * i, {}});
+    answered += server.session().AcceptUpdate(2 * (i % 50), {}).ok() ? 1u : 0u;
+  }
+  EXPECT_LT(answered, 1000u);
+  EXPECT_GT(server.stopped(ResetCode::kTooFarBehind), 10u);
+  EXPECT_FALSE(server.closed().has_value());
+}
+
+TEST(Bounds, LetAPeerThatReadsUpdateForEver) {
+  Limits limits;
+  limits.answer_bytes = 5'000;
+  Server server(limits);
+  Accept(server, 0, 0, "t");
+  for (uint64_t i = 0; i < 1000; ++i) {
+    server.Say(0, RequestUpdate{2 + 2 * i, {}});
+    ASSERT_TRUE(server.session().AcceptUpdate(0, {}).ok());
+    while (const auto action = server.session().NextAction()) {
+      if (const auto* sent = std::get_if<SendBytes>(&*action)) {
+        server.session().OnBytesSent(sent->stream, sent->bytes.size());
+      }
+    }
+  }
+}
+
+// Small objects cost far more than their bytes, and are counted so.
+TEST(Bounds, CountWhatWaitsToBeSentAsMemory) {
+  Server server;
+  Accept(server, 0, 0, "t");
+  (void)server.stopped(ResetCode::kCancelled);
+  for (uint64_t group = 0; group < 100; ++group) {
+    SubgroupHeader header;
+    header.group = group;
+    const StreamId stream = *server.session().OpenSubgroup(0, header);
+    Object object;
+    object.location = {group, 0};
+    object.payload = Bytes::Of("x");
+    ASSERT_TRUE(server.session().SendObject(0, stream, object).ok());
+    ASSERT_TRUE(server.session().EndSubgroup(0, stream).ok());
+  }
+  EXPECT_GE(server.session().queued_bytes(0), 100u * 1500);
+  EXPECT_EQ(server.session().queued_bytes(), server.session().queued_bytes(0));
+  while (const auto action = server.session().NextAction()) {
+    if (const auto* sent = std::get_if<SendBytes>(&*action)) {
+      for (size_t i = 0; i < sent->bytes.size(); ++i) {
+        server.session().OnBytesSent(sent->stream, 1);
+      }
+    }
+  }
+  EXPECT_EQ(server.session().queued_bytes(), 0u);
+}
+
+// Rules that were forgotten are not kept; those of a track that came first are.
+TEST(Bounds, RememberOnlySoMuchOfTracks) {
+  Limits limits;
+  limits.rules_bytes = 10'000;
+  Server server(limits);
+  for (uint64_t track = 0; track < 10; ++track) {
+    server.Say(4 * track,
+               Publish{2 * track, *TrackName::Of({}, std::to_string(track)), track, {}, {}});
+    for (uint64_t group = 0; group < 20; ++group) {
+      SubgroupHeader header;
+      header.alias = track;
+      header.group = group;
+      const auto writer = DefaultCodec().WriteSubgroup(header);
+      Object object;
+      object.location = {group, 0};
+      object.payload = Bytes::Of("x");
+      server.Say(6 + 4 * (track * 20 + group), Hex(writer->Header()) + Hex(writer->Write(object)));
+    }
+    EXPECT_LE(server.session().remembered_bytes(), limits.rules_bytes);
+    EXPECT_GT(server.session().remembered_bytes(), 1000u);
+  }
+  for (uint64_t track = 0; track < 10; ++track) {
+    server.session().Cancel(2 * track, ResetCode::kCancelled);
+  }
+  EXPECT_EQ(server.session().remembered_bytes(), 0u);
 }
 
 Subscribe WithTokens(std::vector<AuthToken> tokens) {
@@ -102,6 +216,20 @@ TEST(AuthTokens, AreTakenByValueOnly) {
     updated.Say(0, RequestUpdate{2, WithTokens(tokens).parameters});
     EXPECT_EQ(updated.closed(), code ? std::optional(static_cast<uint64_t>(*code)) : std::nullopt);
   }
+}
+
+TEST(AuthTokens, MayBeAsManyAsFitButNoneTwice) {
+  std::vector<AuthToken> tokens;
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    tokens.push_back({AuthToken::AliasType::kUseValue, 0, (i * 7919) % 10'007, ""});
+  }
+  Server server;
+  server.Say(0, WithTokens(tokens));
+  EXPECT_FALSE(server.closed().has_value());
+  tokens.push_back(tokens[5'000]);
+  Server twice;
+  twice.Say(0, WithTokens(tokens));
+  EXPECT_EQ(twice.closed(), static_cast<uint64_t>(SessionCode::kProtocolViolation));
 }
 
 // SETUP could not know that we keep none.

@@ -7,25 +7,20 @@
 namespace kvcast::moqt {
 
 void CreditBook::Settle(StreamId stream, Account& account) {
-  if (account.uncredited == 0 || !account.open || account.held || full() ||
-      account.queued >= limits_->stream_queue_bytes) {
-    return;
-  }
-  outbox_->Do(StreamCredit{stream, std::exchange(account.uncredited, 0)});
-}
-
-void CreditBook::SettleConnection() {
-  if (connection_uncredited_ > 0 && !full()) {
-    outbox_->Do(ConnectionCredit{std::exchange(connection_uncredited_, 0)});
+  const bool must_wait =
+      account.queued >= limits_->stream_queue_bytes || (account.queued > 0 && crowded());
+  if (account.uncredited > 0 && account.open && !account.held && !must_wait) {
+    outbox_->Do(StreamCredit{stream, std::exchange(account.uncredited, 0)});
   }
 }
 
 void CreditBook::Arrived(StreamId stream, size_t bytes) {
   Account& account = accounts_[stream];
   account.uncredited += bytes;
-  connection_uncredited_ += bytes;
   Settle(stream, account);
-  SettleConnection();
+  if (bytes > 0) {
+    outbox_->Do(ConnectionCredit{bytes});
+  }
 }
 
 void CreditBook::Hold(StreamId stream) { accounts_[stream].held = true; }
@@ -57,15 +52,14 @@ void CreditBook::Queued(StreamId stream, size_t bytes) {
 void CreditBook::Taken(StreamId stream, size_t bytes) {
   const auto found = accounts_.find(stream);
   KVCAST_CHECK(found != accounts_.end() && found->second.queued >= bytes);
-  const bool was_full = full();
+  const bool was_crowded = crowded();
   found->second.queued -= bytes;
   queued_bytes_ -= bytes;
   Settle(stream, found->second);
   if (!found->second.open && found->second.queued == 0) {
     accounts_.erase(found);
   }
-  if (was_full && !full()) {
-    SettleConnection();
+  if (was_crowded && !crowded()) {
     for (auto& [other, account] : accounts_) {
       Settle(other, account);
     }

@@ -13,8 +13,10 @@ namespace kvcast::moqt {
 // Decides when the peer may send more.
 //
 // A stream gets its credit back as its bytes arrive, until objects that nobody takes have piled up
-// behind it; then it stops, and no other stream does. Only when all that waits in the session
-// passes its own limit does the connection stop as a whole.
+// behind it; then it stops, and no other stream does. When all that waits in the session passes its
+// own limit, every stream stops that has something untaken. Others go on, and so does the
+// connection: what controls the session, and what is taken, never waits for what is not. Beyond a
+// last limit, see full(), streams are to be refused rather than stopped.
 class CreditBook {
  public:
   CreditBook(const Limits& limits, Outbox& outbox) : limits_(&limits), outbox_(&outbox) {}
@@ -34,6 +36,8 @@ class CreditBook {
   void Taken(StreamId stream, size_t bytes);
 
   size_t queued_bytes() const { return queued_bytes_; }
+  // Nothing more should be queued.
+  bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 
  private:
   struct Account {
@@ -43,15 +47,13 @@ class CreditBook {
     bool open = true;
   };
 
-  bool full() const { return queued_bytes_ >= limits_->session_queue_bytes; }
+  bool crowded() const { return queued_bytes_ >= limits_->session_queue_bytes; }
   void Settle(StreamId stream, Account& account);
-  void SettleConnection();
 
   const Limits* limits_;
   Outbox* outbox_;
   std::map<StreamId, Account> accounts_;
   size_t queued_bytes_ = 0;
-  uint64_t connection_uncredited_ = 0;
 };
 
 }  // namespace kvcast::moqt

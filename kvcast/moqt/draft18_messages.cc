@@ -135,9 +135,16 @@ Decoded<Message> ReadPublish(ByteReader& reader) {
   KVCAST_TRY(TrackName track, TrackName::ReadFrom(reader));
   KVCAST_TRY(const uint64_t alias, reader.Vi64());
   KVCAST_TRY(Parameters parameters, ReadParameters(reader, ParameterScope::kPublish));
-  KVCAST_TRY(Properties properties, ReadRest(reader));
-  return Message(
-      Publish{request_id, std::move(track), alias, std::move(parameters), std::move(properties)});
+  Publish message{request_id, std::move(track), alias, std::move(parameters), {}};
+  Decoded<Properties> properties = ReadRest(reader);
+  if (properties.ok()) {
+    message.properties = *std::move(properties);
+  } else if (properties.error().scope() == Fault::Scope::kTrack) {
+    message.malformed = true;
+  } else {
+    return std::move(properties).error();
+  }
+  return Message(std::move(message));
 }
 
 Decoded<Message> ReadPublishDone(ByteReader& reader) {

@@ -49,9 +49,24 @@ bool IsPath(std::string_view path) {
   return begins_well && IsUriText(path, ":@/?");
 }
 
+// An address in brackets, of which only the letters are looked at.
+bool IsBracketed(std::string_view host) {
+  return host.size() > 2 && host.front() == '[' && host.back() == ']' &&
+         IsUriText(host.substr(1, host.size() - 2), ":") &&
+         host.find('%') == std::string_view::npos;
+}
+
+// authority := [ userinfo "@" ] host [ ":" port ]           the host is not empty here
 bool IsAuthority(std::string_view authority) {
-  const std::string_view host = authority.substr(authority.find('@') + 1);
-  return !host.empty() && host.front() != ':' && IsUriText(authority, ":@[]");
+  const size_t at = authority.find('@');
+  const std::string_view user = at == std::string_view::npos ? "" : authority.substr(0, at);
+  std::string_view host = authority.substr(at == std::string_view::npos ? 0 : at + 1);
+  const size_t colon =
+      host.find(':', host.find(']') == std::string_view::npos ? 0 : host.find(']'));
+  const std::string_view port = colon == std::string_view::npos ? "" : host.substr(colon + 1);
+  host = host.substr(0, colon);
+  return IsUriText(user, ":") && !host.empty() && (IsUriText(host, "") || IsBracketed(host)) &&
+         port.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 Decoded<void> TakeText(std::optional<std::string>& field, std::string value) {

@@ -126,6 +126,7 @@ inline constexpr Verdict kInvalidRange{Verdict::Kind::kRefused, 0x11};
 inline constexpr Verdict kBadJoin{Verdict::Kind::kRefused, 0x32};
 inline constexpr Verdict kUnsupportedExtension{Verdict::Kind::kRefused, 0x33};
 inline constexpr Verdict kMalformedTrack{Verdict::Kind::kCancelled, 0x12};
+inline constexpr Verdict kRefusedAsMalformed{Verdict::Kind::kRefused, 0x12};
 inline constexpr Verdict kTooMuch{Verdict::Kind::kCancelled, 0x9};
 inline constexpr Verdict kGivenUp{Verdict::Kind::kCancelled, 0x1};
 

@@ -25,6 +25,28 @@ bool IsUriText(std::string_view text, std::string_view more) {
   return true;
 }
 
+// RFC 3986, 3.2: [ userinfo "@" ] host [ ":" port ], taken apart from its end.
+bool IsAuthority(std::string_view text) {
+  size_t end = text.size();
+  while (end > 0 && text[end - 1] >= '0' && text[end - 1] <= '9') {
+    --end;
+  }
+  if (end > 0 && text[end - 1] == ':' && text.find(']', end) == std::string_view::npos) {
+    text = text.substr(0, end - 1);
+  }
+  if (const size_t at = text.find('@'); at != std::string_view::npos) {
+    if (!IsUriText(text.substr(0, at), ":")) {
+      return false;
+    }
+    text = text.substr(at + 1);
+  }
+  if (text.starts_with('[') && text.ends_with(']')) {
+    text = text.substr(1, text.size() - 2);
+    return !text.empty() && text.find('%') == std::string_view::npos && IsUriText(text, ":");
+  }
+  return !text.empty() && IsUriText(text, "");
+}
+
 }  // namespace
 
 std::optional<std::vector<Pair>> Pairs(std::string_view bytes) {
@@ -330,7 +352,9 @@ void Judge::Filter(std::string_view bytes) {
 void Judge::Properties(std::string_view bytes) {
   std::vector<Pair> all;
   if (const auto verdict = AllPairs(bytes, all)) {
-    return Fault(*verdict);
+    // [2.4.2] What the draft says of a malformed track; a request of the peer's can be answered.
+    const bool answered = *verdict == kMalformedTrack && use_ == Use::kPublish;
+    return answered ? Note(refusal_, kRefusedAsMalformed) : Fault(*verdict);
   }
   for (const Pair& pair : all) {
     if ((pair.type == 0x0e && pair.number > 255) ||
@@ -383,8 +407,7 @@ void Judge::Option(uint64_t type, std::string_view bytes, bool repeated) {
   if (type == 0x01 && (!path_begins || !IsUriText(bytes, ":@/?"))) {
     return Fault(kMalformedPath);
   }
-  const std::string_view host = bytes.substr(bytes.find('@') + 1);
-  if (type == 0x05 && (host.empty() || host[0] == ':' || !IsUriText(bytes, ":@[]"))) {
+  if (type == 0x05 && !IsAuthority(bytes)) {
     return Fault(kMalformedAuthority);
   }
   const bool known = type == 0x01 || type == 0x04 || type == 0x05 || type == 0x07;

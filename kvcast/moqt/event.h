@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/messages.h"
 #include "kvcast/moqt/setup.h"
@@ -126,9 +127,9 @@ struct RequestCancelled {
   uint64_t code;  // A ResetCode.
   std::string reason;
 };
-// The publisher sends no more. What is under way still comes, and TrackEnd after it; but not where
-// the publisher does not know its number of streams, or one was reset before its header came: a
-// user waits for TrackEnd only so long, and cancels.
+// The publisher sends no more. What is under way still comes, and TrackEnd after it. Where the
+// publisher does not know its number of streams, or one was reset before its header came, that
+// takes Limits::end_patience.
 struct PublishDoneReceived {
   RequestId request;
   PublishDone done;
@@ -178,6 +179,7 @@ struct ReceivedObject {
   bool first_of_subgroup = false;  // The first object ever published in its subgroup.
   // Its stream has the group's last object, if it ends well; a datagram is the last itself.
   bool ends_group = false;
+  Instant since{};  // When its first byte came, where it was subscribed to.
 };
 // A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
 // stands beyond the last one received on it.
@@ -193,9 +195,11 @@ struct FetchEnd {
   bool complete = false;
   uint64_t code = 0;  // A ResetCode, where it is not complete.
 };
-// Every stream that the publisher opened has been received.
+// Every stream that the publisher opened has been received; or, where it is not complete, all that
+// came in time.
 struct TrackEnd {
   PublishDone done;
+  bool complete = true;
 };
 
 using Received = std::variant<ReceivedObject, SubgroupEnd, RangeEnd, FetchEnd, TrackEnd>;

@@ -69,6 +69,9 @@ TEST(GoldenMoqt, Messages) {
           return Fault::Violation("The message is not as long as it says.");
         }
         KVCAST_TRY(const Message message, codec.Decode(wire, place));
+        if (const auto* publish = std::get_if<Publish>(&message); publish && publish->malformed) {
+          return Fault::Track(ResetCode::kMalformedTrack, "The track is malformed.");
+        }
         return Reading{MessageOut(message, as), codec.Encode(message).value().ToString()};
       });
 }

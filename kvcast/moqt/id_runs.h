@@ -14,6 +14,7 @@ class IdRuns {
   explicit IdRuns(size_t runs_max) : runs_max_(runs_max) {}
 
   bool empty() const { return runs_.empty(); }
+  size_t run_count() const { return runs_.size(); }
   // REQUIRES: !empty().
   uint64_t largest() const { return runs_.rbegin()->second; }
 

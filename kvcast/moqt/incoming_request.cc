@@ -8,6 +8,7 @@
 #include "kvcast/moqt/fetch_request.h"
 #include "kvcast/moqt/publish_namespace_request.h"
 #include "kvcast/moqt/publish_request.h"
+#include "kvcast/moqt/reserved_space.h"
 #include "kvcast/moqt/subscribe_namespace_request.h"
 #include "kvcast/moqt/subscribe_request.h"
 #include "kvcast/moqt/subscribe_tracks_request.h"
@@ -32,9 +33,8 @@ Refusal RefusalOf(const SessionState& state) {
   return std::nullopt;
 }
 
-// "." stands for nothing, and we have no tracks of a session's own.
 Refusal RefusalOf(const SessionState& state, const TrackNamespace& space) {
-  if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
+  if (IsReserved(space)) {
     return Because(RequestCode::kDoesNotExist, "The namespace is kept for the protocol.");
   }
   return RefusalOf(state);
@@ -64,6 +64,9 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& m
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
   Refusal refusal = RefusalOf(state, message.track.space());
+  if (!refusal && message.malformed) {
+    refusal = Because(RequestCode::kMalformedTrack, "The track's properties are malformed.");
+  }
   if (!refusal && state.codec.TraitsOf(message.properties).unknown_mandatory) {
     refusal = Because(RequestCode::kUnsupportedExtension, "The track demands an extension.");
   }

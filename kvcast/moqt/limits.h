@@ -20,21 +20,30 @@ struct Limits {
 
   // Objects that wait to be taken, per stream: at this many bytes the stream gets no more credit.
   size_t stream_queue_bytes = 1024 * 1024;
-  // The same over all streams: at this many, the connection gets no more credit either.
+  // The same over all streams: at this many, no stream gets more that has anything untaken.
   size_t session_queue_bytes = 64 * 1024 * 1024;
+  // What streams bring nevertheless, by the credit they have: at this many bytes untaken, those
+  // that bring more are refused, and datagrams dropped.
+  size_t untaken_bytes_max = 256 * 1024 * 1024;
 
   // Bytes kept for later: on streams that came before SETUP, or before their track's alias. A
   // stream that would pass them is refused.
   size_t early_bytes = 4 * 1024 * 1024;
 
-  // Streams and datagrams that wait for the same; more are refused, or dropped.
+  // Streams and datagrams that wait for the same; more are refused, or dropped. And how long they
+  // may wait for their track.
   size_t waiting_streams_max = 1024;
   size_t waiting_datagrams_max = 64;
+  Duration track_patience = std::chrono::seconds(10);
   // Bytes of messages and objects that have begun and are not whole, over all streams. The stream
   // that would pass them is refused.
   size_t partial_bytes = 256 * 1024 * 1024;
   // Datagrams' objects that wait to be taken, per track; more are dropped.
   size_t datagram_queue_bytes = 1024 * 1024;
+
+  // What is remembered of all tracks, to notice when one contradicts itself. A track that would
+  // pass it forgets.
+  size_t rules_bytes = 16 * 1024 * 1024;
 
   // Requests of the peer that are open at a time; more are refused as excessive load.
   size_t requests_max = 4096;
@@ -44,13 +53,23 @@ struct Limits {
   // end the request that brings them.
   size_t namespace_bytes = 8 * 1024 * 1024;
 
-  // Bytes of ours that wait for the transport, per request: at `high` a sender should pause, and
-  // it hears of it once they have fallen to `low`.
+  // Messages on a request's stream that wait for the transport, as memory: answers to updates and
+  // namespaces told. More end the request. And the same over all requests.
+  size_t answer_bytes = 4 * 1024 * 1024;
+  size_t session_answer_bytes = 16 * 1024 * 1024;
+
+  // Objects of ours that wait for the transport, per request, as memory: at `high` a sender should
+  // pause, and it hears of it once they have fallen to `low`.
   size_t send_queue_high_bytes = 4 * 1024 * 1024;
   size_t send_queue_low_bytes = 1024 * 1024;
 
   // How long a joining fetch may wait for its subscription to come and be answered.
   Duration join_patience = std::chrono::seconds(10);
+
+  // How long streams may take that a publisher opened before it was done; longer where delivery
+  // timeouts are.
+  Duration end_patience = std::chrono::seconds(5);
+
   // How long the peer's SETUP may take.
   Duration setup_patience = std::chrono::seconds(10);
 };

@@ -62,6 +62,8 @@ struct Publish {
   uint64_t alias = 0;
   Parameters parameters;
   Properties properties;
+  // As read: the properties contradict themselves, which costs the track and not the session.
+  bool malformed = false;
 };
 
 struct PublishDone {

@@ -202,8 +202,13 @@ TEST(Messages, AreRefusedWithTheCodeThatTheDraftNames) {
 TEST(Messages, MakeTheirTrackMalformedWithoutEndingTheSession) {
   // Immutable properties within immutable ones make the track malformed, not the session.
   const auto nested = ReadAs<Publish>(Framed(0x1d, Unhex("00010161016205000b020b00")));
-  ASSERT_FALSE(nested.ok());
-  EXPECT_EQ(nested.error().scope(), Fault::Scope::kTrack);
+  ASSERT_TRUE(nested.ok());
+  EXPECT_TRUE(nested->malformed);
+  EXPECT_EQ(nested->alias, 5u);
+  const auto answer =
+      ReadAs<SubscribeOk>(Framed(0x04, Unhex("05000b020b00")), Within(MessageKind::kSubscribe));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().scope(), Fault::Scope::kTrack);
 }
 
 TEST(Messages, RefuseLongReasonsAndUris) {

@@ -149,10 +149,19 @@ TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
   EXPECT_FALSE(world.pair.connection_closed());
 }
 
+TEST(SubscribeNamespace, CannotBeMovedToWhatIsKeptForTheProtocol) {
+  Subscribed world;
+  Parameters moved;
+  moved.namespace_prefix = Space({".session"});
+  EXPECT_EQ(world.client().Update(world.request, moved).error().code(), ErrorCode::kInvalid);
+  moved.namespace_prefix = Space({"a", "b"});
+  EXPECT_TRUE(world.client().Update(world.request, moved).ok());
+}
+
 // A subscriber that does not read is not written to for ever.
 TEST(SubscribeNamespace, LosesASubscriberThatDoesNotRead) {
   SessionPair::Options options;
-  options.limits.send_queue_high_bytes = 100;
+  options.limits.answer_bytes = 5000;
   Subscribed world(options);
   for (int i = 0; i < 100; ++i) {
     (void)world.server().AnnounceNamespace(world.received, Space({"a", std::to_string(i)})).ok();

@@ -23,7 +23,8 @@ class PayloadReader {
   // Takes bytes off the front of `in`; true once the payload is whole.
   bool Read(std::span<const std::byte>& in);
 
-  size_t held_bytes() const { return done_.size() + used_; }
+  // The memory it takes, which is more than what has arrived.
+  size_t held_bytes() const { return done_.size() + (chunk_ ? chunk_.capacity() : 0); }
   // The payload; the reader may begin again.
   Bytes Take();
 

@@ -30,7 +30,9 @@ Decoded<void> OutgoingPublish::OnMessage(Message& message) {
     return Unexpected(message);
   }
   accepted_ = true;
-  track_sender().Update(ok->parameters);
+  Parameters wanted = ok->parameters;
+  wanted.forward = wanted.forward.value_or(true);  // Whatever PUBLISH said.
+  track_sender().Update(wanted);
   Establish(largest_);
   Tell(RequestAccepted{id(), std::move(ok->parameters), {}});
   AnswerUpdates();
@@ -76,9 +78,10 @@ Result<void> IncomingPublish::Accept(const Parameters& parameters) {
     ours->Fail(static_cast<uint64_t>(ResetCode::kCancelled),
                "The peer publishes the track itself.");
   }
+  track_receiver().Want(parameters);
   SendEncoded(std::move(message));
   AnswerUpdates();
-  FinishIfComplete();
+  FinishIfEnded();
   return {};
 }
 

@@ -51,7 +51,7 @@ class IncomingPublish final : public SubscriberSide {
   bool accepted() const override { return accepted_; }
   bool may_be_updated() const override { return true; }
   // It is for the publisher to end the subscription.
-  void FailUpdate(const RequestError& error) override { Send(error); }
+  void FailUpdate(const RequestError& error) override { SendAnswer(error); }
   // A request of ours that still waits gets its claim back.
   void Release(ResetCode code) override;
 

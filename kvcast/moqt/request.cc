@@ -10,6 +10,7 @@ Request::~Request() {
   state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
   state_->timers.Set({id_, Timers::Kind::kDelivery}, std::nullopt);
   state_->timers.Set({id_, Timers::Kind::kJoin}, std::nullopt);
+  state_->timers.Set({id_, Timers::Kind::kTrackEnd}, std::nullopt);
 }
 
 Fault Request::Unexpected(const Message& message) {
@@ -106,11 +107,11 @@ Result<void> Request::AcceptUpdate(const Parameters& parameters) {
 }
 
 void Request::AnswerUpdates() {
-  while (!their_updates_.empty() && their_updates_.front().answer) {
+  while (!over_ && !their_updates_.empty() && their_updates_.front().answer) {
     TheirUpdate update = std::move(their_updates_.front());
     their_updates_.pop_front();
     OnUpdate(update.parameters, *update.answer);
-    Send(RequestOk{*std::move(update.answer), {}});
+    SendAnswer(RequestOk{*std::move(update.answer), {}});
   }
   OnUpdatesAnswered();
 }
@@ -243,6 +244,7 @@ void Request::Fail(uint64_t code, std::string reason) {
 void Request::Abort(uint64_t code) {
   if (!std::exchange(sent_all_, true)) {
     state_->outbox.Do(ResetStream{stream_, code});
+    state_->ledger.Drop(stream_);
   }
   if (!std::exchange(received_all_, true)) {
     state_->outbox.Do(StopSending{stream_, code});
@@ -255,7 +257,22 @@ void Request::SendEncoded(Bytes message, bool fin) {
     return;
   }
   sent_all_ = fin;
+  state_->ledger.Open(stream_, id_);
+  state_->ledger.Add(stream_, message.size());
+  if (fin) {
+    state_->ledger.Finish(stream_);
+  }
   state_->outbox.Do(SendBytes{stream_, std::move(message), fin});
+}
+
+void Request::SendAnswer(const Message& message) {
+  Send(message);
+  const Limits& limits = state_->limits;
+  if (state_->ledger.message_bytes(stream_) > limits.answer_bytes ||
+      state_->ledger.message_bytes() > limits.session_answer_bytes) {
+    Fail(static_cast<uint64_t>(ResetCode::kTooFarBehind),
+         "The peer does not read what it is told.");
+  }
 }
 
 void Request::SendFin() { SendEncoded(Bytes(), true); }
@@ -293,6 +310,7 @@ Result<void> Request::Refuse(const RequestError& error) {
 void Request::End(ResetCode code) {
   if (!std::exchange(over_, true)) {
     state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
+    state_->timers.Set({id_, Timers::Kind::kTrackEnd}, std::nullopt);
     Release(code);
     state_->ended.push_back(id_);
   }

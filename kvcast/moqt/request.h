@@ -128,6 +128,9 @@ class Request {
   }
   void SendEncoded(Bytes message, bool fin = false);
   void SendFin();
+  // The same for what a peer can ask for again and again: where too much of it waits, the request
+  // fails.
+  void SendAnswer(const Message& message);
   // Ends our half if it is open, and the request with it.
   void Finish();
   void TellCancelled(std::string reason);

@@ -16,7 +16,7 @@ Decoded<void> RequestStream::OnData(std::span<const std::byte> bytes, bool fin) 
   fin_ = fin_ || fin;
   over_ = fin_;
   // What comes before SETUP waits for it, an answer to a request of ours as well.
-  if (!state_->setup_received && !refused_ && !waiting_.Keep(bytes)) {
+  if (!state_->setup_received && !refused_ && !waiting_.Keep(bytes, std::nullopt)) {
     Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
   }
   state_->credit.Arrived(stream_, bytes.size());
@@ -75,10 +75,25 @@ Decoded<void> RequestStream::OnFrame(const std::string& frame) {
   }
   Request* mine = request();
   if (mine == nullptr || mine->over()) {
-    return {};  // What was under way does not matter any more.
+    OnLateFrame(frame);
+    return {};
   }
   KVCAST_TRY(Message message, state_->codec.Decode(frame, mine->place()));
   return mine->Receive(std::move(message));
+}
+
+// What was under way does not matter any more, except that the streams of a track we have left are
+// known by its alias, and dropped.
+void RequestStream::OnLateFrame(const std::string& frame) {
+  if (asked_ != MessageKind::kSubscribe) {
+    return;
+  }
+  const Decoded<Message> late =
+      state_->codec.Decode(frame, {Other(state_->role), false, asked_, false});
+  const SubscribeOk* ok = late.ok() ? std::get_if<SubscribeOk>(&*late) : nullptr;
+  if (ok != nullptr) {
+    state_->requests.RetireAlias(ok->alias);
+  }
 }
 
 void RequestStream::Refuse(uint64_t code) {

@@ -19,10 +19,12 @@ class Request;
 // which the first one makes if the peer opened the stream.
 class RequestStream {
  public:
-  // `request` is ours, if we opened the stream.
-  RequestStream(StreamId stream, std::optional<RequestId> request, SessionState& state)
+  // `request` is ours, if we opened the stream, and `asked` its kind.
+  RequestStream(StreamId stream, std::optional<RequestId> request, std::optional<MessageKind> asked,
+                SessionState& state)
       : stream_(stream),
         request_(request),
+        asked_(asked),
         state_(&state),
         waiting_(stream, state),
         frames_(state.codec),
@@ -43,11 +45,13 @@ class RequestStream {
  private:
   Decoded<void> Run(std::span<const std::byte> bytes);
   Decoded<void> OnFrame(const std::string& frame);
+  void OnLateFrame(const std::string& frame);
   void Refuse(uint64_t code);
   Request* request() const;
 
   StreamId stream_;
   std::optional<RequestId> request_;
+  std::optional<MessageKind> asked_;
   SessionState* state_;
   WaitingBytes waiting_;
   FrameReader frames_;

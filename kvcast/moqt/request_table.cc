@@ -29,17 +29,13 @@ Decoded<void> RequestTable::NotePeerId(RequestId id) {
 
 Request& RequestTable::Add(std::unique_ptr<Request> request) {
   const RequestId id = request->id();
+  peer_request_count_ += IsPeers(id) ? 1u : 0u;
   return *(requests_[id] = std::move(request));
 }
 
 Request* RequestTable::Find(RequestId id) const {
   const auto found = requests_.find(id);
   return found == requests_.end() ? nullptr : found->second.get();
-}
-
-size_t RequestTable::peer_request_count() const {
-  return static_cast<size_t>(std::ranges::count_if(
-      requests_, [this](const auto& entry) { return entry.first % 2 != next_id_ % 2; }));
 }
 
 std::vector<RequestId> RequestTable::Ids() const {
@@ -50,7 +46,11 @@ std::vector<RequestId> RequestTable::Ids() const {
   return ids;
 }
 
-void RequestTable::Erase(RequestId id) { requests_.erase(id); }
+void RequestTable::Erase(RequestId id) {
+  if (requests_.erase(id) > 0) {
+    peer_request_count_ -= IsPeers(id) ? 1u : 0u;
+  }
+}
 
 Decoded<void> RequestTable::AddAlias(uint64_t alias, RequestId request) {
   const auto [found, is_new] = aliases_.try_emplace(alias, request);
@@ -58,8 +58,10 @@ Decoded<void> RequestTable::AddAlias(uint64_t alias, RequestId request) {
     return Fault::Session(SessionCode::kDuplicateTrackAlias,
                           "Alias " + std::to_string(alias) + " stands for another track.");
   }
-  retired_.erase(alias);
-  aliases_changed_ = true;
+  if (retired_.erase(alias) > 0) {
+    std::erase(retired_order_, alias);
+  }
+  changed_aliases_.push_back(alias);
   return {};
 }
 
@@ -69,10 +71,15 @@ void RequestTable::RetireAlias(uint64_t alias, RequestId request) {
     return;
   }
   aliases_.erase(found);
-  aliases_changed_ = true;
-  if (retired_.insert(alias).second) {
-    retired_order_.push_back(alias);
+  RetireAlias(alias);
+}
+
+void RequestTable::RetireAlias(uint64_t alias) {
+  if (aliases_.contains(alias) || !retired_.insert(alias).second) {
+    return;
   }
+  changed_aliases_.push_back(alias);
+  retired_order_.push_back(alias);
   if (retired_order_.size() > kRetiredAliases) {
     retired_.erase(retired_order_.front());
     retired_order_.pop_front();

@@ -35,7 +35,7 @@ class RequestTable {
   // Notes an id of the peer's: INVALID_REQUEST_ID if it is none, or was used before.
   Decoded<void> NotePeerId(RequestId id);
   // Whether an id may be one of the peer's that is still to come.
-  bool MayCome(RequestId id) const { return id % 2 != next_id_ % 2 && !peer_ids_.Has(id); }
+  bool MayCome(RequestId id) const { return IsPeers(id) && !peer_ids_.Has(id); }
   // The smallest id that the peer has not used, nor any above it.
   RequestId next_peer_id() const { return peer_ids_.next(); }
 
@@ -46,7 +46,7 @@ class RequestTable {
     return dynamic_cast<T*>(Find(id));
   }
   size_t size() const { return requests_.size(); }
-  size_t peer_request_count() const;
+  size_t peer_request_count() const { return peer_request_count_; }
   std::vector<RequestId> Ids() const;
   void Erase(RequestId id);
 
@@ -54,12 +54,14 @@ class RequestTable {
   Decoded<void> AddAlias(uint64_t alias, RequestId request);
   // Later streams of the alias are dropped rather than kept for a track to come.
   void RetireAlias(uint64_t alias, RequestId request);
+  // The same of one that no request has: its track was left before it was known.
+  void RetireAlias(uint64_t alias);
   // The request that receives what comes under an alias, or null.
   Request* FindAlias(uint64_t alias) const;
   bool IsRetired(uint64_t alias) const { return retired_.contains(alias); }
 
-  // Whether an alias has come or gone since the last call: streams may wait for it.
-  bool TakeAliasesChanged() { return std::exchange(aliases_changed_, false); }
+  // Aliases that have come or gone since the last call: streams may wait for them.
+  std::vector<uint64_t> TakeChangedAliases() { return std::exchange(changed_aliases_, {}); }
 
   // At most one subscription to a track each way; false if there is one.
   bool ClaimSending(const TrackName& track, RequestId request);
@@ -75,11 +77,14 @@ class RequestTable {
   PrefixClaims& receiving_below(MessageKind kind) { return receiving_below_[kind]; }
 
  private:
+  bool IsPeers(RequestId id) const { return id % 2 != next_id_ % 2; }
+
   RequestId next_id_;
   RequestIds peer_ids_;
   std::map<RequestId, std::unique_ptr<Request>> requests_;
+  size_t peer_request_count_ = 0;
   std::map<uint64_t, RequestId> aliases_;
-  bool aliases_changed_ = false;
+  std::vector<uint64_t> changed_aliases_;
   std::set<uint64_t> retired_;
   std::deque<uint64_t> retired_order_;
   std::map<TrackName, RequestId> sending_;

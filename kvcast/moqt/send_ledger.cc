@@ -7,33 +7,58 @@
 namespace kvcast::moqt {
 
 void SendLedger::Open(StreamId stream, RequestId request) {
-  streams_[stream].request = request;
-  ++accounts_[request].streams;
+  const auto [found, is_new] = streams_.try_emplace(stream);
+  if (!is_new) {
+    return;
+  }
+  found->second.request = request;
+  found->second.data = IsUni(stream);
+  if (found->second.data) {
+    ++accounts_[request].streams;
+  }
 }
 
-void SendLedger::Add(StreamId stream, size_t bytes) {
-  const auto found = streams_.find(stream);
+void SendLedger::Add(StreamId id, size_t bytes) {
+  const auto found = streams_.find(id);
   KVCAST_CHECK(found != streams_.end());
-  found->second.queued += bytes;
-  Account& account = accounts_[found->second.request];
-  account.queued += bytes;
-  queued_bytes_ += bytes;
+  if (bytes == 0) {
+    return;
+  }
+  Stream& stream = found->second;
+  const size_t cost = bytes + kPieceBytes + (stream.pieces.empty() ? kStreamBytes : 0);
+  stream.pieces.push_back(bytes);
+  stream.cost += cost;
+  if (!stream.data) {
+    message_bytes_ += cost;
+    return;
+  }
+  Account& account = accounts_[stream.request];
+  account.queued += cost;
+  queued_bytes_ += cost;
   account.ahead = account.ahead || account.queued >= limits_->send_queue_high_bytes;
 }
 
-void SendLedger::Reduce(Account& account, RequestId request, size_t bytes) {
-  account.queued -= bytes;
-  queued_bytes_ -= bytes;
+void SendLedger::Reduce(Stream& stream, size_t cost) {
+  stream.cost -= cost;
+  if (!stream.data) {
+    message_bytes_ -= cost;
+    return;
+  }
+  Account& account = accounts_[stream.request];
+  account.queued -= cost;
+  queued_bytes_ -= cost;
   if (account.ahead && account.queued <= limits_->send_queue_low_bytes) {
     account.ahead = false;
-    outbox_->Tell(SendRoom{request});
+    outbox_->Tell(SendRoom{stream.request});
   }
 }
 
 void SendLedger::Forget(std::map<StreamId, Stream>::iterator stream) {
-  const auto account = accounts_.find(stream->second.request);
-  if (--account->second.streams == 0 && !account->second.ahead) {
-    accounts_.erase(account);
+  if (stream->second.data) {
+    const auto account = accounts_.find(stream->second.request);
+    if (--account->second.streams == 0 && !account->second.ahead) {
+      accounts_.erase(account);
+    }
   }
   streams_.erase(stream);
 }
@@ -42,21 +67,32 @@ void SendLedger::Finish(StreamId stream) {
   const auto found = streams_.find(stream);
   KVCAST_CHECK(found != streams_.end());
   found->second.finished = true;
-  if (found->second.queued == 0) {
+  if (found->second.pieces.empty()) {
     Forget(found);
   }
 }
 
-void SendLedger::Sent(StreamId stream, uint64_t bytes) {
-  const auto found = streams_.find(stream);
+void SendLedger::Sent(StreamId id, uint64_t bytes) {
+  const auto found = streams_.find(id);
   if (found == streams_.end()) {
     return;
   }
   // The end of a stream costs no bytes, and a stream that was reset owes none.
-  const size_t counted = static_cast<size_t>(std::min<uint64_t>(bytes, found->second.queued));
-  found->second.queued -= counted;
-  Reduce(accounts_[found->second.request], found->second.request, counted);
-  if (found->second.finished && found->second.queued == 0) {
+  Stream& stream = found->second;
+  size_t freed = 0;
+  while (bytes > 0 && !stream.pieces.empty()) {
+    size_t& piece = stream.pieces.front();
+    const size_t counted = static_cast<size_t>(std::min<uint64_t>(bytes, piece));
+    piece -= counted;
+    bytes -= counted;
+    freed += counted;
+    if (piece == 0) {
+      stream.pieces.pop_front();
+      freed += kPieceBytes + (stream.pieces.empty() ? kStreamBytes : 0);
+    }
+  }
+  Reduce(stream, freed);
+  if (stream.finished && stream.pieces.empty()) {
     Forget(found);
   }
 }
@@ -66,7 +102,7 @@ void SendLedger::Drop(StreamId stream) {
   if (found == streams_.end()) {
     return;
   }
-  Reduce(accounts_[found->second.request], found->second.request, found->second.queued);
+  Reduce(found->second, found->second.cost);
   Forget(found);
 }
 
@@ -78,6 +114,11 @@ std::optional<RequestId> SendLedger::RequestOf(StreamId stream) const {
 size_t SendLedger::queued_bytes(RequestId request) const {
   const auto found = accounts_.find(request);
   return found == accounts_.end() ? 0 : found->second.queued;
+}
+
+size_t SendLedger::message_bytes(StreamId stream) const {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? 0 : found->second.cost;
 }
 
 }  // namespace kvcast::moqt

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 
@@ -11,13 +12,20 @@
 
 namespace kvcast::moqt {
 
-// Counts, per request, the bytes of its data streams that wait for the connection, and says when a
-// sender that was ahead may go on.
+// Counts what waits for the connection by what it costs in memory: its bytes, and a little for each
+// piece and for each stream that has some, so that small ones are not free.
+//
+// What waits on a request's data streams counts for the request, and its sender hears when it was
+// ahead and may go on. Messages on requests' own streams count apart.
 class SendLedger {
  public:
   SendLedger(const Limits& limits, Outbox& outbox) : limits_(&limits), outbox_(&outbox) {}
 
-  // From now on the stream's bytes count for the request.
+  // What a piece and a stream cost beyond their bytes, about.
+  static constexpr size_t kPieceBytes = 256;
+  static constexpr size_t kStreamBytes = 1024;
+
+  // From now on what waits on the stream counts for the request. It may be open already.
   void Open(StreamId stream, RequestId request);
   void Add(StreamId stream, size_t bytes);
   // Nothing more will be added; it is forgotten once all is sent.
@@ -27,14 +35,20 @@ class SendLedger {
   void Drop(StreamId stream);
 
   std::optional<RequestId> RequestOf(StreamId stream) const;
+  // Of the request's data streams, and of all.
   size_t queued_bytes(RequestId request) const;
   size_t queued_bytes() const { return queued_bytes_; }
+  // Of a request's own stream, and of all such.
+  size_t message_bytes(StreamId stream) const;
+  size_t message_bytes() const { return message_bytes_; }
 
  private:
   struct Stream {
     RequestId request = 0;
-    size_t queued = 0;
+    bool data = false;
     bool finished = false;
+    std::deque<size_t> pieces;  // What is left of each.
+    size_t cost = 0;
   };
   struct Account {
     size_t queued = 0;
@@ -42,14 +56,15 @@ class SendLedger {
     bool ahead = false;  // Passed the high mark, and not yet fallen to the low one.
   };
 
-  void Reduce(Account& account, RequestId request, size_t bytes);
+  void Reduce(Stream& stream, size_t cost);
   void Forget(std::map<StreamId, Stream>::iterator stream);
 
   const Limits* limits_;
   Outbox* outbox_;
   std::map<StreamId, Stream> streams_;
-  std::map<RequestId, Account> accounts_;
+  std::map<RequestId, Account> accounts_;  // Of data streams.
   size_t queued_bytes_ = 0;
+  size_t message_bytes_ = 0;
 };
 
 }  // namespace kvcast::moqt

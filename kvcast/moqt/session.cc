@@ -48,9 +48,6 @@ void Session::OnUniData(StreamId stream, std::span<const std::byte> bytes, bool 
   if (!Check(found->second.OnData(bytes, fin))) {
     return;
   }
-  if (found->second.waiting()) {
-    waiting_.insert(stream);
-  }
   ForgetUni(found);
 }
 
@@ -62,14 +59,11 @@ void Session::OnBidiData(StreamId stream, std::span<const std::byte> bytes, bool
     }
     found = bidis_
                 .emplace(std::piecewise_construct, std::forward_as_tuple(stream),
-                         std::forward_as_tuple(stream, std::nullopt, state_))
+                         std::forward_as_tuple(stream, std::nullopt, std::nullopt, state_))
                 .first;
   }
   if (!Check(found->second.OnData(bytes, fin))) {
     return;
-  }
-  if (found->second.waiting()) {
-    waiting_.insert(stream);
   }
   ForgetBidi(found);
 }
@@ -107,12 +101,12 @@ void Session::OnStopSending(StreamId stream, uint64_t code) {
     if (found != nullptr) {
       found->OnDataStopped(stream);
     }
-    if (state_.ledger.RequestOf(stream)) {  // It had ended, and its last bytes still waited.
-      state_.outbox.Do(ResetStream{stream, code});
-      state_.ledger.Drop(stream);
-    }
   } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
     bidi->second.OnStopSending(code);
+  }
+  if (state_.ledger.RequestOf(stream)) {  // It had ended, and its last bytes still waited.
+    state_.outbox.Do(ResetStream{stream, code});
+    state_.ledger.Drop(stream);
   }
   Settle();
 }
@@ -149,7 +143,7 @@ void Session::OnDatagram(std::span<const std::byte> bytes) {
     return;
   }
   if (*read && !Hand(**read) && waiting_datagrams_.size() < state_.limits.waiting_datagrams_max) {
-    waiting_datagrams_.push_back(**std::move(read));
+    waiting_datagrams_.push_back({**std::move(read), state_.now});
   }
   Settle();
 }
@@ -197,6 +191,7 @@ void Session::OnTimeout(Instant now) {
       request->OnTimer(due->kind);
     }
   }
+  DropLongWaiting();
   Settle();
 }
 
@@ -205,8 +200,17 @@ std::optional<Instant> Session::deadline() const {
     return std::nullopt;
   }
   std::optional<Instant> first = state_.timers.next();
+  std::optional<Instant> stream_deadline;
+  if (const auto oldest = state_.waiting.oldest()) {
+    stream_deadline = oldest->first + state_.limits.track_patience;
+  }
+  std::optional<Instant> datagram_deadline;
+  if (!waiting_datagrams_.empty()) {
+    datagram_deadline = waiting_datagrams_.front().since + state_.limits.track_patience;
+  }
   for (const std::optional<Instant>& other :
-       {state_.setup_received ? std::nullopt : std::optional(setup_deadline_), goaway_deadline_}) {
+       {state_.setup_received ? std::nullopt : std::optional(setup_deadline_), goaway_deadline_,
+        stream_deadline, datagram_deadline}) {
     first = first && other ? std::min(first, other) : other ? other : first;
   }
   return first;
@@ -232,41 +236,54 @@ void Session::Close(SessionCode code, std::string reason) {
 void Session::Settle() {
   // Each may give the other work: a track that begins lets streams go on, which may end requests.
   for (bool more = true; more && !closed_;) {
-    more = state_.requests.TakeAliasesChanged();
-    if (state_.setup_received && !std::exchange(was_set_up_, true)) {
-      more = true;
+    const std::vector<uint64_t> aliases = state_.requests.TakeChangedAliases();
+    const bool set_up = state_.setup_received && !std::exchange(was_set_up_, true);
+    more = set_up || !aliases.empty() || !state_.ended.empty();
+    if (set_up || !aliases.empty()) {
+      HandDatagrams();
     }
-    if (more) {
-      ResumeStreams();
+    if (set_up) {
+      ResumeStreams(std::nullopt);
     }
-    more = more || !state_.ended.empty();
+    for (const uint64_t alias : aliases) {
+      ResumeStreams(alias);
+    }
     EndRequests();
   }
 }
 
-void Session::ResumeStreams() {
-  for (ObjectDatagram& datagram : std::exchange(waiting_datagrams_, {})) {
-    if (!Hand(datagram)) {
-      waiting_datagrams_.push_back(std::move(datagram));
-    }
-  }
-  for (const StreamId stream : std::exchange(waiting_, {})) {
+void Session::HandDatagrams() {
+  std::erase_if(waiting_datagrams_, [this](WaitingDatagram& each) { return Hand(each.datagram); });
+}
+
+void Session::ResumeStreams(const WaitingStreams::Cause& cause) {
+  for (const StreamId stream : state_.waiting.For(cause)) {
     if (closed_) {
       return;
     }
     if (const auto uni = unis_.find(stream); uni != unis_.end()) {
-      if (uni->second.waiting() && Check(uni->second.Resume())) {
-        if (uni->second.waiting()) {
-          waiting_.insert(stream);
-        }
+      if (Check(uni->second.Resume())) {
         ForgetUni(uni);
       }
     } else if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
-      if (bidi->second.waiting() && Check(bidi->second.Resume())) {
+      if (Check(bidi->second.Resume())) {
         ForgetBidi(bidi);
       }
     }
   }
+}
+
+// Their track will not come any more.
+void Session::DropLongWaiting() {
+  const Instant since = state_.now - state_.limits.track_patience;
+  for (auto oldest = state_.waiting.oldest(); oldest && oldest->first <= since;
+       oldest = state_.waiting.oldest()) {
+    const auto uni = unis_.find(oldest->second);
+    uni->second.Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
+    ForgetUni(uni);
+  }
+  std::erase_if(waiting_datagrams_,
+                [since](const WaitingDatagram& each) { return each.since <= since; });
 }
 
 void Session::EndRequests() {

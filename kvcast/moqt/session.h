@@ -148,13 +148,16 @@ class Session final : public TransportUser {
   // For any request of either side: what was received and not taken is dropped.
   void Cancel(RequestId request, ResetCode code);
 
-  // Bytes of the request's objects that wait for the connection. A sender pauses when they reach
-  // Limits::send_queue_high_bytes, and goes on upon SendRoom.
+  // What waits for the connection of the request's objects, as memory: their bytes, and a little
+  // for each and for each stream. A sender pauses when they reach Limits::send_queue_high_bytes,
+  // and goes on upon SendRoom.
   size_t queued_bytes(RequestId request) const { return state_.ledger.queued_bytes(request); }
   // The same of all requests together.
   size_t queued_bytes() const { return state_.ledger.queued_bytes(); }
   // Bytes received and not taken yet, of all requests.
   size_t untaken_bytes() const { return state_.credit.queued_bytes(); }
+  // What is remembered of tracks that come, to notice when one contradicts itself.
+  size_t remembered_bytes() const { return state_.rules_bytes; }
 
   const Limits& limits() const { return state_.limits; }
 
@@ -167,6 +170,11 @@ class Session final : public TransportUser {
   bool closed() const { return closed_; }
 
  private:
+  struct WaitingDatagram {
+    ObjectDatagram datagram;
+    Instant since;
+  };
+
   template <typename T>
   Result<T*> Find(RequestId request);
   Result<TrackSender*> FindSender(RequestId request);
@@ -184,7 +192,9 @@ class Session final : public TransportUser {
   bool Check(const Decoded<void>& done);
   // After every input: resumes streams that waited, ends those whose request is over.
   void Settle();
-  void ResumeStreams();
+  void HandDatagrams();
+  void ResumeStreams(const WaitingStreams::Cause& cause);
+  void DropLongWaiting();
   void EndRequests();
   void EraseRequest(const Request& request);
   void ForgetUni(std::map<StreamId, UniStream>::iterator stream);
@@ -197,8 +207,7 @@ class Session final : public TransportUser {
   std::optional<Instant> goaway_deadline_;
   std::map<StreamId, UniStream> unis_;
   std::map<StreamId, RequestStream> bidis_;
-  std::set<StreamId> waiting_;
-  std::vector<ObjectDatagram> waiting_datagrams_;
+  std::vector<WaitingDatagram> waiting_datagrams_;  // In the order they came.
   bool was_set_up_ = false;
   bool closed_ = false;
 };

@@ -4,6 +4,7 @@
 #include "kvcast/moqt/fetch_request.h"
 #include "kvcast/moqt/publish_namespace_request.h"
 #include "kvcast/moqt/publish_request.h"
+#include "kvcast/moqt/reserved_space.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/moqt/subscribe_namespace_request.h"
 #include "kvcast/moqt/subscribe_request.h"
@@ -37,7 +38,7 @@ Result<void> Session::MayAsk() const {
 }
 
 Result<void> Session::MayAsk(const TrackNamespace& space) const {
-  if (space.field_count() > 0 && (space.field(0) == "." || space.field(0) == ".session")) {
+  if (IsReserved(space)) {
     return Error(ErrorCode::kInvalid, "The namespace is kept for the protocol.");
   }
   return MayAsk();
@@ -59,9 +60,10 @@ Result<void> Session::MayPublish(const TrackName& track) {
 // The stream of a request of ours, for what comes back on it.
 Result<RequestId> Session::Opened(Result<RequestId> request) {
   if (request.ok()) {
-    const StreamId stream = state_.requests.Find(*request)->stream();
+    const Request& opened = *state_.requests.Find(*request);
+    const StreamId stream = opened.stream();
     bidis_.emplace(std::piecewise_construct, std::forward_as_tuple(stream),
-                   std::forward_as_tuple(stream, *request, state_));
+                   std::forward_as_tuple(stream, *request, opened.kind(), state_));
   }
   return request;
 }

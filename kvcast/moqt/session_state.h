@@ -14,6 +14,7 @@
 #include "kvcast/moqt/request_table.h"
 #include "kvcast/moqt/send_ledger.h"
 #include "kvcast/moqt/timers.h"
+#include "kvcast/moqt/waiting_streams.h"
 
 namespace kvcast::moqt {
 
@@ -47,6 +48,7 @@ struct SessionState {
   CreditBook credit;
   SendLedger ledger;
   Timers timers;
+  WaitingStreams waiting;
   Instant now;            // When what is being done is done.
   RequestTable requests;  // After what requests let go of when they end.
 
@@ -65,8 +67,8 @@ struct SessionState {
 
   bool setup_received = false;
   size_t early_bytes = 0;      // Kept on streams that have to wait.
-  size_t waiting_streams = 0;  // How many those are.
   size_t partial_bytes = 0;    // Of messages and objects that are not whole.
+  size_t rules_bytes = 0;      // Of what is remembered of tracks.
   size_t namespace_bytes = 0;  // Of namespaces that the peer has told us of.
   bool going_away = false;     // The peer is.
   bool said_goodbye = false;   // We are: what is asked from now on is refused.

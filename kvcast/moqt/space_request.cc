@@ -1,5 +1,7 @@
 #include "kvcast/moqt/space_request.h"
 
+#include "kvcast/moqt/reserved_space.h"
+
 namespace kvcast::moqt {
 
 Decoded<void> OutgoingSpaceRequest::OnMessage(Message& message) {
@@ -19,6 +21,9 @@ Decoded<void> OutgoingSpaceRequest::OnMessage(Message& message) {
 }
 
 Result<void> OutgoingSpaceRequest::CheckUpdate(const Parameters& parameters) {
+  if (parameters.namespace_prefix && IsReserved(*parameters.namespace_prefix)) {
+    return Error(ErrorCode::kInvalid, "The namespace is kept for the protocol.");
+  }
   if (parameters.namespace_prefix &&
       !state().requests.receiving_below(kind()).Claim(*parameters.namespace_prefix, id())) {
     return Error(ErrorCode::kInvalid, "What is below this prefix comes from this peer already.");
@@ -45,12 +50,15 @@ Result<void> IncomingSpaceRequest::Accept(const Parameters& parameters) {
   KVCAST_TRY(Bytes message, Encode(RequestOk{parameters, {}}));
   accepted_ = true;
   SendEncoded(std::move(message));
-  OnAccepted();
   AnswerUpdates();
   return {};
 }
 
 std::optional<RequestError> IncomingSpaceRequest::RefusalOfUpdate(const Parameters& parameters) {
+  if (parameters.namespace_prefix && IsReserved(*parameters.namespace_prefix)) {
+    return RequestError{RequestCode::kDoesNotExist, std::nullopt,
+                        "The namespace is kept for the protocol.", std::nullopt};
+  }
   if (parameters.namespace_prefix &&
       !state().requests.sending_below(kind()).Claim(*parameters.namespace_prefix, id())) {
     return RequestError{RequestCode::kPrefixOverlap, std::nullopt,

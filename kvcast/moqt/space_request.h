@@ -70,7 +70,6 @@ class IncomingSpaceRequest : public Request {
   const TrackNamespace& space() const { return space_; }
 
  protected:
-  virtual void OnAccepted() {}
   virtual void OnPrefixChanged() {}
 
   Decoded<void> OnMessage(Message& message) override { return Unexpected(message); }

@@ -68,23 +68,12 @@ void OutgoingSubscribeNamespace::Release(ResetCode code) {
   }
 }
 
-void IncomingSubscribeNamespace::OnAccepted() { state().ledger.Open(stream(), id()); }
-
-void IncomingSubscribeNamespace::SendCounted(const Message& message) {
-  Bytes encoded = state().codec.Encode(message).value();
-  state().ledger.Add(stream(), encoded.size());
-  SendEncoded(std::move(encoded));
-  if (state().ledger.queued_bytes(id()) > state().limits.send_queue_high_bytes) {
-    Fail(static_cast<uint64_t>(ResetCode::kTooFarBehind), "The peer does not read namespaces.");
-  }
-}
-
 Result<void> IncomingSubscribeNamespace::Announce(const TrackNamespace& whole) {
   if (over() || !accepted() || !space().IsPrefixOf(whole)) {
     return Error(ErrorCode::kInvalid, "No such namespace was subscribed to.");
   }
   if (told_.insert(whole).second) {
-    SendCounted(Namespace{whole.After(space().field_count())});
+    SendAnswer(Namespace{whole.After(space().field_count())});
   }
   return {};
 }
@@ -93,13 +82,8 @@ Result<void> IncomingSubscribeNamespace::Withdraw(const TrackNamespace& whole) {
   if (over() || told_.erase(whole) == 0) {
     return Error(ErrorCode::kInvalid, "The namespace was not told of.");
   }
-  SendCounted(NamespaceDone{whole.After(space().field_count())});
+  SendAnswer(NamespaceDone{whole.After(space().field_count())});
   return {};
-}
-
-void IncomingSubscribeNamespace::Release(ResetCode code) {
-  IncomingSpaceRequest::Release(code);
-  state().ledger.Drop(stream());
 }
 
 }  // namespace kvcast::moqt

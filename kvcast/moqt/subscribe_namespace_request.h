@@ -46,14 +46,10 @@ class IncomingSubscribeNamespace final : public IncomingSpaceRequest {
   Result<void> Withdraw(const TrackNamespace& space);
 
  protected:
-  void OnAccepted() override;
   // What was told under another prefix has to be told again, by whoever told it.
   void OnPrefixChanged() override { told_.clear(); }
-  void Release(ResetCode code) override;
 
  private:
-  void SendCounted(const Message& message);
-
   std::set<TrackNamespace> told_;
 };
 

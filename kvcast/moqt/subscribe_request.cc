@@ -13,6 +13,7 @@ Result<RequestId> OutgoingSubscribe::Open(SessionState& state, const TrackName& 
   }
   (void)state.requests.NextId();
   auto request = std::make_unique<OutgoingSubscribe>(id, state.OpenBidi(), state, track);
+  request->track_receiver().Want(parameters);
   request->SendEncoded(std::move(message));
   state.requests.Add(std::move(request));
   return id;
@@ -32,6 +33,7 @@ Decoded<void> OutgoingSubscribe::OnMessage(Message& message) {
 Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
   const TrackTraits traits = state().codec.TraitsOf(ok.properties);
   if (traits.unknown_mandatory) {
+    state().requests.RetireAlias(ok.alias);
     return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
   }
   // A PUBLISH of the track may have crossed, and wait for an answer.

@@ -22,7 +22,7 @@ Result<void> IncomingSubscribeTracks::Block(const TrackName& track) {
   }
   KVCAST_TRY(TrackName below,
              TrackName::Of(track.space().After(space().field_count()), track.name()));
-  Send(PublishBlocked{std::move(below)});
+  SendAnswer(PublishBlocked{std::move(below)});
   return {};
 }
 

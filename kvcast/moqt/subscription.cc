@@ -103,12 +103,21 @@ Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   }
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
-  FinishIfComplete();
+  FinishIfEnded();
   return {};
 }
 
-void SubscriberSide::FinishIfComplete() {
-  if (accepted() && receiver_.complete()) {
+void SubscriberSide::OnTimer(Timers::Kind kind) {
+  if (kind == Timers::Kind::kTrackEnd) {
+    receiver_.OnTimeout();
+    FinishIfEnded();
+  } else {
+    Request::OnTimer(kind);
+  }
+}
+
+void SubscriberSide::FinishIfEnded() {
+  if (accepted() && receiver_.ended()) {
     Finish();
   }
 }

@@ -61,18 +61,20 @@ class SubscriberSide : public Request {
 
   TrackReceiver* receiver() override { return &receiver_; }
   const TrackName& track() const { return track_; }
-  void OnSubgroupEnded() override { FinishIfComplete(); }
+  void OnSubgroupEnded() override { FinishIfEnded(); }
+  void OnTimer(Timers::Kind kind) override;
 
  protected:
   // The request was accepted, by whoever had to.
   virtual bool accepted() const = 0;
   bool MayEndHere() const override { return receiver_.done_received(); }
   Decoded<void> OnDone(const PublishDone& done);
-  void FinishIfComplete();
+  void FinishIfEnded();
   void Release(ResetCode code) override;
   TrackReceiver& track_receiver() { return receiver_; }
   bool may_update() const override { return accepted() && !receiver_.done_received(); }
   Result<void> CheckUpdate(const Parameters& parameters) override;
+  void OnUpdated(const Parameters& parameters) override { receiver_.Want(parameters); }
 
  private:
   TrackName track_;

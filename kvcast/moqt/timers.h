@@ -21,7 +21,7 @@ inline Instant After(Instant now, uint64_t milliseconds) {
 // When which request wants to be called.
 class Timers {
  public:
-  enum class Kind : uint8_t { kGoAway, kDelivery, kJoin };
+  enum class Kind : uint8_t { kGoAway, kDelivery, kJoin, kTrackEnd };
   struct Key {
     RequestId request = 0;
     Kind kind = Kind::kGoAway;

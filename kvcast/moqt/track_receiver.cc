@@ -1,5 +1,6 @@
 #include "kvcast/moqt/track_receiver.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvcast::moqt {
@@ -11,8 +12,16 @@ Decoded<void> TrackReceiver::Begin(uint64_t alias, const TrackTraits& traits) {
   return {};
 }
 
+Decoded<void> TrackReceiver::Counted(Decoded<void> checked) {
+  size_t& all = state_->rules_bytes;
+  do {
+    all += rules_.bytes() - std::exchange(rules_bytes_, rules_.bytes());
+  } while (all > state_->limits.rules_bytes && rules_.ForgetSome());
+  return checked;
+}
+
 Decoded<void> TrackReceiver::OnObject(ReceivedObject received) {
-  KVCAST_TRY_VOID(rules_.OnObject(received.object, false));
+  KVCAST_TRY_VOID(Counted(rules_.OnObject(received.object, false)));
   const StreamId stream = received.stream;
   queue_.Push(stream, std::move(received));
   return {};
@@ -25,11 +34,11 @@ Decoded<void> TrackReceiver::OnDatagram(ObjectDatagram datagram) {
   if (datagram.default_priority) {
     datagram.object.priority = traits_.default_priority;
   }
-  KVCAST_TRY_VOID(rules_.OnObject(datagram.object, datagram.end_of_group));
-  if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes) {
+  KVCAST_TRY_VOID(Counted(rules_.OnObject(datagram.object, datagram.end_of_group)));
+  if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes && !state_->credit.full()) {
     queue_.Push(ReceivedObject::kNoStream,
                 ReceivedObject{std::move(datagram.object), ReceivedObject::kNoStream, false,
-                               datagram.end_of_group});
+                               datagram.end_of_group, state_->now});
   }
   return {};
 }
@@ -38,27 +47,45 @@ Decoded<void> TrackReceiver::CheckEnd(const SubgroupEnd& end, std::optional<uint
   if (!last || !end.subgroup) {
     return {};
   }
-  return rules_.OnSubgroupEnd(end.group, *end.subgroup, *last, end.end_of_group);
+  return Counted(rules_.OnSubgroupEnd(end.group, *end.subgroup, *last, end.end_of_group));
 }
 
 void TrackReceiver::OnStreamEnded(const SubgroupEnd& end) {
   ++streams_ended_;
   queue_.Push(end.stream, end);
-  TellIfComplete(end.stream);
+  TellIfEnded(end.stream);
+}
+
+void TrackReceiver::Want(const Parameters& parameters) {
+  timeout_ms_ = std::max({timeout_ms_, parameters.object_delivery_timeout_ms.value_or(0),
+                          parameters.subgroup_delivery_timeout_ms.value_or(0)});
 }
 
 void TrackReceiver::OnDone(const PublishDone& done) {
   done_ = done;
-  TellIfComplete(0);
+  TellIfEnded(0);
+  if (!end_told_) {
+    const uint64_t timeout_ms = std::max(
+        {timeout_ms_, traits_.object_delivery_timeout_ms, traits_.subgroup_delivery_timeout_ms});
+    state_->timers.Set(
+        {request_, Timers::Kind::kTrackEnd},
+        std::max(state_->now + state_->limits.end_patience, After(state_->now, timeout_ms)));
+  }
 }
 
-bool TrackReceiver::complete() const {
-  return done_ && streams_ended_ == streams_opened_ && streams_ended_ >= done_->streams;
+void TrackReceiver::OnTimeout() {
+  timed_out_ = true;
+  TellIfEnded(0);
 }
 
-void TrackReceiver::TellIfComplete(StreamId stream) {
-  if (complete()) {
-    queue_.Push(stream, TrackEnd{*done_});
+bool TrackReceiver::ended() const {
+  return done_ && streams_ended_ == streams_opened_ &&
+         (streams_ended_ >= done_->streams || timed_out_);
+}
+
+void TrackReceiver::TellIfEnded(StreamId stream) {
+  if (ended() && !std::exchange(end_told_, true)) {
+    queue_.Push(stream, TrackEnd{*done_, streams_ended_ >= done_->streams});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "kvcast/moqt/parameters.h"
 #include "kvcast/moqt/receive_queue.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/track_rules.h"
@@ -15,6 +16,9 @@ class TrackReceiver {
  public:
   TrackReceiver(RequestId request, SessionState& state)
       : request_(request), state_(&state), queue_(request, state.credit, state.outbox) {}
+  ~TrackReceiver() { state_->rules_bytes -= rules_bytes_; }
+  TrackReceiver(const TrackReceiver&) = delete;
+  TrackReceiver& operator=(const TrackReceiver&) = delete;
 
   // Streams under the alias are ours from now on. DUPLICATE_TRACK_ALIAS if it is another's.
   Decoded<void> Begin(uint64_t alias, const TrackTraits& traits);
@@ -28,10 +32,14 @@ class TrackReceiver {
   // A stream ended well; OnStreamEnded() follows. `last` is its last object, if it had one.
   Decoded<void> CheckEnd(const SubgroupEnd& end, std::optional<uint64_t> last);
   void OnStreamEnded(const SubgroupEnd& end);
+  // What we have asked for: the publisher may take as long as its timeouts say.
+  void Want(const Parameters& parameters);
   void OnDone(const PublishDone& done);
+  // Streams that have not come by now do not count any more.
+  void OnTimeout();
 
-  // The publisher is done and all its streams have come and gone.
-  bool complete() const;
+  // The publisher is done and all its streams have come and gone, or are not waited for.
+  bool ended() const;
   bool done_received() const { return done_.has_value(); }
   // The subscription is over: late streams of its alias are dropped.
   void Stop();
@@ -39,7 +47,10 @@ class TrackReceiver {
   ReceiveQueue& queue() { return queue_; }
 
  private:
-  void TellIfComplete(StreamId stream);
+  void TellIfEnded(StreamId stream);
+  // What the rules remember counts for the session, and some of it is forgotten if that is too
+  // much.
+  Decoded<void> Counted(Decoded<void> checked);
 
   RequestId request_;
   SessionState* state_;
@@ -47,9 +58,13 @@ class TrackReceiver {
   std::optional<uint64_t> alias_;
   TrackTraits traits_;
   TrackRules rules_;
+  size_t rules_bytes_ = 0;  // As counted.
   uint64_t streams_opened_ = 0;
   uint64_t streams_ended_ = 0;
+  uint64_t timeout_ms_ = 0;  // The longest that we have asked for.
   std::optional<PublishDone> done_;
+  bool timed_out_ = false;
+  bool end_told_ = false;
 };
 
 }  // namespace kvcast::moqt

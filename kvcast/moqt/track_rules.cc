@@ -11,13 +11,42 @@ Fault Malformed(std::string reason) {
   return Fault::Track(ResetCode::kMalformedTrack, std::move(reason));
 }
 
+// What a run or a subgroup takes: a node of a tree, about.
+constexpr size_t kEntryBytes = 80;
+
 }  // namespace
+
+size_t TrackRules::bytes() const {
+  return group_bytes_ + kEntryBytes * (groups_seen_.run_count() + groups_missing_.run_count());
+}
+
+bool TrackRules::ForgetSome() {
+  if (!groups_.empty()) {
+    Forget(groups_.begin());
+    return true;
+  }
+  const bool some = bytes() > 0;
+  groups_seen_ = groups_missing_ = IdRuns(kRunsMax);
+  return some;
+}
+
+void TrackRules::Forget(std::map<uint64_t, Group>::iterator group) {
+  group_bytes_ -= group->second.bytes;
+  groups_.erase(group);
+}
+
+void TrackRules::Count(Group& group) {
+  const size_t entries =
+      group.seen.run_count() + group.missing.run_count() + group.subgroups.size();
+  const size_t bytes = sizeof(Group) + kEntryBytes * (entries + 1);
+  group_bytes_ += bytes - std::exchange(group.bytes, bytes);
+}
 
 TrackRules::Group& TrackRules::GroupAt(uint64_t group) {
   const auto [found, is_new] = groups_.try_emplace(group);
   if (is_new && groups_.size() > kGroupsMax) {
     const auto lowest = groups_.begin() == found ? std::next(found) : groups_.begin();
-    groups_.erase(lowest);
+    Forget(lowest);
   }
   return found->second;
 }
@@ -72,8 +101,14 @@ Decoded<void> TrackRules::CheckGaps(const Object& object, Group& group) {
 }
 
 Decoded<void> TrackRules::OnObject(const Object& object, bool ends_group) {
+  Group& group = GroupAt(object.location.group);
+  Decoded<void> done = Check(object, ends_group, group);
+  Count(group);
+  return done;
+}
+
+Decoded<void> TrackRules::Check(const Object& object, bool ends_group, Group& group) {
   const Location at = object.location;
-  Group& group = GroupAt(at.group);
   if (object.status == ObjectStatus::kEndOfTrack) {
     return EndTrack(at);
   }
@@ -114,6 +149,7 @@ Decoded<void> TrackRules::OnSubgroupEnd(uint64_t group_id, uint64_t subgroup_id,
   Group& group = GroupAt(group_id);
   if (group.subgroups.contains(subgroup_id) || group.subgroups.size() < kSubgroupsMax) {
     Subgroup& subgroup = group.subgroups[subgroup_id];
+    Count(group);
     if (subgroup.last.value_or(last) != last) {
       return Malformed("A subgroup has two ends.");
     }

@@ -14,14 +14,21 @@ namespace kvcast::moqt {
 // object beyond the end of its subgroup, group or track, or within a gap; a gap over an object; two
 // priorities in one subgroup. Then the track is malformed.
 //
-// Bounded: it remembers the groups with the largest ids and so many things of each, and notices
-// nothing of what it has forgotten. Objects that come twice are for whoever keeps them to compare.
+// Bounded: it remembers the groups with the largest ids and so many things of each, or less where
+// it is told to forget, and notices nothing of what it has forgotten. Objects that come twice are
+// for whoever keeps them to compare.
 class TrackRules {
  public:
   // `ends_group`: no object of its group stands beyond it.
   Decoded<void> OnObject(const Object& object, bool ends_group);
   // A subgroup's stream ended well, with this as its last object.
   Decoded<void> OnSubgroupEnd(uint64_t group, uint64_t subgroup, uint64_t last, bool ends_group);
+
+  // About what it takes in memory.
+  size_t bytes() const;
+  // Forgets the group with the smallest id, or, if it knows of none, which there were. False if
+  // there is nothing to forget.
+  bool ForgetSome();
 
  private:
   struct Subgroup {
@@ -34,17 +41,22 @@ class TrackRules {
     std::optional<uint64_t> gap_before;  // In groups.
     std::optional<uint64_t> end;         // The first id that does not exist.
     std::map<uint64_t, Subgroup> subgroups;
+    size_t bytes = 0;  // As counted.
   };
   static constexpr size_t kRunsMax = 64;
   static constexpr size_t kGroupsMax = 64;
   static constexpr size_t kSubgroupsMax = 64;
 
   Group& GroupAt(uint64_t group);
+  void Forget(std::map<uint64_t, Group>::iterator group);
+  void Count(Group& group);
+  Decoded<void> Check(const Object& object, bool ends_group, Group& group);
   Decoded<void> CheckGaps(const Object& object, Group& group);
   Decoded<void> EndGroup(Group& group, uint64_t end);
   Decoded<void> EndTrack(Location end);
 
   std::map<uint64_t, Group> groups_;
+  size_t group_bytes_ = 0;
   IdRuns groups_seen_{kRunsMax};
   IdRuns groups_missing_{kRunsMax};
   std::optional<Location> largest_;

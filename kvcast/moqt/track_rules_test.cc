@@ -108,5 +108,31 @@ TEST(IdRuns, JoinWhatFollowsAndForgetTheLowestBeyondTheirBound) {
   EXPECT_TRUE(runs.Contains(12));
 }
 
+// One object in each of many groups and subgroups, with holes between: as much as can be
+// remembered.
+TEST(TrackRules, CountsWhatItRemembersAndCanForgetAllOfIt) {
+  TrackRules rules;
+  const auto fill = [&rules] {
+    for (uint64_t group = 0; group < 100; ++group) {
+      for (uint64_t i = 0; i < 100; ++i) {
+        Object object;
+        object.location = {2 * group, 2 * i};
+        object.subgroup = i;
+        ASSERT_TRUE(rules.OnObject(object, false).ok());
+        ASSERT_TRUE(rules.OnSubgroupEnd(2 * group, i, 2 * i, false).ok());
+      }
+    }
+  };
+  fill();
+  const size_t most = rules.bytes();
+  EXPECT_GT(most, 64u * 128 * 64);
+  fill();
+  EXPECT_EQ(rules.bytes(), most);
+  for (size_t before = most; rules.ForgetSome(); before = rules.bytes()) {
+    ASSERT_LT(rules.bytes(), before);
+  }
+  EXPECT_EQ(rules.bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace kvcast::moqt

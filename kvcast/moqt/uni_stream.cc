@@ -33,7 +33,9 @@ Decoded<void> UniStream::Resume() {
 }
 
 void UniStream::Wait(std::span<const std::byte>& bytes) {
-  if (!waiting_.Keep(bytes)) {
+  const Subgroup* subgroup = std::get_if<Subgroup>(&kind_);
+  if (!waiting_.Keep(bytes,
+                     subgroup == nullptr ? std::nullopt : std::optional(subgroup->header.alias))) {
     Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
   }
   bytes = {};
@@ -116,7 +118,7 @@ Decoded<void> UniStream::ReadOpening(Untold& untold, std::span<const std::byte>&
     kind_ = FetchData{fetch->request_id, nullptr};
     return ReadFetch(std::get<FetchData>(kind_), bytes);
   } else if (const SubgroupHeader* header = std::get_if<SubgroupHeader>(&*opening)) {
-    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits), std::nullopt};
+    kind_ = Subgroup{*header, state_->codec.ReadSubgroup(*header, state_->limits)};
     return ReadSubgroup(std::get<Subgroup>(kind_), bytes);
   } else {
     kind_ = Discarded();
@@ -129,6 +131,13 @@ Decoded<void> UniStream::ReadControl(Control& control, std::span<const std::byte
   return frame ? control_->OnFrame(*frame) : Decoded<void>();
 }
 
+Decoded<void> UniStream::MayQueue() const {
+  if (state_->credit.full()) {
+    return Fault::Stream(ResetCode::kExcessiveLoad, "Too much waits to be taken.");
+  }
+  return {};
+}
+
 // True once the stream's track is known.
 Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes) {
   if (request_) {
@@ -136,6 +145,7 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
   }
   const uint64_t alias = subgroup.header.alias;
   if (Request* found = state_->requests.FindAlias(alias)) {
+    KVCAST_TRY_VOID(MayQueue());
     request_ = found->id();
     found->Attach(stream_);
     found->receiver()->OnStreamOpened();
@@ -160,17 +170,22 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
     Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
     return {};
   }
+  KVCAST_TRY_VOID(MayQueue());
   TrackReceiver& receiver = *target->receiver();
   KVCAST_TRY(std::optional<Object> object,
              subgroup.reader->Read(bytes, receiver.traits().default_priority));
-  if (object) {
-    const bool first = !subgroup.last;
-    subgroup.last = object->location.object;
-    const SubgroupHeader& header = subgroup.header;
-    return receiver.OnObject(
-        {*std::move(object), stream_, first && header.first_object, header.end_of_group});
+  if (!object) {
+    if (!subgroup.since && !subgroup.reader->between_objects()) {
+      subgroup.since = state_->now;
+    }
+    return {};
   }
-  return {};
+  const bool first = !subgroup.last;
+  subgroup.last = object->location.object;
+  const Instant since = std::exchange(subgroup.since, std::nullopt).value_or(state_->now);
+  const SubgroupHeader& header = subgroup.header;
+  return receiver.OnObject(
+      {*std::move(object), stream_, first && header.first_object, header.end_of_group, since});
 }
 
 // True once the stream's fetch is known.
@@ -201,6 +216,7 @@ Decoded<void> UniStream::ReadFetch(FetchData& fetch, std::span<const std::byte>&
   if (!found || bytes.empty()) {
     return {};
   }
+  KVCAST_TRY_VOID(MayQueue());
   OutgoingFetch* target = state_->requests.Find<OutgoingFetch>(*request_);
   KVCAST_TRY(std::optional<FetchItem> item, fetch.reader->Read(bytes));
   return item ? target->OnItem(stream_, *std::move(item)) : Decoded<void>();

@@ -49,7 +49,8 @@ class UniStream {
   struct Subgroup {
     SubgroupHeader header;
     std::unique_ptr<SubgroupReader> reader;
-    std::optional<uint64_t> last;  // The last object that came.
+    std::optional<uint64_t> last{};  // The last object that came.
+    std::optional<Instant> since{};  // When the first byte of the next one came.
   };
   struct FetchData {
     RequestId request;
@@ -65,6 +66,8 @@ class UniStream {
   Decoded<void> ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes);
   Decoded<bool> FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<bool> FindFetch(FetchData& fetch, std::span<const std::byte>& bytes);
+  // A stream's fault if nobody takes what came before.
+  Decoded<void> MayQueue() const;
   Decoded<void> OnFin();
   size_t held_bytes() const;
   SubgroupEnd EndOf(const Subgroup& subgroup, bool complete) const;

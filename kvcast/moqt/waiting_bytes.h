@@ -16,20 +16,20 @@ class WaitingBytes {
   WaitingBytes(StreamId stream, SessionState& state) : stream_(stream), state_(&state) {}
   ~WaitingBytes() {
     state_->early_bytes -= bytes_.size();
-    state_->waiting_streams -= waiting_ ? 1 : 0;
+    state_->waiting.Remove(stream_);
   }
   WaitingBytes(const WaitingBytes&) = delete;
   WaitingBytes& operator=(const WaitingBytes&) = delete;
 
   bool waiting() const { return waiting_; }
 
-  // False if it is too much: the stream should be refused.
-  bool Keep(std::span<const std::byte> bytes) {
+  // `cause` is what the stream waits for. False if it is too much: the stream should be refused.
+  bool Keep(std::span<const std::byte> bytes, const WaitingStreams::Cause& cause) {
     if (state_->early_bytes + bytes.size() > state_->limits.early_bytes ||
-        (!waiting_ && state_->waiting_streams >= state_->limits.waiting_streams_max)) {
+        (!waiting_ && state_->waiting.size() >= state_->limits.waiting_streams_max)) {
       return false;
     }
-    state_->waiting_streams += waiting_ ? 0 : 1;
+    state_->waiting.Add(stream_, cause, state_->now);
     state_->credit.Hold(stream_);
     waiting_ = true;
     bytes_.append(AsText(bytes));
@@ -41,7 +41,7 @@ class WaitingBytes {
   std::string Take() {
     state_->early_bytes -= bytes_.size();
     if (std::exchange(waiting_, false)) {
-      --state_->waiting_streams;
+      state_->waiting.Remove(stream_);
       state_->credit.Release(stream_);
     }
     return std::exchange(bytes_, {});

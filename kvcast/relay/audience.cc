@@ -1,13 +1,13 @@
 #include "kvcast/relay/audience.h"
 
-#include <limits>
-
 namespace kvcast::relay {
 
 void Audience::Add(SubscriberId id, moqt::Session& session, const TrackName& track,
                    const LocationRange& wanted) {
-  members_.insert_or_assign(id, Member{Subscription(session, id.request, wanted), track});
+  Remove(id);
+  members_.emplace(id, Member{Subscription(session, id.request, wanted), track});
   tracks_[track].insert(id);
+  ++counts_[id.peer];
   metrics_->subscriptions.Add();
 }
 
@@ -32,7 +32,15 @@ void Audience::Remove(SubscriberId id) {
     deserted_.insert(track->first);
     tracks_.erase(track);
   }
-  members_.erase(found);
+  Erase(found);
+}
+
+void Audience::Erase(std::map<SubscriberId, Member>::iterator member) {
+  const auto count = counts_.find(member->first.peer);
+  if (--count->second == 0) {
+    counts_.erase(count);
+  }
+  members_.erase(member);
 }
 
 void Audience::RemovePeer(PeerId peer) {
@@ -43,9 +51,18 @@ void Audience::RemovePeer(PeerId peer) {
 }
 
 size_t Audience::CountOf(PeerId peer) const {
-  const auto from = members_.lower_bound({peer, 0});
-  const auto to = members_.upper_bound({peer, std::numeric_limits<moqt::RequestId>::max()});
-  return static_cast<size_t>(std::distance(from, to));
+  const auto count = counts_.find(peer);
+  return count == counts_.end() ? 0 : count->second;
+}
+
+std::vector<TrackName> Audience::TracksBelow(const TrackNamespace& prefix) const {
+  std::vector<TrackName> below;
+  for (const auto& [track, members] : tracks_) {
+    if (prefix.IsPrefixOf(track.space())) {
+      below.push_back(track);
+    }
+  }
+  return below;
 }
 
 bool Audience::TooFarBehind(const Subscription& subscription) const {
@@ -96,10 +113,11 @@ void Audience::EndTrack(const TrackName& track, moqt::DoneCode code, const std::
   }
   const std::set<SubscriberId> ended = std::exchange(found->second, {});
   tracks_.erase(found);
+  deserted_.insert(track);
   for (const SubscriberId& id : ended) {
     const auto member = members_.find(id);
     member->second.subscription.End(code, reason);
-    members_.erase(member);
+    Erase(member);
     touched_.insert(id.peer);
   }
 }

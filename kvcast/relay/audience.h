@@ -44,6 +44,7 @@ class Audience {
 
   bool Has(const TrackName& track) const { return tracks_.contains(track); }
   size_t CountOf(PeerId peer) const;
+  std::vector<TrackName> TracksBelow(const TrackNamespace& prefix) const;
 
   void Forward(const TrackName& track, const LiveObject& live);
   void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete);
@@ -61,12 +62,14 @@ class Audience {
     TrackName track;
   };
 
+  void Erase(std::map<SubscriberId, Member>::iterator member);
   bool TooFarBehind(const Subscription& subscription) const;
 
   const Limits* limits_;
   RelayMetrics* metrics_;
   std::map<SubscriberId, Member> members_;
   std::map<TrackName, std::set<SubscriberId>> tracks_;
+  std::map<PeerId, size_t> counts_;  // How many each peer has.
   std::set<TrackName> deserted_;
   std::set<PeerId> touched_;
 };

@@ -23,6 +23,9 @@ class FetchAnswer {
   // Hands over what there is, until so many bytes wait for the peer.
   State Continue(RamTier& tier, size_t peer_bytes_max, RelayMetrics& metrics);
 
+  const TrackName& track() const { return cursor_.track(); }
+  void Reset(moqt::ResetCode code) { (void)session_->ResetFetch(request_, code).ok(); }
+
  private:
   moqt::Session* session_;
   moqt::RequestId request_;

@@ -23,6 +23,8 @@ class FetchCursor {
   // REQUIRES: the range is not empty, and ends at the track's largest object or before.
   FetchCursor(TrackName track, const LocationRange& range, moqt::GroupOrder order);
 
+  const TrackName& track() const { return track_; }
+
   // Absent at the end, and ever after.
   std::optional<moqt::FetchItem> Next(RamTier& tier);
   // The next item may be asked for much later: what was looked up by then is looked up again, as it

@@ -23,6 +23,8 @@ struct Limits {
   // How long the streams of a publication may still come after its publisher is done.
   Duration end_patience = std::chrono::seconds(10);
 
+  // How long a peer may take to answer when it is asked for a track that others want.
+  Duration answer_patience = std::chrono::seconds(10);
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
 

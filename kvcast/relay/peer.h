@@ -29,6 +29,7 @@ struct Peer {
   std::map<moqt::RequestId, TrackNamespace> namespaces;          // It has told us of.
   std::map<moqt::RequestId, TrackNamespace> namespace_prefixes;  // It wants to hear of those below.
   std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.
+  std::map<moqt::RequestId, TrackName> waiting;  // It wants, and others were asked for.
 };
 
 }  // namespace kvcast::relay

@@ -31,12 +31,27 @@ class Publication {
   // Gives the end of the stream's group, if the stream has told it.
   std::optional<uint64_t> OnSubgroupEnd(const moqt::SubgroupEnd& end);
   // The publisher sends no more; what is under way may come until then.
-  void OnDone(Instant deadline) { deadline_ = deadline; }
+  void OnDone(const moqt::PublishDone& done, Instant deadline) {
+    done_ = done;
+    deadline_ = deadline;
+  }
+  // It did not come.
+  void OnGivenUp() { lost_some_ = true; }
+
+  // A new group was asked for, when the largest was this. That is outstanding until it grows.
+  void OnNewGroupAsked(uint64_t group, std::optional<uint64_t> largest) {
+    new_group_ = NewGroup{group, largest};
+  }
+  bool IsNewGroupAsked(uint64_t group, std::optional<uint64_t> largest) const {
+    return new_group_ && new_group_->largest == largest && new_group_->group >= group;
+  }
 
   // A stream was cut short: objects may exist that we never heard of.
   bool lost_some() const { return lost_some_; }
   // Subgroups that have begun and not ended.
   std::vector<Place> Open() const;
+  // What the publisher said at its end, and until when its streams may come, once it has.
+  const std::optional<moqt::PublishDone>& done() const { return done_; }
   std::optional<Instant> deadline() const { return deadline_; }
 
  private:
@@ -45,6 +60,10 @@ class Publication {
     uint64_t last = 0;
     bool ended = false;  // By an object that says so: no object follows.
   };
+  struct NewGroup {
+    uint64_t group;
+    std::optional<uint64_t> largest;
+  };
 
   static std::optional<uint64_t> MaxCacheOf(const Properties& properties);
 
@@ -52,7 +71,9 @@ class Publication {
   std::optional<uint64_t> max_cache_ms_;
   std::map<moqt::StreamId, Stream> streams_;
   bool lost_some_ = false;
+  std::optional<moqt::PublishDone> done_;
   std::optional<Instant> deadline_;
+  std::optional<NewGroup> new_group_;
 };
 
 }  // namespace kvcast::relay

@@ -51,22 +51,18 @@ void Relay::OnTimeout(Instant now) {
     const auto publication = peer.publications.find(ending_.begin()->request);
     peer.session->Cancel(publication->first, moqt::ResetCode::kCancelled);
     Touch(peer.id);
-    EndPublication(peer, publication);
+    publication->second.OnGivenUp();
+    OnTrackEnd(peer, publication, moqt::TrackEnd{*publication->second.done()});
   }
-  while (!crossing_.empty() && crossing_.begin()->at <= now) {
-    const Ending due = *crossing_.begin();
-    crossing_.erase(crossing_.begin());
-    if (const auto peer = peers_.find(due.peer); peer != peers_.end()) {
-      OnUpstreamGone(peer->second, due.request, moqt::RequestCode::kTimeout,
-                     "The publisher did not publish the track in time.");
-    }
+  while (!answers_due_.empty() && answers_due_.begin()->at <= now) {
+    OnAnswerOverdue(answers_due_.begin()->peer, answers_due_.begin()->request);
   }
   Settle();
 }
 
 std::optional<Instant> Relay::deadline() const {
   std::optional<Instant> first = stock_.next_expiry();
-  for (const std::set<Ending>* endings : {&ending_, &crossing_}) {
+  for (const std::set<Ending>* endings : {&ending_, &answers_due_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
       first = endings->begin()->at;
     }
@@ -142,28 +138,37 @@ void Relay::On(Peer& peer, const moqt::SessionClosed& event) {
 }
 
 void Relay::RemoveAll(Peer& peer) {
+  // In this order: it is neither asked for what it leaves behind, nor told that it has gone.
+  while (!peer.namespaces.empty()) {
+    Withdraw(peer, peer.namespaces.begin()->first);
+  }
+  while (!peer.waiting.empty()) {
+    StopWaiting(peer, peer.waiting.begin()->first);
+  }
+  audience_.RemovePeer(peer.id);
   while (!peer.publications.empty()) {
-    EndPublication(peer, peer.publications.begin());
+    EndPublication(peer, peer.publications.begin(), moqt::DoneCode::kInternalError,
+                   "The publisher has left.");
   }
   while (!peer.upstream.empty()) {
     OnUpstreamGone(peer, peer.upstream.begin()->first, moqt::RequestCode::kDoesNotExist,
                    "The publisher has left.");
   }
-  while (!peer.namespaces.empty()) {
-    Withdraw(peer, peer.namespaces.begin()->first);
-  }
   peer.fetches.clear();
   peer.crowded.clear();
   peer.prefixes.clear();
   peer.namespace_prefixes.clear();
-  audience_.RemovePeer(peer.id);
 }
 
 void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
   OnUpstreamAnswer(peer, event);
   if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
-    const TrackFacts* facts = stock_.Find(*audience_.TrackOf({peer.id, event.request}));
+    const TrackName& track = *audience_.TrackOf({peer.id, event.request});
+    const TrackFacts* facts = stock_.Find(track);
     subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
+    if (event.parameters.new_group_request) {
+      AskForNewGroup(track, *event.parameters.new_group_request);
+    }
   }
 }
 
@@ -185,10 +190,15 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
   if (publication != peer.publications.end()) {
     log_.Info("publication broken off", {{"peer", peer.id}, {"reason", event.reason}});
     peer.session->Cancel(event.request, moqt::ResetCode::kCancelled);  // What nobody took.
-    EndPublication(peer, publication);
+    if (event.code == static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack)) {
+      OnMalformed(publication->second.track(), event.reason);
+    }
+    EndPublication(peer, publication, moqt::DoneCode::kInternalError,
+                   "The publisher has broken it off.");
   }
   OnUpstreamGone(peer, event.request, moqt::RequestCode::kInternalError, event.reason);
   Withdraw(peer, event.request);
+  StopWaiting(peer, event.request);
   peer.fetches.erase(event.request);
   peer.crowded.erase(event.request);
   peer.prefixes.erase(event.request);

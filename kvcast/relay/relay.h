@@ -70,30 +70,42 @@ class Relay {
   void On(Peer& peer, const moqt::UpdateReceived& event);
   void AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
                        const moqt::Parameters& parameters);
+  bool Publishes(const Peer& peer, const TrackName& track) const;
   // Those that the peer does not publish itself.
   std::vector<TrackName> TracksBelow(const Peer& peer, const TrackNamespace& prefix) const;
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
+  // Passes on that a subscriber wants a group begun; the value is as NEW_GROUP_REQUEST has it.
+  void AskForNewGroup(const TrackName& track, uint64_t group);
 
   // Namespaces that peers have told of, and what is asked of them, relay_namespaces.cc.
   void On(Peer& peer, const moqt::PublishNamespaceReceived& event);
   void On(Peer& peer, const moqt::SubscribeNamespaceReceived& event);
-  // One that has told of this very namespace, and is not about to leave; null if there is none.
-  Peer* FindPublisher(const TrackNamespace& space);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
   void Withdraw(Peer& peer, moqt::RequestId request);
-  // Whether a peer was asked for a track that nobody publishes now, and the subscription waits.
-  bool AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event);
+  // Whether peers were asked for a track that nobody publishes now, and the subscription waits.
+  bool AskUpstream(Peer& peer, const moqt::SubscribeReceived& event);
+  // Asks all who have told of a namespace above the track; whether an answer is to come.
+  bool AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group);
+  // False if the peer cannot be asked for anything now, or is about to leave.
+  bool AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> new_group);
+  // For all that others want below its namespace.
+  void AskForWanted(Peer& peer, const TrackNamespace& space);
   void OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event);
   void OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
                       const std::string& reason);
+  // What was asked of the peer is over; false if it was not asked.
+  bool ForgetAsked(Peer& peer, moqt::RequestId request);
   void AnswerWaiting(const TrackName& track, moqt::RequestCode code, const std::string& reason);
+  void StopWaiting(Peer& peer, moqt::RequestId request);
+  // Unless somebody wants the track.
   void LeaveUpstream(const TrackName& track);
   // The peer publishes by itself what it was asked for, and its PUBLISH is to come, or has come.
   void ExpectPublish(Peer& peer, moqt::RequestId request);
-  void OnExpectedPublish(const TrackName& track);
+  void OnPublished(const TrackName& track);
+  void OnAnswerOverdue(PeerId peer, moqt::RequestId request);
 
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
@@ -112,8 +124,8 @@ class Relay {
     (void)event;
   }
 
-  // What may come until then: streams of a publication whose publisher is done, or the PUBLISH that
-  // crossed a request of ours.
+  // What may come until then: streams of a publication whose publisher is done, or the answer to a
+  // request of ours.
   struct Ending {
     Instant at;
     PeerId peer = 0;
@@ -122,24 +134,31 @@ class Relay {
     friend auto operator<=>(const Ending&, const Ending&) = default;
   };
 
-  // A track that was asked of a peer because others want it: once, however many those are.
+  // A track that was asked of peers because others want it: once of each, however many those are.
   struct Upstream {
-    struct Waiting {
-      SubscriberId id;
-      moqt::Parameters parameters;
+    struct Asked {
+      Instant answer_by;
+      std::optional<uint64_t> new_group;  // As the request had it.
+      bool established = false;
+      bool crossed = false;  // It was refused, for the peer's own PUBLISH is to come.
     };
-    SubscriberId id;  // The peer, and our request to it.
-    bool established = false;
-    bool crossed = false;  // It was refused, for the peer's own PUBLISH is to come.
-    std::vector<Waiting> waiting;
+    std::map<SubscriberId, Asked> asked;               // The peers, and our requests to them.
+    std::map<SubscriberId, moqt::Parameters> waiting;  // Of them, what an answer depends on.
+    bool orphaned = false;  // Its audience has lost its publisher, and hopes for another.
   };
 
   // What a publication brings.
   using Publications = std::map<moqt::RequestId, Publication>;
   Result<void> Take(Publication& publication, const moqt::Received& item);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
-  void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::PublishDone& done);
-  void EndPublication(Peer& peer, Publications::iterator publication);
+  void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
+  // If it was the track's last, its audience is told why.
+  void EndPublication(Peer& peer, Publications::iterator publication, moqt::DoneCode code,
+                      const std::string& reason);
+  void OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCode code,
+                     const std::string& reason);
+  // Ends what others get of the track, as the draft demands.
+  void OnMalformed(const TrackName& track, const std::string& reason);
   void Break(Peer& peer, Publications::iterator publication, const Error& error);
   void ForgetIfUnused(const TrackName& track);
 
@@ -158,8 +177,8 @@ class Relay {
   Audience audience_;
   std::map<PeerId, Peer> peers_;
   std::set<Ending> ending_;
-  std::set<Ending> crossing_;
-  std::map<TrackName, size_t> published_;                       // How many publish each track now.
+  std::set<Ending> answers_due_;
+  std::map<TrackName, std::set<SubscriberId>> published_;       // Who publishes each track now.
   std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
   std::map<TrackName, Upstream> upstream_;
   PeerId next_peer_ = 0;

@@ -15,6 +15,7 @@ void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
   peer.namespaces[event.request] = event.space;
   std::set<SubscriberId>& owners = announced_[event.space];
   owners.insert({peer.id, event.request});
+  AskForWanted(peer, event.space);
   if (owners.size() > 1) {
     return;
   }
@@ -73,50 +74,78 @@ void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamesp
   }
 }
 
-Peer* Relay::FindPublisher(const TrackNamespace& space) {
-  const auto owners = announced_.find(space);
-  if (owners == announced_.end()) {
-    return nullptr;
-  }
-  for (const SubscriberId& owner : owners->second) {
-    Peer& peer = peers_.at(owner.peer);
-    if (!peer.leaving) {
-      return &peer;
-    }
-  }
-  return nullptr;
-}
-
-// The peer whose namespace is the longest is asked. There may be several; the first that stays is.
-bool Relay::AskUpstream(const Peer& peer, const moqt::SubscribeReceived& event) {
-  if (published_.contains(event.track) || stock_.catalogs().IsOurs(event.track)) {
+bool Relay::AskUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
+  const TrackName& track = event.track;
+  const TrackFacts* facts = stock_.Find(track);
+  const bool ended = facts != nullptr && facts->end;
+  if (ended || published_.contains(track) || stock_.catalogs().IsOurs(track) ||
+      !AskAnnouncers(track, event.parameters.new_group_request)) {
     return false;
   }
-  const Upstream::Waiting waiting{{peer.id, event.request}, event.parameters};
-  if (const auto asked = upstream_.find(event.track); asked != upstream_.end()) {
-    asked->second.waiting.push_back(waiting);
-    return true;
-  }
-  const TrackNamespace& space = event.track.space();
+  moqt::Parameters& kept = upstream_.at(track).waiting[{peer.id, event.request}];
+  kept.filter = event.parameters.filter;
+  kept.new_group_request = event.parameters.new_group_request;
+  peer.waiting.emplace(event.request, track);
+  return true;
+}
+
+bool Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group) {
+  const TrackNamespace& space = track.space();
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
-    Peer* const found = FindPublisher(space.First(fields));
-    if (found == nullptr) {
+    const auto owners = announced_.find(space.First(fields));
+    if (owners == announced_.end()) {
       continue;
     }
-    Peer& publisher = *found;
-    moqt::Parameters parameters;
-    parameters.filter = moqt::SubscriptionFilter{};
-    parameters.new_group_request = event.parameters.new_group_request;
-    const Result<moqt::RequestId> request = publisher.session->Subscribe(event.track, parameters);
-    if (!request.ok()) {
-      return false;
+    for (const SubscriberId& owner : owners->second) {
+      (void)AskPeer(peers_.at(owner.peer), track, new_group);
     }
-    publisher.upstream.emplace(*request, event.track);
-    upstream_.emplace(event.track, Upstream{{publisher.id, *request}, false, false, {waiting}});
-    Touch(publisher.id);
+  }
+  return upstream_.contains(track);
+}
+
+bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> new_group) {
+  if (peer.leaving) {
+    return false;
+  }
+  const auto known = upstream_.find(track);
+  if (known != upstream_.end()) {
+    const auto asked = known->second.asked.lower_bound({peer.id, 0});
+    if (asked != known->second.asked.end() && asked->first.peer == peer.id) {
+      return true;
+    }
+  }
+  if (Publishes(peer, track)) {
     return true;
   }
-  return false;
+  moqt::Parameters parameters;
+  parameters.filter = moqt::SubscriptionFilter{};
+  parameters.new_group_request = new_group;
+  const Result<moqt::RequestId> request = peer.session->Subscribe(track, parameters);
+  if (!request.ok()) {
+    return false;
+  }
+  const Instant answer_by = now_ + limits_.answer_patience;
+  peer.upstream.emplace(*request, track);
+  upstream_[track].asked.emplace(SubscriberId{peer.id, *request},
+                                 Upstream::Asked{answer_by, new_group});
+  answers_due_.insert({answer_by, peer.id, *request});
+  Touch(peer.id);
+  return true;
+}
+
+void Relay::AskForWanted(Peer& peer, const TrackNamespace& space) {
+  const std::vector<TrackName> followed = audience_.TracksBelow(space);
+  std::set<TrackName> wanted(followed.begin(), followed.end());
+  for (const auto& [track, upstream] : upstream_) {
+    if (!upstream.waiting.empty() && space.IsPrefixOf(track.space())) {
+      wanted.insert(track);
+    }
+  }
+  for (const TrackName& track : wanted) {
+    if (!stock_.catalogs().IsOurs(track) && !AskPeer(peer, track, std::nullopt)) {
+      return;
+    }
+  }
 }
 
 void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
@@ -133,44 +162,97 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
                    described.error().ToString());
     return;
   }
-  upstream_.at(track).established = true;
+  Upstream& upstream = upstream_.at(track);
+  Upstream::Asked& asked = upstream.asked.at({peer.id, event.request});
+  answers_due_.erase({asked.answer_by, peer.id, event.request});
+  asked.established = true;
+  upstream.orphaned = false;
   metrics_.publications.Add();
-  peer.publications.emplace(event.request, Publication(track, event.properties));
-  ++published_[track];
-  AnswerWaiting(track, moqt::RequestCode::kDoesNotExist, "The track is not here.");
-  if (!audience_.Has(track)) {
-    LeaveUpstream(track);  // All have left meanwhile.
+  Publication publication(track, event.properties);
+  if (asked.new_group) {
+    const TrackFacts& facts = *stock_.Find(track);
+    publication.OnNewGroupAsked(*asked.new_group,
+                                facts.largest ? std::optional(facts.largest->group) : std::nullopt);
   }
+  peer.publications.emplace(event.request, std::move(publication));
+  published_[track].insert({peer.id, event.request});
+  OnPublished(track);
+  LeaveUpstream(track);  // All may have left meanwhile.
 }
 
-// The request to the peer is over, before it was answered or after.
+bool Relay::ForgetAsked(Peer& peer, moqt::RequestId request) {
+  const auto found = peer.upstream.find(request);
+  if (found == peer.upstream.end()) {
+    return false;
+  }
+  const auto upstream = upstream_.find(found->second);
+  peer.upstream.erase(found);
+  const auto asked = upstream->second.asked.find({peer.id, request});
+  answers_due_.erase({asked->second.answer_by, peer.id, request});
+  upstream->second.asked.erase(asked);
+  if (upstream->second.asked.empty() && upstream->second.waiting.empty()) {
+    upstream_.erase(upstream);
+  }
+  return true;
+}
+
+// The request to the peer is over, before it was answered. Another may still have the track.
 void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
                            const std::string& reason) {
   const auto found = peer.upstream.find(request);
   if (found == peer.upstream.end()) {
     return;
   }
-  const TrackName track = std::move(found->second);
-  peer.upstream.erase(found);
+  const TrackName track = found->second;
+  const bool orphaned = upstream_.at(track).orphaned;
+  (void)ForgetAsked(peer, request);
+  const auto upstream = upstream_.find(track);
+  if (upstream != upstream_.end() && !upstream->second.asked.empty()) {
+    return;
+  }
+  if (orphaned && !published_.contains(track)) {
+    audience_.EndTrack(track, moqt::DoneCode::kInternalError, "The publisher has left.");
+  }
   AnswerWaiting(track, code, reason);
   upstream_.erase(track);
+}
+
+void Relay::OnAnswerOverdue(PeerId id, moqt::RequestId request) {
+  Peer& peer = peers_.at(id);
+  peer.session->Cancel(request, moqt::ResetCode::kCancelled);
+  Touch(id);
+  OnUpstreamGone(peer, request, moqt::RequestCode::kTimeout,
+                 "The publisher did not answer in time.");
 }
 
 // From what is here, if anything is.
 void Relay::AnswerWaiting(const TrackName& track, moqt::RequestCode code,
                           const std::string& reason) {
-  for (const Upstream::Waiting& waiting : std::exchange(upstream_.at(track).waiting, {})) {
-    const auto peer = peers_.find(waiting.id.peer);
-    if (peer == peers_.end()) {
-      continue;
-    }
-    if (stock_.Find(track) != nullptr) {
-      AnswerSubscribe(peer->second, waiting.id.request, track, waiting.parameters);
-    } else {
-      Refuse(peer->second, waiting.id.request, code, reason);
-    }
-    Touch(waiting.id.peer);
+  const auto upstream = upstream_.find(track);
+  if (upstream == upstream_.end()) {
+    return;
   }
+  for (const auto& [id, parameters] : std::exchange(upstream->second.waiting, {})) {
+    Peer& peer = peers_.at(id.peer);
+    peer.waiting.erase(id.request);
+    if (stock_.Find(track) != nullptr) {
+      AnswerSubscribe(peer, id.request, track, parameters);
+    } else {
+      Refuse(peer, id.request, code, reason);
+    }
+    Touch(id.peer);
+  }
+}
+
+void Relay::StopWaiting(Peer& peer, moqt::RequestId request) {
+  const auto found = peer.waiting.find(request);
+  if (found == peer.waiting.end()) {
+    return;
+  }
+  const TrackName track = std::move(found->second);
+  peer.waiting.erase(found);
+  upstream_.at(track).waiting.erase({peer.id, request});
+  LeaveUpstream(track);
 }
 
 // Messages on two streams overtake each other: who waits goes on waiting, for a while.
@@ -179,33 +261,54 @@ void Relay::ExpectPublish(Peer& peer, moqt::RequestId request) {
   if (found == peer.upstream.end()) {
     return;
   }
-  upstream_.at(found->second).crossed = true;
-  if (published_.contains(found->second)) {
-    OnExpectedPublish(found->second);
-  } else {
-    crossing_.insert({now_ + limits_.crossing_patience, peer.id, request});
+  const TrackName track = found->second;
+  Upstream::Asked& asked = upstream_.at(track).asked.at({peer.id, request});
+  answers_due_.erase({asked.answer_by, peer.id, request});
+  asked.crossed = true;
+  asked.answer_by = now_ + limits_.crossing_patience;
+  answers_due_.insert({asked.answer_by, peer.id, request});
+  if (published_.contains(track)) {
+    OnPublished(track);
   }
 }
 
-void Relay::OnExpectedPublish(const TrackName& track) {
-  const auto found = upstream_.find(track);
-  if (found != upstream_.end() && found->second.crossed) {
-    const SubscriberId asked = found->second.id;
-    OnUpstreamGone(peers_.at(asked.peer), asked.request, moqt::RequestCode::kDoesNotExist,
-                   "The track is not here.");
+// Who waits for the track waits no longer, nor does anyone for a PUBLISH of it.
+void Relay::OnPublished(const TrackName& track) {
+  AnswerWaiting(track, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+  const auto upstream = upstream_.find(track);
+  if (upstream == upstream_.end()) {
+    return;
+  }
+  upstream->second.orphaned = false;
+  std::vector<SubscriberId> crossed;
+  for (const auto& [id, asked] : upstream->second.asked) {
+    if (asked.crossed) {
+      crossed.push_back(id);
+    }
+  }
+  for (const SubscriberId& id : crossed) {
+    (void)ForgetAsked(peers_.at(id.peer), id.request);
   }
 }
 
 void Relay::LeaveUpstream(const TrackName& track) {
   const auto found = upstream_.find(track);
-  if (found == upstream_.end() || !found->second.established) {
+  if (found == upstream_.end() || !found->second.waiting.empty() || audience_.Has(track)) {
     return;
   }
-  Peer& peer = peers_.at(found->second.id.peer);
-  const moqt::RequestId request = found->second.id.request;
-  peer.session->Cancel(request, moqt::ResetCode::kCancelled);
-  Touch(peer.id);
-  EndPublication(peer, peer.publications.find(request));
+  const std::map<SubscriberId, Upstream::Asked> asked = std::exchange(found->second.asked, {});
+  upstream_.erase(found);
+  for (const auto& [id, state] : asked) {
+    Peer& peer = peers_.at(id.peer);
+    peer.upstream.erase(id.request);
+    answers_due_.erase({state.answer_by, id.peer, id.request});
+    peer.session->Cancel(id.request, moqt::ResetCode::kCancelled);
+    Touch(id.peer);
+    if (state.established) {
+      EndPublication(peer, peer.publications.find(id.request), moqt::DoneCode::kSubscriptionEnded,
+                     "Nobody follows it.");
+    }
+  }
 }
 
 }  // namespace kvcast::relay

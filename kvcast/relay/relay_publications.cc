@@ -1,10 +1,26 @@
 // What publishers bring to a relay.
+#include <iterator>
 #include <utility>
 #include <variant>
 
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
+namespace {
+
+// What a publisher's reason to end is to those behind us: some are between it and us alone.
+moqt::DoneCode ForAudience(moqt::DoneCode code) {
+  switch (code) {
+    case moqt::DoneCode::kTrackEnded:
+    case moqt::DoneCode::kGoingAway:
+    case moqt::DoneCode::kMalformedTrack:
+      return code;
+    default:
+      return moqt::DoneCode::kInternalError;
+  }
+}
+
+}  // namespace
 
 void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
   while (const std::optional<moqt::Received> item = peer.session->Take(event.request)) {
@@ -13,7 +29,7 @@ void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
       continue;  // It was broken off; the rest is dropped.
     }
     if (const auto* end = std::get_if<moqt::TrackEnd>(&*item)) {
-      OnTrackEnd(peer, publication, end->done);
+      OnTrackEnd(peer, publication, *end);
       continue;
     }
     const Result<void> taken = Take(publication->second, *item);
@@ -59,8 +75,8 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   if (received.stream == moqt::ReceivedObject::kNoStream && received.ends_group) {
     KVCAST_TRY_VOID(stock_.EndGroup(track, object.location.group, object.location.object + 1));
   }
-  audience_.Forward(track,
-                    {object, previous, received.first_of_subgroup, received.ends_group, now_});
+  audience_.Forward(
+      track, {object, previous, received.first_of_subgroup, received.ends_group, received.since});
   return {};
 }
 
@@ -68,26 +84,26 @@ void Relay::On(Peer& peer, const moqt::PublishDoneReceived& event) {
   const auto publication = peer.publications.find(event.request);
   if (publication != peer.publications.end()) {
     const Instant deadline = now_ + limits_.end_patience;
-    publication->second.OnDone(deadline);
+    publication->second.OnDone(event.done, deadline);
     ending_.insert({deadline, peer.id, event.request});
   }
 }
 
-void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication,
-                       const moqt::PublishDone& done) {
+void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end) {
   const TrackName track = publication->second.track();
   // With another publisher at work, or a stream cut short, there may be more than we know of.
-  const bool last = published_.at(track) == 1;
-  if (last && done.code == moqt::DoneCode::kTrackEnded) {
-    if (!publication->second.lost_some()) {
+  const bool last = published_.at(track).size() == 1;
+  if (last && end.done.code == moqt::DoneCode::kTrackEnded) {
+    if (end.complete && !publication->second.lost_some()) {
       (void)stock_.EndTrack(track).ok();  // Its publisher may have told another end itself.
     }
-    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, done.reason);
+    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, end.done.reason);
   }
-  EndPublication(peer, publication);
+  EndPublication(peer, publication, ForAudience(end.done.code), end.done.reason);
 }
 
-void Relay::EndPublication(Peer& peer, Publications::iterator publication) {
+void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt::DoneCode code,
+                           const std::string& reason) {
   const TrackName track = publication->second.track();
   for (const auto& [group, subgroup] : publication->second.Open()) {
     audience_.EndSubgroup(track, group, subgroup, false);
@@ -95,15 +111,46 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication) {
   if (const std::optional<Instant> deadline = publication->second.deadline()) {
     ending_.erase({*deadline, peer.id, publication->first});
   }
-  if (const auto asked = peer.upstream.find(publication->first); asked != peer.upstream.end()) {
-    upstream_.erase(track);
-    peer.upstream.erase(asked);
-  }
+  const moqt::RequestId request = publication->first;
   peer.publications.erase(publication);
-  const auto count = published_.find(track);
-  if (--count->second == 0) {
-    published_.erase(count);
+  const auto publishers = published_.find(track);
+  publishers->second.erase({peer.id, request});
+  const bool was_pushed = !ForgetAsked(peer, request);
+  if (publishers->second.empty()) {
+    published_.erase(publishers);
+    OnUnpublished(track, was_pushed, code, reason);
     ForgetIfUnused(track);
+  }
+}
+
+// Those who were asked for the track have had their chance, unless an answer is still to come; the
+// others get it when nobody needed to be asked.
+void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCode code,
+                          const std::string& reason) {
+  if (!audience_.Has(track)) {
+    return;
+  }
+  if (was_pushed ? AskAnnouncers(track, std::nullopt) : upstream_.contains(track)) {
+    upstream_.at(track).orphaned = true;
+  } else {
+    audience_.EndTrack(track, code, reason);
+  }
+}
+
+void Relay::OnMalformed(const TrackName& track, const std::string& reason) {
+  metrics_.malformed_tracks.Add();
+  audience_.EndTrack(track, moqt::DoneCode::kMalformedTrack, reason);
+  for (auto& [id, peer] : peers_) {
+    for (auto fetch = peer.fetches.begin(); fetch != peer.fetches.end();) {
+      const auto next = std::next(fetch);
+      if (fetch->second.track() == track) {
+        fetch->second.Reset(moqt::ResetCode::kMalformedTrack);
+        peer.crowded.erase(fetch->first);
+        peer.fetches.erase(fetch);
+        Touch(id);
+      }
+      fetch = next;
+    }
   }
 }
 
@@ -116,11 +163,9 @@ void Relay::Break(Peer& peer, Publications::iterator publication, const Error& e
   peer.session->Cancel(publication->first, malformed ? moqt::ResetCode::kMalformedTrack
                                                      : moqt::ResetCode::kExcessiveLoad);
   if (malformed) {
-    metrics_.malformed_tracks.Add();
-    audience_.EndTrack(publication->second.track(), moqt::DoneCode::kMalformedTrack,
-                       "A publisher contradicted what stood there.");
+    OnMalformed(publication->second.track(), "A publisher contradicted what stood there.");
   }
-  EndPublication(peer, publication);
+  EndPublication(peer, publication, moqt::DoneCode::kExcessiveLoad, error.ToString());
 }
 
 void Relay::ForgetIfUnused(const TrackName& track) {

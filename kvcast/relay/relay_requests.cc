@@ -53,10 +53,12 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   }
   metrics_.publications.Add();
   peer.publications.emplace(event.request, Publication(event.track, event.properties));
-  if (++published_[event.track] == 1) {
+  std::set<SubscriberId>& publishers = published_[event.track];
+  publishers.insert({peer.id, event.request});
+  OnPublished(event.track);
+  if (publishers.size() == 1) {
     Announce(event.track, &peer);
   }
-  OnExpectedPublish(event.track);
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
@@ -87,6 +89,9 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     return;
   }
   audience_.Add({peer.id, request}, *peer.session, track, wanted);
+  if (parameters.new_group_request) {
+    AskForNewGroup(track, *parameters.new_group_request);
+  }
 }
 
 void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
@@ -128,14 +133,19 @@ void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
   }
 }
 
+bool Relay::Publishes(const Peer& peer, const TrackName& track) const {
+  const auto publishers = published_.find(track);
+  if (publishers == published_.end()) {
+    return false;
+  }
+  const auto first = publishers->second.lower_bound({peer.id, 0});
+  return first != publishers->second.end() && first->peer == peer.id;
+}
+
 std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace& prefix) const {
   std::vector<TrackName> tracks = stock_.catalogs().Below(prefix);
-  const auto publishes = [&peer](const TrackName& track) {
-    return std::ranges::any_of(peer.publications,
-                               [&](const auto& entry) { return entry.second.track() == track; });
-  };
   for (const auto& [track, publishers] : published_) {
-    if (prefix.IsPrefixOf(track.space()) && !publishes(track)) {
+    if (prefix.IsPrefixOf(track.space()) && !Publishes(peer, track)) {
       tracks.push_back(track);
     }
   }
@@ -175,9 +185,13 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   moqt::Parameters answer;
   const SubscriberId id{peer.id, event.request};
   if (Subscription* subscription = audience_.Find(id)) {
-    const TrackFacts* facts = stock_.Find(*audience_.TrackOf(id));
+    const TrackName& track = *audience_.TrackOf(id);
+    const TrackFacts* facts = stock_.Find(track);
     answer.largest_object = facts == nullptr ? std::nullopt : facts->largest;
     subscription->Update(event.parameters, answer.largest_object);
+    if (event.parameters.new_group_request) {
+      AskForNewGroup(track, *event.parameters.new_group_request);
+    }
   }
   if (!peer.session->AcceptUpdate(event.request, answer).ok()) {
     return;  // Cancelled just now.
@@ -219,6 +233,33 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
     audience_.Add({peer.id, *request}, *peer.session, track,
                   WantedBy(std::nullopt, facts->largest));
     Touch(peer.id);
+  }
+}
+
+// A track whose groups do not begin on demand cannot be changed so, which is an error to ignore.
+void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
+  const auto publishers = published_.find(track);
+  const TrackFacts* facts = stock_.Find(track);
+  if (publishers == published_.end() || facts == nullptr) {
+    return;
+  }
+  std::optional<uint64_t> largest;
+  if (facts->largest) {
+    largest = facts->largest->group;
+  }
+  if (group != 0 && largest && group <= *largest) {
+    return;
+  }
+  for (const SubscriberId& id : publishers->second) {
+    Peer& peer = peers_.at(id.peer);
+    Publication& publication = peer.publications.at(id.request);
+    moqt::Parameters parameters;
+    parameters.new_group_request = group;
+    if (!publication.IsNewGroupAsked(group, largest) &&
+        peer.session->Update(id.request, parameters).ok()) {
+      publication.OnNewGroupAsked(group, largest);
+      Touch(peer.id);
+    }
   }
 }
 

@@ -69,6 +69,9 @@ void Subscription::Reset(Stream& stream) {
 bool Subscription::Forward(const LiveObject& live) {
   const Object& object = live.object;
   if (!wanted_.Contains(object.location)) {
+    if (object.location.group > wanted_.last.group && object.forwarding != Forwarding::kDatagram) {
+      streams_[{object.location.group, object.subgroup}].omitted = true;
+    }
     return false;
   }
   if (object.forwarding == Forwarding::kDatagram) {
@@ -118,12 +121,20 @@ void Subscription::Update(const moqt::Parameters& parameters, std::optional<Loca
   if (parameters.filter) {
     wanted_ = WantedBy(parameters.filter, largest);
   }
-  if (parameters.filter || paused) {
-    for (auto& [place, stream] : streams_) {
+  for (auto& [place, stream] : streams_) {
+    const bool beyond = place.first > wanted_.last.group;
+    if (paused || beyond || IsBeforeStart(place, stream)) {
       Reset(stream);
-      stream.omitted = true;
     }
+    stream.omitted = stream.omitted || paused || beyond;
   }
+}
+
+// Objects before the start are no longer sent, and nobody misses them: what follows in the subgroup
+// goes on another stream, which may end well.
+bool Subscription::IsBeforeStart(const Place& place, const Stream& stream) const {
+  return place.first < wanted_.first.group ||
+         (place.first == wanted_.first.group && stream.last + 1 < wanted_.first.object);
 }
 
 void Subscription::End(moqt::DoneCode code, std::string reason) {

@@ -49,6 +49,7 @@ class Subscription {
 
   bool Open(Stream& stream, const LiveObject& live);
   void Reset(Stream& stream);
+  bool IsBeforeStart(const Place& place, const Stream& stream) const;
 
   moqt::Session* session_;
   moqt::RequestId request_;

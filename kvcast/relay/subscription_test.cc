@@ -117,6 +117,50 @@ TEST_F(SubscriptionTest, OpensNoStreamAgainThatTheSubscriberStopped) {
   EXPECT_TRUE(Forward({1, 0}, std::nullopt));
 }
 
+TEST_F(SubscriptionTest, GoesOnWithItsStreamsWhenMoreIsWanted) {
+  moqt::Parameters filter;
+  filter.filter = Filter{Filter::Type::kAbsoluteRange, {0, 0}, 5};
+  subscription_->Update(filter, std::nullopt);
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  EXPECT_TRUE(Forward({0, 1}, 0));
+  filter.filter->end_group = 10;
+  subscription_->Update(filter, Location{0, 1});
+  EXPECT_TRUE(Forward({0, 2}, 1));
+  subscription_->EndSubgroup(0, 0, true);
+  EXPECT_EQ(Seen(), "0.0 0.1 0.2 )");
+}
+
+TEST_F(SubscriptionTest, BreaksOffWhatIsNoLongerWanted) {
+  for (uint64_t group = 0; group < 3; ++group) {
+    EXPECT_TRUE(Forward({group, 0}, std::nullopt));
+  }
+  EXPECT_EQ(Seen(), "0.0 | 1.0 | 2.0 ");
+  moqt::Parameters narrowed;
+  narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};
+  subscription_->Update(narrowed, Location{2, 0});
+  EXPECT_EQ(Seen(), "!| !");
+  EXPECT_TRUE(Forward({1, 1}, 0));
+  subscription_->EndSubgroup(1, 0, true);
+  EXPECT_EQ(Seen(), "1.1 )");
+}
+
+// What comes before the start is nobody's; what came beyond the end is missed once it is wanted.
+TEST_F(SubscriptionTest, EndsAStreamWellThatLacksOnlyWhatIsBeforeItsStart) {
+  moqt::Parameters filter;
+  filter.filter = Filter{Filter::Type::kAbsoluteRange, {0, 2}, 0};
+  subscription_->Update(filter, std::nullopt);
+  EXPECT_FALSE(Forward({0, 1}, std::nullopt));
+  EXPECT_FALSE(Forward({1, 0}, std::nullopt));
+  filter.filter->end_group = 1;
+  subscription_->Update(filter, Location{1, 0});
+  EXPECT_TRUE(Forward({0, 2}, 1));
+  EXPECT_TRUE(Forward({1, 1}, 0));
+  EXPECT_EQ(Seen(), "0.2 | 1.1 ");
+  subscription_->EndSubgroup(0, 0, true);
+  subscription_->EndSubgroup(1, 0, true);
+  EXPECT_EQ(Seen(), ")| !");
+}
+
 TEST_F(SubscriptionTest, SendsNothingOutsideItsFilter) {
   moqt::Parameters narrowed;
   narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};

@@ -138,7 +138,7 @@ class ModelledTier {
 };
 
 TEST_P(EveryEviction, ChoosesTheVictimsOfItsModel) {
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ModelledTier tier(GetParam(), {.bytes_max = 100 * (seed % 4 + 1), .ghosts_max = 5 * seed},
                       seed);

@@ -1,0 +1,134 @@
+// How a subscription begins to bring objects, and how it ends.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/session_pair.h"
+
+namespace kvcast::moqt {
+namespace {
+
+using namespace std::chrono_literals;
+
+TrackName Track(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"kv"}), name); }
+
+void SendGroup(Session& session, RequestId request, uint64_t group, uint64_t objects,
+               size_t bytes) {
+  SubgroupHeader header;
+  header.group = group;
+  const StreamId stream = *session.OpenSubgroup(request, header);
+  for (uint64_t i = 0; i < objects; ++i) {
+    Object object;
+    object.location = {group, i};
+    object.payload = Bytes::Of(std::string(bytes, 'k'));
+    ASSERT_TRUE(session.SendObject(request, stream, object).ok());
+  }
+  ASSERT_TRUE(session.EndSubgroup(request, stream).ok());
+}
+
+struct Taken {
+  size_t objects = 0;
+  std::vector<TrackEnd> ends;
+};
+
+Taken TakeAll(Session& session, RequestId request) {
+  Taken taken;
+  while (const std::optional<Received> item = session.Take(request)) {
+    taken.objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
+    if (const auto* end = std::get_if<TrackEnd>(&*item)) {
+      taken.ends.push_back(*end);
+    }
+  }
+  return taken;
+}
+
+// A publisher that began with FORWARD 0 waits for an answer; one that says nothing of it means 1.
+TEST(PublishOk, TurnsForwardingOnUnlessItSaysOtherwise) {
+  for (const std::optional<bool> said :
+       {std::optional<bool>(), std::optional(true), std::optional(false)}) {
+    SessionPair pair;
+    Parameters none;
+    none.forward = false;
+    const RequestId sent = *pair.client().Publish(Track("t"), none, {});
+    pair.Run();
+    EXPECT_FALSE(pair.client().OpenSubgroup(sent, {}).ok());
+    Parameters answer;
+    answer.forward = said;
+    const RequestId received = pair.One<PublishReceived>(pair.server()).request;
+    ASSERT_TRUE(pair.server().AcceptPublish(received, answer).ok());
+    pair.Run();
+    EXPECT_EQ(pair.client().OpenSubgroup(sent, {}).ok(), said.value_or(true));
+  }
+}
+
+// PUBLISH_DONE counts a stream of which nothing came: it is waited for, but not for ever.
+TEST(TrackEnd, ComesThoughAStreamNeverCame) {
+  SessionPair pair;
+  const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
+  pair.Run();
+  const RequestId received = pair.One<PublishReceived>(pair.server()).request;
+  Parameters wanted;
+  wanted.subgroup_delivery_timeout_ms = 20'000;
+  ASSERT_TRUE(pair.server().AcceptPublish(received, wanted).ok());
+  SendGroup(pair.client(), sent, 0, 3, 10);
+  const StreamId lost = *pair.client().OpenSubgroup(sent, {});
+  ASSERT_TRUE(pair.client().ResetSubgroup(sent, lost, ResetCode::kDeliveryTimeout).ok());
+  pair.Run();
+  ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "").ok());
+  pair.Run();
+  Taken taken = TakeAll(pair.server(), received);
+  EXPECT_EQ(taken.objects, 3u);
+  EXPECT_TRUE(taken.ends.empty());
+  ASSERT_EQ(pair.server().deadline(), Instant() + 20s);
+  pair.server().OnTimeout(Instant() + 20s);
+  taken = TakeAll(pair.server(), received);
+  ASSERT_EQ(taken.ends.size(), 1u);
+  EXPECT_FALSE(taken.ends[0].complete);
+  EXPECT_FALSE(pair.server().deadline().has_value());
+  pair.Run();
+  ASSERT_TRUE(pair.client().Publish(Track("t"), {}, {}).ok());
+  pair.Run();
+  EXPECT_EQ(pair.Take<PublishReceived>(pair.server()).size(), 1u);
+}
+
+// Streams that have come by then may end as they like.
+TEST(TrackEnd, WaitsForStreamsThatAreOpen) {
+  Session server(Role::kServer, {}, {}, Instant());
+  const auto say = [&](StreamId stream, const std::string& hex, bool fin = false) {
+    server.OnStreamData(stream, AsBytes(Unhex(hex)), fin);
+  };
+  say(2, "af000000");
+  say(0, "1d00080001016101620700");  // PUBLISH, alias 7.
+  ASSERT_TRUE(server.AcceptPublish(0, {}).ok());
+  say(6, "1007000000026161");                                    // An object, and more may follow.
+  say(0, Hex(PublishDone{DoneCode::kTrackEnded, 2, ""}), true);  // Of two streams.
+  ASSERT_EQ(server.deadline(), Instant() + Limits().end_patience);
+  server.OnTimeout(Instant() + Limits().end_patience);
+  EXPECT_TRUE(TakeAll(server, 0).ends.empty());
+  say(6, "00026262", true);
+  const Taken taken = TakeAll(server, 0);
+  EXPECT_EQ(taken.objects, 1u);
+  ASSERT_EQ(taken.ends.size(), 1u);
+  EXPECT_FALSE(taken.ends[0].complete);
+}
+
+TEST(TrackEnd, IsCompleteAndComesAtOnceWhereAllStreamsCame) {
+  SessionPair pair;
+  const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
+  pair.Run();
+  const RequestId received = pair.One<PublishReceived>(pair.server()).request;
+  ASSERT_TRUE(pair.server().AcceptPublish(received, {}).ok());
+  SendGroup(pair.client(), sent, 0, 3, 10);
+  pair.Run();
+  ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "").ok());
+  pair.Run();
+  const Taken taken = TakeAll(pair.server(), received);
+  ASSERT_EQ(taken.ends.size(), 1u);
+  EXPECT_TRUE(taken.ends[0].complete);
+  EXPECT_FALSE(pair.server().deadline().has_value());
+}
+
+}  // namespace
+}  // namespace kvcast::moqt

@@ -1,0 +1,90 @@
+// What arrives and nobody takes.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kvcast/moqt/session_pair.h"
+
+namespace kvcast::moqt {
+namespace {
+
+TrackName Track(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"kv"}), name); }
+
+void SendGroup(Session& session, RequestId request, uint64_t group, uint64_t objects,
+               size_t bytes) {
+  SubgroupHeader header;
+  header.group = group;
+  const StreamId stream = *session.OpenSubgroup(request, header);
+  for (uint64_t i = 0; i < objects; ++i) {
+    Object object;
+    object.location = {group, i};
+    object.payload = Bytes::Of(std::string(bytes, 'k'));
+    ASSERT_TRUE(session.SendObject(request, stream, object).ok());
+  }
+  ASSERT_TRUE(session.EndSubgroup(request, stream).ok());
+}
+
+size_t TakeAll(Session& session, RequestId request) {
+  size_t objects = 0;
+  while (const std::optional<Received> item = session.Take(request)) {
+    objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
+  }
+  return objects;
+}
+
+// However much waits to be taken: what is taken, and what controls the session, goes on.
+TEST(Untaken, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
+  SessionPair::Options options;
+  options.stream_window = 20'000;
+  options.connection_window = 100'000;
+  options.limits.stream_queue_bytes = 10'000;
+  options.limits.session_queue_bytes = 100'000;
+  options.limits.untaken_bytes_max = 1'000'000;
+  SessionPair pair(options);
+  const RequestId slow = *pair.client().Publish(Track("slow"), {}, {});
+  const RequestId fast = *pair.client().Publish(Track("fast"), {}, {});
+  pair.Run();
+  for (const PublishReceived& received : pair.Take<PublishReceived>(pair.server())) {
+    ASSERT_TRUE(pair.server().AcceptPublish(received.request, {}).ok());
+  }
+  for (uint64_t group = 0; group < 20; ++group) {
+    SendGroup(pair.client(), slow, group, 10, 5000);
+  }
+  pair.Run();
+  EXPECT_GE(pair.server().untaken_bytes(), 100'000u);
+  EXPECT_GT(pair.Waiting(pair.client()), 300'000u);  // Each stream has stopped for itself.
+  SendGroup(pair.client(), fast, 0, 100, 10'000);
+  size_t fast_objects = 0;
+  while (pair.Step()) {
+    fast_objects += TakeAll(pair.server(), fast);
+  }
+  EXPECT_EQ(fast_objects, 100u);
+  ASSERT_TRUE(pair.client().AskTrackStatus(Track("q"), {}).ok());
+  pair.Run();
+  EXPECT_EQ(pair.Take<TrackStatusReceived>(pair.server()).size(), 1u);
+  size_t slow_objects = 0;
+  do {
+    slow_objects += TakeAll(pair.server(), slow);
+  } while (pair.Step());
+  EXPECT_EQ(slow_objects + TakeAll(pair.server(), slow), 200u);
+}
+
+// Streams that come one after another, each with what it may bring at once.
+TEST(Untaken, HasStreamsRefusedWhenItIsFarTooMuch) {
+  SessionPair::Options options;
+  options.limits.session_queue_bytes = 10'000;
+  options.limits.untaken_bytes_max = 100'000;
+  SessionPair pair(options);
+  const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
+  for (uint64_t group = 0; group < 1000; ++group) {
+    SendGroup(pair.client(), sent, group, 1, 1000);
+    pair.Run();
+  }
+  EXPECT_LE(pair.server().untaken_bytes(), 110'000u);
+  EXPECT_FALSE(pair.connection_closed());
+  const RequestId received = pair.One<PublishReceived>(pair.server()).request;
+  EXPECT_GT(TakeAll(pair.server(), received), 50u);
+}
+
+}  // namespace
+}  // namespace kvcast::moqt

@@ -1,0 +1,170 @@
+// What those who follow a track hear when its publisher goes wrong, or goes away.
+#include <gtest/gtest.h>
+
+#include "kvcast/relay/relay_world_test.h"
+
+namespace kvcast::relay {
+namespace {
+
+using moqt::DoneCode;
+
+// A publisher, and one who follows its track.
+struct Followed {
+  Followed() : Followed(RelayWorld::Options()) {}
+  explicit Followed(const RelayWorld::Options& options) : world(options) {
+    published = *publisher->Publish(track, {}, {});
+    world.Run();
+    subscribed = *subscriber->Subscribe(track, {});
+    world.Run();
+  }
+  DoneCode Done() { return subscriber.One<moqt::PublishDoneReceived>().done.code; }
+
+  RelayWorld world;
+  TrackName track = BlockTrack("p");
+  Client& publisher = world.Join();
+  Client& subscriber = world.Join();
+  RequestId published = 0;
+  RequestId subscribed = 0;
+};
+
+// Object 5 says that the five before it do not exist, and then one of them comes.
+void Contradict(Client& publisher, RequestId published, uint64_t group) {
+  moqt::SubgroupHeader header;
+  header.group = group;
+  header.properties = true;
+  const moqt::StreamId first = *publisher->OpenSubgroup(published, header);
+  Object after_gap;
+  after_gap.location = {group, 5};
+  after_gap.payload = Bytes::Of("x");
+  after_gap.properties = PropertiesBuilder().Number(0x3e, 5).Build();
+  ASSERT_TRUE(publisher->SendObject(published, first, after_gap).ok());
+  header.mode = moqt::SubgroupHeader::Mode::kExplicit;
+  header.subgroup = 1;
+  const moqt::StreamId second = *publisher->OpenSubgroup(published, header);
+  Object in_gap;
+  in_gap.location = {group, 4};
+  in_gap.subgroup = 1;
+  in_gap.payload = Bytes::Of("x");
+  ASSERT_TRUE(publisher->SendObject(published, second, in_gap).ok());
+}
+
+TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFollowIt) {
+  Followed w;
+  Contradict(w.publisher, w.published, 0);
+  w.world.Run();
+  EXPECT_EQ(w.publisher.One<moqt::RequestCancelled>().code,
+            static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack));
+  EXPECT_EQ(w.Done(), DoneCode::kMalformedTrack);
+  EXPECT_EQ(w.world.metrics().Value("kvcast_relay_malformed_tracks_total"), 1);
+}
+
+TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFetchIt) {
+  RelayWorld::Options options;
+  options.session.send_queue_high_bytes = 50'000;
+  options.session.send_queue_low_bytes = 10'000;
+  options.session.stream_queue_bytes = 20'000;
+  options.connection.stream_window = 20'000;
+  Followed w(options);
+  const TrackName other = BlockTrack("other");
+  w.publisher.SendGroup(w.published, w.track, 0, 100, 1000);
+  w.publisher.PublishAll(other, 1, 100, 1000);
+  w.world.Run();
+  Client& reader = w.world.Join();
+  const RequestId fetch = *reader->Fetch(w.track, LocationRange::Groups(0, 0), {});
+  const RequestId of_other = *reader->Fetch(other, LocationRange::Groups(0, 0), {});
+  w.world.Run();
+  Contradict(w.publisher, w.published, 1);
+  w.world.Run();
+  Brought brought;
+  Brought from_other;
+  do {
+    brought.TakeFrom(reader.session(), fetch);
+    from_other.TakeFrom(reader.session(), of_other);
+  } while (w.world.Step());
+  const auto cancelled = reader.One<moqt::RequestCancelled>();
+  EXPECT_EQ(cancelled.request, fetch);
+  EXPECT_EQ(cancelled.code, static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack));
+  EXPECT_LT(brought.objects.size(), 100u);
+  EXPECT_EQ(from_other.objects.size(), 100u);
+}
+
+TEST(RelayEndings, ATrackEndsAlthoughAStreamOfItNeverCame) {
+  Followed w;
+  const moqt::StreamId lost = *w.publisher->OpenSubgroup(w.published, moqt::SubgroupHeader{});
+  ASSERT_TRUE(
+      w.publisher->ResetSubgroup(w.published, lost, moqt::ResetCode::kDeliveryTimeout).ok());
+  ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kTrackEnded, "").ok());
+  w.world.Run();
+  w.world.Wait(Limits().end_patience);
+  w.world.Run();
+  EXPECT_EQ(w.Done(), DoneCode::kTrackEnded);
+}
+
+TEST(RelayEndings, FollowersHearThatThePublisherHasLeft) {
+  Followed w;
+  w.world.Leave(w.publisher);
+  w.world.Run();
+  EXPECT_EQ(w.Done(), DoneCode::kInternalError);
+}
+
+TEST(RelayEndings, FollowersHearThatThePublisherBrokeOff) {
+  Followed w;
+  w.publisher->Cancel(w.published, moqt::ResetCode::kCancelled);
+  w.world.Run();
+  EXPECT_EQ(w.Done(), DoneCode::kInternalError);
+}
+
+TEST(RelayEndings, FollowersHearThatThePublisherIsGoingAway) {
+  Followed w;
+  ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kGoingAway, "").ok());
+  w.world.Run();
+  EXPECT_EQ(w.Done(), DoneCode::kGoingAway);
+}
+
+TEST(RelayEndings, NobodyHearsOfAPublisherThatHasASecond) {
+  Followed w;
+  Client& second = w.world.Join();
+  const RequestId published = *second->Publish(w.track, {}, {});
+  w.world.Run();
+  w.world.Leave(w.publisher);
+  w.world.Run();
+  EXPECT_TRUE(w.subscriber.Take<moqt::PublishDoneReceived>().empty());
+  second.SendGroup(published, w.track, 0, 3);
+  w.world.Run();
+  Brought brought;
+  brought.TakeFrom(w.subscriber.session(), w.subscribed);
+  EXPECT_EQ(brought.objects.size(), 3u);
+}
+
+// An object's time to be delivered runs from its first byte.
+TEST(RelayTimeouts, CountFromWhenAnObjectBeganToCome) {
+  RelayWorld::Options options;
+  options.connection.cut_max = 50;
+  Followed w(options);
+  Client& patient = w.world.Join();
+  Client& impatient = w.world.Join();
+  const RequestId all = *patient->Subscribe(w.track, {});
+  moqt::Parameters parameters;
+  parameters.object_delivery_timeout_ms = 1000;
+  const RequestId timely = *impatient->Subscribe(w.track, parameters);
+  w.world.Run();
+  const moqt::StreamId stream = w.publisher.OpenGroup(w.published, 0);
+  ASSERT_TRUE(w.publisher->SendObject(w.published, stream, ObjectAt(w.track, {0, 0}, 1000)).ok());
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(w.world.Step());
+  }
+  w.world.Wait(std::chrono::seconds(2));
+  for (Client* client : {&w.publisher, &patient, &impatient}) {
+    client->server().OnTime(w.world.now());
+  }
+  w.world.Run();
+  Brought late;
+  late.TakeFrom(patient.session(), all);
+  EXPECT_EQ(late.objects.size(), 1u);
+  Brought timed_out;
+  timed_out.TakeFrom(impatient.session(), timely);
+  EXPECT_EQ(timed_out.objects.size(), 0u);
+}
+
+}  // namespace
+}  // namespace kvcast::relay

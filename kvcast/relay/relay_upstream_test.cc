@@ -1,0 +1,397 @@
+// Whom a relay asks for what others want, and what those hear who wait.
+#include <gtest/gtest.h>
+
+#include "kvcast/relay/relay_world_test.h"
+
+namespace kvcast::relay {
+namespace {
+
+using moqt::DoneCode;
+using moqt::RequestCode;
+
+TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+  return *TrackNamespace::Of(fields);
+}
+TrackName Live(std::string_view name) { return *TrackName::Of(Space({"live", "a"}), name); }
+
+Properties DynamicGroups() { return PropertiesBuilder().Number(0x30, 1).Build(); }
+
+// Two who told of namespaces, one within the other's, and one who wants a track.
+struct Asked {
+  Asked() {
+    (void)*one->PublishNamespace(Space({"live"}), {});
+    (void)*two->PublishNamespace(Space({"live", "a"}), {});
+    world.Run();
+    subscribed = *subscriber->Subscribe(Live("t"), {});
+    world.Run();
+  }
+  // The request by which a publisher was asked.
+  static RequestId AskedOf(Client& client) { return client.One<moqt::SubscribeReceived>().request; }
+  void Accept(Client& client, RequestId request, const Properties& properties = {}) {
+    ASSERT_TRUE(client->AcceptSubscribe(request, {}, properties).ok());
+    world.Run();
+  }
+  void RefuseBy(Client& client, RequestId request, RequestCode code) {
+    ASSERT_TRUE(client->RefuseRequest(request, {code, {}, "", {}}).ok());
+    world.Run();
+  }
+
+  RelayWorld world;
+  Client& one = world.Join();
+  Client& two = world.Join();
+  Client& subscriber = world.Join();
+  RequestId subscribed = 0;
+};
+
+TEST(RelayUpstream, AsksEveryoneWhoMayHaveATrack) {
+  Asked w;
+  const RequestId at_one = Asked::AskedOf(w.one);
+  const RequestId at_two = Asked::AskedOf(w.two);
+  w.Accept(w.one, at_one);
+  EXPECT_EQ(w.subscriber.Take<moqt::RequestAccepted>().size(), 1u);
+  w.Accept(w.two, at_two);
+  // What both send comes once.
+  w.one.SendGroup(at_one, Live("t"), 0, 3);
+  w.world.Run();
+  w.two.SendGroup(at_two, Live("t"), 0, 3);
+  w.two.SendGroup(at_two, Live("t"), 1, 2);
+  w.world.Run();
+  Brought brought;
+  brought.TakeFrom(w.subscriber.session(), w.subscribed);
+  EXPECT_EQ(brought.objects.size(), 5u);
+  w.subscriber->Cancel(w.subscribed, moqt::ResetCode::kCancelled);
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestCancelled>().request, at_one);
+  EXPECT_EQ(w.two.One<moqt::RequestCancelled>().request, at_two);
+}
+
+TEST(RelayUpstream, RefusesWhenEveryoneHas) {
+  Asked w;
+  w.RefuseBy(w.one, Asked::AskedOf(w.one), RequestCode::kUnauthorized);
+  EXPECT_TRUE(w.subscriber.Take<moqt::RequestRefused>().empty());
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+}
+
+TEST(RelayUpstream, WaitsOnlySoLongForAnAnswer) {
+  Asked w;
+  ASSERT_TRUE(w.world.relay().deadline().has_value());
+  w.world.Wait(*w.world.relay().deadline() - w.world.now());
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kTimeout);
+  EXPECT_EQ(w.one.Take<moqt::RequestCancelled>().size(), 1u);
+  EXPECT_FALSE(w.world.relay().deadline().has_value());
+}
+
+// Whoever tells of every namespace there is, and then says nothing, keeps nobody from a track.
+TEST(RelayUpstream, AsksNobodyForATrackThatIsHereWhole) {
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& silent = world.Join();
+  Client& subscriber = world.Join();
+  publisher.PublishAll(Live("t"), 2, 3);
+  (void)*silent->PublishNamespace({}, {});
+  world.Run();
+  (void)*subscriber->Subscribe(Live("t"), {});
+  world.Run();
+  EXPECT_EQ(subscriber.Take<moqt::RequestAccepted>().size(), 1u);
+  EXPECT_EQ(subscriber.One<moqt::PublishDoneReceived>().done.code, DoneCode::kTrackEnded);
+  EXPECT_TRUE(silent.Take<moqt::SubscribeReceived>().empty());
+}
+
+TEST(RelayUpstream, AsksNoLongerForWhatNobodyWaitsFor) {
+  Asked w;
+  const RequestId at_one = Asked::AskedOf(w.one);
+  w.subscriber->Cancel(w.subscribed, moqt::ResetCode::kCancelled);
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::RequestCancelled>().request, at_one);
+  EXPECT_FALSE(w.world.relay().deadline().has_value());
+  // The same again, and this time it is answered.
+  w.subscribed = *w.subscriber->Subscribe(Live("t"), {});
+  w.world.Run();
+  EXPECT_EQ(w.two.Take<moqt::SubscribeReceived>().size(), 2u);
+  w.Accept(w.one, Asked::AskedOf(w.one));
+  EXPECT_EQ(w.subscriber.One<moqt::RequestAccepted>().request, w.subscribed);
+}
+
+TEST(RelayUpstream, AnswersFromAPublicationThatComesWhileItAsks) {
+  Asked w;
+  Client& other = w.world.Join();
+  const RequestId published = *other->Publish(Live("t"), {}, {});
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::RequestAccepted>().request, w.subscribed);
+  other.SendGroup(published, Live("t"), 0, 2);
+  w.world.Run();
+  Brought brought;
+  brought.TakeFrom(w.subscriber.session(), w.subscribed);
+  EXPECT_EQ(brought.objects.size(), 2u);
+}
+
+TEST(RelayUpstream, FollowersHearThatTheLastPublisherHasLeft) {
+  Asked w;
+  w.Accept(w.one, Asked::AskedOf(w.one));
+  w.Accept(w.two, Asked::AskedOf(w.two));
+  w.world.Leave(w.one);
+  w.world.Run();
+  EXPECT_TRUE(w.subscriber.Take<moqt::PublishDoneReceived>().empty());
+  w.world.Leave(w.two);
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::PublishDoneReceived>().done.code, DoneCode::kInternalError);
+}
+
+// One has left, another was asked and has not answered: who follows the track waits for that.
+TEST(RelayUpstream, FollowersWaitForWhoWasAskedToo) {
+  for (const bool accepts : {false, true}) {
+    Asked w;
+    w.Accept(w.one, Asked::AskedOf(w.one));
+    w.world.Leave(w.one);
+    w.world.Run();
+    EXPECT_TRUE(w.subscriber.Take<moqt::PublishDoneReceived>().empty());
+    const RequestId at_two = Asked::AskedOf(w.two);
+    if (accepts) {
+      w.Accept(w.two, at_two);
+      w.two.SendGroup(at_two, Live("t"), 0, 3);
+      w.world.Run();
+      Brought brought;
+      brought.TakeFrom(w.subscriber.session(), w.subscribed);
+      EXPECT_EQ(brought.objects.size(), 3u);
+    } else {
+      w.RefuseBy(w.two, at_two, RequestCode::kDoesNotExist);
+    }
+    EXPECT_EQ(w.subscriber.Take<moqt::PublishDoneReceived>().size(), accepts ? 0u : 1u);
+  }
+}
+
+TEST(RelayUpstream, AsksWhoTellsOfANamespaceLaterForWhatIsFollowed) {
+  Asked w;
+  const RequestId at_one = Asked::AskedOf(w.one);
+  w.Accept(w.one, at_one);
+  Client& late = w.world.Join();
+  (void)*late->PublishNamespace(Space({"live"}), {});
+  (void)*late->PublishNamespace(Space({"elsewhere"}), {});
+  w.world.Run();
+  const auto asked = late.One<moqt::SubscribeReceived>();
+  EXPECT_EQ(asked.track, Live("t"));
+  w.Accept(late, asked.request);
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  w.world.Leave(w.one);
+  late.SendGroup(asked.request, Live("t"), 0, 3);
+  w.world.Run();
+  Brought brought;
+  brought.TakeFrom(w.subscriber.session(), w.subscribed);
+  EXPECT_EQ(brought.objects.size(), 3u);
+  EXPECT_FALSE(brought.track_end.has_value());
+}
+
+// It published by itself, so that nobody needed to be asked; now somebody does.
+TEST(RelayUpstream, AsksOthersWhenAPublisherLeaves) {
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& other = world.Join();
+  Client& subscriber = world.Join();
+  (void)*publisher->Publish(Live("t"), {}, {});
+  (void)*other->PublishNamespace(Space({"live"}), {});
+  world.Run();
+  const RequestId subscribed = *subscriber->Subscribe(Live("t"), {});
+  world.Run();
+  EXPECT_TRUE(other.Take<moqt::SubscribeReceived>().empty());
+  world.Leave(publisher);
+  world.Run();
+  const auto asked = other.One<moqt::SubscribeReceived>();
+  ASSERT_TRUE(other->AcceptSubscribe(asked.request, {}, {}).ok());
+  other.SendGroup(asked.request, Live("t"), 0, 3);
+  world.Run();
+  Brought brought;
+  brought.TakeFrom(subscriber.session(), subscribed);
+  EXPECT_EQ(brought.objects.size(), 3u);
+  EXPECT_TRUE(subscriber.Take<moqt::PublishDoneReceived>().empty());
+}
+
+// Anyone may announce, ask, answer, publish, give up or leave, in any order and at any time.
+class Bustle {
+ public:
+  explicit Bustle(uint64_t seed) : random_(seed) {
+    for (int i = 0; i < 4; ++i) {
+      members_.push_back({&world_.Join(), {}, {}});
+    }
+  }
+
+  void Act() {
+    Member& member = members_[random_.Below(members_.size())];
+    Client& client = *member.client;
+    for (const auto& asked : client.Take<moqt::SubscribeReceived>()) {
+      member.asked.push_back(asked.request);
+    }
+    const TrackName track = Live(random_.Below(2) == 0 ? "t" : "u");
+    switch (random_.Below(9)) {
+      case 0:
+        Note(member, client->PublishNamespace(track.space().First(random_.Below(3)), {}));
+        break;
+      case 1:
+      case 2:
+        Note(member, client->Subscribe(track, {}));
+        break;
+      case 3:
+        Note(member, client->Publish(track, {}, {}));
+        break;
+      case 4:
+        if (!member.ours.empty()) {
+          client->Cancel(member.ours[random_.Below(member.ours.size())],
+                         moqt::ResetCode::kCancelled);
+        }
+        break;
+      case 5:
+      case 6:
+        Answer(member);
+        break;
+      case 7:
+        world_.Wait(std::chrono::seconds(random_.Below(4)));
+        break;
+      default:
+        if (random_.Below(5) == 0) {
+          world_.Leave(client);
+          member = {&world_.Join(), {}, {}};
+        }
+    }
+    for (uint64_t steps = random_.Below(30); steps > 0 && world_.Step(); --steps) {
+    }
+  }
+
+  void LeaveAll() {
+    for (const Member& member : members_) {
+      world_.Leave(*member.client);
+    }
+    world_.Run();
+  }
+  RelayWorld& world() { return world_; }
+
+ private:
+  struct Member {
+    Client* client;
+    std::vector<RequestId> ours;
+    std::vector<RequestId> asked;  // Of it.
+  };
+
+  static void Note(Member& member, const Result<RequestId>& request) {
+    if (request.ok()) {
+      member.ours.push_back(*request);
+    }
+  }
+  void Answer(Member& member) {
+    if (member.asked.empty()) {
+      return;
+    }
+    Client& client = *member.client;
+    const RequestId request = member.asked[random_.Below(member.asked.size())];
+    switch (random_.Below(4)) {
+      case 0:
+        (void)client->RefuseRequest(request, {RequestCode::kDoesNotExist, {}, "", {}}).ok();
+        break;
+      case 1:
+        (void)client->EndTrack(request, DoneCode::kGoingAway, "").ok();
+        break;
+      default:
+        (void)client->AcceptSubscribe(request, {}, {}).ok();
+    }
+  }
+
+  RelayWorld world_;
+  Random random_;
+  std::vector<Member> members_;
+};
+
+// Nothing is left of it in the end: nobody is waited for, and no track is kept.
+TEST(RelayUpstream, ForgetsEverythingInTheEndWhateverHappened) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Bustle bustle(seed);
+    const size_t before = bustle.world().relay().stored_bytes();
+    for (int i = 0; i < 80; ++i) {
+      bustle.Act();
+    }
+    bustle.LeaveAll();
+    EXPECT_FALSE(bustle.world().relay().deadline().has_value()) << "seed " << seed;
+    EXPECT_EQ(bustle.world().relay().stored_bytes(), before) << "seed " << seed;
+  }
+}
+
+// A track whose groups begin on demand, and one who follows it.
+struct Dynamic {
+  Dynamic() {
+    published = *publisher->Publish(Live("t"), {}, DynamicGroups());
+    publisher.SendGroup(published, Live("t"), 4, 1);
+    world.Run();
+    subscribed = *subscriber->Subscribe(Live("t"), {});
+    world.Run();
+  }
+  // What the publisher is asked for when a subscriber asks for this.
+  std::vector<uint64_t> Ask(uint64_t group) {
+    moqt::Parameters parameters;
+    parameters.new_group_request = group;
+    EXPECT_TRUE(subscriber->Update(subscribed, parameters).ok());
+    world.Run();
+    EXPECT_EQ(subscriber.Take<moqt::UpdateAccepted>().size(), 1u);
+    std::vector<uint64_t> asked;
+    for (const auto& update : publisher.Take<moqt::UpdateReceived>()) {
+      asked.push_back(update.parameters.new_group_request.value());
+      EXPECT_TRUE(publisher->AcceptUpdate(update.request, {}).ok());
+    }
+    world.Run();
+    return asked;
+  }
+  using Groups = std::vector<uint64_t>;
+
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& subscriber = world.Join();
+  RequestId published = 0;
+  RequestId subscribed = 0;
+};
+
+TEST(RelayNewGroups, ArePassedOnUnlessOneIsOutstanding) {
+  Dynamic w;
+  EXPECT_EQ(w.Ask(0), Dynamic::Groups{0});
+  EXPECT_EQ(w.Ask(0), Dynamic::Groups{});
+  EXPECT_EQ(w.Ask(5), Dynamic::Groups{5});
+  EXPECT_EQ(w.Ask(0), Dynamic::Groups{});
+  w.publisher.SendGroup(w.published, Live("t"), 5, 1);
+  w.world.Run();
+  EXPECT_EQ(w.Ask(0), Dynamic::Groups{0});
+}
+
+TEST(RelayNewGroups, AreNotPassedOnIfThereIsOne) {
+  Dynamic w;
+  EXPECT_EQ(w.Ask(4), Dynamic::Groups{});
+  EXPECT_EQ(w.Ask(5), Dynamic::Groups{5});
+}
+
+TEST(RelayNewGroups, ThatALaterSubscriberWantsArePassedOn) {
+  Dynamic w;
+  Client& late = w.world.Join();
+  moqt::Parameters parameters;
+  parameters.new_group_request = 0;
+  (void)*late->Subscribe(Live("t"), parameters);
+  w.world.Run();
+  EXPECT_EQ(w.publisher.One<moqt::UpdateReceived>().parameters.new_group_request, 0u);
+}
+
+// The SUBSCRIBE has it, and is not followed by an update that says it again.
+TEST(RelayNewGroups, AreAskedForWithTheTrack) {
+  RelayWorld world;
+  Client& publisher = world.Join();
+  Client& subscriber = world.Join();
+  (void)*publisher->PublishNamespace(Space({"live"}), {});
+  world.Run();
+  moqt::Parameters parameters;
+  parameters.new_group_request = 3;
+  (void)*subscriber->Subscribe(Live("t"), parameters);
+  world.Run();
+  const auto asked = publisher.One<moqt::SubscribeReceived>();
+  EXPECT_EQ(asked.parameters.new_group_request, 3u);
+  ASSERT_TRUE(publisher->AcceptSubscribe(asked.request, {}, DynamicGroups()).ok());
+  world.Run();
+  EXPECT_EQ(subscriber.Take<moqt::RequestAccepted>().size(), 1u);
+  EXPECT_TRUE(publisher.Take<moqt::UpdateReceived>().empty());
+}
+
+}  // namespace
+}  // namespace kvcast::relay
