@@ -7,6 +7,7 @@
 
 #include "kvcast/base/golden_file.h"
 #include "kvcast/base/hex.h"
+#include "kvcast/base/source_folder_test.h"
 #include "kvcast/store/disk_tier_fixture_test.h"
 #include "kvcast/store/segment_writer.h"
 
@@ -14,7 +15,7 @@ namespace kvcast {
 namespace {
 
 GoldenFile Vectors() {
-  std::ifstream stream(std::string(KVCAST_SOURCE_DIR) + "/docs/reference/vectors/disk.json");
+  std::ifstream stream(std::string(kSourceFolder) + "/docs/reference/vectors/disk.json");
   std::ostringstream text;
   text << stream.rdbuf();
   return *GoldenFile::Parse(text.str());
