@@ -109,6 +109,7 @@ void Relay::Settle() {
     for (const TrackName& track : audience_.TakeDeserted()) {
       if (!audience_.Has(track)) {
         LeaveUpstream(track);
+        ForgetIfUnused(track);
       }
     }
     for (const PeerId id : audience_.TakeTouched()) {
