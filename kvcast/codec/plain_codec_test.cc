@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kvcast/base/check_sum.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/random.h"
-#include "kvcast/base/check_sum.h"
 
 namespace kvcast {
 namespace {
