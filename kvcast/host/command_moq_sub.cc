@@ -114,7 +114,7 @@ class Subscriber {
                  : blocked ? stragglers
                            : std::min(deadline, stragglers);
     }
-    complete_ = enough() || broken_ == 0;
+    complete_ = enough() || (whole_ && broken_ == 0);
     if (enough()) {
       reason_ = "that is as many as were wanted";
     } else if (broken_ > 0) {
@@ -140,6 +140,8 @@ class Subscriber {
         }
       } else if (const auto* end = std::get_if<moqt::TrackEnd>(&*received)) {
         over_ = true;
+        whole_ = end->complete && (end->done.code == moqt::DoneCode::kTrackEnded ||
+                                   end->done.code == moqt::DoneCode::kSubscriptionEnded);
         reason_ = "the publisher is done, " + WordOf(end->done.code);
       }
     }
@@ -168,8 +170,9 @@ class Subscriber {
   RelayConnection& relay_;
   ObjectOutput& output_;
   moqt::RequestId request_ = 0;
-  bool done_ = false;  // The publisher has said so;
-  bool over_ = false;  // and everything has come.
+  bool done_ = false;   // The publisher has said so;
+  bool over_ = false;   // and everything has come.
+  bool whole_ = false;  // That was an end of the track, and not of its publisher.
   bool complete_ = false;
   uint64_t broken_ = 0;  // Subgroups that did not end well.
   std::string reason_;
