@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "kvcast/io/aligned_buffer.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {
@@ -44,15 +45,6 @@ std::optional<DeviceFile> NumberOf(std::string_view name) {
       std::from_chars(name.data() + kSegmentPrefix.size(), name.data() + name.size(), number, 16);
   const bool whole = error == std::errc() && end == name.data() + name.size() && number != 0;
   return whole && NameOf(number) == name ? std::optional(number) : std::nullopt;
-}
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using AlignedBuffer = std::unique_ptr<std::byte, Free>;
-
-AlignedBuffer Aligned(uint64_t bytes) {
-  return AlignedBuffer(static_cast<std::byte*>(std::aligned_alloc(kDeviceBlockBytes, bytes)));
 }
 
 // All of it, or the error number, negative. `transfer` does one call.
@@ -188,7 +180,7 @@ int DiskFiles::Remove(DeviceFile file) {
 
 int DiskFiles::Read(const DeviceRequest& request, Bytes& bytes) {
   const int descriptor = DescriptorOf(request.file);
-  const AlignedBuffer buffer = Aligned(request.length);
+  const AlignedBuffer buffer = MakeAlignedBuffer(request.length);
   if (descriptor < 0 || !buffer) {
     return descriptor < 0 ? descriptor : -ENOMEM;
   }
@@ -204,7 +196,7 @@ int DiskFiles::Read(const DeviceRequest& request, Bytes& bytes) {
 
 int DiskFiles::Write(const DeviceRequest& request) {
   const int descriptor = DescriptorOf(request.file);
-  const AlignedBuffer buffer = Aligned(request.length);
+  const AlignedBuffer buffer = MakeAlignedBuffer(request.length);
   if (descriptor < 0 || !buffer) {
     return descriptor < 0 ? descriptor : -ENOMEM;
   }

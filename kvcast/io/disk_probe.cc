@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/io/aligned_buffer.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/descriptor.h"
 #include "kvcast/io/entropy.h"
@@ -55,21 +56,17 @@ std::string FileSystemName(uint64_t magic) {
   return "0x" + ToHex(bytes);
 }
 
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-
 // Aligned as O_DIRECT wants it, and filled with what no disk can compress.
 class Buffer {
  public:
-  Buffer() : memory_(static_cast<std::byte*>(std::aligned_alloc(kAlignment, kStepBytes))) {
+  Buffer() : memory_(MakeAlignedBuffer(kStepBytes)) {
     KVCAST_CHECK(memory_ != nullptr);
     FillRandom(span());
   }
   std::span<std::byte> span() const { return {memory_.get(), kStepBytes}; }
 
  private:
-  std::unique_ptr<std::byte, Free> memory_;
+  AlignedBuffer memory_;
 };
 
 // A file without a name, in `directory`.
