@@ -139,6 +139,7 @@ class Subscriber {
           output_.WriteBroken(subgroup->group, subgroup->subgroup);
         }
       } else if (const auto* end = std::get_if<moqt::TrackEnd>(&*received)) {
+        done_ = true;  // The event of it may not have been looked at yet.
         over_ = true;
         whole_ = end->complete && (end->done.code == moqt::DoneCode::kTrackEnded ||
                                    end->done.code == moqt::DoneCode::kSubscriptionEnded);

@@ -222,7 +222,7 @@ TEST_F(MoqCommandTest, ASubscriptionThatLacksSomethingHasFailed) {
     EXPECT_TRUE(*publisher->AwaitDelivery(until));
   }
   subscriber.join();
-  EXPECT_EQ(subscribed.status, kExitFailed);
+  EXPECT_EQ(subscribed.status, kExitFailed) << subscribed.out << subscribed.err;
   EXPECT_NE(subscribed.err.find("Not everything came"), std::string::npos) << subscribed.err;
   const std::vector<Json> end = Lines(subscribed.out, "end");
   ASSERT_EQ(end.size(), 1U) << subscribed.out;
