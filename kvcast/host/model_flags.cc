@@ -31,7 +31,7 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
                   "What to call the model. Hosts find each other's blocks under this name")
       ->type_name("NAME")
       ->needs(folder)
-      ->check([](const std::string& name) { return name.empty() ? "It must not be empty." : ""; })
+      ->check([](const std::string& given) { return given.empty() ? "It must not be empty." : ""; })
       ->default_str("the folder's name");
   command.add_option("--adapter", flags.adapter, "The folder of a LoRA adapter on top of it")
       ->needs(folder)
