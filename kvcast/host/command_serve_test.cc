@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
@@ -21,7 +24,7 @@ class SignalsHeldBack {
   SignalsHeldBack() {
     sigset_t signals;
     ::sigemptyset(&signals);
-    ::sigaddset(&signals, SIGINT);
+    ::sigaddset(&signals, SIGTERM);
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
   }
   ~SignalsHeldBack() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -30,20 +33,26 @@ class SignalsHeldBack {
   sigset_t before_;
 };
 
+// Does something once the node that this thread is about to run is there, and then stops it.
+std::thread StopWhenReady(const std::string& ready_file, std::function<void()> before) {
+  return std::thread([ready_file, before = std::move(before), node_thread = ::pthread_self()] {
+    while (!std::filesystem::exists(ready_file)) {
+      std::this_thread::yield();
+    }
+    before();
+    // Not to the process: other tests have left threads. Nor does it end this one, which holds it
+    // back. NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
+    ::pthread_kill(node_thread, SIGTERM);
+  });
+}
+
 TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   const SignalsHeldBack held_back;
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();
   const std::string ready = (scratch / "ready").string();
   std::string address;
-  const pthread_t node_thread = ::pthread_self();
-  std::thread stopper([&] {
-    while (!std::filesystem::exists(ready)) {
-      std::this_thread::yield();
-    }
-    address = *ReadFile(ready, 1000);
-    ::pthread_kill(node_thread, SIGINT);  // Not to the process: other tests have left threads.
-  });
+  std::thread stopper = StopWhenReady(ready, [&] { address = *ReadFile(ready, 1000); });
   const CommandOutcome outcome =
       RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
                  "--ready-file", ready.c_str()});
@@ -70,13 +79,7 @@ TEST(ServeCommand, SaysWhatToPutInPlaceOfEveryAddress) {
   const std::string key = folder + "/a.example.key";
   const std::string state = (scratch / "state").string();
   const std::string ready = (scratch / "ready").string();
-  const pthread_t node_thread = ::pthread_self();
-  std::thread stopper([&] {
-    while (!std::filesystem::exists(ready)) {
-      std::this_thread::yield();
-    }
-    ::pthread_kill(node_thread, SIGINT);
-  });
+  std::thread stopper = StopWhenReady(ready, [] {});
   const CommandOutcome outcome = RunKvcast(
       {"serve", "--listen", "0.0.0.0:0", "--ram", "64MiB", "--state-dir", state.c_str(), "--cert",
        certificate.c_str(), "--key", key.c_str(), "--ready-file", ready.c_str()});
@@ -117,14 +120,8 @@ TEST(ServeCommand, LeavesAReadyFileThatIsNoLongerItsOwn) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();
   const std::string ready = (scratch / "ready").string();
-  const pthread_t node_thread = ::pthread_self();
-  std::thread stopper([&] {
-    while (!std::filesystem::exists(ready)) {
-      std::this_thread::yield();
-    }
-    EXPECT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok());
-    ::pthread_kill(node_thread, SIGINT);
-  });
+  std::thread stopper = StopWhenReady(
+      ready, [&] { EXPECT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok()); });
   const CommandOutcome outcome =
       RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
                  "--ready-file", ready.c_str()});

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,26 +13,20 @@
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/request_trace.h"
+#include "kvcast/io/scratch_directory.h"
 
 namespace kvcast {
 namespace {
 
 class StoreReplay : public testing::Test {
  protected:
-  StoreReplay() {
-    char folder[] = "/tmp/kvcast-replay-XXXXXX";
-    folder_ = ::mkdtemp(folder);
-    file_ = folder_ / "trace.jsonl";
-  }
-  ~StoreReplay() override { std::filesystem::remove_all(folder_); }
-
   const char* Write(std::string_view text) {
     std::ofstream(file_) << text;
     return file_.c_str();
   }
 
-  std::filesystem::path folder_;
-  std::filesystem::path file_;
+  const ScratchDirectory scratch_ = *ScratchDirectory::Make();
+  const std::filesystem::path file_ = scratch_ / "trace.jsonl";
 };
 
 // Two prompts by turns, with room for one of them.

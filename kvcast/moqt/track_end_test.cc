@@ -5,28 +5,13 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/sent_group_test.h"
 #include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
 
 using namespace std::chrono_literals;
-
-TrackName Track(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"kv"}), name); }
-
-void SendGroup(Session& session, RequestId request, uint64_t group, uint64_t objects,
-               size_t bytes) {
-  SubgroupHeader header;
-  header.group = group;
-  const StreamId stream = *session.OpenSubgroup(request, header);
-  for (uint64_t i = 0; i < objects; ++i) {
-    Object object;
-    object.location = {group, i};
-    object.payload = Bytes::Of(std::string(bytes, 'k'));
-    ASSERT_TRUE(session.SendObject(request, stream, object).ok());
-  }
-  ASSERT_TRUE(session.EndSubgroup(request, stream).ok());
-}
 
 struct Taken {
   size_t objects = 0;

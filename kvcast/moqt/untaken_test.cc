@@ -3,26 +3,11 @@
 
 #include <string>
 
+#include "kvcast/moqt/sent_group_test.h"
 #include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
-
-TrackName Track(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"kv"}), name); }
-
-void SendGroup(Session& session, RequestId request, uint64_t group, uint64_t objects,
-               size_t bytes) {
-  SubgroupHeader header;
-  header.group = group;
-  const StreamId stream = *session.OpenSubgroup(request, header);
-  for (uint64_t i = 0; i < objects; ++i) {
-    Object object;
-    object.location = {group, i};
-    object.payload = Bytes::Of(std::string(bytes, 'k'));
-    ASSERT_TRUE(session.SendObject(request, stream, object).ok());
-  }
-  ASSERT_TRUE(session.EndSubgroup(request, stream).ok());
-}
 
 size_t TakeAll(Session& session, RequestId request) {
   size_t objects = 0;

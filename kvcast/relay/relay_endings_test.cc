@@ -59,12 +59,7 @@ TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFollowIt) {
 }
 
 TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFetchIt) {
-  RelayWorld::Options options;
-  options.session.send_queue_high_bytes = 50'000;
-  options.session.send_queue_low_bytes = 10'000;
-  options.session.stream_queue_bytes = 20'000;
-  options.connection.stream_window = 20'000;
-  Followed w(options);
+  Followed w(LittleRoom());
   const TrackName other = BlockTrack("other");
   w.publisher.SendGroup(w.published, w.track, 0, 100, 1000);
   w.publisher.PublishAll(other, 1, 100, 1000);

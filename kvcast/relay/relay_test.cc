@@ -150,12 +150,7 @@ TEST(Relay, SaysUnknownOfWhatAVanishedPublisherLeftOut) {
 }
 
 TEST(Relay, PausesAFetchThatIsNotTaken) {
-  RelayWorld::Options options;
-  options.session.send_queue_high_bytes = 50'000;
-  options.session.send_queue_low_bytes = 10'000;
-  options.session.stream_queue_bytes = 20'000;
-  options.connection.stream_window = 20'000;
-  RelayWorld world(options);
+  RelayWorld world(LittleRoom());
   const TrackName track = BlockTrack("p");
   Client& client = world.Join();
   client.PublishAll(track, 4, 50, 1000);

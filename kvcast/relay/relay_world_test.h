@@ -305,4 +305,14 @@ class CatalogFollower {
   std::map<Location, Bytes> objects_;
 };
 
+// A world in which a fetch that nobody takes soon stands still.
+inline RelayWorld::Options LittleRoom() {
+  RelayWorld::Options options;
+  options.session.send_queue_high_bytes = 50'000;
+  options.session.send_queue_low_bytes = 10'000;
+  options.session.stream_queue_bytes = 20'000;
+  options.connection.stream_window = 20'000;
+  return options;
+}
+
 }  // namespace kvcast::relay
