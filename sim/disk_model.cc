@@ -49,14 +49,14 @@ std::vector<DiskModel::Name> DiskModel::NamesOf(uint64_t track,
   return found;
 }
 
-void DiskModel::OnPut(DiskTicket ticket, const Name& name) {
+void DiskModel::OnPut(TierTicket ticket, const Name& name) {
   Promise& promise = promises_.at(name);
   promise.put = ++operations_;
   promise.gone = false;
   asked_[ticket] = {Kind::kPut, operations_, name, std::nullopt};
 }
 
-void DiskModel::OnRemove(DiskTicket ticket, uint64_t track, std::optional<uint64_t> group) {
+void DiskModel::OnRemove(TierTicket ticket, uint64_t track, std::optional<uint64_t> group) {
   ++operations_;
   for (const Name& name : NamesOf(track, group)) {
     promises_.at(name).removed = operations_;
@@ -70,11 +70,11 @@ void DiskModel::OnRemove(DiskTicket ticket, uint64_t track, std::optional<uint64
   asked_[ticket] = {Kind::kRemove, operations_, {track, {}}, group};
 }
 
-void DiskModel::OnDescribe(DiskTicket ticket, uint64_t track) {
+void DiskModel::OnDescribe(TierTicket ticket, uint64_t track) {
   asked_[ticket] = {Kind::kDescribe, ++operations_, {track, {}}, std::nullopt};
 }
 
-void DiskModel::OnWritten(const DiskWritten& written) {
+void DiskModel::OnWritten(const TierWritten& written) {
   const auto found = asked_.find(written.ticket);
   KVCAST_CHECK(found != asked_.end());
   const Asked asked = found->second;

@@ -42,10 +42,10 @@ class DiskModel {
   bool described(uint64_t track) const { return described_[track]; }
   std::optional<Location> largest(uint64_t track) const { return largest_[track]; }
 
-  void OnPut(DiskTicket ticket, const Name& name);
-  void OnRemove(DiskTicket ticket, uint64_t track, std::optional<uint64_t> group);
-  void OnDescribe(DiskTicket ticket, uint64_t track);
-  void OnWritten(const DiskWritten& written);
+  void OnPut(TierTicket ticket, const Name& name);
+  void OnRemove(TierTicket ticket, uint64_t track, std::optional<uint64_t> group);
+  void OnDescribe(TierTicket ticket, uint64_t track);
+  void OnWritten(const TierWritten& written);
   void OnEvicted(const EvictedGroup& evicted);
   // Nobody waits for anything any more.
   void OnRestart() { asked_.clear(); }
@@ -66,7 +66,7 @@ class DiskModel {
 
   std::vector<Name> names_;
   std::map<Name, Promise> promises_;
-  std::map<DiskTicket, Asked> asked_;
+  std::map<TierTicket, Asked> asked_;
   std::vector<bool> described_ = std::vector<bool>(kTracks);
   std::vector<uint64_t> track_removed_ = std::vector<uint64_t>(kTracks);
   std::vector<std::optional<Location>> largest_ = std::vector<std::optional<Location>>(kTracks);

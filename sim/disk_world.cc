@@ -109,10 +109,10 @@ std::string DiskWorld::Play(size_t steps) {
     }
   }
   std::string wrong;
-  Settle(*tier_, device_, now_, [&](DiskEvent& event) {
-    if (auto* written = std::get_if<DiskWritten>(&event)) {
+  Settle(*tier_, device_, now_, [&](TierEvent& event) {
+    if (auto* written = std::get_if<TierWritten>(&event)) {
       model_.OnWritten(*written);
-    } else if (auto* evicted = std::get_if<DiskEvicted>(&event)) {
+    } else if (auto* evicted = std::get_if<TierEvicted>(&event)) {
       model_.OnEvicted(evicted->group);
     }
   });
@@ -136,7 +136,7 @@ void DiskWorld::Ask() {
     AskDescribe();
   } else {
     const DiskModel::Name& name = model_.names()[random_.Below(model_.names().size())];
-    if (const auto ticket = tier_->Get(DiskModel::Track(name.track), name.location)) {
+    if (const auto ticket = tier_->Get(DiskModel::Track(name.track), name.location, now_)) {
       gets_[*ticket] = name;
     }
   }
@@ -200,18 +200,18 @@ std::string DiskWorld::StepDevice() {
 
 std::string DiskWorld::TakeEvents() {
   while (auto event = tier_->Next()) {
-    if (auto* written = std::get_if<DiskWritten>(&*event)) {
+    if (auto* written = std::get_if<TierWritten>(&*event)) {
       Note((written->error ? "refused " : "acknowledged ") + std::to_string(written->ticket));
       model_.OnWritten(*written);
       (written->error ? counts_.failed : counts_.acknowledged) += 1;
-    } else if (auto* read = std::get_if<DiskRead>(&*event)) {
+    } else if (auto* read = std::get_if<TierRead>(&*event)) {
       const std::string wrong = DiskModel::Differs(gets_.at(read->ticket), read->found);
       gets_.erase(read->ticket);
       if (!wrong.empty()) {
         return wrong;
       }
     } else {
-      const EvictedGroup& evicted = std::get<DiskEvicted>(*event).group;
+      const EvictedGroup& evicted = std::get<TierEvicted>(*event).group;
       Note("evicted " + evicted.track.name() + " " + std::to_string(evicted.group));
       model_.OnEvicted(evicted);
       ++counts_.evicted;
@@ -273,13 +273,13 @@ std::string DiskWorld::LookThrough(MemoryDevice device, uint64_t bytes_max, size
   DiskTier tier(Options(bytes_max), std::make_unique<OldestFirst>());
   Instant now = now_;
   std::set<std::pair<TrackName, uint64_t>> evicted;
-  std::map<DiskTicket, DiskModel::Name> gets;
+  std::map<TierTicket, DiskModel::Name> gets;
   std::set<DiskModel::Name> found;
   std::string wrong;
-  const auto on_event = [&](DiskEvent& event) {
-    if (auto* gone = std::get_if<DiskEvicted>(&event); gone != nullptr && bytes_max == kBudget) {
+  const auto on_event = [&](TierEvent& event) {
+    if (auto* gone = std::get_if<TierEvicted>(&event); gone != nullptr && bytes_max == kBudget) {
       evicted.emplace(gone->group.track, gone->group.group);
-    } else if (auto* read = std::get_if<DiskRead>(&event)) {
+    } else if (auto* read = std::get_if<TierRead>(&event)) {
       const DiskModel::Name name = gets.at(read->ticket);
       wrong = wrong.empty() ? DiskModel::Differs(name, read->found) : wrong;
       if (read->found) {
@@ -293,7 +293,7 @@ std::string DiskWorld::LookThrough(MemoryDevice device, uint64_t bytes_max, size
                                                    : "a start fails";
   }
   for (const DiskModel::Name& name : model_.names()) {
-    if (const auto ticket = tier.Get(DiskModel::Track(name.track), name.location)) {
+    if (const auto ticket = tier.Get(DiskModel::Track(name.track), name.location, now)) {
       gets[*ticket] = name;
     }
   }

@@ -70,7 +70,7 @@ class DiskWorld {
   std::unique_ptr<DiskTier> tier_;
   DiskModel model_;
   Instant now_{std::chrono::hours(1)};
-  std::map<DiskTicket, DiskModel::Name> gets_;
+  std::map<TierTicket, DiskModel::Name> gets_;
   bool forgiving_ = false;  // Something happened that may cost what was acknowledged.
   bool gave_up_ = false;
   DiskWorldCounts counts_;

@@ -55,7 +55,7 @@ class Disk {
   size_t unacknowledged() const { return tickets_.size(); }
 
   std::optional<std::string> Get(uint64_t number) {
-    const auto ticket = tier_->Get(Track(), ObjectOf(number).location);
+    const auto ticket = tier_->Get(Track(), ObjectOf(number).location, now_);
     if (!ticket) {
       return std::nullopt;
     }
@@ -89,14 +89,14 @@ class Disk {
   std::function<void(uint64_t)> on_acknowledged;
 
  private:
-  void OnEvent(DiskEvent& event) {
-    if (auto* written = std::get_if<DiskWritten>(&event)) {
+  void OnEvent(TierEvent& event) {
+    if (auto* written = std::get_if<TierWritten>(&event)) {
       ASSERT_FALSE(written->error.has_value()) << written->error->ToString();
       if (on_acknowledged) {
         on_acknowledged(tickets_.at(written->ticket));
       }
       tickets_.erase(written->ticket);
-    } else if (auto* read = std::get_if<DiskRead>(&event)) {
+    } else if (auto* read = std::get_if<TierRead>(&event)) {
       found_ = std::move(read->found);
       read_ = true;
     }
@@ -105,7 +105,7 @@ class Disk {
   std::unique_ptr<DiskDevice> device_;
   std::optional<DiskTier> tier_;
   Instant now_{std::chrono::hours(1)};
-  std::map<DiskTicket, uint64_t> tickets_;
+  std::map<TierTicket, uint64_t> tickets_;
   std::optional<StoredObject> found_;
   bool read_ = false;
 };

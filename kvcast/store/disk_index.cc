@@ -196,6 +196,36 @@ std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t n
              : std::optional(GroupFacts{group->end, group->objects.size(), group->payload_bytes});
 }
 
+std::optional<uint64_t> DiskIndex::GroupFrom(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return std::nullopt;
+  }
+  const auto group = track->second.groups.lower_bound(number);
+  return group == track->second.groups.end() ? std::nullopt : std::optional(group->first);
+}
+
+std::optional<uint64_t> DiskIndex::GroupUpTo(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return std::nullopt;
+  }
+  const auto above = track->second.groups.upper_bound(number);
+  return above == track->second.groups.begin() ? std::nullopt
+                                               : std::optional(std::prev(above)->first);
+}
+
+std::optional<uint64_t> DiskIndex::ObjectFrom(const TrackName& name, Location location) const {
+  const Group* group = GroupIn(name, location.group);
+  if (group == nullptr) {
+    return std::nullopt;
+  }
+  const auto found = std::lower_bound(
+      group->objects.begin(), group->objects.end(), location.object,
+      [](const Indexed& indexed, uint64_t object) { return indexed.object < object; });
+  return found == group->objects.end() ? std::nullopt : std::optional(found->object);
+}
+
 std::optional<uint64_t> DiskIndex::LastObject(const TrackName& name, uint64_t number) const {
   const Group* group = GroupIn(name, number);
   return group == nullptr || group->objects.empty() ? std::nullopt

@@ -12,14 +12,6 @@
 
 namespace kvcast {
 
-// A group as it is listed, for whoever tells others what is here.
-struct ListedGroup {
-  TrackName track;
-  uint64_t group = 0;
-  std::optional<Digest> key;  // If its first object carries one.
-  GroupFacts facts;
-};
-
 // Which objects lie where on disk, in memory: 32 bytes for an object, and what its group, its track
 // and their names cost. Every byte is counted.
 //
@@ -52,6 +44,9 @@ class DiskIndex {
   Presence PresenceOf(const TrackName& track, Location location) const;
   const TrackFacts* FindTrack(const TrackName& track) const;
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
+  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
+  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
+  std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const;
   // The largest that is here.
   std::optional<uint64_t> LastObject(const TrackName& track, uint64_t group) const;
   bool GroupUsed(const TrackName& track, uint64_t group) const;

@@ -13,7 +13,7 @@
 #include "kvcast/object/object.h"
 #include "kvcast/object/track_name.h"
 #include "kvcast/store/disk_format.h"
-#include "kvcast/store/track_facts.h"
+#include "kvcast/store/lower_tier.h"
 
 namespace kvcast {
 
@@ -32,15 +32,6 @@ struct DiskPlace {
 //   end      := group:vi64 end:vi64
 //   removal  := scope:u8 group:vi64 before_segment:vi64 before_offset:vi64
 //   location := group:vi64 object:vi64          properties := length:vi64 bytes
-struct StoredObject {
-  Object object;
-  uint64_t received_us = 0;  // Since 1970, by the clock of the node that received it.
-};
-struct GroupEnd {
-  uint64_t group = 0;
-  uint64_t end = 0;
-  friend bool operator==(const GroupEnd&, const GroupEnd&) = default;
-};
 // What stood before a place is no more: of one group, or of the whole track with its facts.
 struct Removal {
   std::optional<uint64_t> group;

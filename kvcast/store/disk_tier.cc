@@ -105,7 +105,7 @@ std::optional<Instant> DiskTier::deadline() const {
   return first;
 }
 
-std::optional<DiskEvent> DiskTier::Next() {
+std::optional<TierEvent> DiskTier::Next() {
   if (next_event_ == events_.size()) {
     events_.clear();
     next_event_ = 0;
@@ -163,8 +163,8 @@ void DiskTier::Settle(DiskLog::Settled settled) {
     seen.largest = std::get<ObjectEntry>(record.entry).location;
     index_->Learn(record.track, seen);
   }
-  for (const DiskTicket ticket : waiting.tickets) {
-    events_.push_back(DiskWritten{ticket, settled.error});
+  for (const TierTicket ticket : waiting.tickets) {
+    events_.push_back(TierWritten{ticket, settled.error});
   }
 }
 
@@ -213,7 +213,7 @@ Result<void> DiskTier::CheckAgainstEnds(const TrackName& track, Location locatio
   return {};
 }
 
-Result<DiskTicket> DiskTier::Put(const TrackName& track, const Object& object, uint64_t received_us,
+Result<TierTicket> DiskTier::Put(const TrackName& track, const Object& object, uint64_t received_us,
                                  Instant now) {
   KVCAST_TRY_VOID(CheckTakes(now));
   KVCAST_TRY_VOID(CheckAgainstEnds(track, object.location));
@@ -243,7 +243,7 @@ Result<DiskTicket> DiskTier::Put(const TrackName& track, const Object& object, u
     return last_ticket_;
   }
   KVCAST_TRY_VOID(log_->CheckFits(track, draft, entry));
-  const DiskTicket ticket = Write(track, std::move(draft), std::move(entry));
+  const TierTicket ticket = Write(track, std::move(draft), std::move(entry));
   Waiting& waiting = waiting_.at(last_record_);
   waiting.location = object.location;
   waiting.identity = identity;
@@ -252,7 +252,7 @@ Result<DiskTicket> DiskTier::Put(const TrackName& track, const Object& object, u
   return ticket;
 }
 
-DiskTicket DiskTier::Write(const TrackName& track, RecordDraft draft, EntryBody entry) {
+TierTicket DiskTier::Write(const TrackName& track, RecordDraft draft, EntryBody entry) {
   waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, std::nullopt, 0, false, false});
   log_->Queue({.id = last_record_,
                .track = track,
@@ -263,7 +263,7 @@ DiskTicket DiskTier::Write(const TrackName& track, RecordDraft draft, EntryBody 
   return last_ticket_;
 }
 
-Result<DiskTicket> DiskTier::Describe(const TrackName& track, const TrackFacts& facts,
+Result<TierTicket> DiskTier::Describe(const TrackName& track, const TrackFacts& facts,
                                       Instant now) {
   KVCAST_TRY_VOID(CheckTakes(now));
   TrackFacts told = facts;
@@ -282,12 +282,12 @@ Result<DiskTicket> DiskTier::Describe(const TrackName& track, const TrackFacts& 
   const RecordBody body = *index_->FindTrack(track);
   KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, body}));
   KVCAST_TRY_VOID(log_->CheckFits(track, draft, EntryOf(body, 0, 0)));
-  const DiskTicket ticket = Write(track, std::move(draft), EntryOf(body, 0, 0));
+  const TierTicket ticket = Write(track, std::move(draft), EntryOf(body, 0, 0));
   Pump(now);
   return ticket;
 }
 
-Result<DiskTicket> DiskTier::EndGroup(const TrackName& track, const GroupEnd& end, Instant now) {
+Result<TierTicket> DiskTier::EndGroup(const TrackName& track, const GroupEnd& end, Instant now) {
   KVCAST_TRY_VOID(CheckTakes(now));
   const auto known = index_->FindGroup(track, end.group);
   if ((known && known->end && *known->end != end.end) ||
@@ -297,12 +297,12 @@ Result<DiskTicket> DiskTier::EndGroup(const TrackName& track, const GroupEnd& en
   }
   index_->LearnGroupEnd(track, end);
   KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, end}));
-  const DiskTicket ticket = Write(track, std::move(draft), end);
+  const TierTicket ticket = Write(track, std::move(draft), end);
   Pump(now);
   return ticket;
 }
 
-Result<DiskTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64_t> group,
+Result<TierTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64_t> group,
                                     Instant now) {
   KVCAST_TRY_VOID(CheckTakes(now));
   const Removal removal{group, {}};
@@ -322,12 +322,13 @@ Result<DiskTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64
   } else {
     index_->EraseTrack(track);
   }
-  const DiskTicket ticket = Write(track, std::move(draft), removal);
+  const TierTicket ticket = Write(track, std::move(draft), removal);
   Pump(now);
   return ticket;
 }
 
-std::optional<DiskTicket> DiskTier::Get(const TrackName& track, Location location) {
+std::optional<TierTicket> DiskTier::Get(const TrackName& track, Location location,
+                                        Instant /*now*/) {
   if (state_ != State::kReady || read_bytes_ >= options_.read_bytes_max) {
     return std::nullopt;
   }
@@ -348,7 +349,7 @@ void DiskTier::OnRead(const Reading& reading, const DeviceCompletion& completion
   Segment& segment = table_.segments.at(reading.found.place.segment);
   --segment.reads;
   read_bytes_ -= reading.length;
-  DiskRead read{reading.ticket, std::nullopt};
+  TierRead read{reading.ticket, std::nullopt};
   if (completion.error) {
     ++counts_.read_errors;
     events_.push_back(std::move(read));
@@ -364,7 +365,7 @@ void DiskTier::OnRead(const Reading& reading, const DeviceCompletion& completion
   } else {
     ++counts_.damaged;
     index_->Erase(reading.track, reading.location, reading.found.place);
-    events_.push_back(DiskEvicted{{reading.track, reading.location.group}});
+    events_.push_back(TierEvicted{{reading.track, reading.location.group}});
     logger_.Warning("record damaged",
                     {{"segment", seat.place.segment}, {"offset", seat.place.offset}});
   }

@@ -39,25 +39,6 @@ struct DiskTierOptions {
   uint64_t SegmentBytes() const;
 };
 
-using DiskTicket = uint64_t;
-
-// What was asked for under a ticket is durable, or failed. An object that failed is not here; what
-// was told of a track or removed is known until the next start.
-struct DiskWritten {
-  DiskTicket ticket = 0;
-  std::optional<Error> error;
-};
-// Absent: a miss, because it is damaged or the device failed. It is not evidence of anything.
-struct DiskRead {
-  DiskTicket ticket = 0;
-  std::optional<StoredObject> found;
-};
-// A group that is no longer here as a whole: evicted, or damaged.
-struct DiskEvicted {
-  EvictedGroup group;
-};
-using DiskEvent = std::variant<DiskWritten, DiskRead, DiskEvicted>;
-
 struct DiskTierCounts {
   uint64_t damaged = 0;       // Records, footers and superblocks that did not pass their checks.
   uint64_t read_errors = 0;   // Reads that the device failed.
@@ -71,9 +52,8 @@ struct DiskTierCounts {
 // so.
 //
 // Nothing is called back: requests for the device are taken out after every input and its
-// completions handed in; what came of puts and gets is taken out as events. A put is acknowledged
-// when it is durable and not before. Until the tier is ready it has nothing and takes nothing.
-class DiskTier {
+// completions handed in.
+class DiskTier final : public LowerTier {
  public:
   enum class State : uint8_t { kOpening, kReady, kRefused };
 
@@ -81,34 +61,53 @@ class DiskTier {
   DiskTier(const DiskTierOptions& options, std::unique_ptr<DiskPolicy> policy, Log log = {});
 
   State state() const { return state_; }
+  bool ready() const override { return state_ == State::kReady; }
   // Why the directory is refused. REQUIRES: kRefused.
   const Error& refusal() const { return *refusal_; }
 
   // For whoever drives it.
   std::vector<DeviceRequest> TakeRequests() { return outbox_.Take(); }
   void OnCompletion(const DeviceCompletion& completion, Instant now);
-  void OnTime(Instant now);
-  std::optional<Instant> deadline() const;
-  std::optional<DiskEvent> Next();
+  void OnTime(Instant now) override;
+  std::optional<Instant> deadline() const override;
+  std::optional<TierEvent> Next() override;
 
-  // An object that is here already is acknowledged in the next event. Mismatch: another object
-  // stands there, or none can. Too large: it does not fit a segment, or too much waits. Machine:
-  // the disk is full or fails; reads go on.
-  Result<DiskTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
-                         Instant now);
-  // What is known of a track. Properties that were told first stay, the rest adds up.
-  Result<DiskTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant now);
-  Result<DiskTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now);
-  // One group, or the track and all that is known of it. It is gone at once, and for good when it
-  // is acknowledged.
-  Result<DiskTicket> Remove(const TrackName& track, std::optional<uint64_t> group, Instant now);
+  // Too large: it does not fit a segment, or too much waits. Machine: the disk is full or fails.
+  Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
+                         Instant now) override;
+  Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
+                              Instant now) override;
+  Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now) override;
+  Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
+                            Instant now) override;
+  std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
-  // Absent: not here, or too much is being read. Counts as a use of its group.
-  std::optional<DiskTicket> Get(const TrackName& track, Location location);
-  Presence PresenceOf(const TrackName& track, Location location) const {
+  Presence PresenceOf(const TrackName& track, Location location) const override {
     return index_->PresenceOf(track, location);
   }
-  // Tracks, groups and their keys.
+  const TrackFacts* FindTrack(const TrackName& track) const override {
+    return index_->FindTrack(track);
+  }
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const override {
+    return index_->FindGroup(track, group);
+  }
+  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
+    return index_->GroupFrom(track, group);
+  }
+  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const override {
+    return index_->GroupUpTo(track, group);
+  }
+  std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
+    return index_->ObjectFrom(track, location);
+  }
+  std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after,
+                                  size_t count_max) const override {
+    return index_->Groups(after, count_max);
+  }
+  std::vector<TrackName> Tracks(const std::optional<TrackName>& after,
+                                size_t count_max) const override {
+    return index_->Tracks(after, count_max);
+  }
   const DiskIndex& index() const { return *index_; }
 
   uint64_t allocated_bytes() const { return table_.allocated; }
@@ -122,7 +121,7 @@ class DiskTier {
  private:
   using Name = std::pair<TrackName, Location>;
   struct Waiting {
-    std::vector<DiskTicket> tickets;
+    std::vector<TierTicket> tickets;
     TrackName track;
     std::optional<Location> location;  // Of an object.
     uint32_t identity = 0;
@@ -130,7 +129,7 @@ class DiskTier {
     bool forgotten = false;  // with the whole track.
   };
   struct Reading {
-    DiskTicket ticket = 0;
+    TierTicket ticket = 0;
     TrackName track;
     Location location;
     DiskIndex::Found found;
@@ -157,8 +156,8 @@ class DiskTier {
 
   Result<void> CheckTakes(Instant now) const;
   Result<void> CheckAgainstEnds(const TrackName& track, Location location) const;
-  DiskTicket Write(const TrackName& track, RecordDraft draft, EntryBody entry);
-  void Acknowledge(DiskTicket ticket) { events_.push_back(DiskWritten{ticket, std::nullopt}); }
+  TierTicket Write(const TrackName& track, RecordDraft draft, EntryBody entry);
+  void Acknowledge(TierTicket ticket) { events_.push_back(TierWritten{ticket, std::nullopt}); }
 
   DiskTierOptions options_;
   std::unique_ptr<DiskPolicy> policy_;
@@ -175,13 +174,13 @@ class DiskTier {
   std::optional<SegmentDrain> rescue_;
   std::optional<SegmentDrain> evict_;
   std::map<DeviceToken, uint32_t> removing_;
-  DiskTicket last_ticket_ = 0;
+  TierTicket last_ticket_ = 0;
   uint64_t last_record_ = 0;
   std::map<uint64_t, Waiting> waiting_;  // By record.
   std::map<Name, uint64_t> unsettled_;   // Objects that are not durable yet.
   std::map<DeviceToken, Reading> readings_;
   uint64_t read_bytes_ = 0;
-  std::vector<DiskEvent> events_;
+  std::vector<TierEvent> events_;
   size_t next_event_ = 0;
   DiskTierCounts counts_;
 };

@@ -79,7 +79,7 @@ class DiskTierFixture {
     Run();
     return Outcome(*ticket);
   }
-  Result<void> Outcome(DiskTicket ticket) {
+  Result<void> Outcome(TierTicket ticket) {
     const auto error = failed.find(ticket);
     if (error != failed.end()) {
       return error->second;
@@ -88,7 +88,7 @@ class DiskTierFixture {
     return {};
   }
   std::optional<StoredObject> Get(const TrackName& track, Location location) {
-    const auto ticket = tier->Get(track, location);
+    const auto ticket = tier->Get(track, location, now);
     if (!ticket) {
       return std::nullopt;
     }
@@ -102,16 +102,16 @@ class DiskTierFixture {
 
   void TakeEvents() {
     while (auto event = tier->Next()) {
-      if (auto* done = std::get_if<DiskWritten>(&*event)) {
+      if (auto* done = std::get_if<TierWritten>(&*event)) {
         if (done->error) {
           failed.emplace(done->ticket, *done->error);
         } else {
           written.insert(done->ticket);
         }
-      } else if (auto* read = std::get_if<DiskRead>(&*event)) {
+      } else if (auto* read = std::get_if<TierRead>(&*event)) {
         reads[read->ticket] = std::move(read->found);
       } else {
-        evicted.push_back(std::get<DiskEvicted>(*event).group);
+        evicted.push_back(std::get<TierEvicted>(*event).group);
       }
     }
   }
@@ -121,9 +121,9 @@ class DiskTierFixture {
   std::unique_ptr<DiskTier> tier;
   Instant now{std::chrono::hours(1)};
   uint64_t most_allocated = 0;
-  std::set<DiskTicket> written;
-  std::map<DiskTicket, Error> failed;
-  std::map<DiskTicket, std::optional<StoredObject>> reads;
+  std::set<TierTicket> written;
+  std::map<TierTicket, Error> failed;
+  std::map<TierTicket, std::optional<StoredObject>> reads;
   std::vector<EvictedGroup> evicted;
 };
 

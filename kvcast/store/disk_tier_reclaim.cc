@@ -80,7 +80,7 @@ void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
   }
   drain->Pump();
   for (EvictedGroup& evicted : drain->TakeEvicted()) {
-    events_.push_back(DiskEvicted{std::move(evicted)});
+    events_.push_back(TierEvicted{std::move(evicted)});
   }
   if (drain->held()) {
     counts_.damaged += drain->damaged();
@@ -102,7 +102,7 @@ void DiskTier::FinishDrain(std::optional<SegmentDrain>& drain) {
   counts_.damaged += drain->damaged();
   if (index_->LiveBytes(number) > 0) {
     for (EvictedGroup& lost : index_->EraseSegment(number)) {
-      events_.push_back(DiskEvicted{std::move(lost)});
+      events_.push_back(TierEvicted{std::move(lost)});
     }
   }
   drain.reset();

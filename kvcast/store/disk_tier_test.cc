@@ -115,6 +115,26 @@ TEST(DiskTier, ListsTracksGroupsAndTheirKeys) {
             (std::vector<TrackName>{DiskTrack("b")}));
 }
 
+TEST(DiskTier, FindsTheNearestGroupAndObject) {
+  DiskTierFixture disk;
+  disk.Start();
+  for (const Location location : {Location{2, 3}, Location{2, 7}, Location{5, 0}}) {
+    ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject(location, "x")).ok());
+  }
+  const LowerTier& tier = *disk.tier;
+  EXPECT_EQ(tier.GroupFrom(DiskTrack("a"), 0), 2u);
+  EXPECT_EQ(tier.GroupFrom(DiskTrack("a"), 3), 5u);
+  EXPECT_EQ(tier.GroupFrom(DiskTrack("a"), 6), std::nullopt);
+  EXPECT_EQ(tier.GroupUpTo(DiskTrack("a"), 9), 5u);
+  EXPECT_EQ(tier.GroupUpTo(DiskTrack("a"), 4), 2u);
+  EXPECT_EQ(tier.GroupUpTo(DiskTrack("a"), 1), std::nullopt);
+  EXPECT_EQ(tier.GroupFrom(DiskTrack("b"), 0), std::nullopt);
+  EXPECT_EQ(tier.ObjectFrom(DiskTrack("a"), {2, 0}), 3u);
+  EXPECT_EQ(tier.ObjectFrom(DiskTrack("a"), {2, 4}), 7u);
+  EXPECT_EQ(tier.ObjectFrom(DiskTrack("a"), {2, 8}), std::nullopt);
+  EXPECT_EQ(tier.ObjectFrom(DiskTrack("a"), {3, 0}), std::nullopt);
+}
+
 // The acknowledgement is the promise, so it waits for the sync and for nothing else.
 TEST(DiskTier, AcknowledgesOnlyWhatIsDurable) {
   DiskTierFixture disk;

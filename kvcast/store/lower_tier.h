@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "kvcast/base/digest.h"
+#include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
+#include "kvcast/object/location.h"
+#include "kvcast/object/object.h"
+#include "kvcast/object/track_name.h"
+#include "kvcast/store/track_facts.h"
+
+namespace kvcast {
+
+// An object with what a tier below RAM keeps of it besides.
+struct StoredObject {
+  Object object;
+  uint64_t received_us = 0;  // Since 1970, by the clock of the node that received it.
+};
+
+struct GroupEnd {
+  uint64_t group = 0;
+  uint64_t end = 0;
+  friend bool operator==(const GroupEnd&, const GroupEnd&) = default;
+};
+
+// A group as it is listed, for whoever tells others what is here.
+struct ListedGroup {
+  TrackName track;
+  uint64_t group = 0;
+  std::optional<Digest> key;  // If its first object carries one.
+  GroupFacts facts;
+};
+
+using TierTicket = uint64_t;
+
+// What was asked for under a ticket is durable, or failed. An object that failed is not here; what
+// was told of a track or removed is known until the next start.
+struct TierWritten {
+  TierTicket ticket = 0;
+  std::optional<Error> error;
+};
+// Absent: a miss, because it is damaged, or whatever keeps it failed. It is not evidence of
+// anything.
+struct TierRead {
+  TierTicket ticket = 0;
+  std::optional<StoredObject> found;
+};
+// A group that is no longer here as a whole: evicted, or damaged.
+struct TierEvicted {
+  EvictedGroup group;
+};
+using TierEvent = std::variant<TierWritten, TierRead, TierEvicted>;
+
+// A tier below RAM: it answers later. What is asked for has a ticket, and what came of it is taken
+// out as an event, in any order. A put is acknowledged when it has reached what the tier stands
+// for, and not before.
+class LowerTier {
+ public:
+  virtual ~LowerTier() = default;
+
+  // Until it is ready it has nothing and takes nothing.
+  virtual bool ready() const = 0;
+
+  virtual void OnTime(Instant now) = 0;
+  virtual std::optional<Instant> deadline() const = 0;
+  virtual std::optional<TierEvent> Next() = 0;
+
+  // An object that is here already is acknowledged in the next event. Mismatch: another object
+  // stands there, or none can. Too large: it can never be kept, or too much waits. Machine: what
+  // keeps it is full or fails; reads go on.
+  virtual Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
+                                 Instant now) = 0;
+  // What is known of a track. Properties that were told first stay, the rest adds up.
+  virtual Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
+                                      Instant now) = 0;
+  virtual Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now) = 0;
+  // One group, or the track and all that is known of it. It is gone at once, and for good when it
+  // is acknowledged.
+  virtual Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
+                                    Instant now) = 0;
+
+  // Absent: not here, or too much is being read. Counts as a use of its group.
+  virtual std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) = 0;
+
+  virtual Presence PresenceOf(const TrackName& track, Location location) const = 0;
+  virtual const TrackFacts* FindTrack(const TrackName& track) const = 0;
+  virtual std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const = 0;
+  // The nearest group that is here: at `group` or above it, or at it or below.
+  virtual std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const = 0;
+  virtual std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const = 0;
+  // The nearest object of the same group that is here, at the location or above it.
+  virtual std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const = 0;
+  // In order, beginning behind a place, at most so many.
+  virtual std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after,
+                                          size_t count_max) const = 0;
+  virtual std::vector<TrackName> Tracks(const std::optional<TrackName>& after,
+                                        size_t count_max) const = 0;
+};
+
+}  // namespace kvcast
