@@ -12,6 +12,9 @@
 
 namespace kvcast {
 
+// Of a test's prompt.
+inline constexpr size_t kBlocks = 6;
+
 // A client and a node that does as its script says, with time that passes when a test says so.
 class ClientPair {
  public:

@@ -9,8 +9,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kBlocks = 6;
-
 class Publish : public testing::Test {
  protected:
   const std::vector<BlockHash> blocks_ = TestBlocks(kBlocks);

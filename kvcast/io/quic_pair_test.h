@@ -27,6 +27,10 @@ inline Bytes RandomBytes(size_t size) {
   return Bytes::Copy(bytes);
 }
 
+// The first streams of a client.
+inline constexpr moqt::StreamId kClientBidi = 0;
+inline constexpr moqt::StreamId kClientUni = 2;
+
 // What a stream brought.
 struct Arrival {
   std::string bytes;

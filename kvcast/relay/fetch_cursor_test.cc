@@ -13,11 +13,11 @@ using moqt::FetchItem;
 using moqt::GroupOrder;
 using moqt::RangeEnd;
 
-constexpr uint64_t kWhole = LocationRange::kWholeGroup;
-
 TrackName Name() { return *TrackName::Of(*TrackNamespace::Of({"a"}), "t"); }
 
-Object ObjectAt(Location at) {
+constexpr uint64_t kEnd = LocationRange::kWholeGroup;
+
+Object CursorObject(Location at) {
   Object object;
   object.location = at;
   return object;
@@ -27,7 +27,7 @@ RamTier TierOf(const std::vector<Location>& objects,
                const std::vector<std::pair<uint64_t, uint64_t>>& ends = {}) {
   RamTier tier(1 << 20);
   for (const Location& at : objects) {
-    EXPECT_TRUE(tier.Put(Name(), ObjectAt(at)).ok());
+    EXPECT_TRUE(tier.Put(Name(), CursorObject(at)).ok());
   }
   for (const auto& [group, end] : ends) {
     EXPECT_TRUE(tier.EndGroup(Name(), group, end).ok());
@@ -44,8 +44,7 @@ std::string Walk(RamTier& tier, const LocationRange& range,
     const RangeEnd* end = std::get_if<RangeEnd>(&*item);
     const Location at = end != nullptr ? end->last : std::get<Object>(*item).location;
     walk += (walk.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
-            std::to_string(at.group) + "." +
-            (at.object == kWhole ? "*" : std::to_string(at.object));
+            std::to_string(at.group) + "." + (at.object == kEnd ? "*" : std::to_string(at.object));
   }
   EXPECT_FALSE(cursor.Next(tier).has_value());
   return walk;
@@ -85,10 +84,10 @@ TEST(FetchCursor, KeepsToItsRange) {
 
 // What is here last is given however large its number, and the walk ends.
 TEST(FetchCursor, GoesToTheLastLocationThereIs) {
-  RamTier tier = TierOf({{kWhole, 0}, {kWhole, kWhole}});
-  const std::string group = std::to_string(kWhole);
-  EXPECT_EQ(Walk(tier, {{kWhole, 0}, {kWhole, kWhole}}),
-            group + ".0 ?" + group + "." + std::to_string(kWhole - 1) + " " + group + ".*");
+  RamTier tier = TierOf({{kEnd, 0}, {kEnd, kEnd}});
+  const std::string group = std::to_string(kEnd);
+  EXPECT_EQ(Walk(tier, {{kEnd, 0}, {kEnd, kEnd}}),
+            group + ".0 ?" + group + "." + std::to_string(kEnd - 1) + " " + group + ".*");
 }
 
 // Groups may be evicted while a slow reader takes its time.
@@ -96,7 +95,7 @@ TEST(FetchCursor, TurnsWhatIsEvictedMeanwhileIntoUnknown) {
   RamTier tier(1 << 20);
   for (uint64_t group = 0; group < 3; ++group) {
     for (uint64_t object = 0; object < 40; ++object) {
-      ASSERT_TRUE(tier.Put(Name(), ObjectAt({group, object})).ok());
+      ASSERT_TRUE(tier.Put(Name(), CursorObject({group, object})).ok());
     }
     ASSERT_TRUE(tier.EndGroup(Name(), group, 40).ok());
   }
@@ -109,7 +108,7 @@ TEST(FetchCursor, TurnsWhatIsEvictedMeanwhileIntoUnknown) {
   for (; std::holds_alternative<Object>(*item); item = cursor.Next(tier)) {
     EXPECT_EQ(std::get<Object>(*item).location, (Location{0, next++}));
   }
-  EXPECT_EQ(std::get<RangeEnd>(*item), (RangeEnd{{1, kWhole}, true}));
+  EXPECT_EQ(std::get<RangeEnd>(*item), (RangeEnd{{1, kEnd}, true}));
   EXPECT_EQ(std::get<Object>(*cursor.Next(tier)).location, (Location{2, 0}));
 }
 
@@ -126,7 +125,7 @@ TEST(FetchCursor, AccountsForEveryLocation) {
       for (uint64_t object = 0; object < 4; ++object) {
         if (all || random.Happens(0.4)) {
           here.insert({group, object});
-          ASSERT_TRUE(tier.Put(Name(), ObjectAt({group, object})).ok());
+          ASSERT_TRUE(tier.Put(Name(), CursorObject({group, object})).ok());
         }
       }
       if (all) {
