@@ -32,7 +32,7 @@ size_t ReuseTable::KindOf(uint64_t uses, bool last_of_track) {
     return last_of_track ? 0 : 1;
   }
   // 2, 3 and 4 for themselves, then up to 8, 16, 32 and beyond.
-  const size_t step = uses <= 4 ? uses : 2 + std::bit_width(uses - 1);
+  const size_t step = uses <= 4 ? uses : 2 + static_cast<size_t>(std::bit_width(uses - 1));
   return std::min(step, kKinds - 1);
 }
 
