@@ -29,7 +29,8 @@ std::string NameOf(DeviceFile file) {
     return "superblock";
   }
   std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "segment-%016llx", static_cast<unsigned long long>(file));
+  (void)std::snprintf(name.data(), name.size(), "segment-%016llx",
+                      static_cast<unsigned long long>(file));
   return name.data();
 }
 

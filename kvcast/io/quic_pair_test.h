@@ -131,7 +131,7 @@ class QuicPairTest : public testing::Test {
   // `prepare` is called with the server's session as soon as there is one.
   void Listen(
       const QuicServer::Options& options = {},
-      std::function<void(TestUser&)> prepare = [](TestUser&) {}) {
+      const std::function<void(TestUser&)>& prepare = [](TestUser&) {}) {
     server_ = *QuicServer::Listen(*loop_, listen_, ServersOwn(), options,
                                   [this, prepare](QuicConnection& connection) {
                                     auto user = std::make_unique<TestUser>();
