@@ -151,8 +151,13 @@ void StoreWorld::Put(bool contradicts) {
   }
 }
 
+// Usually what is missing comes first: only whole groups go down.
 void StoreWorld::EndGroup() {
   const Name name = RandomName();
+  for (uint64_t object = 0; object < kObjects && random_.Happens(0.95); ++object) {
+    const Object missing = StoreObjectOf(name.first, {name.second.group, object});
+    (void)store_->Put(StoreTrackOf(name.first), missing, Durability::kMemory, now_).ok();
+  }
   (void)store_
       ->EndGroup(StoreTrackOf(name.first), name.second.group, kObjects, Durability::kMemory, now_)
       .ok();

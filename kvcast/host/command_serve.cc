@@ -33,6 +33,9 @@ constexpr Duration kFarewell = std::chrono::milliseconds(200);
 // And for what is on its way to a disk.
 constexpr Duration kFlush = std::chrono::seconds(10);
 
+// A disk that has not answered after this is taken not to have it.
+constexpr Duration kReadPatience = std::chrono::seconds(30);
+
 struct ServeOptions {
   std::string listen = "127.0.0.1:4433";
   std::string ram;  // Empty: as much as the machine suggests.
@@ -144,6 +147,7 @@ Result<Ground> Prepare(const ServeOptions& options) {
   KVCAST_TRY(node.disks, PrepareDisks(options.disks, *ram_bytes));
   ShareMemory(node, *ram_bytes);
   node.relay.epoch_us = EpochMicroseconds();
+  node.relay.reads.patience = kReadPatience;
   node.relay.node = state.node_id();
   if (!options.qlog_dir.empty() && !std::filesystem::is_directory(options.qlog_dir)) {
     throw CLI::ValidationError("--qlog-dir", options.qlog_dir + " is no directory");

@@ -115,11 +115,11 @@ void Store::Pump(Instant now) {
       }
     }
     desk_.Pump(now);
-    WarmSome(now);
     for (ReadDesk::Finished& finished : desk_.TakeFinished()) {
       OnFinished(std::move(finished), now);
       more = true;
     }
+    WarmSome(now);  // After what came was paid for.
     for (EvictedGroup& arrived : demotions_.TakeFinished()) {
       events_.push_back(StoreMoved{std::move(arrived)});
     }
