@@ -8,6 +8,7 @@
 #include "sim/disk_world.h"
 #include "sim/road_world.h"
 #include "sim/session_world.h"
+#include "sim/store_world.h"
 
 namespace kvcast::sim {
 namespace {
@@ -88,6 +89,21 @@ int PlaySessions(const Seeds& seeds) {
       });
 }
 
+int PlayStores(const Seeds& seeds) {
+  return Play<StoreWorld, StoreWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} puts, {} refused, {} that contradict; {} acknowledged, {} failed; {} hits in "
+            "memory, {} read from disk, {} misses; {} groups demoted, {} promises reported gone; "
+            "{} "
+            "restarts, {} promises held to",
+            total.puts, total.refused, total.contradictions, total.acknowledged, total.failed,
+            total.hits, total.reads, total.misses, total.demoted, total.evicted, total.restarts,
+            total.checked);
+      });
+}
+
 }  // namespace
 }  // namespace kvcast::sim
 
@@ -116,6 +132,8 @@ int main(int argc, char** argv) {
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);
+  add("store", "A store of RAM and disks that fail, on a machine that dies", 1500,
+      kvcast::sim::PlayStores);
   CLI11_PARSE(app, argc, argv);
   return status;
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import kvcast_catalog as catalog
 import kvcast_disk
+import kvcast_durability
 import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_moqt as moqt
@@ -319,6 +320,7 @@ TOPICS = {
     "catalog": catalogs,
     "kv_file": kv_files,
     "disk": kvcast_disk.disk,
+    "durability": kvcast_durability.durability,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

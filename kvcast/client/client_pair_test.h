@@ -54,6 +54,10 @@ class ClientPair {
                       uint8_t generation = 9) {
     return *client_->Publish(std::move(blocks), memory.Pages(), {std::byte{generation}}, now_);
   }
+  OperationId PublishDurably(const EngineMemory& memory, std::vector<BlockHash> blocks) {
+    return *client_->Publish(std::move(blocks), memory.Pages(), {std::byte{9}}, Durability::kDisk,
+                             now_);
+  }
   OperationId Load(const EngineMemory& memory, const std::vector<BlockHash>& blocks,
                    size_t first_block = 0) {
     return *client_->Load(client_->Find(blocks, first_block), blocks, memory.Pages(),
