@@ -129,6 +129,13 @@ void DiskTier::Pump(Instant now) {
   }
 }
 
+void DiskTier::Seal(Instant now) {
+  if (log_) {
+    log_->Seal();
+    Pump(now);
+  }
+}
+
 void DiskTier::SettleRecords() {
   for (DiskLog::Settled& settled : log_->TakeSettled()) {
     Settle(std::move(settled));

@@ -114,6 +114,9 @@ class DiskTier final : public LowerTier {
   uint64_t index_bytes() const { return index_->bytes() + (log_ ? log_->index_bytes() : 0); }
   uint64_t queued_bytes() const { return log_ ? log_->queued_bytes() : 0; }
   const SegmentTable& segments() const { return table_; }
+  // For whoever is about to stop: ends the segment being written, so that the next start need not
+  // read it all. It is done when the tier is idle.
+  void Seal(Instant now);
   // Nothing is under way or waiting.
   bool idle() const;
   DiskTierCounts counts() const;
