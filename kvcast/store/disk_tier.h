@@ -111,7 +111,9 @@ class DiskTier final : public LowerTier {
   const DiskIndex& index() const { return *index_; }
 
   uint64_t allocated_bytes() const { return table_.allocated; }
-  uint64_t index_bytes() const { return index_->bytes() + (log_ ? log_->index_bytes() : 0); }
+  uint64_t index_bytes() const {
+    return index_->bytes() + policy_->bytes() + (log_ ? log_->index_bytes() : 0);
+  }
   uint64_t queued_bytes() const { return log_ ? log_->queued_bytes() : 0; }
   const SegmentTable& segments() const { return table_; }
   // For whoever is about to stop: ends the segment being written, so that the next start need not
@@ -142,6 +144,8 @@ class DiskTier final : public LowerTier {
 
   void Open();
   void OnOpened(Instant now);
+  void TellPolicy();
+  void Evicted(EvictedGroup group);
   void Pump(Instant now);
   void SettleRecords();
   void Settle(DiskLog::Settled settled);
