@@ -117,7 +117,7 @@ void PutAgainstRocksDb(benchmark::State& state) {
   const uint64_t count = kPutBytes / shape.object_bytes;
   Interleave(
       state, "times_rocksdb", [&] { peer.Put(count); }, [&] { tier.Put(count); });
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kPutBytes));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kPutBytes));
 }
 
 // At least 4.
@@ -134,7 +134,7 @@ void GetAgainstRocksDb(benchmark::State& state) {
   Interleave(
       state, "times_rocksdb", [&] { peer.GetRandom(count, random.Next()); },
       [&] { tier.GetRandom(count, random); });
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * count * shape.object_bytes));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(count * shape.object_bytes));
 }
 
 void Shapes(benchmark::internal::Benchmark* bench) {
