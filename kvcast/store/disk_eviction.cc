@@ -9,6 +9,12 @@
 #include "kvcast/store/disk_index.h"
 
 namespace kvcast {
+namespace {
+
+// So many victims in one go, so that nobody waits long for the loop; the next time goes on.
+constexpr size_t kCondemnedAtOnce = 16384;
+
+}  // namespace
 
 DiskEviction::DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t seed)
     : eviction_(std::move(eviction)), seed_(seed) {}
@@ -150,37 +156,44 @@ bool DiskEviction::Keep(const TrackName& track, uint64_t group, bool used) {
 }
 
 uint32_t DiskEviction::Victim(std::span<const SegmentView> segments, const DiskIndex& index) {
-  std::map<uint32_t, uint64_t> wanted;  // Bytes of each that nobody has condemned.
+  struct Room {
+    uint64_t wanted = 0;  // Bytes that nobody has condemned.
+    uint64_t moved_max = 0;
+  };
+  std::map<uint32_t, Room> rooms;
   for (const SegmentView& view : segments) {
-    wanted[view.segment] = view.live_bytes;
+    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes)};
   }
-  const auto condemn = [&](const TrackName& track, uint64_t group) {
+  auto best = rooms.begin();
+  const auto take = [&](const TrackName& track, uint64_t group) {
     for (const SegmentShare& share : index.SharesOf(track, group)) {
-      if (const auto found = wanted.find(share.segment); found != wanted.end()) {
-        found->second -= std::min(found->second, share.bytes);
+      const auto found = rooms.find(share.segment);
+      if (found != rooms.end()) {
+        found->second.wanted -= std::min(found->second.wanted, share.bytes);
+        best = found->second.wanted < best->second.wanted ? found : best;
       }
     }
   };
+  for (auto room = rooms.begin(); room != rooms.end(); ++room) {
+    best = room->second.wanted < best->second.wanted ? room : best;
+  }
   for (const auto& [name, track] : tracks_) {
     for (const auto& [group, held] : track.groups) {
       if (held.condemned) {
-        condemn(name, group);
+        take(name, group);
       }
     }
   }
-  while (true) {
-    const SegmentView* best = &segments.front();
-    for (const SegmentView& view : segments) {
-      best = wanted[view.segment] < wanted[best->segment] ? &view : best;
-    }
+  for (size_t count = 0; count < kCondemnedAtOnce; ++count) {
     const auto next = eviction_->Victim();
-    if (wanted[best->segment] <= MovedBytesMax(best->bytes) || !next) {
-      return best->segment;
+    if (best->second.wanted <= best->second.moved_max || !next) {
+      break;
     }
     const Owner owner = owners_.at(*next);
     Condemn(*next);
-    condemn(*owner.track, owner.group);
+    take(*owner.track, owner.group);
   }
+  return best->first;
 }
 
 }  // namespace kvcast
