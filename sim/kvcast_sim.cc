@@ -65,6 +65,34 @@ int PlayDisks(const Seeds& seeds) {
       });
 }
 
+// Each seed again and again, with an error at the first request to the disk, at the second, and so
+// on to the last.
+int PlayDiskErrors(const Seeds& seeds) {
+  DiskWorldCounts total;
+  uint64_t plays = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    for (uint64_t fail_at = 1;; ++fail_at) {
+      DiskWorld world(seed, DiskPlan{.fail_at = fail_at, .power_cut_chance = 0.05});
+      const std::string wrong = world.Play(seeds.steps);
+      if (!wrong.empty()) {
+        fmt::print("seed {}, an error at request {}: {}\n", seed, fail_at, wrong);
+        return 1;
+      }
+      if (world.request_count() < fail_at) {
+        break;  // It was never asked for.
+      }
+      total.Add(world.counts());
+      ++plays;
+    }
+  }
+  fmt::print(
+      "{} seeds from {}, 0 violations: {} plays with an error at one request each; {} states after "
+      "a power cut, {} with a bit flipped, {} acknowledged, {} failed\n",
+      seeds.count, seeds.first, plays, total.power_cuts, total.flips, total.acknowledged,
+      total.failed);
+  return 0;
+}
+
 int PlayRoads(const Seeds& seeds) {
   return Play<RoadWorld, RoadWorldCounts>(
       seeds, [](auto& total, const auto& more) { total.Add(more); },
@@ -129,6 +157,8 @@ int main(int argc, char** argv) {
       kvcast::sim::PlayCatalogs);
   add("disk", "A disk tier whose disk loses its power after every step", 400,
       kvcast::sim::PlayDisks);
+  add("disk-errors", "The same, each seed with an error at every request in turn", 400,
+      kvcast::sim::PlayDiskErrors);
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);

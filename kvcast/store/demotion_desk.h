@@ -15,8 +15,8 @@ namespace kvcast {
 
 // Groups on their way from RAM to a tier below, from which they are served until they are there.
 //
-// Bounded in bytes, or to one group: while too much is on its way, what RAM evicts goes for good, as
-// it does when no tier takes it. A demotion is not a promise to anybody.
+// Bounded in bytes, or to one group: while too much is on its way, what RAM evicts goes for good,
+// as it does when no tier takes it. A demotion is not a promise to anybody.
 class DemotionDesk {
  public:
   // The tiers must outlive this. `key_property`: where a group's first object says which block it

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "kvcast/base/byte_reader.h"
-#include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check_sum.h"
 
 namespace kvcast {
@@ -14,10 +12,16 @@ constexpr std::string_view kSuperblockMagic = "kvcastD\n";
 constexpr std::string_view kSegmentMagic = "kvcastS\n";
 constexpr size_t kSumBytes = 4;
 
-Bytes SealBlock(ByteWriter& fields, std::string_view magic) {
+bool IsSegmentSize(uint64_t bytes) {
+  return bytes >= kSegmentBytesMin && bytes <= kSegmentBytesMax && bytes % kDeviceBlockBytes == 0;
+}
+
+}  // namespace
+
+Bytes SealBlock(ByteWriter& fields, std::string_view magic, uint32_t version) {
   ByteWriter writer;
   writer.Write(magic);
-  writer.U32Le(kDiskFormatVersion);
+  writer.U32Le(version);
   writer.Share(fields.Take());
   writer.Share(ZeroBytes(kDeviceBlockBytes - kSumBytes - writer.size()));
   Bytes block = writer.Take();
@@ -26,8 +30,8 @@ Bytes SealBlock(ByteWriter& fields, std::string_view magic) {
   return block;
 }
 
-// The fields of a block that is whole and of our version.
-Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view magic) {
+Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view magic,
+                             uint32_t version) {
   if (block.size() != kDeviceBlockBytes || AsText(block.first(magic.size())) != magic) {
     return Error(ErrorCode::kMalformed, "The block does not begin as one of its kind.");
   }
@@ -37,24 +41,17 @@ Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view 
   }
   ByteReader reader(block);
   KVCAST_TRY_VOID(reader.Skip(magic.size()));
-  KVCAST_TRY(const uint32_t version, reader.U32Le());
-  if (version != kDiskFormatVersion) {
+  KVCAST_TRY(const uint32_t found, reader.U32Le());
+  if (found != version) {
     return Error(ErrorCode::kUnsupported,
-                 "It is of version " + std::to_string(version) +
+                 "It is of version " + std::to_string(found) +
                      " of the format, and this program "
                      "knows version " +
-                     std::to_string(kDiskFormatVersion) +
-                     " only. Nothing was changed: use the program that wrote it, or another "
-                     "directory.");
+                     std::to_string(version) +
+                     " only. Nothing was changed: use the program that wrote it.");
   }
   return reader;
 }
-
-bool IsSegmentSize(uint64_t bytes) {
-  return bytes >= kSegmentBytesMin && bytes <= kSegmentBytesMax && bytes % kDeviceBlockBytes == 0;
-}
-
-}  // namespace
 
 Bytes ZeroBytes(size_t count) {
   static constexpr std::array<std::byte, kDeviceBlockBytes> kZeros{};
@@ -72,13 +69,13 @@ Bytes Superblock::Encode() const {
   fields.U8(static_cast<uint8_t>(disk_class));
   fields.Share(ZeroBytes(7));
   fields.U64Le(segment_bytes);
-  Bytes twice = SealBlock(fields, kSuperblockMagic);
+  Bytes twice = SealBlock(fields, kSuperblockMagic, kDiskFormatVersion);
   twice.Append(twice);
   return twice;
 }
 
 Result<Superblock> Superblock::Parse(std::span<const std::byte> block) {
-  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSuperblockMagic));
+  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSuperblockMagic, kDiskFormatVersion));
   Superblock found;
   KVCAST_TRY_VOID(reader.Read(found.directory.bytes));
   KVCAST_TRY(const uint8_t disk_class, reader.U8());
@@ -97,11 +94,11 @@ Bytes SegmentHeader::Encode() const {
   fields.U64Le(segment);
   fields.U64Le(bytes);
   fields.U64Le(marker);
-  return SealBlock(fields, kSegmentMagic);
+  return SealBlock(fields, kSegmentMagic, kDiskFormatVersion);
 }
 
 Result<SegmentHeader> SegmentHeader::Parse(std::span<const std::byte> block) {
-  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSegmentMagic));
+  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSegmentMagic, kDiskFormatVersion));
   SegmentHeader found;
   KVCAST_TRY_VOID(reader.Read(found.directory.bytes));
   KVCAST_TRY(found.segment, reader.U64Le());

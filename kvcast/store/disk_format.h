@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "kvcast/base/byte_reader.h"
+#include "kvcast/base/byte_writer.h"
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
 #include "kvcast/store/device.h"
@@ -71,6 +74,12 @@ constexpr uint64_t BlocksUp(uint64_t bytes) {
 constexpr uint64_t BlocksDown(uint64_t bytes) {
   return bytes / kDeviceBlockBytes * kDeviceBlockBytes;
 }
+
+// A block around its fields, and the fields of one that is whole and of this version. Unsupported:
+// whole, but of another version. Malformed: damaged.
+Bytes SealBlock(ByteWriter& fields, std::string_view magic, uint32_t version);
+Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view magic,
+                             uint32_t version);
 
 // "superblock", "segment 17": for messages.
 std::string DiskFileName(DeviceFile file);

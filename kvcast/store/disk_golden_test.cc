@@ -9,6 +9,7 @@
 #include "kvcast/base/hex.h"
 #include "kvcast/base/source_folder_test.h"
 #include "kvcast/store/disk_tier_fixture_test.h"
+#include "kvcast/store/export_stream.h"
 #include "kvcast/store/segment_writer.h"
 
 namespace kvcast {
@@ -114,6 +115,18 @@ std::vector<std::byte> WriteSegment(const Json& in) {
   return device.contents(header.segment);
 }
 
+std::vector<std::byte> WriteExport(const Json& in) {
+  ExportWriter writer({Directory(in["export"]), in["marker"].get<uint64_t>()});
+  Bytes all = writer.Head();
+  for (const Json& record : in["records"]) {
+    all.Append(*writer.Record({TrackOf(record), BodyOf(record)}));
+  }
+  all.Append(writer.End());
+  std::vector<std::byte> flat(all.size());
+  all.CopyTo(flat);
+  return flat;
+}
+
 TEST(DiskGolden, FilesAreWrittenAndReadAsEveryImplementationDoes) {
   const GoldenFile vectors = Vectors();
   for (const GoldenCase& one : vectors.cases) {
@@ -130,7 +143,9 @@ TEST(DiskGolden, FilesAreWrittenAndReadAsEveryImplementationDoes) {
     }
     const std::vector<std::byte> expected =
         Whole((*one.out)["size"].get<size_t>(), (*one.out)["parts"]);
-    if (one.in.contains("records")) {
+    if (one.in.contains("export")) {
+      EXPECT_EQ(WriteExport(one.in), expected);
+    } else if (one.in.contains("records")) {
       EXPECT_EQ(WriteSegment(one.in), expected);
     } else {
       const Superblock superblock{Directory(one.in["directory"]),
@@ -146,7 +161,7 @@ TEST(DiskGolden, FilesAreWrittenAndReadAsEveryImplementationDoes) {
 TEST(DiskGolden, ADirectoryIsOpenedAndAnsweredFrom) {
   DiskTierFixture disk;
   for (const GoldenCase& one : Vectors().cases) {
-    if (!one.in.contains("read")) {
+    if (!one.in.contains("read") && !one.in.contains("export")) {
       disk.device.PutFile(one.in.contains("records") ? 9 : kSuperblockFile,
                           Whole((*one.out)["size"].get<size_t>(), (*one.out)["parts"]));
     }

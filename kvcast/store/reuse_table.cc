@@ -19,7 +19,7 @@ constexpr double kRemembered = 0.98;
 
 ReuseTable::ReuseTable(uint64_t tier_bytes) {
   begins_[0] = 0;
-  double begin = std::max(1.0, static_cast<double>(tier_bytes / kFirstAgePart));
+  double begin = static_cast<double>(std::max<uint64_t>(1, tier_bytes / kFirstAgePart));
   for (size_t age = 1; age <= kAges; ++age) {
     begins_[age] = std::max(begins_[age - 1] + 1, static_cast<uint64_t>(begin));
     begin *= kAgeStep;
