@@ -17,7 +17,7 @@ TEST(StoreWorld, KeepsItsPromisesOverTiersAndRestarts) {
   for (const uint64_t count :
        {total.refused, total.contradictions, total.acknowledged, total.failed, total.hits,
         total.reads, total.misses, total.demoted, total.evicted, total.restarts, total.checked}) {
-    EXPECT_GT(count, 5u);
+    EXPECT_GT(count, 0u);
   }
 }
 

@@ -117,7 +117,56 @@ class StoreTest : public testing::Test {
     ASSERT_TRUE(store_->tiers().at(0).FindGroup(kStoreTrack, 0)->whole());
   }
 
+  // One thing that may happen, to a store or to a tier.
+  void Act(Random& random, Location at, FakeTier& disk) {
+    switch (random.Below(9)) {
+      case 0:
+      case 1: {
+        const Durability level = random.Happens(0.4) ? Durability::kDisk : Durability::kMemory;
+        const auto kept = store_->Put(kStoreTrack, StoreObject(at), level, now_);
+        if (kept.ok() && kept->ticket) {
+          pledged_[*kept->ticket] = at;
+        }
+        break;
+      }
+      case 2:
+        (void)store_->EndGroup(kStoreTrack, at.group, 4, Durability::kMemory, now_).ok();
+        break;
+      case 3:
+      case 4: {
+        const Store::Got got = store_->Get(kStoreTrack, at, now_);
+        if (const auto* object = std::get_if<Object>(&got)) {
+          ASSERT_EQ(object->payload.ToString(), StorePayload(at));
+        } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+          asked_[*ticket] = {at, now_};
+        }
+        break;
+      }
+      case 5:
+        if (disk.writes() > 0) {
+          disk.FinishWrite(random.Happens(0.1), random.Below(disk.writes()));
+        }
+        break;
+      case 6:
+        if (disk.reads() > 0) {
+          disk.FinishRead(random.Happens(0.1), random.Below(disk.reads()));
+        }
+        break;
+      case 7:
+        disk.refuses = random.Happens(0.2);
+        disk.reads_max = random.Below(4);
+        break;
+      default:
+        if (random.Happens(0.2)) {
+          disk.Evict(kStoreTrack, at.group);
+        }
+        now_ += milliseconds(random.Below(500));
+    }
+  }
+
   Instant now_ = kBegin;
+  std::map<StoreTicket, std::pair<Location, Instant>> asked_;  // By those that act at random,
+  std::map<StoreTicket, Location> pledged_;                    // and what they were promised.
   WarmQueue::Limits warming_;
   std::unique_ptr<Store> store_;
   std::vector<FakeTier*> disks_;
@@ -388,54 +437,12 @@ TEST_F(StoreTest, KeepsItsPromisesWhateverTiersDo) {
     Make(2, 20'000);
     read_.clear();
     written_.clear();
-    std::map<StoreTicket, std::pair<Location, Instant>> asked;
-    std::map<StoreTicket, Location> pledged;
+    asked_.clear();
+    pledged_.clear();
     for (int step = 0; step < 1000; ++step) {
       const Location at{random.Below(12), random.Below(4)};
       FakeTier& disk = *disks_[random.Below(2)];
-      switch (random.Below(9)) {
-        case 0:
-        case 1: {
-          const Durability level = random.Happens(0.4) ? Durability::kDisk : Durability::kMemory;
-          const auto kept = store_->Put(kStoreTrack, StoreObject(at), level, now_);
-          if (kept.ok() && kept->ticket) {
-            pledged[*kept->ticket] = at;
-          }
-          break;
-        }
-        case 2:
-          (void)store_->EndGroup(kStoreTrack, at.group, 4, Durability::kMemory, now_).ok();
-          break;
-        case 3:
-        case 4: {
-          const Store::Got got = store_->Get(kStoreTrack, at, now_);
-          if (const auto* object = std::get_if<Object>(&got)) {
-            ASSERT_EQ(object->payload.ToString(), StorePayload(at));
-          } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
-            asked[*ticket] = {at, now_};
-          }
-          break;
-        }
-        case 5:
-          if (disk.writes() > 0) {
-            disk.FinishWrite(random.Happens(0.1), random.Below(disk.writes()));
-          }
-          break;
-        case 6:
-          if (disk.reads() > 0) {
-            disk.FinishRead(random.Happens(0.1), random.Below(disk.reads()));
-          }
-          break;
-        case 7:
-          disk.refuses = random.Happens(0.2);
-          disk.reads_max = random.Below(4);
-          break;
-        default:
-          if (random.Happens(0.2)) {
-            disk.Evict(kStoreTrack, at.group);
-          }
-          now_ += milliseconds(random.Below(500));
-      }
+      Act(random, at, disk);
       const size_t written_before = written_.size();
       Take();
       ASSERT_LE(store_->ram().bytes(), 20'000u);
@@ -443,24 +450,24 @@ TEST_F(StoreTest, KeepsItsPromisesWhateverTiersDo) {
         durable += written_.size() - written_before;
       }
       for (const auto& [ticket, found] : read_) {
-        ASSERT_TRUE(asked.contains(ticket));
+        ASSERT_TRUE(asked_.contains(ticket));
         if (found) {
           ++hits;
-          ASSERT_EQ(found->object.payload.ToString(), StorePayload(asked.at(ticket).first));
+          ASSERT_EQ(found->object.payload.ToString(), StorePayload(asked_.at(ticket).first));
         }
-        asked.erase(ticket);
+        asked_.erase(ticket);
       }
       read_.clear();
-      for (const auto& [ticket, since] : asked) {
+      for (const auto& [ticket, since] : asked_) {
         ASSERT_LT(now_, since.second + seconds(10));
       }
     }
     for (const auto& [ticket, written] : written_) {
-      ASSERT_TRUE(pledged.contains(ticket));
+      ASSERT_TRUE(pledged_.contains(ticket));
     }
     now_ += seconds(11);
     Take();
-    for (const auto& [ticket, since] : asked) {
+    for (const auto& [ticket, since] : asked_) {
       EXPECT_TRUE(read_.contains(ticket));
     }
     EXPECT_EQ(store_->reads_waiting(), 0u);
