@@ -144,13 +144,13 @@ bool LookThrough(const Plan& plan, DrivenDisk& disk) {
   uint64_t known = 0;
   for (uint64_t object = 0; object < plan.objects; ++object) {
     known +=
-        disk.tier().PresenceOf(TrackOf(object), LocationOf(object)) == Presence::kExists ? 1 : 0;
+        disk.tier().PresenceOf(TrackOf(object), LocationOf(object)) == Presence::kExists ? 1u : 0u;
   }
   uint64_t wrong = 0;
   for (uint64_t first = 0; first < plan.objects; first += 97 * plan.per_segment()) {
     const auto real = Get(disk, first);
-    wrong += real && real->object.payload == ObjectOf(first, PayloadBytes(plan)).payload ? 0 : 1;
-    wrong += first + 1 < plan.objects && Get(disk, first + 1) ? 1 : 0;
+    wrong += real && real->object.payload == ObjectOf(first, PayloadBytes(plan)).payload ? 0u : 1u;
+    wrong += first + 1 < plan.objects && Get(disk, first + 1) ? 1u : 0u;
   }
   std::printf("%llu of %llu objects known, %llu wrong\n", static_cast<unsigned long long>(known),
               static_cast<unsigned long long>(plan.objects),
