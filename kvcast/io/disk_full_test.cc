@@ -26,7 +26,7 @@
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kSegmentBytes = 4 << 20;
+constexpr uint64_t kFullSegmentBytes = 4 << 20;
 constexpr int kNotAllowed = 77;
 
 Object FullDiskObject(uint64_t number) {
@@ -52,7 +52,7 @@ class FullDisk {
   FullDisk(const std::filesystem::path& directory, const DiskDevice::Options& device) {
     DiskTierOptions options;
     options.bytes_max = uint64_t{1} << 40;  // More than there is: the file system is the bound.
-    options.segment_bytes = kSegmentBytes;
+    options.segment_bytes = kFullSegmentBytes;
     auto opened =
         DrivenDisk::Open(directory, options, std::make_unique<OldestFirst>(), device, Log());
     Must(opened.ok(), "the directory does not open");
@@ -99,7 +99,7 @@ std::filesystem::path LeaveLittleRoom(const std::filesystem::path& root) {
   const std::filesystem::path ballast = root / "ballast";
   const auto space = std::filesystem::space(root);
   const int file = ::open(ballast.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  const auto bytes = static_cast<off_t>(space.available - 3 * kSegmentBytes);
+  const auto bytes = static_cast<off_t>(space.available - 3 * kFullSegmentBytes);
   Must(::posix_fallocate(file, 0, bytes) == 0, "no ballast");
   ::close(file);
   return ballast;

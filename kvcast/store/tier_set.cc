@@ -53,9 +53,9 @@ std::vector<size_t> TierSet::HomesOf(const TrackName& track, TierKind kind) cons
   }
   if (homes.size() > 1) {
     const size_t first = Crc32c(AsBytes(track.Render())) % homes.size();
-    std::ranges::rotate(homes, homes.begin() + static_cast<ptrdiff_t>(first));
-    std::ranges::stable_partition(
-        homes, [&](size_t tier) { return at(tier).FindTrack(track) != nullptr; });
+    std::rotate(homes.begin(), homes.begin() + static_cast<ptrdiff_t>(first), homes.end());
+    std::stable_partition(homes.begin(), homes.end(),
+                          [&](size_t tier) { return at(tier).FindTrack(track) != nullptr; });
   }
   return homes;
 }
