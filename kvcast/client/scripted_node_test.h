@@ -147,12 +147,15 @@ class ScriptedNode {
     }
   }
   void On(const moqt::SubscribeReceived& asked) {
-    if (asked.track.name() == kAckTrackName && !script.refuse_acks) {
-      (void)session_->AcceptSubscribe(asked.request, {}, {});
-      acks_ = asked.request;
-    } else {
-      Refuse(asked.request);
+    if (asked.track.name() != kAckTrackName) {
+      return;  // It has no other tracks to follow, and says nothing of them.
     }
+    if (script.refuse_acks) {
+      Refuse(asked.request);
+      return;
+    }
+    (void)session_->AcceptSubscribe(asked.request, {}, {});
+    acks_ = asked.request;
   }
   void On(const moqt::PublishReceived& offered) {
     ++publishes_;
