@@ -16,6 +16,7 @@
 #include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
+#include "kvcast/host/quic_flags.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/file.h"
@@ -44,7 +45,7 @@ struct ServeOptions {
   std::string key;
   std::string client_authorities;
   std::string ready_file;
-  std::string qlog_dir;
+  QuicFlags quic;
   std::vector<std::string> disks;
 };
 
@@ -149,10 +150,7 @@ Result<Ground> Prepare(const ServeOptions& options) {
   node.relay.epoch_us = EpochMicroseconds();
   node.relay.reads.patience = kReadPatience;
   node.relay.node = state.node_id();
-  if (!options.qlog_dir.empty() && !std::filesystem::is_directory(options.qlog_dir)) {
-    throw CLI::ValidationError("--qlog-dir", options.qlog_dir + " is no directory");
-  }
-  node.quic.connection.qlog_directory = options.qlog_dir;
+  node.quic.connection = options.quic.Options();
   FillRandom(node.relay.boot);
   return Ground{std::move(state), credentials, node};
 }
@@ -358,10 +356,7 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
                    "Write the address that clients need to this file, for as long as the node "
                    "can be used")
       ->type_name("FILE");
-  command
-      ->add_option("--qlog-dir", options->qlog_dir,
-                   "Leave a qlog file of every connection in this directory, up to 256 MiB each")
-      ->type_name("DIR");
+  QuicFlags::AddTo(*command, options->quic);
   command->callback([options, exit_status] { *exit_status = RunServe(*options); });
 }
 

@@ -91,7 +91,7 @@ Result<void> RelayConnection::Connect(const Options& options, const SocketAddres
   setup.implementation = "kvcast/" + Version();
   KVCAST_TRY(quic_, QuicClient::Connect(*loop_,
                                         {place, SocketAddress::HostOf(options.relay.host_and_port)},
-                                        credentials, {}, [&](QuicConnection&) {
+                                        credentials, options.quic, [&](QuicConnection&) {
                                           auto session = std::make_unique<moqt::Session>(
                                               moqt::Role::kClient, setup, moqt::Limits{}, Now());
                                           session_ = session.get();

@@ -234,6 +234,13 @@ void Request::Cancel(ResetCode code) {
   }
 }
 
+void Request::RefuseAnswer(RequestCode code, std::string reason) {
+  if (!over_) {
+    Abort(static_cast<uint64_t>(ResetCode::kCancelled));
+    Tell(RequestRefused{id_, {code, std::nullopt, std::move(reason), std::nullopt}});
+  }
+}
+
 void Request::Fail(uint64_t code, std::string reason) {
   if (!over_) {
     Abort(code);

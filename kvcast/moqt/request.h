@@ -59,6 +59,8 @@ class Request {
   // We give up, or the track is malformed: the peer is told by resetting the stream.
   void Cancel(ResetCode code);
   void Fail(uint64_t code, std::string reason);
+  // The peer's answer is none that we can live with: as if it had refused, for this reason.
+  void RefuseAnswer(RequestCode code, std::string reason);
 
   // Answers a request of the peer's with an error. Invalid: it was answered, or is ours, or the
   // error may not be said of it.

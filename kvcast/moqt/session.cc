@@ -167,7 +167,7 @@ bool Session::Hand(ObjectDatagram& datagram) {
 
 void Session::OnConnectionClosed(uint64_t code, std::string_view reason) {
   if (!std::exchange(closed_, true)) {
-    state_.outbox.Tell(SessionClosed{code, std::string(reason), true});
+    state_.outbox.Close(SessionClosed{code, std::string(reason), true}, std::nullopt);
   }
 }
 
@@ -225,12 +225,12 @@ bool Session::Check(const Decoded<void>& done) {
   return false;
 }
 
-void Session::Close(SessionCode code, std::string reason) {
+void Session::Close(SessionCode code, const std::string& reason) {
   if (std::exchange(closed_, true)) {
     return;
   }
-  state_.outbox.Do(CloseConnection{static_cast<uint64_t>(code), reason});
-  state_.outbox.Tell(SessionClosed{static_cast<uint64_t>(code), std::move(reason), false});
+  const auto number = static_cast<uint64_t>(code);
+  state_.outbox.Close(SessionClosed{number, reason, false}, CloseConnection{number, reason});
 }
 
 void Session::Settle() {

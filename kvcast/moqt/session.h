@@ -166,7 +166,7 @@ class Session final : public TransportUser {
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
   // The same of one request, which is then reset.
   Result<void> SendGoAway(RequestId request, std::string uri, uint64_t timeout_ms);
-  void Close(SessionCode code, std::string reason);
+  void Close(SessionCode code, const std::string& reason);
   bool closed() const { return closed_; }
 
  private:

@@ -216,10 +216,17 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
     if (event.parameters.new_group_request) {
       AskForNewGroup(track, *event.parameters.new_group_request);
     }
+  } else if (const auto waiting = peer.waiting.find(event.request); waiting != peer.waiting.end()) {
+    moqt::Parameters& kept = upstream_.at(waiting->second).waiting.at(id);
+    kept.filter = event.parameters.filter ? event.parameters.filter : kept.filter;
+    if (event.parameters.new_group_request) {
+      kept.new_group_request = event.parameters.new_group_request;
+    }
   }
   if (!peer.session->AcceptUpdate(event.request, answer).ok()) {
     return;  // Cancelled just now.
   }
+  audience_.EndIfOver(id);
   if (prefix != peer.prefixes.end() && moved) {
     prefix->second.space = *moved;
     for (const TrackName& track : tracks) {

@@ -1,6 +1,10 @@
 // Whom a relay asks for what others want, and what those hear who wait.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "kvcast/relay/relay_world_test.h"
 
 namespace kvcast::relay {
@@ -71,6 +75,78 @@ TEST(RelayUpstream, RefusesWhenEveryoneHas) {
   EXPECT_TRUE(w.subscriber.Take<moqt::RequestRefused>().empty());
   w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
   EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+}
+
+TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {
+  Asked w;
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  w.Accept(w.one, Asked::AskedOf(w.one), PropertiesBuilder().Number(0x4000, 1).Build());
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code,
+            RequestCode::kUnsupportedExtension);
+}
+
+// A peer that says what it likes: our own sessions update no request before it is answered.
+class Blunt {
+ public:
+  explicit Blunt(RelayWorld& world)
+      : world_(&world),
+        session_(moqt::Role::kServer, {}, {}, Instant()),
+        peer_(world.relay().Join(session_)) {}
+  ~Blunt() { world_->relay().Leave(peer_); }
+  Blunt(const Blunt&) = delete;
+  Blunt& operator=(const Blunt&) = delete;
+
+  void Say(moqt::StreamId stream, const moqt::Message& message) {
+    const std::string bytes = moqt::DefaultCodec().Encode(message)->ToString();
+    session_.OnStreamData(stream, AsBytes(bytes), false);
+    world_->relay().OnInput(peer_, world_->now());
+  }
+  // The groups of the streams that it was sent.
+  std::vector<uint64_t> Groups() {
+    std::vector<uint64_t> groups;
+    std::set<moqt::StreamId> begun;
+    while (const auto action = session_.NextAction()) {
+      const auto* sent = std::get_if<moqt::SendBytes>(&*action);
+      if (sent == nullptr || !moqt::IsUni(sent->stream) || !begun.insert(sent->stream).second) {
+        continue;
+      }
+      const auto opening = moqt::DefaultCodec().DecodeOpening(sent->bytes.ToString());
+      if (opening.ok() && *opening) {
+        if (const auto* header = std::get_if<moqt::SubgroupHeader>(&**opening)) {
+          groups.push_back(header->group);
+        }
+      }
+    }
+    return groups;
+  }
+
+ private:
+  RelayWorld* world_;
+  moqt::Session session_;
+  PeerId peer_;
+};
+
+TEST(RelayUpstream, AnswersByTheFilterThatWasWantedLast) {
+  Asked w;
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  Blunt blunt(w.world);
+  moqt::Setup setup;
+  setup.path = "/";
+  setup.authority = "node.example";
+  blunt.Say(2, setup);
+  blunt.Say(0, moqt::Subscribe{0, Live("t"), {}});
+  moqt::RequestUpdate update;
+  update.request_id = 2;
+  update.parameters.filter =
+      moqt::SubscriptionFilter{moqt::SubscriptionFilter::Type::kAbsoluteRange, {5, 0}, 5};
+  blunt.Say(0, update);
+  const RequestId at_one = Asked::AskedOf(w.one);
+  w.Accept(w.one, at_one);
+  for (uint64_t group = 0; group < 8; ++group) {
+    w.one.SendGroup(at_one, Live("t"), group, 1);
+    w.world.Run();
+  }
+  EXPECT_EQ(blunt.Groups(), std::vector<uint64_t>{5});
 }
 
 TEST(RelayUpstream, WaitsOnlySoLongForAnAnswer) {
