@@ -25,7 +25,9 @@ struct Stored {
   uint64_t objects_per_group;
 };
 constexpr Stored k160Kb{5, 128};
-constexpr Stored k2Mb{12, 1};
+constexpr Stored k2Mb{12, 128};
+constexpr Stored k2MbAlone{12,
+                           1};  // Each get is a fetch of its group, which the policy is told of.
 
 Bytes PayloadOf(size_t chunks) {
   Bytes payload;
@@ -148,6 +150,9 @@ void PutAndEvict(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(GetReferences, 160_KB, k160Kb)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(GetReferences, 2_MB, k2Mb)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GetReferences, 2_MB_alone, k2MbAlone)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(PutAndEvict)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace

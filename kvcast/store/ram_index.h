@@ -42,7 +42,7 @@ struct RamTrack {
 };
 
 // A group of which something is here.
-struct RamGroup {
+struct alignas(64) RamGroup {
   RamGroup() : objects(&bytes) {}
   RamGroup(const RamGroup&) = delete;
   RamGroup& operator=(const RamGroup&) = delete;
@@ -56,11 +56,12 @@ struct RamGroup {
     kKept,      // Never told of.
   };
 
-  RamTrack* track = nullptr;
-  uint64_t number = 0;
-  uint64_t serial = 0;              // In the order in which groups came.
+  // In front, so that a get waits for one line of the cache.
   size_t bytes = sizeof(RamGroup);  // With all objects and their payloads.
   RunMap<Object> objects;
+  RamTrack* track = nullptr;
+  uint64_t number = 0;
+  uint64_t serial = 0;  // In the order in which groups came.
   std::optional<uint64_t> end;
   uint64_t payload_bytes = 0;
   std::optional<Digest> key;  // That its first object carries.
