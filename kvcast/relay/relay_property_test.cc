@@ -308,7 +308,7 @@ TEST(RelayProperty, BytesAreExactWhenThereIsLittleRoom) {
   for (uint64_t seed = 200; seed < 220; ++seed) {
     evicted += RunWorld(seed, seed % 2 == 0, 60'000);
   }
-  EXPECT_GT(evicted, 50);
+  EXPECT_GT(evicted, 20);
 }
 
 }  // namespace

@@ -15,6 +15,14 @@ constexpr size_t kGhostPart = 64;
 constexpr size_t kGhostBytes = 160;
 constexpr size_t kArrivingPart = 8;
 
+// A small payload may be strewn over chunks that are mostly empty, as what was put together piece
+// by piece is. It is then cheaper to copy than to keep.
+constexpr size_t kSmallPayloadBytes = 4096;
+bool IsStrewn(const Bytes& payload) {
+  return payload.size() <= kSmallPayloadBytes &&
+         payload.memory_bytes() > payload.size() + payload.size() / 2 + 128;
+}
+
 Error Contradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
 }
@@ -160,6 +168,11 @@ Result<void> RamTier::EndTrack(const TrackName& name, Location end) {
 }
 
 Result<bool> RamTier::Put(const TrackName& name, const Object& object) {
+  if (IsStrewn(object.payload)) {
+    Object gathered = object;
+    gathered.payload = Bytes::Of(object.payload.ToString());
+    return Put(name, gathered);
+  }
   RamTrack* track = index_->FindTrack(name);
   RamGroup* const group =
       track == nullptr ? nullptr : RamIndex::FindGroup(*track, object.location.group);

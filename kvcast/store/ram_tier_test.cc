@@ -205,6 +205,18 @@ TEST(RamTier, ListsGroupsInOrderWithTheirKeys) {
   EXPECT_EQ(listed.facts.payload_bytes, 3u);
 }
 
+// What is small must not keep what is large.
+TEST(RamTier, GathersSmallPayloads) {
+  RamTier tier(1 << 20);
+  Object object = ObjectAt(0, 0, std::string(100'000, 'x'));
+  object.payload = object.payload.Slice(70'000, 50);
+  object.payload.Append(Bytes::Of("tail"));
+  const size_t before = tier.bytes();
+  ASSERT_TRUE(tier.Put(Name("a"), object).ok());
+  EXPECT_LT(tier.bytes() - before, 5000u);
+  EXPECT_EQ(tier.Look(Name("a"), {0, 0})->payload, object.payload);
+}
+
 TEST(RamTier, LooksWithoutCopying) {
   RamTier tier(1 << 20);
   ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "abc")).ok());
