@@ -154,6 +154,7 @@ Result<Ground> Prepare(const ServeOptions& options) {
   }
   node.quic.connection.qlog_directory = options.qlog_dir;
   FillRandom(node.relay.boot);
+  FillRandom(std::as_writable_bytes(std::span(&node.relay.secret, 1)));
   return Ground{std::move(state), credentials, node};
 }
 

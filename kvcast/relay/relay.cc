@@ -15,6 +15,7 @@ StoreOptions StoreOptionsOf(const Relay::Options& options) {
   store.ram_bytes = options.ram_bytes;
   store.epoch_us = options.epoch_us;
   store.key_property = kBlockKeyProperty;
+  store.secret = options.secret;
   store.reads = options.reads;
   store.demoting_bytes_max = options.demoting_bytes_max;
   store.max_cache_ms = &Publication::MaxCacheOf;

@@ -86,10 +86,11 @@ std::optional<Digest> Stock::KeyOf(const TrackName& track, uint64_t group) {
   if (const auto known = keys_.find({track, group}); known != keys_.end()) {
     return known->second;
   }
-  const std::optional<Object> first =
-      Catalogs::CanList(track) ? store_.ram().Get(track, {group, 0}) : std::nullopt;
+  // Looking at it is not a use of it.
+  const Object* const first =
+      Catalogs::CanList(track) ? store_.ram().Look(track, {group, 0}) : nullptr;
   const Result<std::optional<Digest>> key =
-      first ? BlockKeyIn(first->properties) : std::optional<Digest>();
+      first != nullptr ? BlockKeyIn(first->properties) : std::optional<Digest>();
   return key.ok() ? *key : std::nullopt;
 }
 

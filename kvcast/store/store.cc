@@ -6,7 +6,7 @@
 namespace kvcast {
 namespace {
 
-Error Contradiction(const std::string& what) {
+Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
 }
 
@@ -15,11 +15,21 @@ bool SaysMore(const TrackFacts& facts, const TrackFacts& known) {
          known.gaps.size() < facts.gaps.size();
 }
 
+// REQUIRES: no more is reserved than there is.
+RamTier RamOf(const StoreOptions& options) {
+  RamTierOptions ram;
+  ram.bytes_max = options.ram_bytes;
+  ram.key_property = options.key_property;
+  ram.secret = options.secret;
+  ram.reservations = options.reservations;
+  return std::move(*RamTier::Of(ram));
+}
+
 }  // namespace
 
 Store::Store(const StoreOptions& options)
     : options_(options),
-      ram_(options.ram_bytes),
+      ram_(RamOf(options)),
       desk_(options.reads, tiers_),
       demotions_(options.demoting_bytes_max, options.key_property, tiers_),
       warming_(options.warming) {}
@@ -114,10 +124,10 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   const Presence below = tiers_.PresenceOf(track, object.location);
   const Object* const moving = demotions_.Find(track, object.location);
   if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
-    return Contradiction("Object " + object.location.ToString());
+    return StoreContradiction("Object " + object.location.ToString());
   }
   Kept kept;
-  if (below == Presence::kExists && !ram_.Get(track, object.location)) {
+  if (below == Presence::kExists && ram_.Look(track, object.location) == nullptr) {
     KVCAST_TRY_VOID(CheckBelow(track, object, now));
   } else if (moving == nullptr) {
     KVCAST_TRY(kept.is_new, ram_.Put(track, object));
@@ -143,7 +153,7 @@ Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uin
                                      Durability level, Instant now) {
   const auto below = tiers_.FindGroup(track, group);
   if (below && below->end && *below->end != end) {
-    return Contradiction("The end of group " + std::to_string(group));
+    return StoreContradiction("The end of group " + std::to_string(group));
   }
   if (!below || ram_.FindGroup(track, group)) {
     KVCAST_TRY_VOID(ram_.EndGroup(track, group, end));
@@ -167,7 +177,7 @@ Result<void> Store::EndTrack(const TrackName& track, Location end, Instant now) 
   std::optional<TrackFacts> below;
   tiers_.AddFacts(track, below);
   if (below && ((below->end && below->end != end) || (below->largest && *below->largest >= end))) {
-    return Contradiction("The end at " + end.ToString());
+    return StoreContradiction("The end at " + end.ToString());
   }
   KVCAST_TRY_VOID(ram_.EndTrack(track, end));
   SettleRam(now);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -27,6 +28,8 @@ struct StoreOptions {
   size_t ram_bytes = 0;
   uint64_t epoch_us = 0;      // What the time of day is at Instant(), in microseconds since 1970.
   uint64_t key_property = 0;  // The immutable property that holds a group's key.
+  uint64_t secret = 0;        // Random, and nobody else's business: peers choose names and keys.
+  std::map<std::string, uint64_t> reservations{};  // Bytes of RAM by tenant.
   ReadDesk::Limits reads{};
   WarmQueue::Limits warming{};
   uint64_t demoting_bytes_max = uint64_t{64} << 20;

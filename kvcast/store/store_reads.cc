@@ -54,7 +54,7 @@ void Store::WarmSome(Instant now) {
     const uint64_t first = *group == next->next.group ? next->next.object : 0;
     const auto object = tiers_.ObjectFrom(track, {*group, first});
     const Location at{*group, object.value_or(LocationRange::kWholeGroup)};
-    if (object && next->range.Contains(at) && !ram_.Get(track, at)) {
+    if (object && next->range.Contains(at) && ram_.Look(track, at) == nullptr) {
       (void)desk_.Prefetch(track, at, now);
     }
     if (at >= next->range.last) {
@@ -68,6 +68,7 @@ void Store::WarmSome(Instant now) {
 
 void Store::OnTime(Instant now) {
   tiers_touched_ = true;
+  ram_.OnTime(now);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     tiers_.at(tier).OnTime(now);
   }
@@ -87,6 +88,7 @@ std::optional<Instant> Store::deadline() const {
     }
   }
   take(tiers_deadline_);
+  take(ram_.deadline());
   take(desk_.deadline());
   take(warming_.deadline());
   return first;
@@ -260,7 +262,7 @@ std::optional<GroupFacts> Store::FindGroup(const TrackName& track, uint64_t grou
 }
 
 Presence Store::PresenceOf(const TrackName& track, Location location) {
-  if (ram_.Get(track, location) || demotions_.Find(track, location) != nullptr) {
+  if (ram_.Look(track, location) != nullptr || demotions_.Find(track, location) != nullptr) {
     return Presence::kExists;
   }
   const Presence below = tiers_.PresenceOf(track, location);
