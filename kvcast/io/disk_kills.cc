@@ -331,13 +331,13 @@ int main(int argc, char** argv) {
     }
   }
   if (options.directory.empty()) {
-    std::fprintf(stderr,
-                 "disk_kills PARENT [--kills N] [--seed N] [--longest-ms N] [--plain]\n");
+    (void)std::fprintf(stderr,
+                       "disk_kills PARENT [--kills N] [--seed N] [--longest-ms N] [--plain]\n");
     return 2;
   }
   const auto scratch = kvcast::ScratchDirectory::Make(options.directory);
   if (!scratch.ok()) {
-    std::fprintf(stderr, "%s\n", scratch.error().ToString().c_str());
+    (void)std::fprintf(stderr, "%s\n", scratch.error().ToString().c_str());
     return 2;
   }
   options.directory = scratch->path() / "store";

@@ -78,7 +78,8 @@ uint64_t PayloadBytes(const Plan& plan) {
 
 void MakeSegment(const Plan& plan, const DirectoryId& directory, uint64_t number) {
   char name[32];
-  std::snprintf(name, sizeof(name), "segment-%016llx", static_cast<unsigned long long>(number));
+  (void)std::snprintf(name, sizeof(name), "segment-%016llx",
+                      static_cast<unsigned long long>(number));
   const Descriptor file(
       ::open((plan.directory / name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   KVCAST_CHECK(file && ::ftruncate(file.number(), kSegmentBytes) == 0);
@@ -194,8 +195,8 @@ int Run(const Plan& plan) {
 }  // namespace kvcast
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "disk_restart DIRECTORY [OBJECTS [GIGABYTES]]\n");
+  if (argc < 2 || argv[1][0] == '-') {
+    (void)std::fprintf(stderr, "disk_restart DIRECTORY [OBJECTS [GIGABYTES]]\n");
     return 2;
   }
   kvcast::Plan plan;

@@ -67,7 +67,7 @@ std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, I
   return std::nullopt;
 }
 
-bool DemotionDesk::Take(Leaving leaving, Instant now) {
+bool DemotionDesk::Take(const Leaving& leaving, Instant now) {
   Group group;
   for (const Object& object : leaving.contents.objects) {
     group.payload_bytes += object.payload.size();

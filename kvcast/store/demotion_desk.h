@@ -30,7 +30,7 @@ class DemotionDesk {
     TrackFacts facts;                   // Of the track.
   };
   // False: no tier admits it, or takes it now. REQUIRES: it is a whole group.
-  bool Take(Leaving leaving, Instant now);
+  bool Take(const Leaving& leaving, Instant now);
   // False: not a write of this desk's.
   bool OnWritten(size_t tier, const TierWritten& written);
   // Groups that have arrived or failed since the last call.

@@ -230,7 +230,7 @@ bool Store::Demote(EvictedContents evicted, Instant now) {
   for (const Object& object : leaving.contents.objects) {
     leaving.received_us.push_back(receipts_.Find(track, object.location).value_or(WallAt(now)));
   }
-  return demotions_.Take(std::move(leaving), now);
+  return demotions_.Take(leaving, now);
 }
 
 void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
