@@ -13,6 +13,7 @@ namespace {
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
   store.ram_bytes = options.ram_bytes;
+  store.reservations = options.reservations;
   store.epoch_us = options.epoch_us;
   store.key_property = kBlockKeyProperty;
   store.secret = options.secret;

@@ -37,6 +37,8 @@ class Relay {
  public:
   struct Options {
     size_t ram_bytes = size_t{4} << 30;
+    // Of ram_bytes, by tenant: what others cannot evict. REQUIRES: RamTier::Of() takes them.
+    std::map<std::string, uint64_t> reservations{};
     NodeId node{};
     BootId boot{};
     uint64_t secret = 0;  // Random: what peers name and key must not collide at their will.

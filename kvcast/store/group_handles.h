@@ -2,42 +2,44 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <utility>
 
-#include "kvcast/base/digest.h"
+#include "kvcast/store/handle_key.h"
 #include "kvcast/store/handle_map.h"
 
 namespace kvcast {
 
-struct RamGroup;
-
-// The handles under which policies know groups: which group has which, no two the same.
+// Which group of a tier has which handle, no two the same. `Holder` is how the tier finds it again.
 //
-// A group with a key is called by the key, its track's own name (rungs of a block share a key), and
-// the second field of the namespace (so that no tenant names another's blocks): whoever
-// publishes the block again, under whatever prefix and generation, finds it known. Copies of a
-// block may be here twice, under two tracks. The second is called by its track and number, as are
-// groups without a key: it is evicted like any other, and only its return teaches nothing.
-//
-// Digests under a secret, cut to 64 bits: peers choose all of this.
+// Copies of a block may be here twice, under two tracks. The second is called by its place, as
+// groups without a key are: it is evicted like any other, and only its return teaches nothing.
+template <typename Holder>
 class GroupHandles {
  public:
-  explicit GroupHandles(uint64_t secret);
+  explicit GroupHandles(uint64_t secret) : key_(secret), holders_(&bytes_) {}
 
-  // Gives it a handle, which is its own until Remove().
-  void Add(RamGroup& group);
-  void Remove(const RamGroup& group);
+  // A handle for the group, which is its own until Remove().
+  uint64_t Add(const TrackName& track, uint64_t group, const std::optional<Digest>& key,
+               Holder holder) {
+    uint64_t handle = key_.OfGroup(track, group, key);
+    for (uint64_t copy = 0; holders_.Find(handle) != nullptr; ++copy) {
+      handle = key_.OfPlace(track, group, copy);
+    }
+    holders_.Add(handle, std::move(holder));
+    return handle;
+  }
+  void Remove(uint64_t handle) { holders_.Remove(handle); }
   // REQUIRES: it was given.
-  RamGroup& At(uint64_t handle) { return **groups_.Find(handle); }
+  Holder& At(uint64_t handle) { return *holders_.Find(handle); }
 
+  uint64_t OfTrack(const TrackName& track) { return key_.OfTrack(track); }
   size_t bytes() const { return bytes_; }  // Beside the object itself.
 
  private:
-  uint64_t Cut(const std::string& text);
-
-  HmacSha256 digest_;
+  HandleKey key_;
   size_t bytes_ = 0;
-  HandleMap<RamGroup*> groups_;
+  HandleMap<Holder> holders_;
 };
 
 }  // namespace kvcast

@@ -45,7 +45,7 @@ size_t RamIndex::GroupBytes(const RamTrack* track, uint64_t number) {
 
 size_t RamIndex::ObjectBytes(const RamGroup* group, const Object& object) {
   return OutsideBytes(object) + (group == nullptr
-                                     ? RunMap<Object>::GrowthForFirst()
+                                     ? RunMap<StoredObject>::GrowthForFirst()
                                      : group->objects.GrowthFor(object.location.object));
 }
 
@@ -71,18 +71,18 @@ RamGroup& RamIndex::AddGroup(RamTrack& track, uint64_t number) {
   return *group;
 }
 
-void RamIndex::AddObject(RamGroup& group, const Object& object) {
+void RamIndex::AddObject(RamGroup& group, StoredObject stored) {
   const size_t before = group.bytes;
-  group.objects.Insert(object);
-  group.bytes += OutsideBytes(object);
-  group.payload_bytes += object.payload.size();
+  group.bytes += OutsideBytes(stored.object);
+  group.payload_bytes += stored.object.payload.size();
+  group.objects.Insert(std::move(stored));
   group_bytes_ += group.bytes - before;
   ++object_count_;
 }
 
 void RamIndex::EraseObject(RamGroup& group, uint64_t number) {
   const size_t before = group.bytes;
-  const Object& object = *group.objects.Find(number);
+  const Object& object = group.objects.Find(number)->object;
   group.payload_bytes -= object.payload.size();
   group.bytes -= OutsideBytes(object);
   group.objects.Erase(number);

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "kvcast/base/digest.h"
-#include "kvcast/object/object.h"
 #include "kvcast/object/track_name.h"
+#include "kvcast/store/lower_tier.h"
 #include "kvcast/store/run_map.h"
 #include "kvcast/store/track_facts.h"
 #include "kvcast/store/track_table.h"
@@ -18,7 +18,7 @@ namespace kvcast {
 struct RamGroup;
 struct RamPool;
 
-inline uint64_t RunNumber(const Object& object) { return object.location.object; }
+inline uint64_t RunNumber(const StoredObject& stored) { return stored.object.location.object; }
 
 // A group's place in its track.
 struct RamGroupSlot {
@@ -58,7 +58,7 @@ struct alignas(64) RamGroup {
 
   // In front, so that a get waits for one line of the cache.
   size_t bytes = sizeof(RamGroup);  // With all objects and their payloads.
-  RunMap<Object> objects;
+  RunMap<StoredObject> objects;
   RamTrack* track = nullptr;
   uint64_t number = 0;
   uint64_t serial = 0;  // In the order in which groups came.
@@ -102,7 +102,7 @@ class RamIndex {
   // REQUIRES: it is not there.
   RamTrack& AddTrack(const TrackName& name, const Properties& properties, RamPool& pool);
   RamGroup& AddGroup(RamTrack& track, uint64_t number);
-  void AddObject(RamGroup& group, const Object& object);
+  void AddObject(RamGroup& group, StoredObject stored);
 
   // REQUIRES: it is there.
   void EraseObject(RamGroup& group, uint64_t object);

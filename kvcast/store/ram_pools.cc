@@ -98,7 +98,7 @@ void RamPools::Rest(RamGroup& group) {
   pool.arriving_bytes -= group.bytes;
   pool.arriving.erase(group.arrival);
   group.state = RamGroup::State::kResting;
-  handles_.Add(group);
+  group.handle = handles_.Add(group.track->name(), group.number, group.key, &group);
   Tell(group, [&](Eviction& eviction) {
     eviction.Insert({group.handle, group.track->serial, group.number, group.bytes});
   });
@@ -126,7 +126,7 @@ void RamPools::Leave(RamGroup& group, bool remembered) {
     Tell(group, [&](Eviction& eviction) {
       remembered ? eviction.Evict(group.handle) : eviction.Forget(group.handle);
     });
-    handles_.Remove(group);
+    handles_.Remove(group.handle);
   }
 }
 
@@ -159,7 +159,7 @@ std::vector<EvictedGroup> RamPools::TakeEvicted() {
 
 RamGroup* RamPools::VictimOf(RamPool& pool, const RamGroup* keep) {
   if (const std::optional<uint64_t> handle = pool.eviction->Victim()) {
-    return &handles_.At(*handle);
+    return handles_.At(*handle);
   }
   for (RamGroup* const group : pool.arriving) {
     if (group != keep) {

@@ -95,7 +95,7 @@ class RamPools {
   void Tell(const RamGroup& group, Call call);
 
   uint64_t arriving_bytes_max_;
-  GroupHandles handles_;
+  GroupHandles<RamGroup*> handles_;
   size_t list_bytes_ = 0;
   size_t eviction_bytes_ = 0;
   std::map<std::string, RamPool, std::less<>,

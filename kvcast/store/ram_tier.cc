@@ -147,8 +147,8 @@ Result<void> RamTier::EndGroup(const TrackName& name, uint64_t number, uint64_t 
     group = &index_->AddGroup(*track, number);
     pools_->Add(*group);
   }
-  const Object* const last = group->objects.Last();
-  if ((group->end && *group->end != end) || (last != nullptr && last->location.object >= end)) {
+  const StoredObject* const last = group->objects.Last();
+  if ((group->end && *group->end != end) || (last != nullptr && RunNumber(*last) >= end)) {
     return Contradiction("The end of group " + std::to_string(number));
   }
   group->end = end;
@@ -167,18 +167,18 @@ Result<void> RamTier::EndTrack(const TrackName& name, Location end) {
   return {};
 }
 
-Result<bool> RamTier::Put(const TrackName& name, const Object& object) {
+Result<bool> RamTier::Put(const TrackName& name, const Object& object, uint64_t received_us) {
   if (IsStrewn(object.payload)) {
     Object gathered = object;
     gathered.payload = Bytes::Of(object.payload.ToString());
-    return Put(name, gathered);
+    return Put(name, gathered, received_us);
   }
   RamTrack* track = index_->FindTrack(name);
   RamGroup* const group =
       track == nullptr ? nullptr : RamIndex::FindGroup(*track, object.location.group);
-  const Object* const known =
+  const StoredObject* const known =
       group == nullptr ? nullptr : group->objects.Find(object.location.object);
-  if (known != nullptr && known->ConsistentWith(object)) {
+  if (known != nullptr && known->object.ConsistentWith(object)) {
     return false;
   }
   if (known != nullptr ||
@@ -198,31 +198,25 @@ Result<bool> RamTier::Put(const TrackName& name, const Object& object) {
                                            std::to_string(bytes_max_) + " bytes.");
   }
   track = track == nullptr ? &index_->AddTrack(name, {}, pool) : track;
-  Add(*track, group, object);
+  Add(*track, group, {object, received_us});
   return true;
 }
 
-void RamTier::Add(RamTrack& track, RamGroup* group, const Object& object) {
+void RamTier::Add(RamTrack& track, RamGroup* group, StoredObject stored) {
+  const Location location = stored.object.location;
   if (group == nullptr) {
-    group = &index_->AddGroup(track, object.location.group);
+    group = &index_->AddGroup(track, location.group);
     pools_->Add(*group);
   }
-  if (object.location.object == 0) {
-    group->key = KeyIn(object.properties, key_property_);
+  if (location.object == 0) {
+    group->key = KeyIn(stored.object.properties, key_property_);
     pools_->OnBegun(*group);
   }
   const size_t before = group->bytes;
-  index_->AddObject(*group, object);
-  track.facts.largest = std::max(track.facts.largest.value_or(object.location), object.location);
+  index_->AddObject(*group, std::move(stored));
+  track.facts.largest = std::max(track.facts.largest.value_or(location), location);
   pools_->OnChange(*group, before);
   (void)EvictFor(0, *track.pool, group);
-}
-
-void RamTier::Hit(RamGroup& group) {
-  pools_->Hit(group);
-  if (!Fits(0)) {
-    (void)EvictFor(0, *group.track->pool, nullptr);
-  }
 }
 
 RamGroup* RamTier::FindIn(const TrackName& name, uint64_t number) const {
@@ -232,20 +226,22 @@ RamGroup* RamTier::FindIn(const TrackName& name, uint64_t number) const {
 
 const Object* RamTier::Look(const TrackName& name, Location location) const {
   const RamGroup* const group = FindIn(name, location.group);
-  return group == nullptr ? nullptr : group->objects.Find(location.object);
+  const StoredObject* const stored =
+      group == nullptr ? nullptr : group->objects.Find(location.object);
+  return stored == nullptr ? nullptr : &stored->object;
 }
 
 std::optional<Object> RamTier::Get(const TrackName& name, Location location) {
   RamGroup* const group = FindIn(name, location.group);
-  const Object* const object = group == nullptr ? nullptr : group->objects.Find(location.object);
-  if (object == nullptr) {
+  const StoredObject* const stored =
+      group == nullptr ? nullptr : group->objects.Find(location.object);
+  if (stored == nullptr) {
     return std::nullopt;
   }
-  std::optional<Object> found(*object);
-  if (object == group->objects.First()) {
-    Hit(*group);
+  if (stored == group->objects.First()) {
+    pools_->Hit(*group);
   }
-  return found;
+  return stored->object;
 }
 
 std::vector<Object> RamTier::GetRange(const TrackName& name, const LocationRange& range,
@@ -261,17 +257,16 @@ std::vector<Object> RamTier::GetRange(const TrackName& name, const LocationRange
        at = groups.Next(at)) {
     RamGroup& group = *groups.At(at)->group;
     auto next = group.objects.From(group.number == range.first.group ? range.first.object : 0);
-    for (const Object* object = group.objects.At(next);
-         object != nullptr && range.Contains(object->location) && found.size() < count_max;
-         object = group.objects.At(next)) {
-      if (object == group.objects.First()) {
+    for (const StoredObject* stored = group.objects.At(next);
+         stored != nullptr && range.Contains(stored->object.location) && found.size() < count_max;
+         stored = group.objects.At(next)) {
+      if (stored == group.objects.First()) {
         pools_->Hit(group);
       }
-      found.push_back(*object);
+      found.push_back(stored->object);
       next = group.objects.Next(next);
     }
   }
-  (void)EvictFor(0, *track->pool, nullptr);
   return found;
 }
 
@@ -427,19 +422,19 @@ std::vector<EvictedContents> RamTier::TakeEvictedContents() {
   }
   std::vector<EvictedContents> names;
   for (EvictedGroup& group : groups) {
-    names.push_back({std::move(group), {}, {}});
+    names.push_back({.group = std::move(group), .end = {}, .key = {}, .bytes = 0, .objects = {}});
   }
   return names;
 }
 
 void RamTier::Erase(RamGroup& group, bool evicted) {
   if (evicted && hands_over_) {
-    EvictedContents& leaving =
-        evicted_.emplace_back(EvictedContents{{group.track->name(), group.number}, group.end, {}});
-    RunMap<Object>::Place next{};
-    while (const Object* const object = group.objects.At(next)) {
-      leaving.objects.push_back(*object);
-      next = group.objects.Next(next);
+    EvictedContents& leaving = evicted_.emplace_back(EvictedContents{
+        {group.track->name(), group.number}, group.end, group.key, group.bytes, {}});
+    leaving.objects.reserve(group.objects.size());
+    for (RunMap<StoredObject>::Place at; group.objects.At(at) != nullptr;
+         at = group.objects.Next(at)) {
+      leaving.objects.push_back(*group.objects.At(at));
     }
   }
   if (group.pins > 0) {

@@ -27,7 +27,9 @@ namespace kvcast {
 struct EvictedContents {
   EvictedGroup group;
   std::optional<uint64_t> end;
-  std::vector<Object> objects;
+  std::optional<Digest> key;
+  uint64_t bytes = 0;  // That it took, with its index.
+  std::vector<StoredObject> objects;
 };
 
 struct RamTierOptions {
@@ -71,7 +73,8 @@ class RamTier {
   // True if the object is new, false if it was here. Mismatch: another object stands there, or none
   // can, so the track is malformed. Too large: its group would not fit an empty tier. Otherwise it
   // is kept, whatever has to go for it.
-  Result<bool> Put(const TrackName& track, const Object& object);
+  // `received_us` is told when it is evicted.
+  Result<bool> Put(const TrackName& track, const Object& object, uint64_t received_us = 0);
   // Absent is not evidence that it does not exist.
   std::optional<Object> Get(const TrackName& track, Location location);
   // The objects of a range that are here, in order, at most `count_max`.
@@ -127,8 +130,7 @@ class RamTier {
   bool Fits(size_t bytes) const;
   // Makes room for so many bytes more; false if that cannot be. Never takes `keep`.
   bool EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep);
-  void Add(RamTrack& track, RamGroup* group, const Object& object);
-  void Hit(RamGroup& group);
+  void Add(RamTrack& track, RamGroup* group, StoredObject stored);
   void Erase(RamGroup& group, bool evicted);
   void Free(const std::vector<RamGroup*>& groups);
 

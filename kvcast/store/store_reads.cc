@@ -151,20 +151,27 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
   }
 }
 
-bool Store::IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const {
+std::optional<uint64_t> Store::LeftOf(const TrackName& track, const StoredObject& stored,
+                                      Instant now) const {
   const std::optional<TrackFacts> facts = Find(track);
   const auto most =
       facts && options_.max_cache_ms ? options_.max_cache_ms(facts->properties) : std::nullopt;
-  const uint64_t wall = WallAt(now);
-  return most && wall >= stored.received_us && (wall - stored.received_us) / 1000 >= *most;
+  if (!most) {
+    return std::nullopt;
+  }
+  const uint64_t age_ms = (WallAt(now) - std::min(WallAt(now), stored.received_us)) / 1000;
+  return *most - std::min(*most, age_ms);
 }
 
 void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
-  if (finished.found && IsExpired(finished.track, *finished.found, now)) {
+  const auto left = finished.found ? LeftOf(finished.track, *finished.found, now) : std::nullopt;
+  if (left == uint64_t{0}) {
     ++counts_.expired;
     finished.found.reset();
     Remove(finished.track, finished.location.group, now);
     events_.push_back(StoreMoved{{finished.track, finished.location.group}});
+  } else if (left) {
+    events_.push_back(StoreDue{{finished.track, finished.location.group}, *left});
   }
   if (finished.found) {
     if (finished.prefetch) {
@@ -187,10 +194,9 @@ void Store::Promote(const TrackName& track, const StoredObject& stored, Instant 
   if (object.payload.size() < kCopyBelowBytes) {
     object.payload = Bytes::Of(object.payload.ToString());
   }
-  const Result<bool> put = ram_.Put(track, object);
+  const Result<bool> put = ram_.Put(track, object, stored.received_us);
   if (put.ok() && *put) {
     ++counts_.promoted;
-    receipts_.Note(track, object.location, stored.received_us);
     const auto below = tiers_.FindGroup(track, object.location.group);
     if (below && below->end) {
       (void)ram_.EndGroup(track, object.location.group, *below->end).ok();
