@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,8 @@ inline std::string_view AsText(std::span<const std::byte> bytes) {
 //
 // Copying, slicing and joining share the chunks and copy no payload. A payload received in pieces,
 // kept in a tier and sent to many readers is therefore one copy in memory, with one owner too many
-// to matter. Any thread may read; a Bytes object itself belongs to one.
+// to matter. A copy shares the list of pieces too, so that it costs the same for two megabytes as
+// for two chunks. Any thread may read; a Bytes object itself belongs to one.
 class Bytes {
  public:
   Bytes() = default;
@@ -59,6 +61,9 @@ class Bytes {
 
   // The pieces in order; none is empty.
   size_t piece_count() const { return size_ == 0 ? 0 : 1 + rest_.size(); }
+  // What it keeps from being freed: its chunks whole, however little of them it shows, each once if
+  // its pieces follow each other, and the list of pieces.
+  size_t memory_bytes() const;
   std::span<const std::byte> piece(size_t index) const;
 
   // REQUIRES: out.size() == size().
@@ -77,12 +82,39 @@ class Bytes {
     uint32_t offset = 0;
     uint32_t length = 0;
   };
+  // Pieces that several owners share; whoever appends to them gets a list of its own first.
+  class Rest {
+   public:
+    Rest() = default;
+    Rest(const Rest& other);
+    Rest(Rest&& other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
+    Rest& operator=(Rest other) noexcept {
+      swap(other);
+      return *this;
+    }
+    ~Rest() { Release(); }
+
+    void swap(Rest& other) noexcept { std::swap(list_, other.list_); }
+    size_t size() const { return list_ == nullptr ? 0 : list_->pieces.size(); }
+    const Piece& operator[](size_t index) const { return list_->pieces[index]; }
+    void Append(const Piece& piece);
+    size_t memory_bytes() const;
+
+   private:
+    struct List {
+      std::atomic<uint32_t> owners{1};
+      std::vector<Piece> pieces;
+    };
+    void Release();
+
+    List* list_ = nullptr;
+  };
   const Piece& PieceAt(size_t index) const { return index == 0 ? first_ : rest_[index - 1]; }
   void AppendPiece(const Piece& piece);
 
   // Most payloads are one piece, which then costs no allocation.
   Piece first_;
-  std::vector<Piece> rest_;
+  Rest rest_;
   size_t size_ = 0;
 };
 

@@ -76,6 +76,8 @@ ChunkRef::ChunkRef(const ChunkRef& other) : header_(other.header_) {
 
 size_t ChunkRef::capacity() const { return header_->capacity; }
 
+size_t ChunkRef::memory_bytes() const { return sizeof(Header) + header_->capacity; }
+
 const std::byte* ChunkRef::data() const {
   return reinterpret_cast<const std::byte*>(header_) + sizeof(Header);
 }

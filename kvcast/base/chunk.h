@@ -33,6 +33,8 @@ class ChunkRef {
 
   explicit operator bool() const { return header_ != nullptr; }
   size_t capacity() const;
+  // What it takes of memory: its bytes and what is written in front of them.
+  size_t memory_bytes() const;
   const std::byte* data() const;
   // For the writer alone, and only for bytes that no reader has been shown.
   std::byte* mutable_data();

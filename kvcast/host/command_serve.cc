@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +26,8 @@
 #include "kvcast/io/progress.h"
 #include "kvcast/io/signal_watch.h"
 #include "kvcast/io/terminal_log.h"
+#include "kvcast/kv/tenant.h"
+#include "kvcast/store/ram_tier.h"
 
 namespace kvcast {
 namespace {
@@ -47,6 +51,7 @@ struct ServeOptions {
   std::string ready_file;
   QuicFlags quic;
   std::vector<std::string> disks;
+  std::vector<std::string> reservations;
 };
 
 // What a node runs with, once the machine has been asked for it.
@@ -117,6 +122,25 @@ void ShareMemory(NodeServer::Options& node, uint64_t ram_bytes) {
   }
 }
 
+// TENANT=SIZE each, together no more than the memory that blocks have.
+Result<std::map<std::string, uint64_t>> Reservations(const std::vector<std::string>& flags,
+                                                     uint64_t ram_bytes) {
+  RamTierOptions ram;
+  ram.bytes_max = ram_bytes;
+  for (const std::string& flag : flags) {
+    const size_t equals = std::min(flag.find('='), flag.size());
+    KVCAST_TRY(const Tenant tenant, Tenant::Of(flag.substr(0, equals)));
+    KVCAST_TRY(const uint64_t bytes, ParseBytes(flag.substr(std::min(equals + 1, flag.size()))));
+    if (!ram.reservations.emplace(tenant.name(), bytes).second) {
+      return Error(ErrorCode::kInvalid, "'" + tenant.name() + "' is there twice.");
+    }
+  }
+  if (const Result<RamTier> tier = RamTier::Of(ram); !tier.ok()) {
+    return tier.error();
+  }
+  return ram.reservations;
+}
+
 Result<Ground> Prepare(const ServeOptions& options) {
   KVCAST_TRY(const MemoryFacts memory, ProbeMemory());
   const Result<uint64_t> ram_bytes = NodeMemory(options.ram, memory);
@@ -147,11 +171,17 @@ Result<Ground> Prepare(const ServeOptions& options) {
   node.listen = listen;
   KVCAST_TRY(node.disks, PrepareDisks(options.disks, *ram_bytes));
   ShareMemory(node, *ram_bytes);
+  const auto reservations = Reservations(options.reservations, node.relay.ram_bytes);
+  if (!reservations.ok()) {
+    throw CLI::ValidationError("--reserve", reservations.error().message());
+  }
+  node.relay.reservations = *reservations;
   node.relay.epoch_us = EpochMicroseconds();
   node.relay.reads.patience = kReadPatience;
   node.relay.node = state.node_id();
   node.quic.connection = options.quic.Options();
   FillRandom(node.relay.boot);
+  FillRandom(std::as_writable_bytes(std::span(&node.relay.secret, 1)));
   return Ground{std::move(state), credentials, node};
 }
 
@@ -293,6 +323,24 @@ int RunServe(const ServeOptions& options) {
   return kExitOk;
 }
 
+void AddStorageOptions(CLI::App& command, ServeOptions& options) {
+  command.add_option("--ram", options.ram, "Memory for blocks, their names and their index")
+      ->type_name("SIZE")
+      ->default_str("4GiB, or half of the memory there is if that is less");
+  command
+      .add_option("--reserve", options.reservations,
+                  "Of that memory, keep so much for a tenant's blocks: others do not evict them; "
+                  "may be given several times")
+      ->type_name("TENANT=SIZE");
+  command
+      .add_option("--disk", options.disks,
+                  "Keep objects in this directory as well; may be given several times. bytes is "
+                  "for all of its files (half of the file system if it is not given), class is "
+                  "ssd or hdd, admit says which of the blocks that memory evicts are written: "
+                  "all, or second for those that come a second time")
+      ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+}
+
 }  // namespace
 
 void AddServeCommand(CLI::App& app, int* exit_status) {
@@ -301,8 +349,9 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "Run a node: keep what engines publish, and serve it to others\n\n"
       "Engines publish KV caches to a node and load them from it, over QUIC. The node keeps them "
       "in "
-      "memory, evicts what was not used for longest when there is no more room, and tells clients "
-      "which blocks it holds. With --disk, what memory evicts goes to a directory, and what "
+      "memory, evicts what is least likely to be used again when there is no more room, and tells "
+      "clients which blocks it holds. With --disk, what memory evicts goes to a directory, and "
+      "what "
       "publishers want to be durable goes there at once; after a restart the node has all of it "
       "again. It prints the address that clients need, with the fingerprint of its "
       "certificate.\n\n"
@@ -324,16 +373,7 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
   command->add_option("--listen", options->listen, "Where to listen; port 0 takes a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  command->add_option("--ram", options->ram, "Memory for blocks, their names and their index")
-      ->type_name("SIZE")
-      ->default_str("4GiB, or half of the memory there is if that is less");
-  command
-      ->add_option("--disk", options->disks,
-                   "Keep objects in this directory as well; may be given several times. bytes is "
-                   "for all of its files (half of the file system if it is not given), class is "
-                   "ssd or hdd, admit says which of the blocks that memory evicts are written: "
-                   "all, or second for those that come a second time")
-      ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+  AddStorageOptions(*command, *options);
   command
       ->add_option("--state-dir", options->state_dir,
                    "Where the node's id and development certificate are kept")

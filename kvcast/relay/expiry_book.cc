@@ -31,6 +31,9 @@ void ExpiryBook::Add(const TrackName& name, Location location, Instant at) {
   group.entries.insert(std::ranges::upper_bound(first, group.entries.end(), at, {}, &Entry::at),
                        {at, location.object});
   List(track, location.group);
+  if (group.joined) {
+    Join(name, location.group);
+  }
 }
 
 void ExpiryBook::Forget(const TrackName& name, uint64_t group) {
@@ -41,13 +44,19 @@ void ExpiryBook::Forget(const TrackName& name, uint64_t group) {
   }
 }
 
-void ExpiryBook::KeepFirst(const TrackName& name, uint64_t number) {
+void ExpiryBook::Join(const TrackName& name, uint64_t number) {
   const auto track = tracks_.find(name);
   if (track != tracks_.end() && track->second.contains(number)) {
     Group& group = track->second.at(number);
     group.entries = {group.entries[group.first]};
     group.first = 0;
+    group.joined = true;
   }
+}
+
+void ExpiryBook::AddGroup(const TrackName& name, uint64_t number, Instant at) {
+  Add(name, {number, 0}, at);
+  Join(name, number);
 }
 
 std::optional<Instant> ExpiryBook::next() const {
@@ -62,7 +71,11 @@ std::optional<ExpiryBook::Expired> ExpiryBook::TakeDue(Instant now) {
   const auto track = tracks_.find(*std::get<const TrackName*>(*firsts_.begin()));
   Group& group = track->second.at(number);
   Unlist(track, number);
-  Expired expired{track->first, {number, group.entries[group.first++].object}};
+  Expired expired{track->first, number, std::nullopt};
+  const Entry& due = group.entries[group.first++];
+  if (!group.joined) {
+    expired.object = due.object;
+  }
   if (group.first == group.entries.size()) {
     Erase(track, number);
   } else {

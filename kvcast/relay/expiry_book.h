@@ -20,13 +20,16 @@ class ExpiryBook {
  public:
   struct Expired {
     TrackName track;
-    Location location;
+    uint64_t group = 0;
+    std::optional<uint64_t> object;  // Absent: the group as a whole.
   };
 
   void Add(const TrackName& track, Location location, Instant at);
+  // None of the group may be served from then on, or from earlier on if that was said before.
+  void AddGroup(const TrackName& track, uint64_t group, Instant at);
+  // The group goes as a whole from now on, with the first of its objects that is due.
+  void Join(const TrackName& track, uint64_t group);
   void Forget(const TrackName& track, uint64_t group);
-  // Of the group, remembers only what is due first.
-  void KeepFirst(const TrackName& track, uint64_t group);
 
   std::optional<Instant> next() const;
   // One that is due, which is forgotten.
@@ -41,6 +44,7 @@ class ExpiryBook {
   struct Group {
     std::vector<Entry> entries;
     size_t first = 0;
+    bool joined = false;  // It goes as a whole, and has one entry.
   };
   using Tracks = std::map<TrackName, std::map<uint64_t, Group>>;
 

@@ -21,7 +21,7 @@ TEST(ExpiryBook, GivesWhatIsDueInOrderAcrossTracksAndGroups) {
   EXPECT_EQ(book.next(), At(2));
   std::vector<Location> due;
   while (const auto expired = book.TakeDue(At(7))) {
-    due.push_back(expired->location);
+    due.push_back({expired->group, expired->object.value()});
   }
   EXPECT_EQ(due, (std::vector<Location>{{3, 1}, {0, 0}, {0, 2}, {0, 1}}));
   EXPECT_EQ(book.next(), At(9));
@@ -40,6 +40,28 @@ TEST(ExpiryBook, ForgetsAGroupAltogether) {
   EXPECT_EQ(book.next(), At(8));
   book.Forget(Name("t"), 1);
   EXPECT_FALSE(book.TakeDue(At(100)).has_value());
+}
+
+// There is no removing one object from a disk: the first that is due takes the others along.
+TEST(ExpiryBook, GivesAGroupThatWasJoinedAsAWhole) {
+  ExpiryBook book;
+  book.Add(Name("t"), {0, 0}, At(5));
+  book.Add(Name("t"), {0, 1}, At(6));
+  book.Join(Name("t"), 0);
+  book.Join(Name("t"), 1);  // Nothing is known of it.
+  book.Add(Name("t"), {0, 2}, At(7));
+  book.AddGroup(Name("t"), 0, At(8));
+  EXPECT_EQ(book.next(), At(5));
+  book.AddGroup(Name("t"), 0, At(4));
+  book.Add(Name("t"), {0, 3}, At(3));
+  EXPECT_FALSE(book.TakeDue(At(2)).has_value());
+  const auto expired = book.TakeDue(At(9));
+  ASSERT_TRUE(expired.has_value());
+  EXPECT_EQ(expired->group, 0u);
+  EXPECT_FALSE(expired->object.has_value());
+  EXPECT_FALSE(book.next().has_value());
+  book.Add(Name("t"), {0, 0}, At(10));  // It has come again, and is no longer joined.
+  EXPECT_EQ(book.TakeDue(At(10))->object, 0u);
 }
 
 }  // namespace

@@ -13,8 +13,10 @@ namespace {
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
   store.ram_bytes = options.ram_bytes;
+  store.reservations = options.reservations;
   store.epoch_us = options.epoch_us;
   store.key_property = kBlockKeyProperty;
+  store.secret = options.secret;
   store.reads = options.reads;
   store.demoting_bytes_max = options.demoting_bytes_max;
   store.max_cache_ms = &Publication::MaxCacheOf;

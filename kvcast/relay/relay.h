@@ -37,8 +37,11 @@ class Relay {
  public:
   struct Options {
     size_t ram_bytes = size_t{4} << 30;
+    // Of ram_bytes, by tenant: what others cannot evict. REQUIRES: RamTier::Of() takes them.
+    std::map<std::string, uint64_t> reservations{};
     NodeId node{};
     BootId boot{};
+    uint64_t secret = 0;  // Random: what peers name and key must not collide at their will.
     Limits limits;
     uint64_t epoch_us = 0;  // What the time of day is at Instant(), in microseconds since 1970.
     uint64_t demoting_bytes_max = uint64_t{64} << 20;  // On their way from RAM to tiers below.

@@ -86,10 +86,11 @@ std::optional<Digest> Stock::KeyOf(const TrackName& track, uint64_t group) {
   if (const auto known = keys_.find({track, group}); known != keys_.end()) {
     return known->second;
   }
-  const std::optional<Object> first =
-      Catalogs::CanList(track) ? store_.ram().Get(track, {group, 0}) : std::nullopt;
+  // Looking at it is not a use of it.
+  const Object* const first =
+      Catalogs::CanList(track) ? store_.ram().Look(track, {group, 0}) : nullptr;
   const Result<std::optional<Digest>> key =
-      first ? BlockKeyIn(first->properties) : std::optional<Digest>();
+      first != nullptr ? BlockKeyIn(first->properties) : std::optional<Digest>();
   return key.ok() ? *key : std::nullopt;
 }
 
@@ -150,7 +151,7 @@ void Stock::TakeEvents(Instant now) {
   while (std::optional<StoreEvent> event = store_.Next()) {
     if (auto* read = std::get_if<StoreRead>(&*event)) {
       if (dating_.contains(read->ticket)) {
-        OnDated(*read, now);
+        OnDated(*read);
       } else {
         reads_.push_back(std::move(*read));
       }
@@ -158,6 +159,8 @@ void Stock::TakeEvents(Instant now) {
       OnMoved(moved->group);
     } else if (const auto* written = std::get_if<StoreWritten>(&*event)) {
       OnWritten(*written);
+    } else if (const auto* due = std::get_if<StoreDue>(&*event)) {
+      expiries_.AddGroup(due->group.track, due->group.group, moqt::After(now, due->left_ms));
     } else {
       listings_.push_back({std::get<StoreTierReady>(*event).tier, std::nullopt});
     }
@@ -173,7 +176,7 @@ void Stock::OnMoved(const EvictedGroup& moved) {
     return;
   }
   if (!store_.ram().FindGroup(moved.track, moved.group)) {
-    expiries_.KeepFirst(moved.track, moved.group);
+    expiries_.Join(moved.track, moved.group);
   }
   Relist(moved.track, moved.group);
 }
@@ -194,14 +197,14 @@ void Stock::OnWritten(const StoreWritten& written) {
 // what is left of a block is of little use.
 void Stock::Expire(Instant now) {
   while (const std::optional<ExpiryBook::Expired> due = expiries_.TakeDue(now)) {
-    if (store_.IsBelow(due->track, due->location.group)) {
-      store_.Remove(due->track, due->location.group, now);
-      expiries_.Forget(due->track, due->location.group);
+    if (!due->object || store_.IsBelow(due->track, due->group)) {
+      store_.Remove(due->track, due->group, now);
+      expiries_.Forget(due->track, due->group);
     } else {
-      store_.RemoveFromRam(due->track, due->location);
+      store_.ram().Remove(due->track, Location{due->group, *due->object});
     }
     metrics_->objects_expired.Add();
-    Unlist(due->track, due->location.group);
+    Unlist(due->track, due->group);
   }
 }
 
@@ -230,9 +233,8 @@ void Stock::List(const ListedGroup& group) {
     return;
   }
   const std::optional<TrackFacts> facts = store_.Find(group.track);
-  const auto most = facts && max_cache_ms_ ? max_cache_ms_(facts->properties) : std::nullopt;
-  if (most) {
-    undated_.push_back({group, *most});
+  if (facts && max_cache_ms_ && max_cache_ms_(facts->properties)) {
+    undated_.push_back(group);
   } else {
     keys_.insert_or_assign({group.track, group.group}, *group.key);
     Relist(group.track, group.group);
@@ -241,27 +243,23 @@ void Stock::List(const ListedGroup& group) {
 
 void Stock::DateSome(Instant now) {
   while (!undated_.empty() && dating_.size() < kDateAtOnce) {
-    Undated next = std::move(undated_.front());
+    ListedGroup next = std::move(undated_.front());
     undated_.pop_front();
     // What is in memory already came in this run, and has its date.
-    const Store::Got got = store_.Get(next.group.track, {next.group.group, 0}, now);
+    const Store::Got got = store_.Get(next.track, {next.group, 0}, now);
     if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
       dating_.emplace(*ticket, std::move(next));
     }
   }
 }
 
-void Stock::OnDated(const StoreRead& read, Instant now) {
-  const Undated dated = std::move(dating_.extract(read.ticket).mapped());
-  if (!read.found) {
-    return;  // It is served while it may be, and not listed.
+// When it is due was told with the read.
+void Stock::OnDated(const StoreRead& read) {
+  const ListedGroup dated = std::move(dating_.extract(read.ticket).mapped());
+  if (read.found) {  // Else it is served while it may be, and not listed.
+    keys_.insert_or_assign({dated.track, dated.group}, *dated.key);
+    Relist(dated.track, dated.group);
   }
-  const uint64_t age_ms =
-      (store_.WallAt(now) - std::min(store_.WallAt(now), read.found->received_us)) / 1000;
-  const uint64_t left_ms = dated.max_cache_ms - std::min(dated.max_cache_ms, age_ms);
-  expiries_.Add(dated.group.track, {dated.group.group, 0}, moqt::After(now, left_ms));
-  keys_.insert_or_assign({dated.group.track, dated.group.group}, *dated.group.key);
-  Relist(dated.group.track, dated.group.group);
 }
 
 void Stock::KeepCatalog(const CatalogChange& change, Instant now) {

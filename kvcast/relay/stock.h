@@ -79,11 +79,6 @@ class Stock {
     size_t tier;
     std::optional<EvictedGroup> after;
   };
-  // A group that may be kept only for so long, and nobody knows since when.
-  struct Undated {
-    ListedGroup group;
-    uint64_t max_cache_ms;
-  };
 
   void TakeEvents(Instant now);
   void OnMoved(const EvictedGroup& moved);
@@ -97,7 +92,7 @@ class Stock {
   void ListSome();
   void List(const ListedGroup& group);
   void DateSome(Instant now);
-  void OnDated(const StoreRead& read, Instant now);
+  void OnDated(const StoreRead& read);
   void KeepCatalog(const CatalogChange& change, Instant now);
 
   Store store_;
@@ -109,8 +104,9 @@ class Stock {
   std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms_;
   std::map<GroupName, Digest> keys_;  // Of groups that are not whole yet.
   std::deque<Listing> listings_;
-  std::deque<Undated> undated_;
-  std::map<StoreTicket, Undated> dating_;
+  // Groups that may be kept only for so long, and nobody knows since when.
+  std::deque<ListedGroup> undated_;
+  std::map<StoreTicket, ListedGroup> dating_;
   std::vector<StoreRead> reads_;
   std::vector<TrackName> emptied_;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/store/handle_key.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/tier_set.h"
 
@@ -19,15 +20,13 @@ namespace kvcast {
 // as it does when no tier takes it. A demotion is not a promise to anybody.
 class DemotionDesk {
  public:
-  // The tiers must outlive this. `key_property`: where a group's first object says which block it
-  // is.
-  DemotionDesk(uint64_t bytes_max, uint64_t key_property, TierSet& tiers)
-      : bytes_max_(bytes_max), key_property_(key_property), tiers_(&tiers) {}
+  // The tiers must outlive this. `secret` keys the handles by which admissions know groups.
+  DemotionDesk(uint64_t bytes_max, uint64_t secret, TierSet& tiers)
+      : bytes_max_(bytes_max), handles_(secret), tiers_(&tiers) {}
 
   struct Leaving {
     EvictedContents contents;
-    std::vector<uint64_t> received_us;  // Of each object.
-    TrackFacts facts;                   // Of the track.
+    TrackFacts facts;  // Of the track.
   };
   // False: no tier admits it, or takes it now. REQUIRES: it is a whole group.
   bool Take(const Leaving& leaving, Instant now);
@@ -52,12 +51,13 @@ class DemotionDesk {
   struct Group {
     std::map<uint64_t, Object> objects;
     uint64_t payload_bytes = 0;
+    uint64_t bytes = 0;  // That it took in RAM, with its index.
     size_t waiting = 0;  // Writes under way.
     bool failed = false;
   };
   using Groups = std::map<uint64_t, Group>;
 
-  StoredGroup AsStored(const EvictedContents& contents, uint64_t bytes) const;
+  bool Admits(size_t tier, const EvictedContents& contents);
   // How many writes are under way for it; absent if the tier does not take it all.
   std::optional<size_t> Write(size_t tier, const Leaving& leaving, Instant now);
   const Groups* Find(const TrackName& track) const;
@@ -65,7 +65,7 @@ class DemotionDesk {
   void Erase(const TrackName& track, uint64_t group);
 
   uint64_t bytes_max_;
-  uint64_t key_property_;
+  HandleKey handles_;
   TierSet* tiers_;
   std::map<TrackName, Groups> tracks_;
   std::map<std::pair<size_t, TierTicket>, EvictedGroup> writes_;

@@ -1,10 +1,8 @@
 #include "kvcast/store/disk_eviction.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
 #include "kvcast/store/disk_index.h"
 
@@ -16,31 +14,15 @@ constexpr size_t kCondemnedAtOnce = 16384;
 
 }  // namespace
 
-DiskEviction::DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t seed)
-    : eviction_(std::move(eviction)), seed_(seed) {}
+DiskEviction::DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t secret)
+    : eviction_(std::move(eviction)), handles_(secret) {}
 
-uint64_t DiskEviction::HandleOf(std::span<const std::byte> what, std::string_view name) const {
-  Sha256 hash;
-  hash.Update(std::as_bytes(std::span(&seed_, 1)));
-  hash.Update(what);
-  hash.Update(AsBytes(name));
-  const Digest digest = hash.Finish();
-  uint64_t handle = 0;
-  std::memcpy(&handle, digest.bytes.data(), sizeof(handle));
-  return handle;
-}
-
-DiskEviction::Track& DiskEviction::TrackFor(const TrackName& name) {
-  const auto found = tracks_.find(name);
-  if (found != tracks_.end()) {
-    return found->second;
+DiskEviction::Tracks::iterator DiskEviction::TrackFor(const TrackName& name) {
+  const auto [track, is_new] = tracks_.try_emplace(name, &bytes_);
+  if (is_new) {
+    bytes_ += HeapBytesOf(name);
+    track->second.handle = handles_.OfTrack(name);
   }
-  bytes_ += HeapBytesOf(name);
-  Track& track = tracks_.try_emplace(name, &bytes_).first->second;
-  ByteWriter writer;
-  name.WriteTo(writer);
-  const std::string wire = writer.Take().ToString();
-  track.handle = HandleOf(AsBytes(wire), "");
   return track;
 }
 
@@ -64,18 +46,10 @@ void DiskEviction::OnStored(const TrackName& track, uint64_t group,
     }
     return;
   }
-  Track& owner = TrackFor(track);
-  const uint64_t numbers[] = {owner.handle, group};
-  const uint64_t own = HandleOf(std::as_bytes(std::span(numbers)), "");
-  // One block may be here under several tracks: the first stands for all.
-  uint64_t handle = key ? HandleOf(key->bytes, track.name()) : own;
-  handle = owners_.contains(handle) ? own : handle;
-  if (owners_.contains(handle)) {
-    return;  // Two digests of 64 bits that are equal: then nobody asks for this one.
-  }
-  Held& held = owner.groups.try_emplace(group).first->second;
-  held.group = {handle, owner.handle, group, bytes};
-  owners_[handle] = {&tracks_.find(track)->first, group};
+  const auto owner = TrackFor(track);
+  Held& held = owner->second.groups.try_emplace(group).first->second;
+  const uint64_t handle = handles_.Add(track, group, key, {&owner->first, group});
+  held.group = {handle, owner->second.handle, group, bytes};
   eviction_->Insert(held.group);
 }
 
@@ -95,7 +69,7 @@ void DiskEviction::OnUsed(const TrackName& track, uint64_t group, uint64_t objec
 }
 
 void DiskEviction::Condemn(uint64_t handle) {
-  const Owner& owner = owners_.at(handle);
+  const Owner owner = handles_.At(handle);
   Held* const held = Find(*owner.track, owner.group);
   KVCAST_CHECK(held != nullptr && !held->condemned);
   eviction_->Evict(handle);
@@ -111,7 +85,7 @@ void DiskEviction::Reprieve(Held& held) {
 
 void DiskEviction::Drop(Tracks::iterator track, Groups::iterator group) {
   condemned_count_ -= static_cast<size_t>(group->second.condemned);
-  owners_.erase(group->second.group.handle);
+  handles_.Remove(group->second.group.handle);
   track->second.groups.erase(group);
   if (track->second.groups.empty()) {
     bytes_ -= HeapBytesOf(track->first);
@@ -144,7 +118,7 @@ void DiskEviction::OnTrackGone(const TrackName& track) {
       eviction_->Forget(held.group.handle);
     }
     condemned_count_ -= static_cast<size_t>(held.condemned);
-    owners_.erase(held.group.handle);
+    handles_.Remove(held.group.handle);
   }
   bytes_ -= HeapBytesOf(owner->first);
   tracks_.erase(owner);
@@ -189,7 +163,7 @@ uint32_t DiskEviction::Victim(std::span<const SegmentView> segments, const DiskI
     if (best->second.wanted <= best->second.moved_max || !next) {
       break;
     }
-    const Owner owner = owners_.at(*next);
+    const Owner owner = handles_.At(*next);
     Condemn(*next);
     take(*owner.track, owner.group);
   }

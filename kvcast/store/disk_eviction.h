@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 #include "kvcast/store/counted_allocator.h"
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/eviction.h"
+#include "kvcast/store/group_handles.h"
 
 namespace kvcast {
 
@@ -21,8 +21,8 @@ namespace kvcast {
 // their own segment goes, and are there for whoever asks, who thereby reprieves them.
 class DiskEviction final : public DiskPolicy {
  public:
-  // `seed` keys the handles by which the eviction knows groups: random, and nobody else's business.
-  DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t seed);
+  // `secret` keys the handles by which the eviction knows groups.
+  DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t secret);
 
   uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
@@ -32,7 +32,9 @@ class DiskEviction final : public DiskPolicy {
   void OnUsed(const TrackName& track, uint64_t group, uint64_t object) override;
   void OnGone(const TrackName& track, uint64_t group) override;
   void OnTrackGone(const TrackName& track) override;
-  size_t bytes() const override { return sizeof(*this) + bytes_ + eviction_->bytes(); }
+  size_t bytes() const override {
+    return sizeof(*this) + bytes_ + handles_.bytes() + eviction_->bytes();
+  }
 
   size_t condemned_count() const { return condemned_count_; }
 
@@ -57,20 +59,16 @@ class DiskEviction final : public DiskPolicy {
     uint64_t group = 0;
   };
 
-  uint64_t HandleOf(std::span<const std::byte> what, std::string_view name) const;
-  Track& TrackFor(const TrackName& name);
+  Tracks::iterator TrackFor(const TrackName& name);
   Held* Find(const TrackName& track, uint64_t group);
   void Condemn(uint64_t handle);
   void Reprieve(Held& held);
   void Drop(Tracks::iterator track, Groups::iterator group);
 
   std::unique_ptr<Eviction> eviction_;
-  uint64_t seed_;
   size_t bytes_ = 0;
   Tracks tracks_{CountedAllocator<std::pair<const TrackName, Track>>(&bytes_)};
-  std::unordered_map<uint64_t, Owner, std::hash<uint64_t>, std::equal_to<>,
-                     CountedAllocator<std::pair<const uint64_t, Owner>>>
-      owners_{CountedAllocator<std::pair<const uint64_t, Owner>>(&bytes_)};
+  GroupHandles<Owner> handles_;
   size_t condemned_count_ = 0;
 };
 

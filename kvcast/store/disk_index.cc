@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/store/nearest_key.h"
+
 namespace kvcast {
 namespace {
 
@@ -210,21 +212,12 @@ std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t n
 
 std::optional<uint64_t> DiskIndex::GroupFrom(const TrackName& name, uint64_t number) const {
   const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return std::nullopt;
-  }
-  const auto group = track->second.groups.lower_bound(number);
-  return group == track->second.groups.end() ? std::nullopt : std::optional(group->first);
+  return track == tracks_.end() ? std::nullopt : KeyFrom(track->second.groups, number);
 }
 
 std::optional<uint64_t> DiskIndex::GroupUpTo(const TrackName& name, uint64_t number) const {
   const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return std::nullopt;
-  }
-  const auto above = track->second.groups.upper_bound(number);
-  return above == track->second.groups.begin() ? std::nullopt
-                                               : std::optional(std::prev(above)->first);
+  return track == tracks_.end() ? std::nullopt : KeyUpTo(track->second.groups, number);
 }
 
 std::optional<uint64_t> DiskIndex::ObjectFrom(const TrackName& name, Location location) const {

@@ -10,6 +10,7 @@
 
 #include "kvcast/base/random.h"
 #include "kvcast/store/lower_tier.h"
+#include "kvcast/store/nearest_key.h"
 
 namespace kvcast {
 
@@ -123,28 +124,15 @@ class FakeTier final : public LowerTier {
   }
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
     const auto found = tracks_.find(track);
-    if (found == tracks_.end()) {
-      return std::nullopt;
-    }
-    const auto at = found->second.groups.lower_bound(group);
-    return at == found->second.groups.end() ? std::nullopt : std::optional(at->first);
+    return found == tracks_.end() ? std::nullopt : KeyFrom(found->second.groups, group);
   }
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const override {
     const auto found = tracks_.find(track);
-    if (found == tracks_.end()) {
-      return std::nullopt;
-    }
-    const auto above = found->second.groups.upper_bound(group);
-    return above == found->second.groups.begin() ? std::nullopt
-                                                 : std::optional(std::prev(above)->first);
+    return found == tracks_.end() ? std::nullopt : KeyUpTo(found->second.groups, group);
   }
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
     const Group* group = GroupOf(track, location.group);
-    if (group == nullptr) {
-      return std::nullopt;
-    }
-    const auto at = group->objects.lower_bound(location.object);
-    return at == group->objects.end() ? std::nullopt : std::optional(at->first);
+    return group == nullptr ? std::nullopt : KeyFrom(group->objects, location.object);
   }
   // All at once, whatever is asked for.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t) const override {

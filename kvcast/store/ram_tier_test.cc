@@ -65,26 +65,6 @@ TEST(RamTier, RemembersATrackBeyondItsObjects) {
   EXPECT_EQ(tier.Find(Name("a"))->end, (Location{4, 3}));
 }
 
-TEST(RamTier, EvictsWholeGroupsAndTheLongestUnusedFirst) {
-  const std::string payload(10000, 'x');
-  RamTier tier(50000);
-  for (uint64_t group = 0; group < 2; ++group) {
-    for (uint64_t object = 0; object < 2; ++object) {
-      ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(group, object, payload)).ok());
-    }
-  }
-  ASSERT_TRUE(tier.Get(Name("a"), {0, 0}).has_value());  // Group 1 is now the oldest.
-  ASSERT_TRUE(tier.Put(Name("b"), ObjectAt(0, 0, payload)).ok());
-  EXPECT_TRUE(tier.Get(Name("a"), {0, 1}).has_value());
-  EXPECT_FALSE(tier.Get(Name("a"), {1, 0}).has_value());
-  EXPECT_FALSE(tier.Get(Name("a"), {1, 1}).has_value());
-  const std::vector<EvictedGroup> evicted = tier.TakeEvicted();
-  ASSERT_EQ(evicted.size(), 1u);
-  EXPECT_EQ(evicted[0].track, Name("a"));
-  EXPECT_EQ(evicted[0].group, 1u);
-  EXPECT_TRUE(tier.TakeEvicted().empty());
-}
-
 TEST(RamTier, NeverPassesItsBytes) {
   RamTier tier(200000);
   Random random(1);
@@ -145,39 +125,20 @@ TEST(RamTier, FindsTheNearestGroupEitherWay) {
   EXPECT_EQ(tier.GroupFrom(Name("b"), 0), std::nullopt);
 }
 
-TEST(RamTier, NeverEvictsWhatIsPinned) {
-  const std::string payload(10000, 'x');
-  RamTier tier(50000);
-  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, payload)).ok());
-  ASSERT_TRUE(tier.Pin(Name("a")).ok());
-  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(1, 0, payload)).ok());
-  for (uint64_t group = 0; group < 10; ++group) {
-    ASSERT_TRUE(tier.Put(Name("b"), ObjectAt(group, 0, payload)).ok());
-  }
-  EXPECT_TRUE(tier.Get(Name("a"), {0, 0}).has_value());
-  EXPECT_TRUE(tier.Get(Name("a"), {1, 0}).has_value());
-  for (const EvictedGroup& evicted : tier.TakeEvicted()) {
-    EXPECT_EQ(evicted.track, Name("b"));
-  }
-  tier.Remove(Name("a"), 0);
-  EXPECT_FALSE(tier.Get(Name("a"), {0, 0}).has_value());
-  EXPECT_TRUE(tier.TakeEvicted().empty());
-}
-
 TEST(RamTier, RemovesSingleObjectsAndTheirGroupWithTheLast) {
   RamTier tier(1 << 20);
   ASSERT_TRUE(tier.Describe(Name("a"), {}).ok());
   const size_t empty = tier.bytes();
   ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0)).ok());
-  const size_t with_one = tier.bytes();
   ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 1)).ok());
   ASSERT_TRUE(tier.EndGroup(Name("a"), 0, 2).ok());
+  const size_t with_two = tier.bytes();
   ASSERT_TRUE(tier.FindGroup(Name("a"), 0)->whole());
   tier.Remove(Name("a"), Location{0, 0});
   EXPECT_FALSE(tier.Get(Name("a"), {0, 0}).has_value());
   EXPECT_TRUE(tier.Get(Name("a"), {0, 1}).has_value());
   EXPECT_FALSE(tier.FindGroup(Name("a"), 0)->whole());
-  EXPECT_EQ(tier.bytes(), with_one);
+  EXPECT_LT(tier.bytes(), with_two);
   EXPECT_EQ(tier.object_count(), 1u);
   for (const Location absent : {Location{0, 0}, Location{1, 0}}) {
     tier.Remove(Name("a"), absent);
@@ -204,16 +165,76 @@ TEST(RamTier, ForgetsATrackOnlyWithoutObjects) {
   EXPECT_EQ(tier.bytes(), empty);
 }
 
+// What can never be kept costs nobody else anything.
+TEST(RamTier, EvictsNothingForWhatDoesNotFit) {
+  RamTier tier(200'000);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0)).ok());
+  EXPECT_EQ(tier.Put(Name("b"), ObjectAt(0, 0, std::string(200'001, 'x'))).error().code(),
+            ErrorCode::kTooLarge);
+  EXPECT_TRUE(tier.Get(Name("a"), {0, 0}).has_value());
+  EXPECT_EQ(tier.Find(Name("b")), nullptr);
+}
+
+TEST(RamTier, ListsGroupsInOrderWithTheirKeys) {
+  RamTierOptions options{.bytes_max = 1 << 20};
+  options.key_property = 0x3801;
+  RamTier tier = *RamTier::Of(options);
+  Object first = ObjectAt(4, 0, "abc");
+  first.properties = PropertiesBuilder()
+                         .Immutable(PropertiesBuilder().Bytes(0x3801, std::string(32, 'k')).Build())
+                         .Build();
+  ASSERT_TRUE(tier.Put(Name("b"), first).ok());
+  ASSERT_TRUE(tier.EndGroup(Name("b"), 4, 1).ok());
+  for (const uint64_t group : {9u, 2u}) {
+    ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(group, 0)).ok());
+  }
+  ASSERT_TRUE(tier.Describe(Name("empty"), {}).ok());
+  ASSERT_TRUE(tier.Put(Name("c"), ObjectAt(0, 1)).ok());
+  std::string order;
+  std::optional<EvictedGroup> after;
+  for (auto page = tier.Groups(after, 1); !page.empty(); page = tier.Groups(after, 1)) {
+    ASSERT_EQ(page.size(), 1u);
+    order += page[0].track.name() + std::to_string(page[0].group) + (page[0].key ? "k " : " ");
+    after = EvictedGroup{page[0].track, page[0].group};
+  }
+  EXPECT_EQ(order, "a2 a9 b4k c0 ");
+  EXPECT_EQ(tier.Groups(std::nullopt, 100).size(), 4u);
+  const ListedGroup listed = tier.Groups(std::nullopt, 3)[2];
+  EXPECT_EQ(AsText(listed.key->bytes), std::string(32, 'k'));
+  EXPECT_TRUE(listed.facts.whole());
+  EXPECT_EQ(listed.facts.payload_bytes, 3u);
+}
+
+// What is small must not keep what is large.
+TEST(RamTier, GathersSmallPayloads) {
+  RamTier tier(1 << 20);
+  Object object = ObjectAt(0, 0, std::string(100'000, 'x'));
+  object.payload = object.payload.Slice(70'000, 50);
+  object.payload.Append(Bytes::Of("tail"));
+  const size_t before = tier.bytes();
+  ASSERT_TRUE(tier.Put(Name("a"), object).ok());
+  EXPECT_LT(tier.bytes() - before, 5000u);
+  EXPECT_EQ(tier.Look(Name("a"), {0, 0})->payload, object.payload);
+}
+
+TEST(RamTier, LooksWithoutCopying) {
+  RamTier tier(1 << 20);
+  ASSERT_TRUE(tier.Put(Name("a"), ObjectAt(0, 0, "abc")).ok());
+  EXPECT_EQ(tier.Look(Name("a"), {0, 0})->payload, Bytes::Of("abc"));
+  EXPECT_EQ(tier.Look(Name("a"), {0, 1}), nullptr);
+  EXPECT_EQ(tier.Look(Name("b"), {0, 0}), nullptr);
+}
+
 // Names alone fill a tier as well.
 TEST(RamTier, RefusesTracksThatItHasNoRoomFor) {
-  RamTier tier(20000);
+  RamTier tier(40000);
   size_t kept = 0;
   while (tier.Describe(Name(std::to_string(kept)), {}).ok()) {
     ++kept;
     ASSERT_LT(kept, 1000u);
   }
   EXPECT_GT(kept, 10u);
-  EXPECT_LE(tier.bytes(), 20000u);
+  EXPECT_LE(tier.bytes(), 40000u);
   EXPECT_FALSE(tier.Put(Name("x"), ObjectAt(0, 0)).ok());
 }
 

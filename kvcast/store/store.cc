@@ -6,22 +6,28 @@
 namespace kvcast {
 namespace {
 
-Error Contradiction(const std::string& what) {
+Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
 }
 
-bool SaysMore(const TrackFacts& facts, const TrackFacts& known) {
-  return known.largest < facts.largest || known.end != facts.end ||
-         known.gaps.size() < facts.gaps.size();
+// REQUIRES: no more is reserved than there is, and there is such an eviction.
+RamTier RamOf(const StoreOptions& options) {
+  RamTierOptions ram;
+  ram.bytes_max = options.ram_bytes;
+  ram.eviction = options.eviction;
+  ram.key_property = options.key_property;
+  ram.secret = options.secret;
+  ram.reservations = options.reservations;
+  return std::move(*RamTier::Of(ram));
 }
 
 }  // namespace
 
 Store::Store(const StoreOptions& options)
     : options_(options),
-      ram_(options.ram_bytes),
+      ram_(RamOf(options)),
       desk_(options.reads, tiers_),
-      demotions_(options.demoting_bytes_max, options.key_property, tiers_),
+      demotions_(options.demoting_bytes_max, options.secret, tiers_),
       warming_(options.warming) {}
 
 void Store::AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
@@ -114,16 +120,13 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   const Presence below = tiers_.PresenceOf(track, object.location);
   const Object* const moving = demotions_.Find(track, object.location);
   if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
-    return Contradiction("Object " + object.location.ToString());
+    return StoreContradiction("Object " + object.location.ToString());
   }
   Kept kept;
-  if (below == Presence::kExists && !ram_.Get(track, object.location)) {
+  if (below == Presence::kExists && ram_.Look(track, object.location) == nullptr) {
     KVCAST_TRY_VOID(CheckBelow(track, object, now));
   } else if (moving == nullptr) {
-    KVCAST_TRY(kept.is_new, ram_.Put(track, object));
-    if (kept.is_new && !tiers_.empty()) {
-      receipts_.Note(track, object.location, WallAt(now));
-    }
+    KVCAST_TRY(kept.is_new, ram_.Put(track, object, WallAt(now)));
     SettleRam(now);
   }
   const Result<Asked> asked = Write(track, level, object.payload.size(), [&](LowerTier& tier) {
@@ -131,7 +134,7 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   });
   if (!asked.ok()) {
     if (kept.is_new) {
-      RemoveFromRam(track, object.location);  // Refused is refused.
+      ram_.Remove(track, object.location);  // Refused is refused.
     }
     return asked.error();
   }
@@ -141,9 +144,10 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
 
 Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uint64_t end,
                                      Durability level, Instant now) {
-  const auto below = tiers_.FindGroup(track, group);
+  const auto moving = demotions_.FindGroup(track, group);
+  const auto below = moving ? moving : tiers_.FindGroup(track, group);
   if (below && below->end && *below->end != end) {
-    return Contradiction("The end of group " + std::to_string(group));
+    return StoreContradiction("The end of group " + std::to_string(group));
   }
   if (!below || ram_.FindGroup(track, group)) {
     KVCAST_TRY_VOID(ram_.EndGroup(track, group, end));
@@ -167,28 +171,37 @@ Result<void> Store::EndTrack(const TrackName& track, Location end, Instant now) 
   std::optional<TrackFacts> below;
   tiers_.AddFacts(track, below);
   if (below && ((below->end && below->end != end) || (below->largest && *below->largest >= end))) {
-    return Contradiction("The end at " + end.ToString());
+    return StoreContradiction("The end at " + end.ToString());
   }
   KVCAST_TRY_VOID(ram_.EndTrack(track, end));
   SettleRam(now);
-  TellTiers(track, now);
+  (void)TellTiers(track, now);
   return {};
 }
 
-void Store::TellTiers(const TrackName& track, Instant now) {
+bool Store::TellTiers(const TrackName& track, Instant now) {
   tiers_touched_ = true;
   const std::optional<TrackFacts> facts = Find(track);
+  bool known_below = false;
   for (size_t tier = 0; tier < tiers_.size() && facts; ++tier) {
     const TrackFacts* known = tiers_.at(tier).FindTrack(track);
-    if (known != nullptr && SaysMore(*facts, *known)) {
-      (void)tiers_.at(tier).Describe(track, *facts, now).ok();
+    if (known != nullptr) {
+      known_below =
+          known->Covers(*facts) || tiers_.at(tier).Describe(track, *facts, now).ok() || known_below;
     }
+  }
+  return known_below;
+}
+
+void Store::LeaveToTiers(const TrackName& track, Instant now) {
+  if (!ram_.GroupFrom(track, 0) && tiers_.Knows(track) && TellTiers(track, now)) {
+    (void)ram_.Forget(track);
   }
 }
 
 bool Store::IsKeptBelow(const EvictedContents& evicted) const {
-  for (const Object& object : evicted.objects) {
-    if (!tiers_.Holder(evicted.group.track, object.location)) {
+  for (const StoredObject& stored : evicted.objects) {
+    if (!tiers_.Holder(evicted.group.track, stored.object.location)) {
       return false;
     }
   }
@@ -202,31 +215,20 @@ void Store::SettleRam(Instant now) {
     if (!tiers_.empty() && whole && !IsKeptBelow(evicted)) {
       (void)Demote(std::move(evicted), now);
     }
-    receipts_.Forget(group.track, group.group);
-    // Its name is not kept twice.
-    if (!ram_.GroupFrom(group.track, 0) && tiers_.Knows(group.track)) {
-      TellTiers(group.track, now);
-      (void)ram_.Forget(group.track);
-    }
+    LeaveToTiers(group.track, now);
     events_.push_back(StoreMoved{group});
   }
 }
 
 bool Store::Demote(EvictedContents evicted, Instant now) {
   tiers_touched_ = true;
-  DemotionDesk::Leaving leaving{std::move(evicted), {}, {}};
-  const TrackName& track = leaving.contents.group.track;
-  leaving.facts = *Find(track);
-  for (const Object& object : leaving.contents.objects) {
-    leaving.received_us.push_back(receipts_.Find(track, object.location).value_or(WallAt(now)));
-  }
-  return demotions_.Take(leaving, now);
+  TrackFacts facts = *Find(evicted.group.track);
+  return demotions_.Take({std::move(evicted), std::move(facts)}, now);
 }
 
 void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
   tiers_touched_ = true;
   ram_.Remove(track, group);
-  receipts_.Forget(track, group);
   demotions_.Drop(track, group);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     if (tiers_.at(tier).FindGroup(track, group)) {
@@ -235,20 +237,12 @@ void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
   }
 }
 
-void Store::RemoveFromRam(const TrackName& track, Location location) {
-  ram_.Remove(track, location);
-  receipts_.Forget(track, location);
-}
-
 bool Store::Forget(const TrackName& track, Instant now) {
   if (pledged_tracks_.contains(track)) {
     return false;  // Some of it is about to be there, and promised.
   }
   if (GroupFrom(track, 0)) {
-    if (!ram_.GroupFrom(track, 0) && tiers_.Knows(track)) {
-      TellTiers(track, now);
-      (void)ram_.Forget(track);
-    }
+    LeaveToTiers(track, now);
     return false;
   }
   warming_.Drop(track);

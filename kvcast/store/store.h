@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "kvcast/store/demotion_desk.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/read_desk.h"
-#include "kvcast/store/receipt_book.h"
 #include "kvcast/store/tier_set.h"
 #include "kvcast/store/warm_queue.h"
 
@@ -25,8 +25,11 @@ namespace kvcast {
 
 struct StoreOptions {
   size_t ram_bytes = 0;
+  std::string eviction = "default";  // From RAM, one of EvictionNames().
   uint64_t epoch_us = 0;      // What the time of day is at Instant(), in microseconds since 1970.
   uint64_t key_property = 0;  // The immutable property that holds a group's key.
+  uint64_t secret = 0;        // Random, and nobody else's business: peers choose names and keys.
+  std::map<std::string, uint64_t> reservations{};  // Bytes of RAM by tenant.
   ReadDesk::Limits reads{};
   WarmQueue::Limits warming{};
   uint64_t demoting_bytes_max = uint64_t{64} << 20;
@@ -53,7 +56,13 @@ struct StoreMoved {
 struct StoreTierReady {
   size_t tier = 0;
 };
-using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady>;
+// Something of a group was read whose track lets nothing be kept for ever: none of it may be kept
+// longer than this.
+struct StoreDue {
+  EvictedGroup group;
+  uint64_t left_ms = 0;
+};
+using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue>;
 
 struct StoreCounts {
   uint64_t ram_hits = 0;
@@ -143,8 +152,6 @@ class Store {
 
   // From every tier. Whoever removes it knows.
   void Remove(const TrackName& track, uint64_t group, Instant now);
-  // One object, from memory alone.
-  void RemoveFromRam(const TrackName& track, Location location);
   // Forgets what outlived a track's objects; false if there are any.
   bool Forget(const TrackName& track, Instant now);
 
@@ -168,10 +175,15 @@ class Store {
   Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
   // The object is in some tier below: whether it is the same one.
   Result<void> CheckBelow(const TrackName& track, const Object& object, Instant now);
-  void TellTiers(const TrackName& track, Instant now);
+  // Whether a tier then knows all that is known of the track.
+  bool TellTiers(const TrackName& track, Instant now);
+  // Forgets in RAM what a tier below knows of a track that has nothing in RAM.
+  void LeaveToTiers(const TrackName& track, Instant now);
   void On(size_t tier, TierEvent event, Instant now);
   void OnFinished(ReadDesk::Finished finished, Instant now);
-  bool IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const;
+  // How long it may still be kept, in milliseconds; absent: for ever.
+  std::optional<uint64_t> LeftOf(const TrackName& track, const StoredObject& stored,
+                                 Instant now) const;
   void Promote(const TrackName& track, const StoredObject& stored, Instant now);
   void WarmSome(Instant now);
   bool IsKeptBelow(const EvictedContents& evicted) const;
@@ -181,7 +193,6 @@ class Store {
   RamTier ram_;
   TierSet tiers_;
   std::vector<bool> was_ready_;
-  ReceiptBook receipts_;
   ReadDesk desk_;
   DemotionDesk demotions_;
   WarmQueue warming_;

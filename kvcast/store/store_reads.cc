@@ -54,7 +54,7 @@ void Store::WarmSome(Instant now) {
     const uint64_t first = *group == next->next.group ? next->next.object : 0;
     const auto object = tiers_.ObjectFrom(track, {*group, first});
     const Location at{*group, object.value_or(LocationRange::kWholeGroup)};
-    if (object && next->range.Contains(at) && !ram_.Get(track, at)) {
+    if (object && next->range.Contains(at) && ram_.Look(track, at) == nullptr) {
       (void)desk_.Prefetch(track, at, now);
     }
     if (at >= next->range.last) {
@@ -68,6 +68,7 @@ void Store::WarmSome(Instant now) {
 
 void Store::OnTime(Instant now) {
   tiers_touched_ = true;
+  ram_.OnTime(now);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     tiers_.at(tier).OnTime(now);
   }
@@ -87,6 +88,7 @@ std::optional<Instant> Store::deadline() const {
     }
   }
   take(tiers_deadline_);
+  take(ram_.deadline());
   take(desk_.deadline());
   take(warming_.deadline());
   return first;
@@ -149,20 +151,27 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
   }
 }
 
-bool Store::IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const {
+std::optional<uint64_t> Store::LeftOf(const TrackName& track, const StoredObject& stored,
+                                      Instant now) const {
   const std::optional<TrackFacts> facts = Find(track);
   const auto most =
       facts && options_.max_cache_ms ? options_.max_cache_ms(facts->properties) : std::nullopt;
-  const uint64_t wall = WallAt(now);
-  return most && wall >= stored.received_us && (wall - stored.received_us) / 1000 >= *most;
+  if (!most) {
+    return std::nullopt;
+  }
+  const uint64_t age_ms = (WallAt(now) - std::min(WallAt(now), stored.received_us)) / 1000;
+  return *most - std::min(*most, age_ms);
 }
 
 void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
-  if (finished.found && IsExpired(finished.track, *finished.found, now)) {
+  const auto left = finished.found ? LeftOf(finished.track, *finished.found, now) : std::nullopt;
+  if (left == uint64_t{0}) {
     ++counts_.expired;
     finished.found.reset();
     Remove(finished.track, finished.location.group, now);
     events_.push_back(StoreMoved{{finished.track, finished.location.group}});
+  } else if (left) {
+    events_.push_back(StoreDue{{finished.track, finished.location.group}, *left});
   }
   if (finished.found) {
     if (finished.prefetch) {
@@ -185,10 +194,9 @@ void Store::Promote(const TrackName& track, const StoredObject& stored, Instant 
   if (object.payload.size() < kCopyBelowBytes) {
     object.payload = Bytes::Of(object.payload.ToString());
   }
-  const Result<bool> put = ram_.Put(track, object);
+  const Result<bool> put = ram_.Put(track, object, stored.received_us);
   if (put.ok() && *put) {
     ++counts_.promoted;
-    receipts_.Note(track, object.location, stored.received_us);
     const auto below = tiers_.FindGroup(track, object.location.group);
     if (below && below->end) {
       (void)ram_.EndGroup(track, object.location.group, *below->end).ok();
@@ -260,7 +268,7 @@ std::optional<GroupFacts> Store::FindGroup(const TrackName& track, uint64_t grou
 }
 
 Presence Store::PresenceOf(const TrackName& track, Location location) {
-  if (ram_.Get(track, location) || demotions_.Find(track, location) != nullptr) {
+  if (ram_.Look(track, location) != nullptr || demotions_.Find(track, location) != nullptr) {
     return Presence::kExists;
   }
   const Presence below = tiers_.PresenceOf(track, location);

@@ -407,6 +407,64 @@ TEST_F(StoreTest, RemovesFromEveryTier) {
   EXPECT_FALSE(store_->Find(kStoreTrack).has_value());  // until nobody wants it.
 }
 
+// A disk that is full when the last of a track leaves RAM does not make the node forget its end.
+TEST_F(StoreTest, KeepsWhatIsKnownOfATrackUntilATierKnowsIt) {
+  Make(1, 24'000);
+  ASSERT_TRUE(PutGroup(0, 4, Durability::kDisk).has_value());
+  Finish();
+  disks_[0]->refuses = true;
+  ASSERT_TRUE(PutGroup(1, 4).has_value());
+  ASSERT_TRUE(store_->EndTrack(kStoreTrack, {2, 0}, now_).ok());
+  const TrackName other = *TrackName::Of(kStoreTrack.space(), "other");
+  for (uint64_t group = 0; group < 8; ++group) {
+    for (uint64_t object = 0; object < 4; ++object) {
+      ASSERT_TRUE(store_->Put(other, StoreObject({group, object}), Durability::kMemory, now_).ok());
+    }
+    ASSERT_TRUE(store_->EndGroup(other, group, 4, Durability::kMemory, now_).ok());
+  }
+  ASSERT_FALSE(store_->ram().GroupFrom(kStoreTrack, 0).has_value());
+  EXPECT_EQ(store_->Find(kStoreTrack)->end, (Location{2, 0}));
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {2, 0}), Presence::kGone);
+  disks_[0]->refuses = false;
+  EXPECT_FALSE(store_->Forget(kStoreTrack, now_));  // It is on disk, and so is its end then.
+  EXPECT_EQ(store_->ram().Find(kStoreTrack), nullptr);
+  EXPECT_EQ(store_->Find(kStoreTrack)->end, (Location{2, 0}));
+}
+
+// A second publisher of a group that is on its way down leaves no shell of it in RAM.
+TEST_F(StoreTest, EndsAGroupOnceThatIsOnItsWayDown) {
+  Make(1, 24'000);
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  ASSERT_FALSE(store_->ram().FindGroup(kStoreTrack, 0).has_value());
+  ASSERT_TRUE(store_->IsBelow(kStoreTrack, 0));
+  ASSERT_TRUE(PutGroup(0, 4).has_value());
+  EXPECT_FALSE(store_->ram().FindGroup(kStoreTrack, 0).has_value());
+  EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+}
+
+// The time of receipt goes down with an object, and comes up with it.
+TEST_F(StoreTest, ATierBelowIsToldWhenAnObjectWasReceived) {
+  Make(1, 24'000);
+  std::map<uint64_t, uint64_t> received;
+  for (uint64_t group = 0; group < 8; ++group) {
+    now_ += seconds(1);
+    received[group] = store_->WallAt(now_);
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  Finish();
+  size_t below = 0;
+  for (uint64_t group = 0; group < 8; ++group) {
+    if (const StoredObject* stored = disks_[0]->Find(kStoreTrack, {group, 2})) {
+      EXPECT_EQ(stored->received_us, received[group]);
+      ++below;
+    }
+  }
+  EXPECT_GT(below, 2u);
+}
+
 // Locations of one group, of which some are in memory and some below, in order and once each.
 TEST_F(StoreTest, LocatesWhatIsAnywhere) {
   Make(1);

@@ -24,6 +24,11 @@ struct TrackFacts {
   std::optional<Location> end;      // No object stands here or beyond.
   std::vector<LocationRange> gaps;  // Where its publisher said that there is nothing.
 
+  // Whoever knows this has nothing to learn from the other.
+  bool Covers(const TrackFacts& other) const {
+    return (!properties.empty() || other.properties.empty()) && largest >= other.largest &&
+           (end == other.end || !other.end) && gaps.size() >= other.gaps.size();
+  }
   friend bool operator==(const TrackFacts&, const TrackFacts&) = default;
 };
 
