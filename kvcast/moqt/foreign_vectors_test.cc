@@ -38,7 +38,7 @@ std::string TextOf(const fs::path& path) {
   return text.str();
 }
 
-std::string Bytes(const std::string& hex) { return std::string(AsText(*FromHex(hex))); }
+std::string WireOf(const std::string& hex) { return std::string(AsText(*FromHex(hex))); }
 
 // Where messages of these names stand, as others spell them.
 std::string OurName(const std::string& type) {
@@ -60,7 +60,7 @@ std::string OurName(const std::string& type) {
 MessagePlace ForeignPlace(const std::string& type) { return PlaceOf(OurName(type), Role::kClient); }
 
 std::string Digits(const Json& number) { return std::to_string(number.get<uint64_t>()); }
-std::string Text(const Json& hex) { return Bytes(hex.get<std::string>()); }
+std::string Text(const Json& hex) { return WireOf(hex.get<std::string>()); }
 
 // What the messages of those vectors say, in their words and from what we have read.
 Json TheirParameters(const Json& ours) {
@@ -179,7 +179,7 @@ TEST(ForeignVectors, ObservedMessagesOfDraft18AreRead) {
     if (type == "setup" && hex.starts_with("00")) {
       hex = "af" + hex;  // The receiver logged it without the first byte, which told the stream.
     }
-    ExpectReads(type, Bytes(hex), ForeignPlace(type));
+    ExpectReads(type, WireOf(hex), ForeignPlace(type));
     ++count;
   }
   std::cout << "[          ] " << count << " observed messages\n";
@@ -257,7 +257,7 @@ TEST(ForeignVectors, MessagesOfDraft17ThatDraft18KeptAreRead) {
       continue;
     }
     std::replace(type.begin(), type.end(), '-', '_');
-    std::string wire = Bytes(vector["hex"].get<std::string>());
+    std::string wire = WireOf(vector["hex"].get<std::string>());
     if (type == "setup") {
       wire[0] = '\xaf';  // The type is 0x2f00 in either draft, and another number of bits says so.
     }
@@ -284,7 +284,7 @@ TEST(ForeignVectors, IntegersThatBothFormsShareAreRead) {
   }
   size_t count = 0;
   for (const auto& [id, vector] : vectors) {
-    const std::string wire = Bytes(vector["hex"].get<std::string>());
+    const std::string wire = WireOf(vector["hex"].get<std::string>());
     if (!vector.contains("decoded") || wire.size() != 1) {
       continue;
     }
@@ -337,7 +337,7 @@ TEST(ForeignVectors, StreamsAndDatagramsOfDraft17ThatDraft18KeptAreRead) {
       continue;
     }
     const bool datagram = id.starts_with("datagram/");
-    const std::string wire = Bytes(vector["hex"].get<std::string>());
+    const std::string wire = WireOf(vector["hex"].get<std::string>());
     const Decoded<Reading> reading =
         datagram ? ReadDatagram(wire) : ReadStream(wire, GroupOrder::kAscending);
     ++count;

@@ -15,7 +15,7 @@
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kKeyProperty = 0x3801;
+constexpr uint64_t kPropertyOfKeys = 0x3801;
 constexpr size_t kBytesMax = 160'000;
 constexpr std::array<std::string_view, 3> kTenants = {"acme", "umbrella", "others"};
 constexpr std::array<uint64_t, 3> kReserved = {25'000, 30'000, 0};
@@ -55,7 +55,7 @@ class ModelledRam {
       RamTierOptions options;
       options.bytes_max = kBytesMax;
       options.eviction = eviction;
-      options.key_property = kKeyProperty;
+      options.key_property = kPropertyOfKeys;
       options.secret = seed;
       for (size_t i = 0; i < kTenants.size(); ++i) {
         if (kReserved[i] > 0) {
@@ -132,7 +132,7 @@ class ModelledRam {
       // Tracks share their blocks: copies, and returns under other names.
       const std::string key(32, static_cast<char>('a' + location.group));
       object.properties = PropertiesBuilder()
-                              .Immutable(PropertiesBuilder().Bytes(kKeyProperty, key).Build())
+                              .Immutable(PropertiesBuilder().Bytes(kPropertyOfKeys, key).Build())
                               .Build();
     }
     return object;
