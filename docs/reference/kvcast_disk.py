@@ -124,15 +124,9 @@ def entry_fields(record: dict, payload: bytes, key_property: int) -> bytes:
             + (b"\0" if key is None else b"\1" + key))
 
 
-def segment(given: dict) -> bytes:
-    """A sealed segment whose records were committed together."""
-    directory, number = bytes.fromhex(given["directory"]), given["segment"]
-    size, marker = given["segment_bytes"], given["marker"]
-
-    def place(offset: int) -> int:
-        return crc32c(directory + u64(number) + u64(offset))
-
-    data = block(b"kvcastS\n", directory + u64(number) + u64(size) + u64(marker))
+def with_records(data: bytes, given: dict, directory: bytes, number: int) -> tuple[bytes, bytes]:
+    """Records behind what stands before them, and the contents of a footer that lists them."""
+    marker = given["marker"]
     names: list[bytes] = []
     entries = b""
     for ordinal, record in enumerate(given["records"]):
@@ -140,15 +134,25 @@ def segment(given: dict) -> bytes:
         meta, kind = name + body(record), bytes([KINDS[record["kind"]]])
         head = (u64(marker) + u32(ordinal) + kind + bytes(3) + u32(len(meta)) + u32(len(payload))
                 + u32(crc32c(meta)) + u32(crc32c(payload)) + u32(0))
-        whole = head + u32(crc32c(head, place(len(data)))) + meta + payload
+        place = crc32c(directory + u64(number) + u64(len(data)))
+        whole = head + u32(crc32c(head, place)) + meta + payload
         if name not in names:
             names.append(name)
         entries += (kind + vi64(names.index(name)) + vi64(len(data) // 8) + vi64(len(whole))
                     + entry_fields(record, payload, given["key_property"]))
         data += padded(whole, 8)
-    index = (vi64(len(names)) + b"".join(names) + vi64(len(given["records"])) + entries)
+    return data, vi64(len(names)) + b"".join(names) + vi64(len(given["records"])) + entries
+
+
+def segment(given: dict) -> bytes:
+    """A sealed segment whose records were committed together."""
+    directory, number = bytes.fromhex(given["directory"]), given["segment"]
+    size, marker = given["segment_bytes"], given["marker"]
+    header = block(b"kvcastS\n", directory + u64(number) + u64(size) + u64(marker))
+    data, index = with_records(header, given, directory, number)
     trailer = (b"kvcastF\n" + u64(marker) + u32(len(index)) + u32(crc32c(index)) + bytes(36))
-    footer = index + trailer + u32(crc32c(trailer, place(size - 64)))
+    place = crc32c(directory + u64(number) + u64(size - 64))
+    footer = index + trailer + u32(crc32c(trailer, place))
     return padded(data, BLOCK).ljust(size - len(footer), b"\0") + footer
 
 

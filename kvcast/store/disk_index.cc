@@ -76,7 +76,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
   } else {
     Removal removal = std::get<Removal>(body);
     removal.before = removal.before == DiskPlace() ? place : removal.before;
-    Remove(track, removal);
+    EraseWhere(track, removal.group, [&](DiskPlace stood) { return stood < removal.before; });
   }
 }
 
@@ -124,25 +124,26 @@ size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)
   return erased;
 }
 
-void DiskIndex::Remove(const TrackName& name, const Removal& removal) {
+void DiskIndex::EraseWhere(const TrackName& name, std::optional<uint64_t> only,
+                           const std::function<bool(DiskPlace)>& goes) {
   const auto track = tracks_.find(name);
   if (track == tracks_.end()) {
     return;
   }
   GroupMap& groups = track->second.groups;
-  auto group = removal.group ? groups.find(*removal.group) : groups.begin();
+  auto group = only ? groups.find(*only) : groups.begin();
   while (group != groups.end()) {
     const auto next = std::next(group);
-    EraseIf(group->second, [&](const Indexed& object) { return object.place() < removal.before; });
+    EraseIf(group->second, [&](const Indexed& object) { return goes(object.place()); });
     if (group->second.objects.empty()) {
       groups.erase(group);
     }
-    if (removal.group) {
+    if (only) {
       return;
     }
     group = next;
   }
-  if (!removal.group && groups.empty() && track->second.last < removal.before) {
+  if (!only && groups.empty() && goes(track->second.last)) {
     EraseTrackAt(track);
   }
 }

@@ -68,6 +68,10 @@ class DiskIndex {
   Erased EraseGroup(const TrackName& track, uint64_t group, uint32_t segment);
   // With its facts.
   void EraseTrack(const TrackName& track);
+  // Everything of a group, or of the track, that lies where `goes` says. With nothing left of it,
+  // the whole track goes with its facts.
+  void EraseWhere(const TrackName& track, std::optional<uint64_t> group,
+                  const std::function<bool(DiskPlace)>& goes);
   // Everything that still lies in a segment; which groups lost something.
   std::vector<EvictedGroup> EraseSegment(uint32_t segment);
 
@@ -116,7 +120,6 @@ class DiskIndex {
   const Group* GroupIn(const TrackName& name, uint64_t number) const;
   Indexed* ObjectIn(const TrackName& name, Location location);
   void Put(const TrackName& name, const ObjectEntry& entry, DiskPlace place, uint32_t length);
-  void Remove(const TrackName& name, const Removal& removal);
   void Merge(Track& track, const TrackFacts& facts);
   // Drops those of a group's objects that `goes` says, and returns how many.
   size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);
