@@ -150,8 +150,9 @@ Result<TierTicket> BucketTier::Put(const TrackName& track, const Object& object,
     if (found->identity != identity) {
       return mismatch;
     }
+    // While not all packs have been read, one of them may have removed it.
     const Pack* pack = table_.Find(found->place.segment);
-    if (pack != nullptr && !pack->leaving) {
+    if (pack != nullptr && !pack->leaving && all_read_) {
       events_.push_back(TierWritten{++last_ticket_, std::nullopt});
       return last_ticket_;
     }

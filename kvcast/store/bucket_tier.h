@@ -152,7 +152,8 @@ class BucketTier final : public LowerTier {
   // A pack that is being given up: what it says is read, what must outlive it is written down
   // elsewhere, then it is deleted.
   struct Leaving {
-    uint32_t segment = 0;
+    explicit Leaving(uint32_t pack) : segment(pack) {}
+    uint32_t segment;
     std::optional<PackLoad> load;
     std::optional<uint64_t> last_note;  // When this record has settled it may go.
     bool notes_failed = false;
@@ -201,6 +202,7 @@ class BucketTier final : public LowerTier {
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
+  bool all_read_ = false;  // By the last survey.
   std::optional<Leaving> leaving_;
   Instant leave_again_{};
   TierTicket last_ticket_ = 0;

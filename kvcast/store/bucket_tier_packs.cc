@@ -49,6 +49,7 @@ void BucketTier::OnSurveyed(Instant now) {
   if (survey_->cut()) {
     logger_.Warning("bucket holds too many packs", {{"most", options_.packs_max}});
   }
+  all_read_ = failed ? all_read_ : !survey_unread_ && !survey_->cut();
   survey_.reset();
   if (state_ == State::kOpening && failed) {
     next_survey_ = now + kOpenBucketAgain;
@@ -195,7 +196,8 @@ void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uin
 std::optional<uint32_t> BucketTier::Victim() const {
   std::optional<uint32_t> victim;
   std::pair<uint64_t, uint32_t> oldest(UINT64_MAX, 0);
-  for (const auto& [segment, pack] : table_.packs) {
+  for (const auto& one : table_.packs) {
+    const Pack& pack = one.second;
     const std::pair age(pack.written_us, pack.id.number);
     if (!table_.Own(pack) || age >= oldest) {
       continue;
@@ -206,7 +208,7 @@ std::optional<uint32_t> BucketTier::Victim() const {
           return other.second.id != pack.id && Reaches(pack.id, pack.seen, other.second.id);
         });
     if (!reaches) {
-      victim = segment;
+      victim = one.first;
       oldest = age;
     }
   }
@@ -224,8 +226,7 @@ void BucketTier::StartLeaving(Instant now) {
   }
   Pack& pack = table_.packs.at(*victim);
   pack.leaving = true;
-  leaving_.emplace();
-  leaving_->segment = *victim;
+  leaving_.emplace(*victim);
   leaving_->load.emplace(pack.id, pack.key, pack.bytes, options_.key_property, calls_, now);
 }
 

@@ -192,7 +192,9 @@ TEST(BucketTier, ADamagedRecordIsAMissAndIsRefilled) {
   ASSERT_TRUE(node.tier->Put(kTrack, BucketObject({0, 0}, "whole"), 0, node.now).ok());
   ASSERT_TRUE(node.Put(kTrack, BucketObject({0, 1}, "payload")).ok());
   auto& pack = bucket.objects().begin()->second;
-  const auto at = std::ranges::search(pack, AsBytes("payload")).begin();
+  const auto payload = AsBytes("payload");
+  const auto at = std::search(pack.begin(), pack.end(), payload.begin(), payload.end());
+  ASSERT_NE(at, pack.end());
   *at ^= std::byte{4};
   EXPECT_FALSE(node.Payload(kTrack, {0, 1}).has_value());
   EXPECT_EQ(node.tier->counts().damaged, 1u);
