@@ -53,9 +53,20 @@ void DiskWorldCounts::Add(const DiskWorldCounts& more) {
   misdirected += more.misdirected;
 }
 
-DiskWorld::DiskWorld(uint64_t seed) : random_(seed), device_(seed) {
+DiskWorld::DiskWorld(uint64_t seed, std::optional<DiskPlan> plan)
+    : plan_(plan), random_(seed), device_(seed) {
   DeviceFaults& faults = device_.faults();
   faults.reorder = random_.Happens(0.5);
+  if (plan_) {
+    faults.fail_at = plan_->fail_at;
+  } else {
+    DrawFaults(seed);
+  }
+  tier_ = std::make_unique<DiskTier>(Options(kBudget), std::make_unique<OldestFirst>());
+}
+
+void DiskWorld::DrawFaults(uint64_t seed) {
+  DeviceFaults& faults = device_.faults();
   // Every request of a world fails in some world.
   faults.fail_at = seed % 4 == 0 ? 0 : 1 + seed % 251;
   faults.fail_count = 1 + (random_.Happens(0.3) ? random_.Below(6) : 0);
@@ -68,7 +79,6 @@ DiskWorld::DiskWorld(uint64_t seed) : random_(seed), device_(seed) {
     faults.capacity = kSuperblockBytes + (1 + random_.Below(4)) * kSegmentBytes;
     ++counts_.full;
   }
-  tier_ = std::make_unique<DiskTier>(Options(kBudget), std::make_unique<OldestFirst>());
 }
 
 DiskTierOptions DiskWorld::Options(uint64_t bytes_max) {
@@ -195,7 +205,8 @@ std::string DiskWorld::StepDevice() {
            std::to_string(kBudget);
   }
   std::string wrong = TakeEvents();
-  return wrong.empty() ? TryPowerCut() : wrong;
+  const bool cut = !plan_ || random_.Happens(plan_->power_cut_chance);
+  return wrong.empty() && cut ? TryPowerCut() : wrong;
 }
 
 std::string DiskWorld::TakeEvents() {
@@ -205,7 +216,7 @@ std::string DiskWorld::TakeEvents() {
       model_.OnWritten(*written);
       (written->error ? counts_.failed : counts_.acknowledged) += 1;
     } else if (auto* read = std::get_if<TierRead>(&*event)) {
-      const std::string wrong = DiskModel::Differs(gets_.at(read->ticket), read->found);
+      std::string wrong = DiskModel::Differs(gets_.at(read->ticket), read->found);
       gets_.erase(read->ticket);
       if (!wrong.empty()) {
         return wrong;
@@ -227,8 +238,12 @@ void DiskWorld::Restart() {
   counts_.carried += tier_->counts().carried;
   counts_.errors += tier_->counts().write_errors + tier_->counts().read_errors;
   DeviceFaults faults = device_.faults();
+  requests_before_ += device_.request_count();
   device_ = random_.Happens(0.5) ? device_.AfterKill() : device_.AfterPowerCut(random_);
   faults.fail_at = random_.Happens(0.5) ? 1 + random_.Below(60) : 0;
+  if (plan_) {
+    faults.fail_at = plan_->fail_at > requests_before_ ? plan_->fail_at - requests_before_ : 0;
+  }
   faults.misdirect_at = 0;
   device_.faults() = faults;
   tier_ = std::make_unique<DiskTier>(Options(kBudget), std::make_unique<OldestFirst>());

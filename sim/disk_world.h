@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kvcast/base/digest.h"
@@ -27,6 +28,12 @@ struct DiskWorldCounts {
   void Add(const DiskWorldCounts& more);
 };
 
+// What goes wrong besides, where that is not left to the seed.
+struct DiskPlan {
+  uint64_t fail_at = 0;         // This request of the whole play fails, and no other; 0: none.
+  double power_cut_chance = 1;  // After each step of the device.
+};
+
 // A disk tier on a disk that loses its power after every step that it takes, and worse. Whatever
 // state the disk is then in:
 //
@@ -41,15 +48,18 @@ struct DiskWorldCounts {
 // most the one object that it belongs to.
 class DiskWorld {
  public:
-  explicit DiskWorld(uint64_t seed);
+  explicit DiskWorld(uint64_t seed, std::optional<DiskPlan> plan = std::nullopt);
 
   // Returns what was violated, if anything.
   std::string Play(size_t steps);
 
   const DiskWorldCounts& counts() const { return counts_; }
+  // What the device was asked for, restarts and all.
+  uint64_t request_count() const { return requests_before_ + device_.request_count(); }
   const Digest& history() const { return history_; }
 
  private:
+  void DrawFaults(uint64_t seed);
   DiskTierOptions Options(uint64_t bytes_max);
   void Ask();
   void AskPut();
@@ -65,8 +75,10 @@ class DiskWorld {
   std::string LookThrough(MemoryDevice device, uint64_t bytes_max, size_t lost_max);
   void Note(const std::string& event);
 
+  std::optional<DiskPlan> plan_;
   Random random_;
   MemoryDevice device_;
+  uint64_t requests_before_ = 0;  // Those of devices that are no more.
   std::unique_ptr<DiskTier> tier_;
   DiskModel model_;
   Instant now_{std::chrono::hours(1)};

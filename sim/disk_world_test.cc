@@ -22,6 +22,18 @@ TEST(DiskWorld, KeepsItsPromisesAfterEveryPowerCut) {
   }
 }
 
+// A whole world for each request that it makes: kvcast_sim disk-errors --seed N goes on.
+TEST(DiskWorld, KeepsItsPromisesWhicheverRequestFails) {
+  uint64_t fail_at = 0;
+  uint64_t requests = 1;
+  for (; fail_at < requests; ++fail_at) {
+    DiskWorld world(3, DiskPlan{.fail_at = fail_at + 1, .power_cut_chance = 0.02});
+    ASSERT_EQ(world.Play(60), "") << "an error at request " << fail_at + 1;
+    requests = world.request_count();
+  }
+  EXPECT_GT(fail_at, 20u);
+}
+
 TEST(DiskWorld, IsReplayedByItsSeed) {
   const auto history = [](uint64_t seed) {
     DiskWorld world(seed);

@@ -9,6 +9,7 @@
 #include "sim/disk_world.h"
 #include "sim/road_world.h"
 #include "sim/session_world.h"
+#include "sim/store_world.h"
 
 namespace kvcast::sim {
 namespace {
@@ -78,6 +79,34 @@ int PlayDisks(const Seeds& seeds) {
       });
 }
 
+// Each seed again and again, with an error at the first request to the disk, at the second, and so
+// on to the last.
+int PlayDiskErrors(const Seeds& seeds) {
+  DiskWorldCounts total;
+  uint64_t plays = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    for (uint64_t fail_at = 1;; ++fail_at) {
+      DiskWorld world(seed, DiskPlan{.fail_at = fail_at, .power_cut_chance = 0.05});
+      const std::string wrong = world.Play(seeds.steps);
+      if (!wrong.empty()) {
+        fmt::print("seed {}, an error at request {}: {}\n", seed, fail_at, wrong);
+        return 1;
+      }
+      if (world.request_count() < fail_at) {
+        break;  // It was never asked for.
+      }
+      total.Add(world.counts());
+      ++plays;
+    }
+  }
+  fmt::print(
+      "{} seeds from {}, 0 violations: {} plays with an error at one request each; {} states after "
+      "a power cut, {} with a bit flipped, {} acknowledged, {} failed\n",
+      seeds.count, seeds.first, plays, total.power_cuts, total.flips, total.acknowledged,
+      total.failed);
+  return 0;
+}
+
 int PlayRoads(const Seeds& seeds) {
   return Play<RoadWorld, RoadWorldCounts>(
       seeds, [](auto& total, const auto& more) { total.Add(more); },
@@ -99,6 +128,21 @@ int PlaySessions(const Seeds& seeds) {
             "streams reset; {} packets lost, {} repeated, {} overtaken; {} connections broken",
             total.requests, total.refused, total.cancelled, total.updated, total.sent, total.taken,
             total.resets, total.lost, total.repeated, total.overtaken, total.broken);
+      });
+}
+
+int PlayStores(const Seeds& seeds) {
+  return Play<StoreWorld, StoreWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} puts, {} refused, {} that contradict; {} acknowledged, {} failed; {} hits in "
+            "memory, {} read from disk, {} misses; {} groups demoted, {} promises reported gone; "
+            "{} "
+            "restarts, {} promises held to",
+            total.puts, total.refused, total.contradictions, total.acknowledged, total.failed,
+            total.hits, total.reads, total.misses, total.demoted, total.evicted, total.restarts,
+            total.checked);
       });
 }
 
@@ -128,9 +172,13 @@ int main(int argc, char** argv) {
       kvcast::sim::PlayCatalogs);
   add("disk", "A disk tier whose disk loses its power after every step", 400,
       kvcast::sim::PlayDisks);
+  add("disk-errors", "The same, each seed with an error at every request in turn", 400,
+      kvcast::sim::PlayDiskErrors);
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);
+  add("store", "A store of RAM and disks that fail, on a machine that dies", 1500,
+      kvcast::sim::PlayStores);
   CLI11_PARSE(app, argc, argv);
   return status;
 }

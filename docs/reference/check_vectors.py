@@ -13,6 +13,7 @@ from pathlib import Path
 import kvcast_bucket
 import kvcast_catalog as catalog
 import kvcast_disk
+import kvcast_durability
 import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_moqt as moqt
@@ -321,6 +322,7 @@ TOPICS = {
     "kv_file": kv_files,
     "bucket": kvcast_bucket.bucket,
     "disk": kvcast_disk.disk,
+    "durability": kvcast_durability.durability,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

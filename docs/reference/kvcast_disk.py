@@ -124,6 +124,30 @@ def entry_fields(record: dict, payload: bytes, key_property: int) -> bytes:
             + (b"\0" if key is None else b"\1" + key))
 
 
+def place(directory: bytes, number: int, offset: int) -> int:
+    return crc32c(directory + u64(number) + u64(offset))
+
+
+def whole_record(record: dict, marker: int, ordinal: int, start: int) -> bytes:
+    """Without the zeros behind it. `start` is the sum of its place."""
+    payload = bytes.fromhex(record.get("payload", ""))
+    meta, kind = bytes.fromhex(record["track"]) + body(record), bytes([KINDS[record["kind"]]])
+    head = (u64(marker) + u32(ordinal) + kind + bytes(3) + u32(len(meta)) + u32(len(payload))
+            + u32(crc32c(meta)) + u32(crc32c(payload)) + u32(0))
+    return head + u32(crc32c(head, start)) + meta + payload
+
+
+def export(given: dict) -> bytes:
+    """What kvcast store export writes, as export-format.md draws it."""
+    directory, marker = bytes.fromhex(given["export"]), given["marker"]
+    data = block(b"kvcastX\n", directory + u64(marker))
+    for ordinal, record in enumerate(given["records"]):
+        start = place(directory, 0, len(data))
+        data += padded(whole_record(record, marker, ordinal, start), 8)
+    end = b"kvcastE\n" + u64(len(given["records"])) + bytes(44)
+    return data + end + u32(crc32c(end, place(directory, 0, len(data))))
+
+
 def with_records(data: bytes, given: dict, directory: bytes, number: int) -> tuple[bytes, bytes]:
     """Records behind what stands before them, and the contents of a footer that lists them."""
     marker = given["marker"]
@@ -131,16 +155,13 @@ def with_records(data: bytes, given: dict, directory: bytes, number: int) -> tup
     entries = b""
     for ordinal, record in enumerate(given["records"]):
         name, payload = bytes.fromhex(record["track"]), bytes.fromhex(record.get("payload", ""))
-        meta, kind = name + body(record), bytes([KINDS[record["kind"]]])
-        head = (u64(marker) + u32(ordinal) + kind + bytes(3) + u32(len(meta)) + u32(len(payload))
-                + u32(crc32c(meta)) + u32(crc32c(payload)) + u32(0))
-        place = crc32c(directory + u64(number) + u64(len(data)))
-        whole = head + u32(crc32c(head, place)) + meta + payload
+        kind = bytes([KINDS[record["kind"]]])
+        found = whole_record(record, marker, ordinal, place(directory, number, len(data)))
         if name not in names:
             names.append(name)
-        entries += (kind + vi64(names.index(name)) + vi64(len(data) // 8) + vi64(len(whole))
+        entries += (kind + vi64(names.index(name)) + vi64(len(data) // 8) + vi64(len(found))
                     + entry_fields(record, payload, given["key_property"]))
-        data += padded(whole, 8)
+        data += padded(found, 8)
     return data, vi64(len(names)) + b"".join(names) + vi64(len(given["records"])) + entries
 
 
@@ -151,8 +172,7 @@ def segment(given: dict) -> bytes:
     header = block(b"kvcastS\n", directory + u64(number) + u64(size) + u64(marker))
     data, index = with_records(header, given, directory, number)
     trailer = (b"kvcastF\n" + u64(marker) + u32(len(index)) + u32(crc32c(index)) + bytes(36))
-    place = crc32c(directory + u64(number) + u64(size - 64))
-    footer = index + trailer + u32(crc32c(trailer, place))
+    footer = index + trailer + u32(crc32c(trailer, place(directory, number, size - 64)))
     return padded(data, BLOCK).ljust(size - len(footer), b"\0") + footer
 
 
@@ -180,6 +200,8 @@ def whole(size: int, given: list[list]) -> bytes:
 def disk(given: dict) -> dict:
     if "read" in given:
         return read_superblock(whole(BLOCK, given["read"]))
-    data = segment(given) if "records" in given else superblock(
-        bytes.fromhex(given["directory"]), given["class"], given["segment_bytes"])
+    if "records" in given:
+        data = export(given) if "export" in given else segment(given)
+    else:
+        data = superblock(bytes.fromhex(given["directory"]), given["class"], given["segment_bytes"])
     return {"size": len(data), "parts": parts(data)}

@@ -142,12 +142,14 @@ class Members:
 
 OTHER_STATE = frozenset(
     "attn_layer_indices attn_layer_period attn_type_list block_configs block_types"
-    " cross_attention_layers full_attention_interval global_head_dim hybrid_layer_ids"
-    " hybrid_layer_pattern hybrid_override_pattern index_head_dim layers_block_type"
-    " linear_attn_config multi_query_group_num num_global_key_value_heads state_size".split()
+    " cross_attention_layers full_attention_interval full_attn_idxs global_head_dim"
+    " hybrid_layer_ids hybrid_layer_pattern hybrid_override_pattern index_head_dim"
+    " layer_group_size layers_block_type linear_attn_config multi_query_group_num"
+    " num_attention_heads_per_layer num_global_key_value_heads num_key_value_heads_per_layer"
+    " state_size".split()
 )
 OTHER_STATE_PREFIXES = tuple(
-    "linear_conv_ linear_key_ linear_num_ linear_value_ lru_ mamba_ rwkv_ ssm_".split()
+    "conv_ linear_conv_ linear_key_ linear_num_ linear_value_ lru_ mamba_ rwkv_ ssm_".split()
 )
 
 
@@ -157,6 +159,8 @@ def _refuse_hidden_state(members: Members) -> None:
     for name in members.values:
         if name in OTHER_STATE or name.startswith(OTHER_STATE_PREFIXES):
             raise Refused(f"{name}: there is a state that layer groups do not describe")
+    if members.flag("use_cla"):
+        raise Refused("layers share KV")
     if members.flag("is_encoder_decoder"):
         raise Refused("an encoder-decoder keeps KV of two kinds")
 
@@ -261,8 +265,9 @@ def layer_groups(config: dict) -> list[LayerGroup]:
     _refuse_hidden_state(top)
     _refuse_hidden_state(text)
 
-    layers = text.count(text.first("num_hidden_layers", "n_layer", "num_layers"), 1, MAX_LAYERS)
     latent = "kv_lora_rank" in text
+    counts = ("num_hidden_layers", "n_layer") + (() if latent else ("num_layers",))
+    layers = text.count(text.first(*counts), 1, MAX_LAYERS)
     if latent:
         rotary = text.count("qk_rope_head_dim", 1, MAX_SIZE)
         key_size = text.count("kv_lora_rank", 1, MAX_SIZE) + rotary

@@ -7,14 +7,15 @@
 namespace kvcast {
 namespace {
 
-TrackName Name(std::string_view name) {
+TrackName ListedTrack(std::string_view name) {
   return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model@0123456789abcdef"}), name);
 }
 
 CatalogObject Sample() {
   CatalogObject object;
-  object.records = {TrackRecord{3, Name("BF16")}, AddRecord{3, 0, 4096, Sha256::Of("block 0")},
-                    RemoveRecord{3, 7}, DropRecord{2}};
+  object.records = {TrackRecord{3, ListedTrack("BF16")},
+                    AddRecord{3, 0, 4096, Sha256::Of("block 0")}, RemoveRecord{3, 7},
+                    DropRecord{2}};
   return object;
 }
 
@@ -57,7 +58,7 @@ TEST(CatalogObject, RefusesMoreRecordsThanAnybodyWrites) {
 
 // A million blocks are many objects, each of a size that any reader takes.
 TEST(EncodeCatalog, CutsALongSnapshotIntoParts) {
-  CatalogRecords records = {TrackRecord{0, Name("BF16")}};
+  CatalogRecords records = {TrackRecord{0, ListedTrack("BF16")}};
   for (uint64_t group = 0; group < 20000; ++group) {
     records.push_back(AddRecord{0, group, 1 << 20, Sha256::Of(std::to_string(group))});
   }

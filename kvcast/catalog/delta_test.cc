@@ -10,7 +10,7 @@
 namespace kvcast {
 namespace {
 
-TrackName Name(uint64_t id) { return *TrackName::Of(TrackNamespace(), std::to_string(id)); }
+TrackName DeltaTrack(uint64_t id) { return *TrackName::Of(TrackNamespace(), std::to_string(id)); }
 
 TEST(Delta, SaysOnlyTheLastWordAboutAGroup) {
   Delta delta;
@@ -21,7 +21,7 @@ TEST(Delta, SaysOnlyTheLastWordAboutAGroup) {
 
 TEST(Delta, NeverTellsOfATrackThatCameAndWent) {
   Delta delta;
-  ASSERT_TRUE(delta.Add(TrackRecord{1, Name(1)}).ok());
+  ASSERT_TRUE(delta.Add(TrackRecord{1, DeltaTrack(1)}).ok());
   ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());
   ASSERT_TRUE(delta.Add(DropRecord{1}).ok());
   EXPECT_TRUE(delta.ToRecords().empty());
@@ -51,11 +51,11 @@ TEST(Delta, RefusesWhatEveryReaderWouldRefuse) {
   ASSERT_TRUE(delta.Add(DropRecord{1}).ok());
   EXPECT_FALSE(delta.Add(DropRecord{1}).ok());
   EXPECT_FALSE(delta.Add(RemoveRecord{1, 5}).ok());
-  EXPECT_FALSE(delta.Add(TrackRecord{1, Name(1)}).ok());
-  ASSERT_TRUE(delta.Add(TrackRecord{7, Name(7)}).ok());
-  EXPECT_FALSE(delta.Add(TrackRecord{6, Name(6)}).ok());
+  EXPECT_FALSE(delta.Add(TrackRecord{1, DeltaTrack(1)}).ok());
+  ASSERT_TRUE(delta.Add(TrackRecord{7, DeltaTrack(7)}).ok());
+  EXPECT_FALSE(delta.Add(TrackRecord{6, DeltaTrack(6)}).ok());
   ASSERT_TRUE(delta.Add(RemoveRecord{9, 0}).ok());  // Defined before this delta.
-  EXPECT_FALSE(delta.Add(TrackRecord{8, Name(8)}).ok());
+  EXPECT_FALSE(delta.Add(TrackRecord{8, DeltaTrack(8)}).ok());
 }
 
 // A history that makes sense: numbers are defined before use and not used after their drop.
@@ -66,7 +66,7 @@ class History {
   CatalogRecord Next() {
     if (alive_.empty() || random_.Happens(0.2)) {
       alive_.insert(next_);
-      return TrackRecord{next_, Name(next_++)};
+      return TrackRecord{next_, DeltaTrack(next_++)};
     }
     const uint32_t id = *std::next(alive_.begin(), static_cast<long>(random_.Below(alive_.size())));
     if (random_.Happens(0.1)) {

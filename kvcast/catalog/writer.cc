@@ -33,19 +33,20 @@ Result<void> CatalogWriter::Add(const TrackName& track, uint64_t group, const Di
 }
 
 void CatalogWriter::Remove(const TrackName& track, uint64_t group) {
+  if (!Holds(track, group)) {
+    return;
+  }
   const auto id = ids_.find(track);
-  if (id == ids_.end()) {
-    return;
-  }
-  const auto& groups = holdings_.tracks().at(id->second).groups;
-  if (!groups.contains(group)) {
-    return;
-  }
-  if (groups.size() == 1) {
+  if (holdings_.tracks().at(id->second).groups.size() == 1) {
     Drop(track);  // A name without groups would stay listed for nothing.
   } else {
     KVCAST_CHECK(Change(RemoveRecord{id->second, group}).ok());
   }
+}
+
+bool CatalogWriter::Holds(const TrackName& track, uint64_t group) const {
+  const auto id = ids_.find(track);
+  return id != ids_.end() && holdings_.tracks().at(id->second).groups.contains(group);
 }
 
 void CatalogWriter::Drop(const TrackName& track) {

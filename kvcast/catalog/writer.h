@@ -27,6 +27,8 @@ class CatalogWriter {
   void Drop(const TrackName& track);
 
   const Holdings& holdings() const { return holdings_; }
+  // Whether the group is listed.
+  bool Holds(const TrackName& track, uint64_t group) const;
 
   // What changed since the last call, as the track's next objects; none if nothing did. The first
   // objects of an epoch are its snapshot.

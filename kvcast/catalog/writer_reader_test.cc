@@ -7,7 +7,7 @@
 namespace kvcast {
 namespace {
 
-TrackName Name(uint64_t id) { return *TrackName::Of(TrackNamespace(), std::to_string(id)); }
+TrackName WriterTrack(uint64_t id) { return *TrackName::Of(TrackNamespace(), std::to_string(id)); }
 
 // A reader that keeps what it is told.
 struct Follower {
@@ -41,7 +41,7 @@ std::map<TrackName, std::map<uint64_t, Holdings::Block>> Known(const Holdings& h
 }
 
 void ChangeSomething(CatalogWriter& writer, Random& random) {
-  const TrackName track = Name(random.Below(6));
+  const TrackName track = WriterTrack(random.Below(6));
   const uint64_t group = random.Below(5);
   if (random.Happens(0.6)) {
     ASSERT_TRUE(writer.Add(track, group, Sha256::Of(track.name() + std::to_string(group)), 7).ok());
@@ -54,31 +54,32 @@ void ChangeSomething(CatalogWriter& writer, Random& random) {
 
 TEST(Catalog, BeginsWithASnapshotAndGoesOnWithDeltas) {
   CatalogWriter writer;
-  ASSERT_TRUE(writer.Add(Name(1), 0, Sha256::Of("a"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 0, Sha256::Of("a"), 10).ok());
   const std::vector<Object> first = writer.TakeObjects();
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].location, (Location{0, 0}));
   EXPECT_TRUE(writer.TakeObjects().empty());
-  ASSERT_TRUE(writer.Add(Name(1), 1, Sha256::Of("b"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 1, Sha256::Of("b"), 10).ok());
   EXPECT_EQ(writer.TakeObjects()[0].location, (Location{0, 1}));
 }
 
 TEST(Catalog, RefusesToListAGroupAsSomethingElse) {
   CatalogWriter writer;
-  ASSERT_TRUE(writer.Add(Name(1), 0, Sha256::Of("a"), 10).ok());
-  EXPECT_FALSE(writer.Add(Name(1), 0, Sha256::Of("b"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 0, Sha256::Of("a"), 10).ok());
+  EXPECT_FALSE(writer.Add(WriterTrack(1), 0, Sha256::Of("b"), 10).ok());
 }
 
 // A full catalog refuses a block, and does not keep the name of its track either.
 TEST(Catalog, ThatIsFullNamesNoTracksInVain) {
   CatalogWriter writer({.tracks_max = 2, .blocks_max = 1});
-  ASSERT_TRUE(writer.Add(Name(1), 0, Sha256::Of("a"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 0, Sha256::Of("a"), 10).ok());
   for (uint64_t track = 2; track < 10; ++track) {
-    EXPECT_EQ(writer.Add(Name(track), 0, Sha256::Of("b"), 10).error().code(), ErrorCode::kTooLarge);
+    EXPECT_EQ(writer.Add(WriterTrack(track), 0, Sha256::Of("b"), 10).error().code(),
+              ErrorCode::kTooLarge);
   }
   EXPECT_EQ(writer.holdings().tracks().size(), 1u);
-  writer.Remove(Name(1), 0);
-  EXPECT_TRUE(writer.Add(Name(10), 0, Sha256::Of("b"), 10).ok());
+  writer.Remove(WriterTrack(1), 0);
+  EXPECT_TRUE(writer.Add(WriterTrack(10), 0, Sha256::Of("b"), 10).ok());
   EXPECT_EQ(writer.holdings().tracks().size(), 1u);
 }
 
@@ -116,9 +117,9 @@ TEST(CatalogReader, NoticesALostDeltaAndIsRepairedByIt) {
   CatalogWriter writer;
   Follower follower;
   ASSERT_TRUE(follower.Take(writer.TakeObjects()[0]));
-  ASSERT_TRUE(writer.Add(Name(1), 0, Sha256::Of("a"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 0, Sha256::Of("a"), 10).ok());
   const Object lost = writer.TakeObjects()[0];
-  ASSERT_TRUE(writer.Add(Name(1), 1, Sha256::Of("b"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 1, Sha256::Of("b"), 10).ok());
   const Object next = writer.TakeObjects()[0];
 
   ASSERT_TRUE(follower.Take(next));
@@ -133,7 +134,7 @@ TEST(CatalogReader, NoticesALostDeltaAndIsRepairedByIt) {
 
 TEST(CatalogReader, IgnoresWhatItHasSeenAndWhatIsOver) {
   CatalogWriter writer;
-  ASSERT_TRUE(writer.Add(Name(1), 0, Sha256::Of("a"), 10).ok());
+  ASSERT_TRUE(writer.Add(WriterTrack(1), 0, Sha256::Of("a"), 10).ok());
   const Object old = writer.TakeObjects()[0];
   writer.StartEpoch();
   const Object now = writer.TakeObjects()[0];

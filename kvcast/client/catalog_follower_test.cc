@@ -10,8 +10,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr size_t kBlocks = 6;
-
 class Follow : public testing::Test {
  protected:
   size_t Found(ClientPair& pair) { return pair.client().Find(blocks_).block_count(); }

@@ -82,7 +82,7 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
   }
   for (auto& [operation, entry] : publications_) {
     if (entry.publication->Owns(request)) {
-      entry.publication->OnEvent(event, now);
+      entry.publication->OnEvent(request, event, now);
       return;
     }
   }
@@ -153,17 +153,19 @@ Result<void> Client::CheckPages(const PromptPages& pages) const {
 }
 
 Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages pages,
-                                    const Generation& generation, Instant now) {
+                                    const Generation& generation, Durability durability,
+                                    Instant now) {
   KVCAST_TRY_VOID(CheckPages(pages));
   if (blocks.size() != pages.block_count()) {
     return Error(ErrorCode::kInvalid, std::to_string(blocks.size()) + " names for " +
                                           std::to_string(pages.block_count()) + " blocks.");
   }
   const OperationId operation = next_operation_++;
-  auto publication = std::make_unique<Publication>(
-      *session_, index_,
-      Publication::Offer{options_.kind, generation, std::move(blocks), std::move(pages)},
-      options_.publish_patience);
+  auto publication =
+      std::make_unique<Publication>(*session_, index_,
+                                    Publication::Offer{options_.kind, generation, std::move(blocks),
+                                                       std::move(pages), durability},
+                                    options_.publish_patience);
   if (lost_) {
     publication->OnNodeLost(lost_reason_);
   }

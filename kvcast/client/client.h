@@ -52,10 +52,15 @@ class Client {
   // How many blocks of the prompt can be had, from `first_block` on, and where. Asks nobody.
   LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0) const;
 
+  // `durability`: it is over when all blocks have reached that, or when one cannot.
   // Offers a prompt's blocks, once what the node holds is known. `generation` is drawn anew for
   // each. Invalid: pages that are not of this kind, or of another number of blocks.
   Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
-                              const Generation& generation, Instant now);
+                              const Generation& generation, Durability durability, Instant now);
+  Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
+                              const Generation& generation, Instant now) {
+    return Publish(std::move(blocks), std::move(pages), generation, Durability::kMemory, now);
+  }
   // Loads what a plan for these blocks says. Invalid: pages that are not of this kind, or that
   // have no place for all of it.
   Result<OperationId> Load(LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,

@@ -12,6 +12,9 @@
 
 namespace kvcast {
 
+// Of a test's prompt.
+inline constexpr size_t kBlocks = 6;
+
 // A client and a node that does as its script says, with time that passes when a test says so.
 class ClientPair {
  public:
@@ -50,6 +53,10 @@ class ClientPair {
   OperationId Publish(const EngineMemory& memory, std::vector<BlockHash> blocks,
                       uint8_t generation = 9) {
     return *client_->Publish(std::move(blocks), memory.Pages(), {std::byte{generation}}, now_);
+  }
+  OperationId PublishDurably(const EngineMemory& memory, std::vector<BlockHash> blocks) {
+    return *client_->Publish(std::move(blocks), memory.Pages(), {std::byte{9}}, Durability::kDisk,
+                             now_);
   }
   OperationId Load(const EngineMemory& memory, const std::vector<BlockHash>& blocks,
                    size_t first_block = 0) {

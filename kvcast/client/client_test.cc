@@ -126,7 +126,6 @@ class World {
   }
 
  private:
-  static constexpr size_t kBlocks = 6;
   static constexpr size_t kShared = 3;
 
   struct Target {

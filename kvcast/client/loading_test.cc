@@ -10,8 +10,6 @@ namespace {
 using std::chrono::seconds;
 using Items = std::vector<moqt::FetchItem>;
 
-constexpr size_t kBlocks = 6;
-
 Object& ObjectAt(Items& items, Location location) {
   for (moqt::FetchItem& item : items) {
     if (auto* object = std::get_if<Object>(&item); object && object->location == location) {

@@ -21,6 +21,8 @@ std::string_view ToString(PublishFault fault) {
       return "cancelled";
     case PublishFault::kNotKept:
       return "not kept";
+    case PublishFault::kNotDurable:
+      return "not durable";
   }
   return "unknown";
 }
@@ -42,7 +44,7 @@ void Publication::Start(Instant now) {
   KVCAST_CHECK(state_ == State::kNew);
   last_progress_ = now;
   for (size_t block = 0; block < offer_.blocks.size(); ++block) {
-    if (!offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
+    if (asks_durability() || !offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
       missing_.push_back(block);
     }
   }
@@ -52,7 +54,9 @@ void Publication::Start(Instant now) {
     return;
   }
   const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
-  const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, {});
+  const Properties properties =
+      asks_durability() ? DurabilityProperties(offer_.durability) : Properties();
+  const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, properties);
   if (!request.ok()) {
     Fail(PublishFault::kNodeLost, request.error().message());
     return;
@@ -61,11 +65,15 @@ void Publication::Start(Instant now) {
   state_ = State::kAsking;
 }
 
-void Publication::OnEvent(const moqt::Event& event, Instant now) {
+void Publication::OnEvent(moqt::RequestId request, const moqt::Event& event, Instant now) {
   if (over()) {
     return;
   }
   last_progress_ = now;
+  if (request == acks_) {
+    OnAckEvent(event, now);
+    return;
+  }
   if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
     Fail(PublishFault::kRefused, "The node refused it: " + Printable(refused->error.reason));
   } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
@@ -75,9 +83,65 @@ void Publication::OnEvent(const moqt::Event& event, Instant now) {
   } else {
     if (std::holds_alternative<moqt::RequestAccepted>(event)) {
       state_ = State::kSending;
+      FollowAcks();
     }
     Send(now);  // Accepted, room to send, or an update that wants objects again.
   }
+}
+
+// The node has taken the track, so it has one that tells of it.
+void Publication::FollowAcks() {
+  if (!asks_durability() || acks_) {
+    return;
+  }
+  const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
+  const Result<TrackName> name = AckTrackOf(track.Name().space());
+  const Result<moqt::RequestId> request =
+      name.ok() ? session_->Subscribe(*name, {}) : Result<moqt::RequestId>(name.error());
+  if (!request.ok()) {
+    Fail(PublishFault::kNodeLost, request.error().message());
+    return;
+  }
+  acks_ = *request;
+}
+
+void Publication::OnAckEvent(const moqt::Event& event, Instant now) {
+  if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
+    Fail(PublishFault::kNotDurable,
+         "The node does not tell what is durable: " + Printable(refused->error.reason));
+  } else if (std::holds_alternative<moqt::RequestCancelled>(event)) {
+    Fail(PublishFault::kNotDurable, "The node stopped telling what is durable.");
+  }
+  while (const std::optional<moqt::Received> item =
+             over() ? std::nullopt : session_->Take(*acks_)) {
+    if (const auto* object = std::get_if<moqt::ReceivedObject>(&*item)) {
+      const Result<std::vector<AckRecord>> records = ParseAcks(object->object.payload);
+      for (const AckRecord& record : records.ok() ? *records : std::vector<AckRecord>()) {
+        OnAck(record);
+      }
+    }
+  }
+  Look(now);
+}
+
+void Publication::OnAck(const AckRecord& record) {
+  const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
+  if (over() || record.name != track.Name().name()) {
+    return;
+  }
+  for (auto at = std::ranges::lower_bound(missing_, record.first);
+       at != missing_.end() && *at <= record.last; ++at) {
+    const size_t block = *at;
+    if (!record.level || *record.level < offer_.durability) {
+      Fail(PublishFault::kNotDurable, "The node could not make block " + std::to_string(block) +
+                                          " durable: " + std::string(ToString(offer_.durability)) +
+                                          " was not reached.");
+      return;
+    }
+    report_.reached = reached_.empty() ? *record.level : std::min(report_.reached, *record.level);
+    reached_.insert(block);
+  }
+  report_.durable = reached_.size();
 }
 
 void Publication::Send(Instant now) {
@@ -163,7 +227,8 @@ void Publication::Look(Instant now) {
     ++report_.listed;
     last_progress_ = now;
   }
-  if (state_ == State::kSent && report_.listed == missing_.size()) {
+  const bool durable = !asks_durability() || report_.durable == missing_.size();
+  if (state_ == State::kSent && report_.listed == missing_.size() && durable) {
     Finish();
   }
 }
@@ -172,6 +237,9 @@ void Publication::Look(Instant now) {
 // listed, and yet the prompt is of no use to anybody.
 void Publication::Finish() {
   state_ = State::kOver;
+  if (acks_) {
+    session_->Cancel(*acks_, moqt::ResetCode::kCancelled);
+  }
   const auto gone = std::ranges::count_if(
       offer_.blocks, [&](const BlockHash& block) { return !offer_.kind.IsHeld(*index_, block); });
   if (gone > 0) {
@@ -189,8 +257,10 @@ void Publication::Fail(PublishFault fault, std::string reason) {
   block_.reset();
   report_.fault = fault;
   report_.reason = std::move(reason);
-  if (request_) {
-    session_->Cancel(*request_, moqt::ResetCode::kCancelled);
+  for (const std::optional<moqt::RequestId>& request : {request_, acks_}) {
+    if (request) {
+      session_->Cancel(*request, moqt::ResetCode::kCancelled);
+    }
   }
 }
 
@@ -201,10 +271,11 @@ void Publication::OnNodeLost(const std::string& reason) {
 void Publication::OnTimeout(Instant now) {
   Look(now);
   if (deadline() && now >= *deadline()) {
-    Fail(PublishFault::kPatienceOver, state_ == State::kAsking ? "The node did not answer."
-                                      : state_ == State::kSending
-                                          ? "The node stopped taking blocks."
-                                          : "The node did not list all blocks in its catalog.");
+    Fail(PublishFault::kPatienceOver,
+         state_ == State::kAsking            ? "The node did not answer."
+         : state_ == State::kSending         ? "The node stopped taking blocks."
+         : report_.listed == missing_.size() ? "The node did not say that all blocks are durable."
+                                             : "The node did not list all blocks in its catalog.");
   }
 }
 

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/catalog/acknowledgement.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/codec/plain_codec.h"
@@ -24,6 +26,7 @@ enum class PublishFault : uint8_t {
   kPatienceOver,  // Nothing moved for too long.
   kCancelled,     // The caller gave up.
   kNotKept,       // The node listed every block and has dropped some again.
+  kNotDurable,    // The node could not make it as durable as was asked.
 };
 
 std::string_view ToString(PublishFault fault);
@@ -34,6 +37,9 @@ struct PublishReport {
   size_t skipped = 0;  // The node held them already.
   size_t sent = 0;     // Handed to the session as a whole.
   size_t listed = 0;   // Of those sent: the node's catalog has listed them, at some time.
+  size_t durable = 0;  // Of those sent: acknowledged as durable as was asked, or more so.
+  // The least that an acknowledgement has named; memory if none was asked for.
+  Durability reached = Durability::kMemory;
   uint64_t bytes = 0;  // Of payload handed to the session.
   std::optional<PublishFault> fault;
   std::string reason;  // A sentence for a person; empty if there is no fault.
@@ -56,6 +62,9 @@ class Publication {
     Generation generation{};
     std::vector<BlockHash> blocks;  // Of the whole prompt.
     PromptPages pages;              // With all of them.
+    // What the blocks are to reach. More than memory is promised for what is sent, and not for what
+    // the node holds already, nobody knows where: then everything is sent.
+    Durability durability = Durability::kMemory;
   };
 
   // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as pages
@@ -70,8 +79,8 @@ class Publication {
   bool started() const { return state_ != State::kNew; }
 
   // Events of requests that it does not own are none of its business.
-  bool Owns(moqt::RequestId request) const { return request_ == request; }
-  void OnEvent(const moqt::Event& event, Instant now);
+  bool Owns(moqt::RequestId request) const { return request_ == request || acks_ == request; }
+  void OnEvent(moqt::RequestId request, const moqt::Event& event, Instant now);
   // After every input: bytes may have left, and the index may say something else than before.
   void Look(Instant now);
   void OnNodeLost(const std::string& reason);
@@ -86,6 +95,10 @@ class Publication {
  private:
   enum class State : uint8_t { kNew, kAsking, kSending, kSent, kOver };
 
+  bool asks_durability() const { return offer_.durability != Durability::kMemory; }
+  void FollowAcks();
+  void OnAckEvent(const moqt::Event& event, Instant now);
+  void OnAck(const AckRecord& record);
   void Send(Instant now);
   // False if the session would not take more: not now, or not at all.
   bool SendToken();
@@ -102,9 +115,11 @@ class Publication {
 
   State state_ = State::kNew;
   std::optional<moqt::RequestId> request_;
-  std::vector<size_t> missing_;     // Blocks to be sent.
-  size_t next_ = 0;                 // Of them.
-  std::optional<BlockView> block_;  // The one that is being sent.
+  std::optional<moqt::RequestId> acks_;  // The subscription that tells what is durable.
+  std::set<size_t> reached_;             // Blocks that are as durable as they are to be.
+  std::vector<size_t> missing_;          // Blocks to be sent.
+  size_t next_ = 0;                      // Of them.
+  std::optional<BlockView> block_;       // The one that is being sent.
   moqt::StreamId subgroup_ = 0;
   uint32_t next_token_ = 0;
   Instant last_progress_;

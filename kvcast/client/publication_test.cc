@@ -9,8 +9,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kBlocks = 6;
-
 class Publish : public testing::Test {
  protected:
   const std::vector<BlockHash> blocks_ = TestBlocks(kBlocks);
@@ -251,6 +249,53 @@ TEST_F(Publish, EndsWhenCancelledAtAnyMoment) {
     pair.Run();
     EXPECT_FALSE(pair.pair().connection_closed());
   }
+}
+
+// What a node holds already may be in its memory alone.
+TEST_F(Publish, SendsEverythingWhereItIsToBeDurableAndWaitsForTheNodesWord) {
+  ClientPair pair;
+  pair.node().Hold(memory_, blocks_, 0, 2);
+  const OperationId publish = pair.PublishDurably(memory_, blocks_);
+  pair.Run();
+  EXPECT_EQ(*DurabilityIn(pair.node().published_properties()), Durability::kDisk);
+  ASSERT_TRUE(pair.node().has_ack_follower());
+  EXPECT_FALSE(pair.Published(publish).has_value());  // Listed, and not yet durable.
+  pair.node().Acknowledge({{Durability::kDisk, "BF16", 3, 5}, {Durability::kDisk, "FP8", 0, 9}});
+  pair.Run();
+  EXPECT_FALSE(pair.Published(publish).has_value());
+  pair.node().Acknowledge({{Durability::kBucket, "BF16", 0, 2}});
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value()) << pair.Published(publish)->reason;
+  EXPECT_EQ(pair.Published(publish)->skipped, 0u);
+  EXPECT_EQ(pair.Published(publish)->durable, kBlocks);
+  EXPECT_EQ(pair.Published(publish)->reached, Durability::kDisk);
+}
+
+TEST_F(Publish, FailsWhenABlockDoesNotBecomeDurable) {
+  for (const std::optional<Durability> level :
+       {std::optional<Durability>(), std::optional(Durability::kMemory)}) {
+    ClientPair pair;
+    const OperationId publish = pair.PublishDurably(memory_, blocks_);
+    pair.Run();
+    pair.node().Acknowledge({{level, "BF16", 2, 2}});
+    pair.Run();
+    ASSERT_TRUE(pair.Published(publish).has_value());
+    EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kNotDurable);
+  }
+}
+
+TEST_F(Publish, FailsWhenNobodyTellsWhatIsDurable) {
+  ClientPair refusing;
+  refusing.node().script.refuse_acks = true;
+  const OperationId refused = refusing.PublishDurably(memory_, blocks_);
+  refusing.Run();
+  EXPECT_EQ(refusing.Published(refused)->fault, PublishFault::kNotDurable);
+  ClientPair silent;
+  const OperationId publish = silent.PublishDurably(memory_, blocks_);
+  silent.Pass(seconds(60));
+  ASSERT_TRUE(silent.Published(publish).has_value());
+  EXPECT_EQ(silent.Published(publish)->fault, PublishFault::kPatienceOver);
 }
 
 TEST_F(Publish, RefusesPagesThatAreNotOfItsKind) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kvcast/catalog/acknowledgement.h"
 #include "kvcast/catalog/catalog_track.h"
 #include "kvcast/catalog/writer.h"
 #include "kvcast/client/engine_memory_test.h"
@@ -24,6 +25,7 @@ struct NodeScript {
   bool hold_publish = false;  // Accepts, but wants no objects for now.
   bool give_up_publish = false;
   bool never_list = false;
+  bool refuse_acks = false;
   bool refuse_fetch = false;
   bool silent_on_fetch = false;
   moqt::RequestCode refusal = moqt::RequestCode::kUnauthorized;
@@ -106,6 +108,20 @@ class ScriptedNode {
     Catalog();
     OfferCatalog();
   }
+  // Tells who follows the acknowledgements. REQUIRES: somebody does.
+  void Acknowledge(const std::vector<AckRecord>& records) {
+    if (!ack_stream_) {
+      moqt::SubgroupHeader header;
+      header.first_object = true;
+      ack_stream_ = *session_->OpenSubgroup(*acks_, header);
+    }
+    Object object;
+    object.location = {0, next_ack_++};
+    object.payload = EncodeAcks(records);
+    (void)session_->SendObject(*acks_, *ack_stream_, object);
+  }
+  bool has_ack_follower() const { return acks_.has_value(); }
+  const Properties& published_properties() const { return published_properties_; }
   // Loses the next live object of the catalog.
   void LoseLive() { lose_live_ = true; }
 
@@ -130,8 +146,20 @@ class ScriptedNode {
       OfferCatalog();
     }
   }
+  void On(const moqt::SubscribeReceived& asked) {
+    if (asked.track.name() != kAckTrackName) {
+      return;  // It has no other tracks to follow, and says nothing of them.
+    }
+    if (script.refuse_acks) {
+      Refuse(asked.request);
+      return;
+    }
+    (void)session_->AcceptSubscribe(asked.request, {}, {});
+    acks_ = asked.request;
+  }
   void On(const moqt::PublishReceived& offered) {
     ++publishes_;
+    published_properties_ = offered.properties;
     last_publish_ = offered.request;
     if (script.refuse_publish) {
       Refuse(offered.request);
@@ -287,6 +315,10 @@ class ScriptedNode {
   size_t cancelled_ = 0;
   size_t publishes_ = 0;
   std::optional<moqt::RequestId> last_publish_;
+  std::optional<moqt::RequestId> acks_;
+  std::optional<moqt::StreamId> ack_stream_;
+  uint64_t next_ack_ = 0;
+  Properties published_properties_;
 };
 
 }  // namespace kvcast

@@ -123,6 +123,16 @@ TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
   EXPECT_NE(Name({}).err.find("config.json: byte 80: "), std::string::npos) << Name({}).err;
 }
 
+TEST_F(CacheCommands, NameTakesNoPointerForWeights) {
+  Write("model/model.safetensors", "version 1\noid sha256:4d7a\nsize 12\n");
+  EXPECT_NE(Name({Path("a.tokens")}).err.find("model.safetensors: byte 0: This is a Git LFS"),
+            std::string::npos);
+  Write("model/model.safetensors", "");
+  EXPECT_NE(Name({Path("a.tokens")}).err.find("the file is empty"), std::string::npos);
+  // What is wrong with a prompt is said before anything of a model is read.
+  EXPECT_NE(Name({Path("nosuch.tokens")}).err.find("nosuch.tokens"), std::string::npos);
+}
+
 // Waiting for somebody to write into it would be waiting for ever.
 TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
   for (const char* name : {"model/model.safetensors.index.json", "model/config.json"}) {

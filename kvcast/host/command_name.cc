@@ -36,10 +36,17 @@ struct NamedPrompt {
   PrefixChain chain;
 };
 
-Result<NamedPrompt> NamePrompt(const std::string& file, BlockNamer& namer, uint32_t block_tokens) {
-  KVCAST_TRY(const std::vector<Token> tokens, ReadPromptFile(file));
-  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens));
-  return NamedPrompt{file, tokens.size(), std::move(chain)};
+// All of them, before a model is hashed: that may take minutes, and a wrong path none.
+Result<std::vector<std::vector<Token>>> ReadPrompts(const std::vector<std::string>& files) {
+  if (std::ranges::count(files, "-") > 1) {
+    return Error(ErrorCode::kInvalid, "Standard input is one prompt: give the other as a file.");
+  }
+  std::vector<std::vector<Token>> prompts;
+  for (const std::string& file : files) {
+    KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(file));
+    prompts.push_back(std::move(tokens));
+  }
+  return prompts;
 }
 
 void PrintModel(const ModelFolder& model, const ModelScope& scope) {
@@ -124,17 +131,15 @@ void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts
 }
 
 Result<void> RunName(const NameOptions& options) {
+  KVCAST_TRY(const std::vector<std::vector<Token>> tokens, ReadPrompts(options.prompts));
   KVCAST_TRY(const ModelFolder model, options.model.Load());
   KVCAST_TRY(BlockNamer namer, options.tenant.NamerFor(model));
   KVCAST_TRY(const ModelScope scope, options.tenant.ScopeOf(model));
   const uint32_t block_tokens = model.description.block_tokens;
-  if (std::ranges::count(options.prompts, "-") > 1) {
-    return Error(ErrorCode::kInvalid, "Standard input is one prompt: give the other as a file.");
-  }
   std::vector<NamedPrompt> prompts;
-  for (const std::string& file : options.prompts) {
-    KVCAST_TRY(NamedPrompt prompt, NamePrompt(file, namer, block_tokens));
-    prompts.push_back(std::move(prompt));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens[i], block_tokens));
+    prompts.push_back({options.prompts[i], tokens[i].size(), std::move(chain)});
   }
   if (options.json) {
     PrintJson(model, prompts);

@@ -65,24 +65,39 @@ Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
   return blocks;
 }
 
-Result<PublishReport> Publish(const CacheTask& task, const KvFile& file, size_t blocks) {
+Result<PublishReport> Publish(const CacheTask& task, const KvFile& file, size_t blocks,
+                              Durability durability) {
   const std::vector<LayerMemory> memory = MemoryOf(file, task.shape, blocks);
   KVCAST_TRY(const PagedCache cache, BlocksInARow(task, memory));
   KVCAST_TRY(const PromptPages pages,
              PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   Progress progress("Publishing");
-  KVCAST_TRY(
-      PublishReport report,
-      node->Publish(task.chain.blocks().first(blocks), pages,
-                    {.deadline = task.deadline, .on_progress = [&](const PublishReport& so_far) {
-                       progress.Update(so_far.bytes,
-                                       (so_far.blocks - so_far.skipped) * task.block_bytes());
-                     }}));
+  KVCAST_TRY(PublishReport report,
+             node->Publish(task.chain.blocks().first(blocks), pages,
+                           {.deadline = task.deadline,
+                            .on_progress =
+                                [&](const PublishReport& so_far) {
+                                  progress.Update(so_far.bytes, (so_far.blocks - so_far.skipped) *
+                                                                    task.block_bytes());
+                                },
+                            .durability = durability}));
   if (!report.fault) {
     progress.Done();
   }
   return report;
+}
+
+std::string_view MeaningOf(Durability reached) {
+  switch (reached) {
+    case Durability::kMemory:
+      return "memory: gone when the node stops, or needs the room";
+    case Durability::kDisk:
+      return "disk: survives the node's death and a loss of power";
+    case Durability::kBucket:
+      return "bucket: survives the loss of the node";
+  }
+  return "";
 }
 
 void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
@@ -94,6 +109,7 @@ void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
                                    {"skipped", report.skipped},
                                    {"sent", report.sent},
                                    {"bytes", report.bytes},
+                                   {"durability", std::string(ToString(report.reached))},
                                    {"seconds", seconds}}));
     return;
   }
@@ -104,9 +120,12 @@ void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
              report.skipped, report.sent);
   fmt::print("sent     {} in {:.2f} s; the node lists all of it\n", HumanBytes(report.bytes),
              seconds);
+  if (report.reached != Durability::kMemory) {
+    fmt::print("durable  {}\n", MeaningOf(report.reached));
+  }
 }
 
-Result<void> RunPut(const CacheFlags& flags) {
+Result<void> RunPut(const CacheFlags& flags, Durability durability) {
   KVCAST_TRY(const MappedFile mapped, MappedFile::Open(flags.file));
   const Result<KvFile> file = KvFile::Parse(mapped.span());
   if (!file.ok()) {
@@ -119,12 +138,14 @@ Result<void> RunPut(const CacheFlags& flags) {
     return Error(fits.ok() ? blocks.error() : fits.error()).In(flags.file);
   }
   const Instant start = Now();
-  KVCAST_TRY(const PublishReport report, Publish(task, *file, *blocks));
+  KVCAST_TRY(const PublishReport report, Publish(task, *file, *blocks, durability));
   const double seconds = std::chrono::duration<double>(Now() - start).count();
   if (report.fault) {
     return Error(ErrorCode::kMachine,
                  report.fault == PublishFault::kNotKept
                      ? report.reason + " Give it more memory (kvcast serve --ram), or share less."
+                 : report.fault == PublishFault::kNotDurable
+                     ? report.reason
                      : fmt::format("Published only {} of {} blocks: {}",
                                    report.skipped + report.listed, report.blocks, report.reason))
         .In("node " + task.address.host_and_port);
@@ -142,18 +163,29 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
       "PROMPT has the token ids of the prompt, CACHE its KV as a safetensors file, as 'kvcast "
       "inspect' describes it. The node gets every whole block that it does not hold yet; from then "
       "on any engine with this model finds them, for every prompt that begins with the same "
-      "tokens. It is done when the node's catalog lists them.");
+      "tokens. It is done when the node's catalog lists them, and with --durability disk or bucket "
+      "when the node has acknowledged that they are there too.");
   command->group(kCacheCommands);
   command->footer(
       "kvcast put prompt.tokens cache.safetensors --model DIR --node HOST:PORT#FINGERPRINT\n"
-      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433");
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433\n"
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433 "
+      "--durability disk");
   const auto flags = std::make_shared<CacheFlags>();
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   command->add_option("CACHE", flags->file, "The prompt's KV cache in a safetensors file")
       ->required();
   CacheFlags::AddTo(*command, *flags);
-  command->callback([flags, exit_status] {
-    const Result<void> result = RunPut(*flags);
+  const auto durability = std::make_shared<std::string>("memory");
+  command
+      ->add_option("--durability", *durability,
+                   "What the blocks are to reach before it is done. Unless that is memory, blocks "
+                   "that the node holds already are sent again")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"memory", "disk", "bucket"}))
+      ->capture_default_str();
+  command->callback([flags, durability, exit_status] {
+    const Result<void> result = RunPut(*flags, *DurabilityOf(*durability));
     *exit_status = result.ok() ? kExitOk : Failed(result.error());
   });
 }

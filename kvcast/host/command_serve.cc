@@ -3,11 +3,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "kvcast/catalog/block_key.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/disk_flag.h"
+#include "kvcast/host/model_text.h"
 #include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
@@ -15,6 +20,7 @@
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/human_units.h"
+#include "kvcast/io/progress.h"
 #include "kvcast/io/signal_watch.h"
 #include "kvcast/io/terminal_log.h"
 
@@ -24,6 +30,11 @@ namespace {
 // How long peers have to finish once the node is asked to stop, and then for the last packets.
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
+// And for what is on its way to a disk.
+constexpr Duration kFlush = std::chrono::seconds(10);
+
+// A disk that has not answered after this is taken not to have it.
+constexpr Duration kReadPatience = std::chrono::seconds(30);
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:4433";
@@ -34,6 +45,7 @@ struct ServeOptions {
   std::string client_authorities;
   std::string ready_file;
   std::string qlog_dir;
+  std::vector<std::string> disks;
 };
 
 // What a node runs with, once the machine has been asked for it.
@@ -42,6 +54,67 @@ struct Ground {
   ServerCredentials credentials;
   NodeServer::Options node;
 };
+
+// What the time of day was at Instant(), by which objects on disk are dated.
+uint64_t EpochMicroseconds() {
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  const auto now = duration_cast<microseconds>(WallNow().time_since_epoch());
+  return static_cast<uint64_t>((now - duration_cast<microseconds>(Now() - Instant())).count());
+}
+
+// What tiers below take of a node's memory: a quarter, for their indexes, and for what is on its
+// way to them and from them.
+struct DiskMemory {
+  uint64_t index_bytes = 0;
+  uint64_t queue_bytes = 0;
+  uint64_t read_bytes = 0;
+};
+
+DiskMemory MemoryOfDisk(uint64_t ram_bytes, size_t disks) {
+  const uint64_t share = ram_bytes / 4 / disks;
+  return {share / 4, share / 2, share / 4};
+}
+
+Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<std::string>& flags,
+                                                     uint64_t ram_bytes) {
+  std::vector<DiskMount::Options> disks;
+  for (const std::string& text : flags) {
+    const Result<DiskFlag> flag = DiskFlag::Parse(text);
+    if (!flag.ok()) {
+      throw CLI::ValidationError("--disk", flag.error().message());
+    }
+    DiskMount::Options disk;
+    disk.directory = flag->directory;
+    disk.admission = flag->admission;
+    disk.tier.disk_class = flag->disk_class;
+    if (flag->bytes) {
+      disk.tier.bytes_max = *flag->bytes;
+    } else {
+      KVCAST_TRY(disk.tier.bytes_max, flag->DefaultBytes());
+    }
+    const DiskMemory memory = MemoryOfDisk(ram_bytes, flags.size());
+    disk.tier.index_bytes_max = memory.index_bytes;
+    disk.tier.queue_bytes_max = memory.queue_bytes;
+    disk.tier.read_bytes_max = memory.read_bytes;
+    disk.tier.key_property = kBlockKeyProperty;
+    FillRandom(disk.tier.fresh.bytes);
+    FillRandom(std::as_writable_bytes(std::span(&disk.tier.seed, 1)));
+    disks.push_back(std::move(disk));
+  }
+  return disks;
+}
+
+// Tiers below have their share of the memory, and what is on its way to them its bounds.
+void ShareMemory(NodeServer::Options& node, uint64_t ram_bytes) {
+  node.relay.ram_bytes = ram_bytes;
+  if (!node.disks.empty()) {
+    const DiskMemory memory = MemoryOfDisk(ram_bytes, node.disks.size());
+    node.relay.ram_bytes = ram_bytes - ram_bytes / 4;
+    node.relay.demoting_bytes_max = memory.queue_bytes / 2;
+    node.relay.limits.pledged_bytes = memory.queue_bytes / 2;
+  }
+}
 
 Result<Ground> Prepare(const ServeOptions& options) {
   KVCAST_TRY(const MemoryFacts memory, ProbeMemory());
@@ -71,7 +144,10 @@ Result<Ground> Prepare(const ServeOptions& options) {
   }
   NodeServer::Options node;
   node.listen = listen;
-  node.relay.ram_bytes = *ram_bytes;
+  KVCAST_TRY(node.disks, PrepareDisks(options.disks, *ram_bytes));
+  ShareMemory(node, *ram_bytes);
+  node.relay.epoch_us = EpochMicroseconds();
+  node.relay.reads.patience = kReadPatience;
   node.relay.node = state.node_id();
   if (!options.qlog_dir.empty() && !std::filesystem::is_directory(options.qlog_dir)) {
     throw CLI::ValidationError("--qlog-dir", options.qlog_dir + " is no directory");
@@ -98,16 +174,29 @@ std::string AddressAdvice(const SocketAddress& local) {
       local.is_v6() ? "[::]" : "0.0.0.0");
 }
 
-void PrintStart(const Ground& ground, const std::string& address, const SocketAddress& local,
+// What a directory holds, and of how much it may.
+std::string DiskLines(const NodeServer& node) {
+  std::string lines;
+  for (const auto& disk : node.disks()) {
+    lines += fmt::format("  disk    {}: {} of {}, {} objects\n", disk->directory().string(),
+                         HumanBytes(disk->tier().allocated_bytes()),
+                         HumanBytes(disk->options().tier.bytes_max),
+                         Grouped(disk->tier().index().object_count()));
+  }
+  return lines;
+}
+
+void PrintStart(const Ground& ground, const std::string& address, const NodeServer& node,
                 bool development) {
   fmt::print(
       "kvcast is serving. Ctrl-C stops it.\n"
       "  node    {}\n"
       "          {}\n"
       "  memory  {} for blocks\n"
+      "{}"
       "  state   {}{}\n{}",
-      address, AddressAdvice(local), HumanBytes(ground.node.relay.ram_bytes),
-      ground.state.directory().string(),
+      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes),
+      DiskLines(node), ground.state.directory().string(),
       development ? " (with a certificate for this machine alone)" : "",
       ground.credentials.requires_clients()
           ? "  peers   only clients with a certificate of the authorities in --client-ca\n"
@@ -178,18 +267,23 @@ int RunServe(const ServeOptions& options) {
   ReadyFile ready_file(options.ready_file);
   Metrics metrics;
   TerminalLog log;
-  auto started = NodeServer::Start(**loop, ground->node, ground->credentials, metrics, &log);
+  Progress opening("Opening directories");
+  NodeServer::Options with = ground->node;
+  with.on_opening = [&] {
+    opening.Update(0, 0);
+    return asked_to_stop == 0;
+  };
+  auto started = NodeServer::Start(**loop, with, ground->credentials, metrics, &log);
   if (!started.ok()) {
-    return Failed(Error(started.error().code(),
-                        started.error().ToString() +
-                            " Choose another address by --listen; port 0 takes a free one."));
+    return asked_to_stop > 0 ? kExitOk : Failed(started.error());
   }
+  opening.Done();
   NodeServer& node = **started;
   const std::string address = AddressOf(node, ground->credentials);
   if (const auto written = ready_file.Write(address); !written.ok()) {
     return Failed(written.error());
   }
-  PrintStart(*ground, address, node.local(), options.certificate.empty());
+  PrintStart(*ground, address, node, options.certificate.empty());
   while (asked_to_stop == 0) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }
@@ -197,6 +291,7 @@ int RunServe(const ServeOptions& options) {
   RunFor(**loop, kGoodbye, [&] { return node.peer_count() == 0 || asked_to_stop > 1; });
   node.Close();
   RunFor(**loop, kFarewell, [&] { return node.peer_count() == 0; });
+  RunFor(**loop, kFlush, [&] { return node.flushed() || asked_to_stop > 1; });
   return kExitOk;
 }
 
@@ -209,7 +304,9 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "Engines publish KV caches to a node and load them from it, over QUIC. The node keeps them "
       "in "
       "memory, evicts what was not used for longest when there is no more room, and tells clients "
-      "which blocks it holds. It prints the address that clients need, with the fingerprint of its "
+      "which blocks it holds. With --disk, what memory evicts goes to a directory, and what "
+      "publishers want to be durable goes there at once; after a restart the node has all of it "
+      "again. It prints the address that clients need, with the fingerprint of its "
       "certificate.\n\n"
       "On its first start it makes a certificate for this machine alone, in the state directory. "
       "To be "
@@ -222,6 +319,7 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
   command->footer(
       "kvcast serve\n"
       "kvcast serve --listen 127.0.0.1:0 --ready-file node.address --ram 512MiB\n"
+      "kvcast serve --ram 16GiB --disk /var/lib/kvcast,bytes=500GiB\n"
       "kvcast serve --listen 0.0.0.0:4433 --cert node.pem --key node.key --ram 64GiB\n"
       "kvcast serve --cert node.pem --key node.key --client-ca authority.pem");
   const auto options = std::make_shared<ServeOptions>();
@@ -231,6 +329,13 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
   command->add_option("--ram", options->ram, "Memory for blocks, their names and their index")
       ->type_name("SIZE")
       ->default_str("4GiB, or half of the memory there is if that is less");
+  command
+      ->add_option("--disk", options->disks,
+                   "Keep objects in this directory as well; may be given several times. bytes is "
+                   "for all of its files (half of the file system if it is not given), class is "
+                   "ssd or hdd, admit says which of the blocks that memory evicts are written: "
+                   "all, or second for those that come a second time")
+      ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
   command
       ->add_option("--state-dir", options->state_dir,
                    "Where the node's id and development certificate are kept")

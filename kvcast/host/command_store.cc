@@ -1,20 +1,48 @@
 #include "kvcast/host/command_store.h"
 
 #include "kvcast/host/command.h"
+#include "kvcast/host/model_text.h"
 
 namespace kvcast {
 
 void AddStoreCommand(CLI::App& app, int* exit_status) {
   CLI::App* const command = app.add_subcommand(
       "store",
-      "See how a node's store would do\n\n"
+      "Look into a node's store, check it, carry it elsewhere, or see how one would do\n\n"
+      "A node that was given a directory keeps objects there. ls, stat and verify look into it and "
+      "change nothing; export and import carry tracks from one to another. They work while no node "
+      "uses the directory.\n\n"
       "A store holds blocks in as much room as it is given, and lets those go that are worth "
       "least. "
       "What that comes to depends on what is asked for: replay tries it on a trace of requests.");
   command->group(kNodeCommands);
-  command->footer("kvcast store replay trace.jsonl");
+  command->footer(
+      "kvcast store ls DIR\n"
+      "kvcast store verify DIR\n"
+      "kvcast store replay trace.jsonl");
   command->require_subcommand(1);
+  AddStoreLsCommand(*command, exit_status);
+  AddStoreStatCommand(*command, exit_status);
+  AddStoreVerifyCommand(*command, exit_status);
+  AddStoreExportCommand(*command, exit_status);
+  AddStoreImportCommand(*command, exit_status);
   AddStoreReplayCommand(*command, exit_status);
+}
+
+void AddStoreArgument(CLI::App& command, StoreFlags& flags) {
+  command.add_option("STORE", flags.store, "The directory that a node keeps objects in")
+      ->required();
+}
+
+void AddTrackFlag(CLI::App& command, StoreFlags& flags) {
+  command
+      .add_option("--track", flags.track_prefix,
+                  "Only tracks whose name, as 'kvcast store ls' writes it, begins so")
+      ->type_name("PREFIX");
+}
+
+std::string Counted(uint64_t count, const std::string& noun) {
+  return Grouped(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 }  // namespace kvcast

@@ -77,12 +77,39 @@ Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConf
   return dtype;
 }
 
+// A clone without Git LFS, or half a download, would get a name that no other host has.
+Result<void> CheckWeights(const std::filesystem::path& path) {
+  constexpr uintmax_t kPointerBytesMax = 1024;
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes > kPointerBytesMax) {
+    return {};  // Whoever reads it says what is wrong.
+  }
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
+  if (text.empty()) {
+    return Error(ErrorCode::kMalformed, "Weights are expected here, and the file is empty.")
+        .At(0)
+        .In(path.string());
+  }
+  if (text.starts_with("version ") && text.find("\noid sha256:") != std::string::npos) {
+    return Error(ErrorCode::kMalformed,
+                 "This is a Git LFS pointer and not the weights it stands for: git lfs pull "
+                 "brings them.")
+        .At(0)
+        .In(path.string());
+  }
+  return {};
+}
+
 Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& names) {
   std::optional<std::string> index;
   if (names.contains(kWeightIndexFile)) {
     KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kIndexBytesMax));
   }
   KVCAST_TRY(const std::vector<std::string> files, In(folder, WeightFiles(names, index)));
+  for (const std::string& file : files) {
+    KVCAST_TRY_VOID(CheckWeights(folder / file));
+  }
   return DigestOf(folder, files);
 }
 

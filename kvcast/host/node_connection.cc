@@ -213,7 +213,8 @@ Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks,
   KVCAST_TRY(Operation ended, Perform(
                                   [&](Client& client, Instant now) {
                                     return client.Publish({blocks.begin(), blocks.end()},
-                                                          std::move(pages), generation, now);
+                                                          std::move(pages), generation,
+                                                          call.durability, now);
                                   },
                                   call.deadline, call.stop,
                                   [&](const Operation& operation) {

@@ -44,6 +44,7 @@ class NodeConnection {
     Instant deadline = Instant::max();
     std::stop_token stop = {};
     std::function<void(const PublishReport&)> on_progress = {};
+    Durability durability = Durability::kMemory;
   };
 
   // Connects, and waits until it is known what the node holds; for `patience` at most.

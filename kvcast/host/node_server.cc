@@ -1,5 +1,6 @@
 #include "kvcast/host/node_server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -15,10 +16,8 @@ NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics
       log_(log, "node"),
       refusals_(log_),
       relay_(options.relay, metrics, log),
-      timer_(loop, [this] {
-        relay_.OnTimeout(Now());
-        PokeTouched(nullptr);
-      }) {}
+      gauges_(metrics),
+      timer_(loop, [this] { OnStoreInput(); }) {}
 
 NodeServer::~NodeServer() = default;
 
@@ -27,6 +26,7 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
                                                       Metrics& metrics, LogSink* log) {
   std::unique_ptr<NodeServer> node(new NodeServer(loop, options, metrics, log));
   NodeServer* const self = node.get();
+  KVCAST_TRY_VOID(node->OpenDisks(log));
   QuicServer::Options quic = options.quic;
   if (!quic.secret) {
     // The node's own, not that of all who share a certificate: none may end another's connections.
@@ -35,11 +35,55 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
   quic.on_untrusted = [self](const SocketAddress& from, const std::string& reason) {
     self->refusals_.Note(from.ToString(), reason, Now());
   };
-  KVCAST_TRY(node->quic_, QuicServer::Listen(loop, options.listen, credentials, quic,
-                                             [self](QuicConnection& connection) {
-                                               return self->Accept(connection);
-                                             }));
+  auto listening =
+      QuicServer::Listen(loop, options.listen, credentials, quic,
+                         [self](QuicConnection& connection) { return self->Accept(connection); });
+  if (!listening.ok()) {
+    return Error(listening.error().code(),
+                 listening.error().ToString() +
+                     " Choose another address by --listen; port 0 takes a free one.");
+  }
+  node->quic_ = *std::move(listening);
   return node;
+}
+
+Result<void> NodeServer::OpenDisks(LogSink* log) {
+  for (const DiskMount::Options& options : options_.disks) {
+    KVCAST_TRY(std::unique_ptr<DiskMount> disk,
+               DiskMount::Open(
+                   *loop_, options, [this] { OnStoreInput(); }, log));
+    // Groups that nobody asked to be kept, and their handles: a few of them for each megabyte.
+    const EvictionLimits limits{options.tier.bytes_max,
+                                static_cast<size_t>(options.tier.bytes_max >> 20)};
+    KVCAST_TRY(std::unique_ptr<Admission> admission, MakeAdmission(options.admission, limits));
+    relay_.AddTier(TierKind::kDisk, disk->TakeTier(), std::move(admission));
+    disks_.push_back(std::move(disk));
+  }
+  while (!relay_.opened()) {
+    for (const auto& disk : disks_) {
+      if (disk->tier().state() == DiskTier::State::kRefused) {
+        return Error(disk->tier().refusal()).In(disk->directory().string());
+      }
+    }
+    if (!options_.on_opening()) {
+      return Error(ErrorCode::kMachine, "It was stopped before its directories were open.");
+    }
+    loop_->RunOnce(std::chrono::milliseconds(100));
+    OnStoreInput();
+  }
+  return {};
+}
+
+void NodeServer::OnStoreInput() {
+  relay_.OnTimeout(Now());
+  for (const auto& disk : disks_) {
+    gauges_.Show(*disk);
+  }
+  PokeTouched(nullptr);
+}
+
+bool NodeServer::flushed() const {
+  return std::ranges::all_of(disks_, [](const auto& disk) { return disk->tier().idle(); });
 }
 
 std::unique_ptr<moqt::TransportUser> NodeServer::Accept(QuicConnection& connection) {
@@ -74,6 +118,9 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
     if (peer != peers_.end() && peer->second != asking) {
       peer->second->connection().Poke();
     }
+  }
+  for (const auto& disk : disks_) {
+    disk->Submit();
   }
   if (const std::optional<Instant> deadline = relay_.deadline()) {
     timer_.Set(*deadline);

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "kvcast/base/log.h"
 #include "kvcast/base/metrics.h"
 #include "kvcast/base/result.h"
+#include "kvcast/host/disk_gauges.h"
+#include "kvcast/host/disk_mount.h"
 #include "kvcast/host/node_peer.h"
 #include "kvcast/host/refusal_log.h"
 #include "kvcast/io/event_loop.h"
@@ -24,8 +28,12 @@ class NodeServer : private NodePeerOwner {
     relay::Relay::Options relay;
     moqt::Limits session;
     QuicServer::Options quic;
+    std::vector<DiskMount::Options> disks;
+    // Asked now and then while directories are being opened: false gives the start up.
+    std::function<bool()> on_opening = [] { return true; };
   };
-  // Machine: the address is not to be had.
+  // Opens the directories first, however long that takes, and then listens. Machine: the address,
+  // or a directory, is not to be had. Unsupported: a directory is of a version that we do not know.
   static Result<std::unique_ptr<NodeServer>> Start(EventLoop& loop, const Options& options,
                                                    const ServerCredentials& credentials,
                                                    Metrics& metrics, LogSink* log);
@@ -41,9 +49,14 @@ class NodeServer : private NodePeerOwner {
   void SayGoodbye(Duration until_leaving);
   // Ends every session. Let the loop turn, so that peers hear of it.
   void Close();
+  // Nothing is under way to a disk any more.
+  bool flushed() const;
+  const std::vector<std::unique_ptr<DiskMount>>& disks() const { return disks_; }
 
  private:
   NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log);
+  Result<void> OpenDisks(LogSink* log);
+  void OnStoreInput();
   std::unique_ptr<moqt::TransportUser> Accept(QuicConnection& connection);
 
   void OnInput(NodePeer& peer) override;
@@ -56,6 +69,8 @@ class NodeServer : private NodePeerOwner {
   Log log_;
   RefusalLog refusals_;
   relay::Relay relay_;
+  std::vector<std::unique_ptr<DiskMount>> disks_;  // After the relay, which owns their tiers.
+  DiskGauges gauges_;
   LoopTimer timer_;
   std::map<relay::PeerId, NodePeer*> peers_;
   bool leaving_ = false;

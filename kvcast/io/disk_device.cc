@@ -49,10 +49,11 @@ DiskDevice::~DiskDevice() {
 
 void DiskDevice::Submit(DeviceRequest request) {
   if (ring_ != nullptr && DiskRing::Takes(request)) {
-    ring_->Submit(std::move(request));
     // What fails before it reaches the kernel rings no bell.
-    const uint64_t one = 1;
-    (void)!::write(wake_.number(), &one, sizeof(one));
+    if (ring_->Submit(std::move(request))) {
+      const uint64_t one = 1;
+      (void)!::write(wake_.number(), &one, sizeof(one));
+    }
     return;
   }
   {

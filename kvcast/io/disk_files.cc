@@ -29,7 +29,8 @@ std::string NameOf(DeviceFile file) {
     return "superblock";
   }
   std::array<char, 32> name{};
-  std::snprintf(name.data(), name.size(), "segment-%016llx", static_cast<unsigned long long>(file));
+  (void)std::snprintf(name.data(), name.size(), "segment-%016llx",
+                      static_cast<unsigned long long>(file));
   return name.data();
 }
 
@@ -72,20 +73,36 @@ Result<std::unique_ptr<DiskFiles>> DiskFiles::Open(const std::filesystem::path& 
   if (failed) {
     return SystemError("Cannot make the directory", failed.value()).In(directory.string());
   }
-  Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptor) {
-    return SystemError("Cannot open the directory", errno).In(directory.string());
-  }
-  if (::flock(descriptor.number(), LOCK_EX | LOCK_NB) != 0) {
-    return SystemError("Another process uses the directory", errno).In(directory.string());
-  }
   if (direct) {
     // A file without a name tells whether the file system knows the flag.
     const Descriptor probe(
         ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
     direct = static_cast<bool>(probe) || errno != EINVAL;
   }
-  return std::unique_ptr<DiskFiles>(new DiskFiles(directory, std::move(descriptor), direct));
+  return Lock(directory, direct, true);
+}
+
+Result<std::unique_ptr<DiskFiles>> DiskFiles::OpenToRead(const std::filesystem::path& directory,
+                                                         bool direct) {
+  return Lock(directory, direct, false);
+}
+
+Result<std::unique_ptr<DiskFiles>> DiskFiles::Lock(const std::filesystem::path& directory,
+                                                   bool direct, bool writes) {
+  Descriptor descriptor(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor) {
+    return SystemError("Cannot open the directory", errno).In(directory.string());
+  }
+  if (::flock(descriptor.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return Error(ErrorCode::kMachine,
+                   "Another process uses the directory, most likely a node. Stop it first.")
+          .In(directory.string());
+    }
+    return SystemError("Cannot lock the directory", errno).In(directory.string());
+  }
+  return std::unique_ptr<DiskFiles>(
+      new DiskFiles(directory, std::move(descriptor), direct, writes));
 }
 
 DeviceError DiskFiles::ErrorOf(int number) {
@@ -95,6 +112,11 @@ DeviceError DiskFiles::ErrorOf(int number) {
 DeviceCompletion DiskFiles::Do(const DeviceRequest& request) {
   DeviceCompletion completion{.token = request.token};
   int result = 0;
+  using Kind = DeviceRequest::Kind;
+  if (!writes_ && request.kind != Kind::kList && request.kind != Kind::kRead) {
+    completion.error = ErrorOf(EROFS);
+    return completion;
+  }
   switch (request.kind) {
     case DeviceRequest::Kind::kList:
       result = List(completion);
@@ -140,8 +162,13 @@ int DiskFiles::DescriptorOf(DeviceFile file) {
   if (found != open_.end()) {
     return found->second.number();
   }
-  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (direct_ ? O_DIRECT : 0);
-  Descriptor opened(::openat(directory_.number(), NameOf(file).c_str(), flags));
+  const int flags = (writes_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW;
+  Descriptor opened(
+      ::openat(directory_.number(), NameOf(file).c_str(), flags | (direct_ ? O_DIRECT : 0)));
+  if (!opened && errno == EINVAL && !writes_) {
+    // Whoever only looks has not tried what the file system allows.
+    opened = Descriptor(::openat(directory_.number(), NameOf(file).c_str(), flags));
+  }
   if (!opened) {
     return -errno;
   }

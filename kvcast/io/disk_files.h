@@ -22,6 +22,10 @@ class DiskFiles {
   // `direct`: past the page cache, where the file system allows that.
   static Result<std::unique_ptr<DiskFiles>> Open(const std::filesystem::path& directory,
                                                  bool direct);
+  // For whoever only looks: the directory must be there, and what would change it fails as on a
+  // file system that is mounted so. Others are kept out all the same.
+  static Result<std::unique_ptr<DiskFiles>> OpenToRead(const std::filesystem::path& directory,
+                                                       bool direct);
 
   // Whether files are read and written past the page cache.
   bool direct() const { return direct_; }
@@ -34,8 +38,13 @@ class DiskFiles {
   static DeviceError ErrorOf(int number);
 
  private:
-  DiskFiles(std::filesystem::path path, Descriptor directory, bool direct)
-      : path_(std::move(path)), directory_(std::move(directory)), direct_(direct) {}
+  DiskFiles(std::filesystem::path path, Descriptor directory, bool direct, bool writes)
+      : path_(std::move(path)),
+        directory_(std::move(directory)),
+        direct_(direct),
+        writes_(writes) {}
+  static Result<std::unique_ptr<DiskFiles>> Lock(const std::filesystem::path& directory,
+                                                 bool direct, bool writes);
 
   int List(DeviceCompletion& completion) const;
   int Create(DeviceFile file, uint64_t length);
@@ -47,6 +56,7 @@ class DiskFiles {
   std::filesystem::path path_;
   Descriptor directory_;  // Locked for as long as this lives.
   bool direct_;
+  bool writes_;
   std::mutex mutex_;
   std::map<DeviceFile, Descriptor> open_;
 };

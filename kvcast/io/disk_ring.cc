@@ -62,14 +62,59 @@ DiskRing::~DiskRing() {
 
 bool DiskRing::Takes(const DeviceRequest& request) {
   using Kind = DeviceRequest::Kind;
-  return request.kind == Kind::kSync ||
-         ((request.kind == Kind::kRead || request.kind == Kind::kWrite) &&
-          request.length <= kBufferBytes);
+  return request.kind == Kind::kSync || request.kind == Kind::kRead || request.kind == Kind::kWrite;
 }
 
-void DiskRing::Submit(DeviceRequest request) {
-  waiting_.push_back(std::move(request));
+bool DiskRing::Submit(DeviceRequest request) {
+  if (request.length > kBufferBytes) {
+    Split(request);
+  } else {
+    waiting_.push_back({std::move(request), 0, 0});
+  }
   StartWaiting();
+  return !done_.empty();
+}
+
+void DiskRing::Split(const DeviceRequest& request) {
+  const size_t parts = (request.length + kBufferBytes - 1) / kBufferBytes;
+  Whole& whole = wholes_[++last_whole_];
+  whole.token = request.token;
+  whole.parts_left = parts;
+  whole.pieces.resize(parts);
+  for (size_t index = 0; index < parts; ++index) {
+    const uint64_t begin = index * kBufferBytes;
+    Part part{{.kind = request.kind,
+               .token = request.token,
+               .file = request.file,
+               .offset = request.offset + begin,
+               .length = std::min(kBufferBytes, request.length - begin)},
+              last_whole_,
+              index};
+    if (request.kind == DeviceRequest::Kind::kWrite) {
+      part.request.bytes = request.bytes.Slice(begin, part.request.length);
+    }
+    waiting_.push_back(std::move(part));
+  }
+}
+
+void DiskRing::Finish(const Part& part, DeviceCompletion completion) {
+  const auto found = wholes_.find(part.whole);
+  if (found == wholes_.end()) {
+    done_.push_back(std::move(completion));
+    return;
+  }
+  Whole& whole = found->second;
+  whole.error = whole.error ? whole.error : completion.error;
+  whole.pieces[part.index] = std::move(completion.bytes);
+  if (--whole.parts_left > 0) {
+    return;
+  }
+  DeviceCompletion joined{.token = whole.token, .error = whole.error};
+  for (size_t i = 0; i < whole.pieces.size() && !joined.error; ++i) {
+    joined.bytes.Append(whole.pieces[i]);
+  }
+  wholes_.erase(found);
+  done_.push_back(std::move(joined));
 }
 
 void DiskRing::StartWaiting() {
@@ -79,7 +124,7 @@ void DiskRing::StartWaiting() {
     if (slot == slots_.end()) {
       break;
     }
-    slot->request = std::move(waiting_.front());
+    slot->part = std::move(waiting_.front());
     waiting_.pop_front();
     started |= Prepare(static_cast<size_t>(slot - slots_.begin()));
   }
@@ -90,10 +135,10 @@ void DiskRing::StartWaiting() {
 
 bool DiskRing::Prepare(size_t number) {
   Slot& slot = slots_[number];
-  const DeviceRequest& request = slot.request;
+  DeviceRequest& request = slot.part.request;
   const int descriptor = files_->DescriptorOf(request.file);
   if (descriptor < 0) {
-    done_.push_back({.token = request.token, .error = DiskFiles::ErrorOf(-descriptor)});
+    Finish(slot.part, {.token = request.token, .error = DiskFiles::ErrorOf(-descriptor)});
     return false;
   }
   io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
@@ -106,7 +151,7 @@ bool DiskRing::Prepare(size_t number) {
       break;
     case DeviceRequest::Kind::kWrite:
       request.bytes.CopyTo(std::span(BufferOf(number), request.length));
-      slot.request.bytes = Bytes();
+      request.bytes = Bytes();
       io_uring_prep_write_fixed(entry, descriptor, BufferOf(number), length, request.offset,
                                 static_cast<int>(number));
       break;
@@ -126,15 +171,16 @@ std::optional<DeviceCompletion> DiskRing::Next() {
     const int result = entry->res;
     io_uring_cqe_seen(&ring_, entry);
     Slot& slot = slots_[number];
-    DeviceCompletion completion{.token = slot.request.token};
-    const bool moves = slot.request.kind != DeviceRequest::Kind::kSync;
-    if (result < 0 || (moves && static_cast<uint64_t>(result) != slot.request.length)) {
+    const DeviceRequest& request = slot.part.request;
+    DeviceCompletion completion{.token = request.token};
+    const bool moves = request.kind != DeviceRequest::Kind::kSync;
+    if (result < 0 || (moves && static_cast<uint64_t>(result) != request.length)) {
       completion.error = DiskFiles::ErrorOf(result < 0 ? -result : EIO);
-    } else if (slot.request.kind == DeviceRequest::Kind::kRead) {
-      completion.bytes = Bytes::Copy(std::span(BufferOf(number), slot.request.length));
+    } else if (request.kind == DeviceRequest::Kind::kRead) {
+      completion.bytes = Bytes::Copy(std::span(BufferOf(number), request.length));
     }
     slot.busy = false;
-    done_.push_back(std::move(completion));
+    Finish(slot.part, std::move(completion));
     StartWaiting();
   }
   if (done_.empty()) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,8 +20,9 @@ namespace kvcast {
 // kernel has pinned once. Belongs to one thread.
 class DiskRing {
  public:
-  // The most that one request may move: what is longer does not fit a buffer.
-  static constexpr uint64_t kBufferBytes = 2 << 20;
+  // The most that the kernel is asked to move at once: 2 MiB of payload, and what a record takes
+  // besides. What is longer is moved in parts.
+  static constexpr uint64_t kBufferBytes = (2 << 20) + (32 << 10);
 
   // `wake` is an eventfd that is rung when something has come to its end. Machine: refused.
   static Result<std::unique_ptr<DiskRing>> Make(DiskFiles& files, int wake);
@@ -29,20 +31,35 @@ class DiskRing {
   DiskRing& operator=(const DiskRing&) = delete;
 
   static bool Takes(const DeviceRequest& request);
-  // REQUIRES: Takes(). Waits in a queue while all buffers are in use.
-  void Submit(DeviceRequest request);
+  // REQUIRES: Takes(). Waits in a queue while all buffers are in use. True: something has come to
+  // its end of which the bell will not tell.
+  bool Submit(DeviceRequest request);
   std::optional<DeviceCompletion> Next();
 
  private:
   static constexpr size_t kBuffers = 32;
-  struct Slot {
+  // A request, or one of the parts of a long one.
+  struct Part {
     DeviceRequest request;
+    uint64_t whole = 0;  // 0: it is all there is.
+    size_t index = 0;
+  };
+  struct Whole {
+    DeviceToken token = 0;
+    size_t parts_left = 0;
+    std::optional<DeviceError> error;
+    std::vector<Bytes> pieces;  // Of a read.
+  };
+  struct Slot {
+    Part part;
     bool busy = false;
   };
 
   explicit DiskRing(DiskFiles& files) : files_(&files) {}
   Result<void> Start(int wake);
   std::byte* BufferOf(size_t slot) const { return memory_ + slot * kBufferBytes; }
+  void Split(const DeviceRequest& request);
+  void Finish(const Part& part, DeviceCompletion completion);
   void StartWaiting();
   // False: no descriptor.
   bool Prepare(size_t slot);
@@ -52,7 +69,9 @@ class DiskRing {
   bool started_ = false;
   std::byte* memory_ = nullptr;
   std::vector<Slot> slots_ = std::vector<Slot>(kBuffers);
-  std::deque<DeviceRequest> waiting_;
+  std::deque<Part> waiting_;
+  std::map<uint64_t, Whole> wholes_;
+  uint64_t last_whole_ = 0;
   std::deque<DeviceCompletion> done_;
 };
 

@@ -55,7 +55,8 @@ Result<std::string> ReadAll(int descriptor, size_t bytes_max) {
     if (text.size() > bytes_max) {
       return Error(ErrorCode::kTooLarge,
                    "This is longer than the " + std::to_string(bytes_max) +
-                       " bytes that such a file may have. Is it the right file?");
+                       " bytes that such a file may have. Is it the right file?")
+          .At(bytes_max);
     }
     if (got == 0) {
       return text;

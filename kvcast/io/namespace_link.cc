@@ -19,6 +19,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,13 @@ class Direction {
   std::unique_ptr<LoopWatch> watch_;
 };
 
+std::optional<double> NumberIn(const std::string& word) {
+  char* end = nullptr;
+  const double number = std::strtod(word.c_str(), &end);
+  const bool whole = end != word.c_str() && *end == '\0';
+  return whole && number >= 0 && number < 1e9 ? std::optional(number) : std::nullopt;
+}
+
 int Run(const std::vector<std::string>& words) {
   if (words.size() < 6 || words.size() > 7) {
     (void)std::fprintf(stderr, "namespace_link: see the beginning of namespace_link.cc\n");
@@ -113,9 +121,16 @@ int Run(const std::vector<std::string>& words) {
     }
   }
   ImpairedLink::Options options;
-  options.bits_per_second = static_cast<uint64_t>(std::atof(words[2].c_str()) * 1e6);
-  options.delay = Duration(static_cast<int64_t>(std::atof(words[3].c_str()) * 1e6));
-  options.loss = std::atof(words[4].c_str()) / 100;
+  const auto rate = NumberIn(words[2]);
+  const auto delay = NumberIn(words[3]);
+  const auto loss = NumberIn(words[4]);
+  if (!rate || !delay || !loss) {
+    (void)std::fprintf(stderr, "namespace_link: rate, delay and loss are numbers from 0 on\n");
+    return 2;
+  }
+  options.bits_per_second = static_cast<uint64_t>(*rate * 1e6);
+  options.delay = Duration(static_cast<int64_t>(*delay * 1e6));
+  options.loss = *loss / 100;
   options.queue_bytes = std::strtoull(words[5].c_str(), nullptr, 10) * 1024;
   options.seed = words.size() > 6 ? std::strtoull(words[6].c_str(), nullptr, 10) : 1;
   const Direction there(*loop, *one, *two, options);

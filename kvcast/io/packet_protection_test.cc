@@ -29,7 +29,7 @@ std::string ToText(const Range& bytes) {
 // RFC 9001, appendix A.1: the keys of a client's first packets.
 PacketProtection::Keys ClientsFirst() {
   ngtcp2_crypto_md sha256{};
-  ngtcp2_crypto_md_init(&sha256, reinterpret_cast<void*>(GNUTLS_DIG_SHA256));
+  ngtcp2_crypto_md_init(&sha256, reinterpret_cast<void*>(GNUTLS_DIG_SHA256));  // NOLINT: as is done
   PacketProtection::Keys keys;
   EXPECT_TRUE(PacketProtection::Derive(
       keys, sha256, Hex("c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea")));
@@ -50,7 +50,7 @@ class FastPacketProtection : public testing::Test {
       GTEST_SKIP() << "Built without libipsec-mb, or the processor has no VAES.";
     }
     PacketProtection::AddTo(calls_);
-    aead_.native_handle = reinterpret_cast<void*>(GNUTLS_CIPHER_AES_128_GCM);
+    aead_.native_handle = reinterpret_cast<void*>(GNUTLS_CIPHER_AES_128_GCM);  // NOLINT: the same
     aead_.max_overhead = PacketProtection::kTagBytes;
   }
 

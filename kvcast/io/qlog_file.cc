@@ -7,7 +7,7 @@ std::unique_ptr<QlogFile> QlogFile::Make(const std::filesystem::path& path, uint
   return file == nullptr ? nullptr : std::unique_ptr<QlogFile>(new QlogFile(file, bytes_max));
 }
 
-QlogFile::~QlogFile() { std::fclose(file_); }
+QlogFile::~QlogFile() { (void)std::fclose(file_); }
 
 void QlogFile::Write(const void* event, size_t bytes) {
   if (bytes > bytes_left_ || std::fwrite(event, 1, bytes, file_) != bytes) {

@@ -5,6 +5,7 @@
 
 #include "kvcast/io/packet_protection.h"
 #include "kvcast/io/quic_connection.h"
+#include "kvcast/io/quic_units.h"
 
 namespace kvcast {
 namespace {
@@ -78,6 +79,13 @@ ngtcp2_callbacks QuicCallbacks::Make() {
   };
   calls.recv_stateless_reset = [](ngtcp2_conn*, const ngtcp2_pkt_stateless_reset*, void* user) {
     Of(user).reset_by_peer_ = true;
+    return 0;
+  };
+  calls.path_validation = [](ngtcp2_conn*, uint32_t, const ngtcp2_path* path, const ngtcp2_path*,
+                             ngtcp2_path_validation_result result, void* user) {
+    if (result == NGTCP2_PATH_VALIDATION_RESULT_SUCCESS) {
+      Of(user).proven_path_ = FromQuic(*path);
+    }
     return 0;
   };
   calls.get_new_connection_id = [](ngtcp2_conn*, ngtcp2_cid* id, uint8_t* token, size_t bytes,

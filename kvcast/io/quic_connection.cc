@@ -238,7 +238,7 @@ void QuicConnection::Flush() {
   if (phase_ == Phase::kOpen) {
     WritePackets();
   }
-  if (phase_ == Phase::kOpen && close_) {
+  if (phase_ == Phase::kOpen && close_ && !CloseMustWait()) {
     CarryOutClose();
   }
   if (phase_ == Phase::kOpen) {
@@ -252,8 +252,8 @@ void QuicConnection::SetTimer() {
     return;
   }
   const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(connection_);
-  const Instant next =
-      std::min(expiry == UINT64_MAX ? Instant::max() : Instant(FromQuic(expiry)), probe_due());
+  const Instant next = std::min(
+      {expiry == UINT64_MAX ? Instant::max() : Instant(FromQuic(expiry)), probe_due(), close_by_});
   if (next == Instant::max()) {
     timer_.Stop();
   } else {

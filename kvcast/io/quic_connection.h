@@ -190,6 +190,7 @@ class QuicConnection {
   void OnTimer();
   void SetTimer();
   void CarryOutClose();
+  bool CloseMustWait();
   void Fail(int library_error);
   void SayClosing(const ngtcp2_ccerr& error);
   void SendFarewell();
@@ -202,7 +203,8 @@ class QuicConnection {
   QuicPort* port_;
   QuicConnectionOwner* owner_;
   QuicOptions options_;
-  UdpPath path_;  // As it began: QUIC follows a peer that moves.
+  UdpPath path_;         // As it began: QUIC follows a peer that moves,
+  UdpPath proven_path_;  // and this is where it was last known to be.
   StatelessAnswers answers_;
   std::unique_ptr<QlogFile> qlog_;  // Outlives connection_, which has a last word,
   std::unique_ptr<QuicTls> tls_;    // and so does this, as ngtcp2 asks.
@@ -235,8 +237,9 @@ class QuicConnection {
   std::vector<moqt::StreamId> stopped_;
 
   std::optional<moqt::CloseConnection> close_;
-  std::vector<uint8_t> farewell_;  // The packet that says so,
-  UdpPath farewell_path_;          // and the way it goes.
+  Instant close_by_ = Instant::max();  // If it waits for a path.
+  std::vector<uint8_t> farewell_;      // The packet that says so,
+  UdpPath farewell_path_;              // and the way it goes.
   uint64_t packets_after_end_ = 0;
 };
 

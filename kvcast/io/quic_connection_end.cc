@@ -35,6 +35,20 @@ void QuicConnection::OnRefused() {
   SetTimer();
 }
 
+// To an address that is not proven, a server may send three times what came from there, and a
+// packet of a few bytes buys no farewell. There is one only, so it waits for the proof, which is on
+// its way.
+bool QuicConnection::CloseMustWait() {
+  if (!ngtcp2_conn_is_server(connection_) || !ready_ ||
+      FromQuic(*ngtcp2_conn_get_path(connection_)) == proven_path_) {
+    return false;
+  }
+  if (close_by_ == Instant::max()) {
+    close_by_ = Now() + 3 * FromQuic(ngtcp2_conn_get_pto(connection_));
+  }
+  return Now() < close_by_;
+}
+
 void QuicConnection::CarryOutClose() {
   const moqt::CloseConnection close = *close_;
   ngtcp2_ccerr error;

@@ -88,6 +88,7 @@ QuicConnection::QuicConnection(Setup setup)
       owner_(setup.owner),
       options_(std::move(setup.options)),
       path_(setup.path),
+      proven_path_(setup.path),
       answers_(setup.secret),
       tls_(std::move(setup.tls)),
       make_user_(std::move(setup.make_user)),

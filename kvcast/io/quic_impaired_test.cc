@@ -5,9 +5,6 @@
 namespace kvcast {
 namespace {
 
-constexpr moqt::StreamId kClientBidi = 0;
-constexpr moqt::StreamId kClientUni = 2;
-
 struct Network {
   const char* name;
   ImpairedLink::Options link;

@@ -27,6 +27,10 @@ inline Bytes RandomBytes(size_t size) {
   return Bytes::Copy(bytes);
 }
 
+// The first streams of a client.
+inline constexpr moqt::StreamId kClientBidi = 0;
+inline constexpr moqt::StreamId kClientUni = 2;
+
 // What a stream brought.
 struct Arrival {
   std::string bytes;
@@ -127,7 +131,7 @@ class QuicPairTest : public testing::Test {
   // `prepare` is called with the server's session as soon as there is one.
   void Listen(
       const QuicServer::Options& options = {},
-      std::function<void(TestUser&)> prepare = [](TestUser&) {}) {
+      const std::function<void(TestUser&)>& prepare = [](TestUser&) {}) {
     server_ = *QuicServer::Listen(*loop_, listen_, ServersOwn(), options,
                                   [this, prepare](QuicConnection& connection) {
                                     auto user = std::make_unique<TestUser>();

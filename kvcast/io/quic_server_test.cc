@@ -8,8 +8,6 @@
 namespace kvcast {
 namespace {
 
-constexpr moqt::StreamId kClientBidi = 0;
-
 using QuicServerTest = QuicPairTest;
 
 TEST_F(QuicServerTest, AsksClientsToComeAgainWhenManyAreAtTheDoor) {

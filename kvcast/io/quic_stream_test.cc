@@ -3,8 +3,6 @@
 namespace kvcast {
 namespace {
 
-constexpr moqt::StreamId kClientBidi = 0;
-constexpr moqt::StreamId kClientUni = 2;
 constexpr moqt::StreamId kServerUni = 3;
 constexpr size_t kLargeBytes = 50'000'000;
 

@@ -39,7 +39,7 @@ class QuicTrustTest : public QuicPairTest {
     return {scratch_->path() / (name + ".pem"), scratch_->path() / (name + ".key")};
   }
   CertificateFiles Write(const std::string& name, const CertificateAndKey& made) {
-    const CertificateFiles files = FilesOf(name);
+    CertificateFiles files = FilesOf(name);
     EXPECT_TRUE(WriteFileAtomically(files.certificate, AsBytes(made.certificate)).ok());
     EXPECT_TRUE(WriteFileAtomically(files.key, AsBytes(made.key), 0600).ok());
     return files;

@@ -32,7 +32,7 @@ struct Buffers {
   std::vector<LayerMemory> memory;
 };
 
-std::optional<IndexRange> RangeIn(const Json& ends) {
+std::optional<IndexRange> ViewRange(const Json& ends) {
   if (ends.is_null()) {
     return std::nullopt;
   }
@@ -83,7 +83,7 @@ Result<Json> RowOut(const Json& in) {
   Buffers buffers(shape, format, in["pages"].get<size_t>());
   KVCAST_TRY(const PagedCache cache, PagedCache::Of(shape, format, buffers.memory));
   const auto table = in["table"].get<std::vector<uint32_t>>();
-  const Slice slice{RangeIn(in["slice"]["layers"]), RangeIn(in["slice"]["heads"])};
+  const Slice slice{ViewRange(in["slice"]["layers"]), ViewRange(in["slice"]["heads"])};
   KVCAST_TRY(const BlockView view, BlockView::Of(cache, table, in["first_token"].get<size_t>(),
                                                  in["tokens"].get<uint32_t>(), slice));
   const Place place(in["token"].get<uint32_t>(), in["layer"].get<size_t>(),

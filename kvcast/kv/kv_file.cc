@@ -276,7 +276,7 @@ Result<KvFilePlan> KvFilePlan::Of(std::span<const LayerShape> layers, ValueType 
         shape.erase(shape.begin() + 1);
       }
       const std::string_view kind = latent ? "kv" : plane == Plane::kKey ? "k" : "v";
-      header[TensorName(i, kind)] = TensorJson(type, std::move(shape), offset, end);
+      header[TensorName(i, kind)] = TensorJson(type, shape, offset, end);
       plan.parts_.push_back({i, plane, offset, bytes});
       offset = end;
     }

@@ -117,19 +117,23 @@ constexpr std::string_view kOtherState[] = {"attn_layer_indices",
                                             "block_types",
                                             "cross_attention_layers",
                                             "full_attention_interval",
+                                            "full_attn_idxs",
                                             "global_head_dim",
                                             "hybrid_layer_ids",
                                             "hybrid_layer_pattern",
                                             "hybrid_override_pattern",
                                             "index_head_dim",
+                                            "layer_group_size",
                                             "layers_block_type",
                                             "linear_attn_config",
                                             "multi_query_group_num",
+                                            "num_attention_heads_per_layer",
                                             "num_global_key_value_heads",
+                                            "num_key_value_heads_per_layer",
                                             "state_size"};
-constexpr std::string_view kOtherStatePrefixes[] = {"linear_conv_",  "linear_key_", "linear_num_",
-                                                    "linear_value_", "lru_",        "mamba_",
-                                                    "rwkv_",         "ssm_"};
+constexpr std::string_view kOtherStatePrefixes[] = {"conv_",       "linear_conv_",  "linear_key_",
+                                                    "linear_num_", "linear_value_", "lru_",
+                                                    "mamba_",      "rwkv_",         "ssm_"};
 
 Result<void> RefuseOtherState(const ConfigText& text) {
   const auto is_other = [](std::string_view name) {
@@ -149,6 +153,12 @@ Result<void> RefuseOtherState(const ConfigText& text) {
                  "The model has \"num_kv_shared_layers\": its last layers cache nothing of their "
                  "own.")
         .At(text.Place("num_kv_shared_layers"));
+  }
+  KVCAST_TRY(const std::optional<bool> across, text.Flag("use_cla"));
+  if (across.value_or(false)) {
+    return Error(ErrorCode::kUnsupported,
+                 "The model has \"use_cla\": some layers use what others cache.")
+        .At(text.Place("use_cla"));
   }
   KVCAST_TRY(const std::optional<bool> encoder, text.Flag("is_encoder_decoder"));
   if (encoder.value_or(false)) {
@@ -382,8 +392,11 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
 }
 
 Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
+  // A layer of LongCat has two attentions, and says "num_layers" only.
+  const bool latent = text.Find("kv_lora_rank") != nullptr;
   KVCAST_TRY(const uint32_t layers,
-             text.NeededCount({"num_hidden_layers", "n_layer", "num_layers"}, kLayersMax));
+             latent ? text.NeededCount({"num_hidden_layers", "n_layer"}, kLayersMax)
+                    : text.NeededCount({"num_hidden_layers", "n_layer", "num_layers"}, kLayersMax));
   KVCAST_TRY(const LayerGroup common, CommonShape(text));
   KVCAST_TRY(const std::vector<WindowKind> kinds, WindowKinds(text, layers));
   std::vector<LayerGroup> groups;

@@ -19,8 +19,8 @@ Object Alone(Location location, std::string_view payload) {
 }
 
 // The client publishes a track to the server.
-struct World {
-  explicit World(const SessionPair::Options& options = {}) : pair(options) {
+struct DatagramWorld {
+  explicit DatagramWorld(const SessionPair::Options& options = {}) : pair(options) {
     request = *pair.client().Publish(Track(), {}, PropertiesBuilder().Number(0x0e, 9).Build());
   }
   std::vector<ReceivedObject> Take() {
@@ -40,7 +40,7 @@ TEST(DatagramObjects, ArriveAsTheyWereSent) {
     SessionPair::Options options;
     options.seed = seed;
     options.cut_max = 2;
-    World world(options);
+    DatagramWorld world(options);
     Object object = Alone({3, 1}, "kv");
     object.properties = PropertiesBuilder().Number(0x3800, 5).Bytes(0x3801, "x").Build();
     object.priority = 77;
@@ -64,7 +64,7 @@ TEST(DatagramObjects, ArriveAsTheyWereSent) {
 }
 
 TEST(DatagramObjects, TellTheEndOfAGroupOrTrack) {
-  World world;
+  DatagramWorld world;
   Object end = Alone({3, 5}, "");
   end.status = ObjectStatus::kEndOfGroup;
   ASSERT_TRUE(world.pair.client().SendDatagramObject(world.request, end, false).ok());
@@ -77,7 +77,7 @@ TEST(DatagramObjects, TellTheEndOfAGroupOrTrack) {
 }
 
 TEST(DatagramObjects, AreNotSentToWhoDoesNotWantThem) {
-  World world;
+  DatagramWorld world;
   world.pair.Run();
   Parameters paused;
   paused.forward = false;
@@ -90,7 +90,7 @@ TEST(DatagramObjects, AreNotSentToWhoDoesNotWantThem) {
 TEST(DatagramObjects, ThatNobodyTakesAreDroppedAndNothingElseIs) {
   SessionPair::Options options;
   options.limits.datagram_queue_bytes = 2000;
-  World world(options);
+  DatagramWorld world(options);
   world.pair.Run();
   for (uint64_t i = 0; i < 200; ++i) {
     ASSERT_TRUE(

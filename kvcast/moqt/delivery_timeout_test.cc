@@ -21,9 +21,9 @@ Object ObjectAt(Location location) {
 }
 
 // A publisher whose connection sends only what it is told to.
-class World {
+class TimeoutWorld {
  public:
-  World(const Properties& track, const Parameters& wanted)
+  TimeoutWorld(const Properties& track, const Parameters& wanted)
       : session_(Role::kServer, {}, {}, kStart) {
     session_.OnStreamData(2, AsBytes(std::string_view("\xaf\x00\x00\x00", 4)), false);
     request_ = *session_.Publish(*TrackName::Of({}, "t"), {}, track);
@@ -83,7 +83,7 @@ Parameters ObjectTimeout(uint64_t ms) {
 constexpr auto kTimedOut = static_cast<uint64_t>(ResetCode::kDeliveryTimeout);
 
 TEST(ObjectDeliveryTimeout, ResetsTheStreamOfAnObjectThatWasNotSentInTime) {
-  World world({}, ObjectTimeout(100));
+  TimeoutWorld world({}, ObjectTimeout(100));
   ASSERT_TRUE(world.Send(0).ok());
   EXPECT_EQ(world.session().deadline(), kStart + milliseconds(100));
   world.session().OnTimeout(kStart + milliseconds(99));
@@ -98,7 +98,7 @@ TEST(ObjectDeliveryTimeout, ResetsTheStreamOfAnObjectThatWasNotSentInTime) {
 
 // An object that has begun to be sent is not taken back; the next one still may be.
 TEST(ObjectDeliveryTimeout, SparesWhatIsBeingSent) {
-  World world({}, ObjectTimeout(100));
+  TimeoutWorld world({}, ObjectTimeout(100));
   ASSERT_TRUE(world.Send(0).ok());
   world.session().OnTime(kStart + milliseconds(50));
   ASSERT_TRUE(world.Send(1).ok());
@@ -118,7 +118,7 @@ TEST(ObjectDeliveryTimeout, IsTheSmallerOneOfTrackAndSubscriber) {
     std::optional<uint64_t> timeout;
   } cases[] = {{100, 300, 100}, {300, 100, 100}, {0, 300, 300}, {300, 0, 300}, {0, 0, {}}};
   for (const auto& [track, subscriber, timeout] : cases) {
-    World world(TrackTimeout(kObjectTimeout, track), ObjectTimeout(subscriber));
+    TimeoutWorld world(TrackTimeout(kObjectTimeout, track), ObjectTimeout(subscriber));
     ASSERT_TRUE(world.Send(0).ok());
     const auto expected = timeout ? std::optional(kStart + milliseconds(*timeout)) : std::nullopt;
     EXPECT_EQ(world.session().deadline(), expected);
@@ -126,7 +126,7 @@ TEST(ObjectDeliveryTimeout, IsTheSmallerOneOfTrackAndSubscriber) {
 }
 
 TEST(ObjectDeliveryTimeout, CountsFromWhenTheObjectCameToUs) {
-  World world({}, ObjectTimeout(100));
+  TimeoutWorld world({}, ObjectTimeout(100));
   world.session().OnTime(kStart + milliseconds(90));
   ASSERT_TRUE(world.Send(0, kStart).ok());
   EXPECT_EQ(world.session().deadline(), kStart + milliseconds(100));
@@ -136,7 +136,7 @@ TEST(ObjectDeliveryTimeout, CountsFromWhenTheObjectCameToUs) {
 }
 
 TEST(ObjectDeliveryTimeout, CanBeChangedByAnUpdate) {
-  World world({}, ObjectTimeout(100));
+  TimeoutWorld world({}, ObjectTimeout(100));
   ASSERT_TRUE(world.Send(0).ok());
   const std::string update =
       DefaultCodec().Encode(RequestUpdate{0, ObjectTimeout(50)}).value().ToString();
@@ -146,7 +146,7 @@ TEST(ObjectDeliveryTimeout, CanBeChangedByAnUpdate) {
 }
 
 TEST(SubgroupDeliveryTimeout, CountsFromTheEndOfTheSubgroup) {
-  World world(TrackTimeout(kSubgroupTimeout, 100), {});
+  TimeoutWorld world(TrackTimeout(kSubgroupTimeout, 100), {});
   ASSERT_TRUE(world.Send(0).ok());
   EXPECT_FALSE(world.session().deadline().has_value());
   world.session().OnTime(kStart + milliseconds(40));
@@ -159,7 +159,7 @@ TEST(SubgroupDeliveryTimeout, CountsFromTheEndOfTheSubgroup) {
 // What was sent may get lost, and be too late when it is sent again.
 TEST(SubgroupDeliveryTimeout, CountsUntilAllHasArrived) {
   for (const bool sent_before_end : {true, false}) {
-    World world(TrackTimeout(kSubgroupTimeout, 100), {});
+    TimeoutWorld world(TrackTimeout(kSubgroupTimeout, 100), {});
     const auto end = [&] {
       ASSERT_TRUE(world.session().EndSubgroup(world.request(), world.stream()).ok());
     };
@@ -179,7 +179,7 @@ TEST(SubgroupDeliveryTimeout, CountsUntilAllHasArrived) {
 }
 
 TEST(SubgroupDeliveryTimeout, IsOverOnceAllHasArrived) {
-  World world(TrackTimeout(kSubgroupTimeout, 100), {});
+  TimeoutWorld world(TrackTimeout(kSubgroupTimeout, 100), {});
   ASSERT_TRUE(world.Send(0).ok());
   ASSERT_TRUE(world.session().EndSubgroup(world.request(), world.stream()).ok());
   world.session().OnBytesSent(world.stream(), world.session().queued_bytes());
@@ -191,7 +191,7 @@ TEST(SubgroupDeliveryTimeout, IsOverOnceAllHasArrived) {
 
 // A subscription that is over times nothing out; what arrives late is nobody's.
 TEST(SubgroupDeliveryTimeout, EndsWithItsSubscription) {
-  World world(TrackTimeout(kSubgroupTimeout, 100), {});
+  TimeoutWorld world(TrackTimeout(kSubgroupTimeout, 100), {});
   ASSERT_TRUE(world.Send(0).ok());
   ASSERT_TRUE(world.session().EndSubgroup(world.request(), world.stream()).ok());
   world.session().OnBytesSent(world.stream(), world.session().queued_bytes());
@@ -202,7 +202,7 @@ TEST(SubgroupDeliveryTimeout, EndsWithItsSubscription) {
 }
 
 TEST(DeliveryTimeouts, DropDatagramsByTheSmallerOfBoth) {
-  World world(TrackTimeout(kSubgroupTimeout, 50), ObjectTimeout(100));
+  TimeoutWorld world(TrackTimeout(kSubgroupTimeout, 50), ObjectTimeout(100));
   Object object = ObjectAt({0, 0});
   object.forwarding = Forwarding::kDatagram;
   world.session().OnTime(kStart + milliseconds(60));

@@ -19,30 +19,30 @@ namespace {
 enum Stream : uint8_t { kControl = 1, kFirst = 2, kLater = 4 };  // Of a request's stream.
 
 struct Row {
-  MessageKind kind;
   uint64_t type;
+  MessageKind kind;
   uint8_t streams;
 };
 
 constexpr Row kRows[] = {
-    {MessageKind::kSetup, 0x2f00, kControl},
-    {MessageKind::kGoAway, 0x10, kControl | kLater},
-    {MessageKind::kRequestOk, 0x07, kLater},
-    {MessageKind::kRequestError, 0x05, kLater},
-    {MessageKind::kSubscribe, 0x03, kFirst},
-    {MessageKind::kSubscribeOk, 0x04, kLater},
-    {MessageKind::kPublish, 0x1d, kFirst},
-    {MessageKind::kPublishDone, 0x0b, kLater},
-    {MessageKind::kRequestUpdate, 0x02, kLater},
-    {MessageKind::kFetch, 0x16, kFirst},
-    {MessageKind::kFetchOk, 0x18, kLater},
-    {MessageKind::kTrackStatus, 0x0d, kFirst},
-    {MessageKind::kPublishNamespace, 0x06, kFirst},
-    {MessageKind::kSubscribeNamespace, 0x50, kFirst},
-    {MessageKind::kNamespace, 0x08, kLater},
-    {MessageKind::kNamespaceDone, 0x0e, kLater},
-    {MessageKind::kSubscribeTracks, 0x51, kFirst},
-    {MessageKind::kPublishBlocked, 0x0f, kLater},
+    {0x2f00, MessageKind::kSetup, kControl},
+    {0x10, MessageKind::kGoAway, kControl | kLater},
+    {0x07, MessageKind::kRequestOk, kLater},
+    {0x05, MessageKind::kRequestError, kLater},
+    {0x03, MessageKind::kSubscribe, kFirst},
+    {0x04, MessageKind::kSubscribeOk, kLater},
+    {0x1d, MessageKind::kPublish, kFirst},
+    {0x0b, MessageKind::kPublishDone, kLater},
+    {0x02, MessageKind::kRequestUpdate, kLater},
+    {0x16, MessageKind::kFetch, kFirst},
+    {0x18, MessageKind::kFetchOk, kLater},
+    {0x0d, MessageKind::kTrackStatus, kFirst},
+    {0x06, MessageKind::kPublishNamespace, kFirst},
+    {0x50, MessageKind::kSubscribeNamespace, kFirst},
+    {0x08, MessageKind::kNamespace, kLater},
+    {0x0e, MessageKind::kNamespaceDone, kLater},
+    {0x51, MessageKind::kSubscribeTracks, kFirst},
+    {0x0f, MessageKind::kPublishBlocked, kLater},
 };
 static_assert(std::size(kRows) == kMessageKinds);
 

@@ -8,8 +8,8 @@ namespace kvcast::moqt {
 namespace {
 
 // The client has asked for a track, and nothing was sent yet.
-struct World {
-  World() {
+struct PriorityWorld {
+  PriorityWorld() {
     const TrackName track = *TrackName::Of(*TrackNamespace::Of({"kv"}), "t");
     request = *pair.client().Fetch(track, LocationRange::Groups(0, 9), {});
     pair.Run();
@@ -60,7 +60,7 @@ struct World {
 };
 
 TEST(FetchPriority, IsThatOfTheObjectThatIsSentNext) {
-  World world;
+  PriorityWorld world;
   world.Send(0, 10);
   EXPECT_EQ(world.orders.at(0).request, world.request);
   const uint64_t first = world.written;
@@ -81,7 +81,7 @@ TEST(FetchPriority, IsThatOfTheObjectThatIsSentNext) {
 }
 
 TEST(FetchPriority, OfOneThatEndedIsThatOfTheMostUrgentObject) {
-  World world;
+  PriorityWorld world;
   world.Send(0, 100);
   world.Send(1, 200);
   world.Send(2, 50);
@@ -92,7 +92,7 @@ TEST(FetchPriority, OfOneThatEndedIsThatOfTheMostUrgentObject) {
 }
 
 TEST(FetchPriority, IsKeptWhenTheSubscriberChangesItsOwn) {
-  World world;
+  PriorityWorld world;
   world.Send(0, 10);
   Parameters parameters;
   parameters.subscriber_priority = 3;

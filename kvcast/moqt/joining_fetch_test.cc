@@ -17,9 +17,9 @@ Parameters Largest(std::optional<Location> largest) {
   return parameters;
 }
 
-struct World {
+struct JoiningWorld {
   // The client's subscription, which the server has not answered.
-  explicit World(const Parameters& wanted = {}) {
+  explicit JoiningWorld(const Parameters& wanted = {}) {
     subscription = *pair.client().Subscribe(Track(), wanted);
     pair.Run();
   }
@@ -52,7 +52,7 @@ TEST(JoiningFetch, EndsWhereItsSubscriptionBegins) {
       {Fetch::Type::kAbsoluteJoining, 7, {7, 0}},
   };
   for (const auto& [type, start, from] : cases) {
-    World world;
+    JoiningWorld world;
     world.Accept(Location{7, 4});
     const RequestId fetch = world.Join(type, start);
     const auto received = world.pair.One<FetchReceived>(world.pair.server());
@@ -64,7 +64,7 @@ TEST(JoiningFetch, EndsWhereItsSubscriptionBegins) {
 }
 
 TEST(JoiningFetch, IsServedAsAnyOther) {
-  World world;
+  JoiningWorld world;
   world.Accept(Location{1, 1});
   const RequestId fetch = world.Join(Fetch::Type::kRelativeJoining, 1);
   Session& server = world.pair.server();
@@ -81,7 +81,7 @@ TEST(JoiningFetch, IsServedAsAnyOther) {
 }
 
 TEST(JoiningFetch, WaitsForItsSubscriptionToBeAnswered) {
-  World world;
+  JoiningWorld world;
   (void)world.Join(Fetch::Type::kRelativeJoining, 1);
   EXPECT_TRUE(world.pair.Take<FetchReceived>(world.pair.server()).empty());
   world.Accept(Location{7, 4});
@@ -138,7 +138,7 @@ TEST(JoiningFetch, IsRefusedWhenItsSubscriptionTakesTooLong) {
 }
 
 TEST(JoiningFetch, IsRefusedWithItsSubscription) {
-  World world;
+  JoiningWorld world;
   (void)world.Join(Fetch::Type::kRelativeJoining, 1);
   ASSERT_TRUE(world.pair.server()
                   .RefuseRequest(world.subscription, {RequestCode::kDoesNotExist, {}, "", {}})
@@ -154,24 +154,24 @@ TEST(JoiningFetch, IsRefusedWithItsSubscription) {
 }
 
 TEST(JoiningFetch, IsRefusedWhereNothingCanBeJoined) {
-  World empty;  // No object was published.
+  JoiningWorld empty;  // No object was published.
   empty.Accept(std::nullopt);
   (void)empty.Join(Fetch::Type::kRelativeJoining, 1);
   EXPECT_EQ(empty.Refusal(), RequestCode::kInvalidRange);
 
-  World beyond;
+  JoiningWorld beyond;
   beyond.Accept(Location{7, 4});
   (void)beyond.Join(Fetch::Type::kAbsoluteJoining, 8);
   EXPECT_EQ(beyond.Refusal(), RequestCode::kInvalidRange);
 
   Parameters paused;
   paused.forward = false;
-  World silent(paused);
+  JoiningWorld silent(paused);
   silent.Accept(Location{7, 4});
   (void)silent.Join(Fetch::Type::kRelativeJoining, 1);
   EXPECT_EQ(silent.Refusal(), RequestCode::kInvalidRange);
 
-  World over;
+  JoiningWorld over;
   over.Accept(Location{7, 4});
   ASSERT_TRUE(over.pair.server().EndTrack(over.subscription, DoneCode::kTrackEnded, "").ok());
   (void)over.Join(Fetch::Type::kRelativeJoining, 1);
@@ -182,7 +182,7 @@ TEST(JoiningFetch, IsRefusedWhereNothingCanBeJoined) {
 TEST(JoiningFetch, BeginsWhereAnUpdateLetsTheSubscriptionBegin) {
   Parameters paused;
   paused.forward = false;
-  World world(paused);
+  JoiningWorld world(paused);
   world.Accept(Location{7, 4});
   Parameters on;
   on.forward = true;

@@ -14,7 +14,6 @@
 
 using namespace kvcast::moqt;  // NOLINT
 using kvcast::Instant;
-using kvcast::Location;
 using kvcast::LocationRange;
 using kvcast::Object;
 using kvcast::TrackName;

@@ -12,7 +12,7 @@ TrackName Track(std::string_view name) {
   return *TrackName::Of(*TrackNamespace::Of({"kv", "demo"}), name);
 }
 
-Object ObjectAt(Location location, std::string payload) {
+Object ObjectAt(Location location, std::string_view payload) {
   Object object;
   object.location = location;
   object.payload = Bytes::Of(payload);

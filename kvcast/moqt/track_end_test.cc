@@ -13,13 +13,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Taken {
+struct TakenTrack {
   size_t objects = 0;
   std::vector<TrackEnd> ends;
 };
 
-Taken TakeAll(Session& session, RequestId request) {
-  Taken taken;
+TakenTrack TakeAll(Session& session, RequestId request) {
+  TakenTrack taken;
   while (const std::optional<Received> item = session.Take(request)) {
     taken.objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
     if (const auto* end = std::get_if<TrackEnd>(&*item)) {
@@ -63,7 +63,7 @@ TEST(TrackEnd, ComesThoughAStreamNeverCame) {
   pair.Run();
   ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "").ok());
   pair.Run();
-  Taken taken = TakeAll(pair.server(), received);
+  TakenTrack taken = TakeAll(pair.server(), received);
   EXPECT_EQ(taken.objects, 3u);
   EXPECT_TRUE(taken.ends.empty());
   ASSERT_EQ(pair.server().deadline(), Instant() + 20s);
@@ -93,7 +93,7 @@ TEST(TrackEnd, WaitsForStreamsThatAreOpen) {
   server.OnTimeout(Instant() + Limits().end_patience);
   EXPECT_TRUE(TakeAll(server, 0).ends.empty());
   say(6, "00026262", true);
-  const Taken taken = TakeAll(server, 0);
+  const TakenTrack taken = TakeAll(server, 0);
   EXPECT_EQ(taken.objects, 1u);
   ASSERT_EQ(taken.ends.size(), 1u);
   EXPECT_FALSE(taken.ends[0].complete);
@@ -109,7 +109,7 @@ TEST(TrackEnd, IsCompleteAndComesAtOnceWhereAllStreamsCame) {
   pair.Run();
   ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "").ok());
   pair.Run();
-  const Taken taken = TakeAll(pair.server(), received);
+  const TakenTrack taken = TakeAll(pair.server(), received);
   ASSERT_EQ(taken.ends.size(), 1u);
   EXPECT_TRUE(taken.ends[0].complete);
   EXPECT_FALSE(pair.server().deadline().has_value());

@@ -9,7 +9,7 @@
 namespace kvcast::moqt {
 namespace {
 
-size_t TakeAll(Session& session, RequestId request) {
+size_t CountTaken(Session& session, RequestId request) {
   size_t objects = 0;
   while (const std::optional<Received> item = session.Take(request)) {
     objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
@@ -41,7 +41,7 @@ TEST(Untaken, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
   SendGroup(pair.client(), fast, 0, 100, 10'000);
   size_t fast_objects = 0;
   while (pair.Step()) {
-    fast_objects += TakeAll(pair.server(), fast);
+    fast_objects += CountTaken(pair.server(), fast);
   }
   EXPECT_EQ(fast_objects, 100u);
   ASSERT_TRUE(pair.client().AskTrackStatus(Track("q"), {}).ok());
@@ -49,9 +49,9 @@ TEST(Untaken, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
   EXPECT_EQ(pair.Take<TrackStatusReceived>(pair.server()).size(), 1u);
   size_t slow_objects = 0;
   do {
-    slow_objects += TakeAll(pair.server(), slow);
+    slow_objects += CountTaken(pair.server(), slow);
   } while (pair.Step());
-  EXPECT_EQ(slow_objects + TakeAll(pair.server(), slow), 200u);
+  EXPECT_EQ(slow_objects + CountTaken(pair.server(), slow), 200u);
 }
 
 // Streams that come one after another, each with what it may bring at once.
@@ -68,7 +68,7 @@ TEST(Untaken, HasStreamsRefusedWhenItIsFarTooMuch) {
   EXPECT_LE(pair.server().untaken_bytes(), 110'000u);
   EXPECT_FALSE(pair.connection_closed());
   const RequestId received = pair.One<PublishReceived>(pair.server()).request;
-  EXPECT_GT(TakeAll(pair.server(), received), 50u);
+  EXPECT_GT(CountTaken(pair.server(), received), 50u);
 }
 
 }  // namespace

@@ -40,10 +40,18 @@ void Catalogs::Unlist(const TrackName& track, uint64_t group) {
     return;
   }
   CatalogWriter& writer = found->second.writer;
+  if (!writer.Holds(track, group)) {
+    return;
+  }
   const size_t before = writer.holdings().block_count();
   writer.Remove(track, group);
   block_count_ -= before - writer.holdings().block_count();
   changed_.insert(found->first);
+}
+
+bool Catalogs::IsListed(const TrackName& track, uint64_t group) const {
+  const auto found = CanList(track) ? scopes_.find(track.space().First(2)) : scopes_.end();
+  return found != scopes_.end() && found->second.writer.Holds(track, group);
 }
 
 std::vector<CatalogChange> Catalogs::TakeChanges() {

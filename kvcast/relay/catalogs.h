@@ -42,6 +42,7 @@ class Catalogs {
   // REQUIRES: CanList(track).
   void List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes);
   void Unlist(const TrackName& track, uint64_t group);
+  bool IsListed(const TrackName& track, uint64_t group) const;
 
   // What changed since the last call.
   std::vector<CatalogChange> TakeChanges();

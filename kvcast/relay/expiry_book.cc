@@ -41,6 +41,15 @@ void ExpiryBook::Forget(const TrackName& name, uint64_t group) {
   }
 }
 
+void ExpiryBook::KeepFirst(const TrackName& name, uint64_t number) {
+  const auto track = tracks_.find(name);
+  if (track != tracks_.end() && track->second.contains(number)) {
+    Group& group = track->second.at(number);
+    group.entries = {group.entries[group.first]};
+    group.first = 0;
+  }
+}
+
 std::optional<Instant> ExpiryBook::next() const {
   return firsts_.empty() ? std::nullopt : std::optional(std::get<Instant>(*firsts_.begin()));
 }

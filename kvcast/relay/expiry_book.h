@@ -25,6 +25,8 @@ class ExpiryBook {
 
   void Add(const TrackName& track, Location location, Instant at);
   void Forget(const TrackName& track, uint64_t group);
+  // Of the group, remembers only what is due first.
+  void KeepFirst(const TrackName& track, uint64_t group);
 
   std::optional<Instant> next() const;
   // One that is due, which is forgotten.

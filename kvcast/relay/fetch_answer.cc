@@ -4,7 +4,7 @@
 
 namespace kvcast::relay {
 
-FetchAnswer::State FetchAnswer::Continue(RamTier& tier, size_t peer_bytes_max,
+FetchAnswer::State FetchAnswer::Continue(Store& store, Instant now, size_t peer_bytes_max,
                                          RelayMetrics& metrics) {
   while (true) {
     if (session_->queued_bytes(request_) >= session_->limits().send_queue_high_bytes) {
@@ -15,7 +15,10 @@ FetchAnswer::State FetchAnswer::Continue(RamTier& tier, size_t peer_bytes_max,
       cursor_.Pause();
       return State::kCrowded;
     }
-    const std::optional<moqt::FetchItem> item = cursor_.Next(tier);
+    const std::optional<moqt::FetchItem> item = cursor_.Next(store, now);
+    if (!item && cursor_.waiting()) {
+      return State::kReading;
+    }
     if (!item) {
       (void)session_->EndFetch(request_).ok();
       return State::kDone;

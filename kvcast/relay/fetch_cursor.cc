@@ -1,9 +1,6 @@
 #include "kvcast/relay/fetch_cursor.h"
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
-#include <vector>
 
 #include "kvcast/base/check.h"
 
@@ -12,11 +9,16 @@ namespace {
 
 // Objects are references to their payloads; this many are looked up at a time.
 constexpr size_t kLoadObjects = 16;
+// What is read ahead, and in how many objects of unknown size that is tried at first.
+constexpr size_t kAheadBytes = 16 << 20;
+constexpr size_t kAheadAtFirst = 16;
+constexpr size_t kAheadMin = 4;
+constexpr size_t kAheadMax = 256;
 
 }  // namespace
 
 FetchCursor::FetchCursor(TrackName track, const LocationRange& range, moqt::GroupOrder order)
-    : track_(std::move(track)), range_(range), order_(order) {
+    : track_(std::move(track)), range_(range), order_(order), window_(kAheadAtFirst) {
   KVCAST_CHECK(!range.empty());
   next_group_ = ascending() ? range_.first.group : range_.last.group;
 }
@@ -45,10 +47,10 @@ void FetchCursor::GoTo(uint64_t group) {
   next_group_ = group == last ? std::nullopt : std::optional(ascending() ? group + 1 : group - 1);
 }
 
-bool FetchCursor::EnterGroup(const RamTier& tier) {
+bool FetchCursor::EnterGroup(const Store& store) {
   const uint64_t wanted = *next_group_;
   const std::optional<uint64_t> here =
-      ascending() ? tier.GroupFrom(track_, wanted) : tier.GroupUpTo(track_, wanted);
+      ascending() ? store.GroupFrom(track_, wanted) : store.GroupUpTo(track_, wanted);
   const bool within = here && range_.first.group <= *here && *here <= range_.last.group;
   unknown_ = unknown_ || !within || *here != wanted;
   if (within) {
@@ -60,56 +62,140 @@ bool FetchCursor::EnterGroup(const RamTier& tier) {
 }
 
 // Whether anything of the group may exist that was not passed.
-void FetchCursor::LeaveGroup(const RamTier& tier) {
-  const std::optional<GroupFacts> facts = tier.FindGroup(track_, *group_);
+void FetchCursor::LeaveGroup(const Store& store) {
+  const std::optional<GroupFacts> facts = store.FindGroup(track_, *group_);
   const bool ended = facts && facts->end && next_object_ >= *facts->end;
   unknown_ = unknown_ || !ended;
   group_ = std::nullopt;
 }
 
-bool FetchCursor::Load(RamTier& tier) {
-  std::vector<Object> found =
-      tier.GetRange(track_, {{*group_, next_object_}, {*group_, LastOf(*group_)}}, kLoadObjects);
-  loaded_.assign(std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
-  return !loaded_.empty();
+void FetchCursor::Look(Ahead& entry, Store& store, Instant now) {
+  Store::Got got = store.Get(track_, entry.at, now);
+  if (auto* object = std::get_if<Object>(&got)) {
+    entry.object = std::move(*object);
+  } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+    entry.ticket = *ticket;
+    asked_.push_back(*ticket);
+  }
 }
 
-std::optional<moqt::FetchItem> FetchCursor::TakeLoaded() {
-  const Location at = loaded_.front().location;
-  if (unknown_ || at.object > next_object_) {
-    unknown_ = false;
-    next_object_ = at.object;
-    return moqt::RangeEnd{Before(at), true};
+void FetchCursor::LookAhead(Store& store, Instant now) {
+  while (ahead_.empty() || (below_ && ahead_.size() < window_)) {
+    if (!group_ && (!next_group_ || !EnterGroup(store))) {
+      return;
+    }
+    const uint64_t group = *group_;
+    std::vector<Store::Located> found =
+        store.Locate(track_, {group, next_object_}, LastOf(group), kLoadObjects);
+    below_ = below_ && found.empty();
+    for (Store::Located& located : found) {
+      const Location at = located.location;
+      Ahead& entry = ahead_.emplace_back();
+      entry.at = at;
+      entry.unknown_before = std::exchange(unknown_, false) || at.object > next_object_;
+      if (located.object) {
+        entry.object = std::move(located.object);
+      } else {
+        below_ = true;
+        Look(entry, store, now);
+      }
+      if (at.object == LastOf(group)) {
+        group_ = std::nullopt;  // Nothing of the group was left out.
+      } else {
+        next_object_ = at.object + 1;
+      }
+    }
+    if (found.empty()) {
+      LeaveGroup(store);
+    }
   }
-  Object object = std::move(loaded_.front());
-  loaded_.pop_front();
-  if (at.object == LastOf(at.group)) {
-    group_ = std::nullopt;  // Nothing of the group was left out.
-  } else {
-    next_object_ = at.object + 1;
+}
+
+bool FetchCursor::OnRead(StoreTicket ticket, std::optional<Object> found) {
+  const auto entry = std::ranges::find(ahead_, std::optional(ticket), &Ahead::ticket);
+  if (entry == ahead_.end()) {
+    return false;
   }
+  entry->ticket.reset();
+  entry->object = std::move(found);
+  entry->was_read = true;
+  if (entry->object) {
+    const size_t bytes = std::max<size_t>(entry->object->payload.size(), 1);
+    window_ = std::clamp(kAheadBytes / bytes, kAheadMin, kAheadMax);
+  }
+  return true;
+}
+
+std::vector<StoreTicket> FetchCursor::Cancel(Store& store) {
+  std::vector<StoreTicket> cancelled;
+  for (const Ahead& entry : ahead_) {
+    if (entry.ticket) {
+      store.Cancel(*entry.ticket);
+      cancelled.push_back(*entry.ticket);
+    }
+  }
+  ahead_.clear();
+  return cancelled;
+}
+
+void FetchCursor::Pause() {
+  paused_ = true;
+  for (Ahead& entry : ahead_) {
+    if (entry.object && !entry.was_read) {
+      entry.object.reset();
+      entry.look_again = true;
+    }
+  }
+}
+
+void FetchCursor::Resume(Store& store, Instant now) {
+  for (Ahead& entry : ahead_) {
+    if (std::exchange(entry.look_again, false)) {
+      Look(entry, store, now);
+    } else if (entry.object && store.PresenceOf(track_, entry.at) != Presence::kExists) {
+      entry.object.reset();
+    }
+  }
+}
+
+std::optional<moqt::FetchItem> FetchCursor::TakeFront() {
+  Ahead& front = ahead_.front();
+  if (front.unknown_before || missed_) {
+    front.unknown_before = false;
+    missed_ = false;
+    return moqt::RangeEnd{Before(front.at), true};
+  }
+  Object object = *std::move(front.object);
+  ahead_.pop_front();
   return object;
 }
 
 std::optional<moqt::FetchItem> FetchCursor::Finish() {
-  if (std::exchange(done_, true) || !unknown_) {
+  if (std::exchange(done_, true) || !(unknown_ || missed_)) {
     return std::nullopt;
   }
   const uint64_t group = ascending() ? range_.last.group : range_.first.group;
   return moqt::RangeEnd{{group, LastOf(group)}, true};
 }
 
-std::optional<moqt::FetchItem> FetchCursor::Next(RamTier& tier) {
-  while (loaded_.empty()) {
-    if (group_) {
-      if (!Load(tier)) {
-        LeaveGroup(tier);
-      }
-    } else if (!next_group_ || !EnterGroup(tier)) {
+std::optional<moqt::FetchItem> FetchCursor::Next(Store& store, Instant now) {
+  if (std::exchange(paused_, false)) {
+    Resume(store, now);
+  }
+  while (true) {
+    LookAhead(store, now);
+    if (ahead_.empty()) {
       return Finish();
     }
+    if (waiting()) {
+      return std::nullopt;
+    }
+    if (ahead_.front().object) {
+      return TakeFront();
+    }
+    missed_ = true;
+    ahead_.pop_front();
   }
-  return TakeLoaded();
 }
 
 }  // namespace kvcast::relay

@@ -13,104 +13,111 @@ using moqt::FetchItem;
 using moqt::GroupOrder;
 using moqt::RangeEnd;
 
-constexpr uint64_t kWhole = LocationRange::kWholeGroup;
+constexpr uint64_t kEnd = LocationRange::kWholeGroup;
 
 TrackName Name() { return *TrackName::Of(*TrackNamespace::Of({"a"}), "t"); }
 
-Object ObjectAt(Location at) {
+Object CursorObject(Location at) {
   Object object;
   object.location = at;
   return object;
 }
 
-RamTier TierOf(const std::vector<Location>& objects,
-               const std::vector<std::pair<uint64_t, uint64_t>>& ends = {}) {
-  RamTier tier(1 << 20);
-  for (const Location& at : objects) {
-    EXPECT_TRUE(tier.Put(Name(), ObjectAt(at)).ok());
+// A store of RAM alone.
+struct RamStore : Store {
+  explicit RamStore(const std::vector<Location>& objects = {},
+                    const std::vector<std::pair<uint64_t, uint64_t>>& ends = {})
+      : Store({.ram_bytes = 1 << 20}) {
+    for (const Location& at : objects) {
+      Add(at);
+    }
+    for (const auto& [group, end] : ends) {
+      End(group, end);
+    }
   }
-  for (const auto& [group, end] : ends) {
-    EXPECT_TRUE(tier.EndGroup(Name(), group, end).ok());
+  void Add(Location at) {
+    EXPECT_TRUE(Put(Name(), CursorObject(at), Durability::kMemory, Instant()).ok());
   }
-  return tier;
-}
+  void End(uint64_t group, uint64_t end) {
+    EXPECT_TRUE(EndGroup(Name(), group, end, Durability::kMemory, Instant()).ok());
+  }
+};
 
 // "0.1" for an object, "?2.3" for the end of an unknown range, "?2.*" at the end of a group.
-std::string Walk(RamTier& tier, const LocationRange& range,
+std::string Walk(Store& store, const LocationRange& range,
                  GroupOrder order = GroupOrder::kAscending) {
   FetchCursor cursor(Name(), range, order);
   std::string walk;
-  while (const std::optional<FetchItem> item = cursor.Next(tier)) {
+  while (const std::optional<FetchItem> item = cursor.Next(store, Instant())) {
     const RangeEnd* end = std::get_if<RangeEnd>(&*item);
     const Location at = end != nullptr ? end->last : std::get<Object>(*item).location;
     walk += (walk.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
-            std::to_string(at.group) + "." +
-            (at.object == kWhole ? "*" : std::to_string(at.object));
+            std::to_string(at.group) + "." + (at.object == kEnd ? "*" : std::to_string(at.object));
   }
-  EXPECT_FALSE(cursor.Next(tier).has_value());
+  EXPECT_FALSE(cursor.Next(store, Instant()).has_value());
   return walk;
 }
 
 TEST(FetchCursor, SaysNothingOfWholeGroups) {
-  RamTier tier = TierOf({{0, 0}, {0, 1}, {1, 0}}, {{0, 2}, {1, 1}});
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 1)), "0.0 0.1 1.0");
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 1), GroupOrder::kDescending), "1.0 0.0 0.1");
+  RamStore store({{0, 0}, {0, 1}, {1, 0}}, {{0, 2}, {1, 1}});
+  EXPECT_EQ(Walk(store, LocationRange::Groups(0, 1)), "0.0 0.1 1.0");
+  EXPECT_EQ(Walk(store, LocationRange::Groups(0, 1), GroupOrder::kDescending), "1.0 0.0 0.1");
 }
 
 TEST(FetchCursor, TellsWhatMayExist) {
-  RamTier tier = TierOf({{1, 1}, {1, 4}, {3, 0}}, {{3, 1}});
+  RamStore store({{1, 1}, {1, 4}, {3, 0}}, {{3, 1}});
   // Group 0 and object 0 of group 1 are not here, nor are those between, nor group 2.
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 3)), "?1.0 1.1 ?1.3 1.4 ?2.* 3.0");
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 3), GroupOrder::kDescending),
+  EXPECT_EQ(Walk(store, LocationRange::Groups(0, 3)), "?1.0 1.1 ?1.3 1.4 ?2.* 3.0");
+  EXPECT_EQ(Walk(store, LocationRange::Groups(0, 3), GroupOrder::kDescending),
             "3.0 ?1.0 1.1 ?1.3 1.4 ?0.*");
 }
 
 TEST(FetchCursor, EndsWithWhatIsUnknown) {
-  RamTier tier = TierOf({{0, 0}, {0, 1}}, {});
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 0)), "0.0 0.1 ?0.*");
-  EXPECT_EQ(Walk(tier, {{0, 0}, {0, 1}}), "0.0 0.1");
-  EXPECT_EQ(Walk(tier, {{0, 0}, {0, 3}}), "0.0 0.1 ?0.3");
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(0, 1)), "0.0 0.1 ?1.*");
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(5, 9)), "?9.*");
-  EXPECT_EQ(Walk(tier, LocationRange::Groups(5, 9), GroupOrder::kDescending), "?5.*");
-  EXPECT_EQ(Walk(tier, {{0, 2}, {0, 7}}), "?0.7");
+  RamStore store({{0, 0}, {0, 1}}, {});
+  EXPECT_EQ(Walk(store, LocationRange::Groups(0, 0)), "0.0 0.1 ?0.*");
+  EXPECT_EQ(Walk(store, {{0, 0}, {0, 1}}), "0.0 0.1");
+  EXPECT_EQ(Walk(store, {{0, 0}, {0, 3}}), "0.0 0.1 ?0.3");
+  EXPECT_EQ(Walk(store, LocationRange::Groups(0, 1)), "0.0 0.1 ?1.*");
+  EXPECT_EQ(Walk(store, LocationRange::Groups(5, 9)), "?9.*");
+  EXPECT_EQ(Walk(store, LocationRange::Groups(5, 9), GroupOrder::kDescending), "?5.*");
+  EXPECT_EQ(Walk(store, {{0, 2}, {0, 7}}), "?0.7");
 }
 
 TEST(FetchCursor, KeepsToItsRange) {
-  RamTier tier = TierOf({{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}}, {{0, 3}, {1, 2}});
-  EXPECT_EQ(Walk(tier, {{0, 1}, {1, 0}}), "0.1 0.2 1.0");
-  EXPECT_EQ(Walk(tier, {{0, 1}, {1, 0}}, GroupOrder::kDescending), "1.0 0.1 0.2");
-  EXPECT_EQ(Walk(tier, {{0, 2}, {0, 2}}), "0.2");
+  RamStore store({{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {2, 0}}, {{0, 3}, {1, 2}});
+  EXPECT_EQ(Walk(store, {{0, 1}, {1, 0}}), "0.1 0.2 1.0");
+  EXPECT_EQ(Walk(store, {{0, 1}, {1, 0}}, GroupOrder::kDescending), "1.0 0.1 0.2");
+  EXPECT_EQ(Walk(store, {{0, 2}, {0, 2}}), "0.2");
 }
 
 // What is here last is given however large its number, and the walk ends.
 TEST(FetchCursor, GoesToTheLastLocationThereIs) {
-  RamTier tier = TierOf({{kWhole, 0}, {kWhole, kWhole}});
-  const std::string group = std::to_string(kWhole);
-  EXPECT_EQ(Walk(tier, {{kWhole, 0}, {kWhole, kWhole}}),
-            group + ".0 ?" + group + "." + std::to_string(kWhole - 1) + " " + group + ".*");
+  RamStore store({{kEnd, 0}, {kEnd, kEnd}});
+  const std::string group = std::to_string(kEnd);
+  EXPECT_EQ(Walk(store, {{kEnd, 0}, {kEnd, kEnd}}),
+            group + ".0 ?" + group + "." + std::to_string(kEnd - 1) + " " + group + ".*");
 }
 
 // Groups may be evicted while a slow reader takes its time.
 TEST(FetchCursor, TurnsWhatIsEvictedMeanwhileIntoUnknown) {
-  RamTier tier(1 << 20);
+  RamStore store;
   for (uint64_t group = 0; group < 3; ++group) {
     for (uint64_t object = 0; object < 40; ++object) {
-      ASSERT_TRUE(tier.Put(Name(), ObjectAt({group, object})).ok());
+      store.Add({group, object});
     }
-    ASSERT_TRUE(tier.EndGroup(Name(), group, 40).ok());
+    store.End(group, 40);
   }
   FetchCursor cursor(Name(), LocationRange::Groups(0, 2), GroupOrder::kAscending);
-  ASSERT_TRUE(std::holds_alternative<Object>(*cursor.Next(tier)));
-  tier.Remove(Name(), 0);
-  tier.Remove(Name(), 1);
+  ASSERT_TRUE(std::holds_alternative<Object>(*cursor.Next(store, Instant())));
+  store.Remove(Name(), 0, Instant());
+  store.Remove(Name(), 1, Instant());
   uint64_t next = 1;  // What had been looked up may still come.
-  std::optional<FetchItem> item = cursor.Next(tier);
-  for (; std::holds_alternative<Object>(*item); item = cursor.Next(tier)) {
+  std::optional<FetchItem> item = cursor.Next(store, Instant());
+  for (; std::holds_alternative<Object>(*item); item = cursor.Next(store, Instant())) {
     EXPECT_EQ(std::get<Object>(*item).location, (Location{0, next++}));
   }
-  EXPECT_EQ(std::get<RangeEnd>(*item), (RangeEnd{{1, kWhole}, true}));
-  EXPECT_EQ(std::get<Object>(*cursor.Next(tier)).location, (Location{2, 0}));
+  EXPECT_EQ(std::get<RangeEnd>(*item), (RangeEnd{{1, kEnd}, true}));
+  EXPECT_EQ(std::get<Object>(*cursor.Next(store, Instant())).location, (Location{2, 0}));
 }
 
 // Whatever is here, whatever is asked for: objects come once, in order, and every location that is
@@ -118,7 +125,7 @@ TEST(FetchCursor, TurnsWhatIsEvictedMeanwhileIntoUnknown) {
 TEST(FetchCursor, AccountsForEveryLocation) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     Random random(seed);
-    RamTier tier(1 << 20);
+    RamStore store;
     std::set<Location> here;
     std::set<uint64_t> whole;
     for (uint64_t group = 0; group < 6; ++group) {
@@ -126,12 +133,12 @@ TEST(FetchCursor, AccountsForEveryLocation) {
       for (uint64_t object = 0; object < 4; ++object) {
         if (all || random.Happens(0.4)) {
           here.insert({group, object});
-          ASSERT_TRUE(tier.Put(Name(), ObjectAt({group, object})).ok());
+          store.Add({group, object});
         }
       }
       if (all) {
         whole.insert(group);
-        ASSERT_TRUE(tier.EndGroup(Name(), group, 4).ok());
+        store.End(group, 4);
       }
     }
     const GroupOrder order = random.Happens(0.5) ? GroupOrder::kAscending : GroupOrder::kDescending;
@@ -143,7 +150,7 @@ TEST(FetchCursor, AccountsForEveryLocation) {
     std::set<Location> unknown;
     std::set<Location> given;
     moqt::FetchPrior prior;
-    while (const std::optional<FetchItem> item = cursor.Next(tier)) {
+    while (const std::optional<FetchItem> item = cursor.Next(store, Instant())) {
       const RangeEnd* end = std::get_if<RangeEnd>(&*item);
       const Location at = end != nullptr ? end->last : std::get<Object>(*item).location;
       ASSERT_TRUE(prior.IsBefore(at, order)) << "seed " << seed;

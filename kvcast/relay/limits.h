@@ -28,6 +28,12 @@ struct Limits {
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
 
+  // Payloads that wait to be durable, of all peers: at this, publications that ask for it pause.
+  size_t pledged_bytes = 64 * 1024 * 1024;
+  // How long a publication that asked for durability is remembered after its end, for those who
+  // still want to hear what it has reached.
+  Duration ack_patience = std::chrono::seconds(30);
+
   // Catalogs; blocks of further scopes are kept and served, but not listed.
   size_t scopes_max = 4096;
   // A catalog begins anew when its deltas have grown beyond its snapshot, and beyond this.

@@ -8,6 +8,7 @@
 
 #include "kvcast/base/time.h"
 #include "kvcast/moqt/event.h"
+#include "kvcast/object/durability.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast::relay {
@@ -19,10 +20,15 @@ class Publication {
   using Place = std::pair<uint64_t, uint64_t>;  // Group and subgroup.
 
   // The properties are the track's, as this publisher has told them.
-  Publication(TrackName track, const Properties& properties)
-      : track_(std::move(track)), max_cache_ms_(MaxCacheOf(properties)) {}
+  Publication(TrackName track, const Properties& properties,
+              Durability durability = Durability::kMemory)
+      : track_(std::move(track)), max_cache_ms_(MaxCacheOf(properties)), durability_(durability) {}
 
   const TrackName& track() const { return track_; }
+  // What its objects are to reach.
+  Durability durability() const { return durability_; }
+  // How long objects of a track with these properties may be kept, in milliseconds.
+  static std::optional<uint64_t> MaxCacheOf(const Properties& properties);
   // Until when an object may be kept that came now; absent if for ever.
   std::optional<Instant> ExpiryFrom(Instant now) const;
 
@@ -65,10 +71,9 @@ class Publication {
     std::optional<uint64_t> largest;
   };
 
-  static std::optional<uint64_t> MaxCacheOf(const Properties& properties);
-
   TrackName track_;
   std::optional<uint64_t> max_cache_ms_;
+  Durability durability_;
   std::map<moqt::StreamId, Stream> streams_;
   bool lost_some_ = false;
   std::optional<moqt::PublishDone> done_;

@@ -5,13 +5,29 @@
 #include <utility>
 #include <variant>
 
+#include "kvcast/catalog/block_key.h"
+
 namespace kvcast::relay {
+namespace {
+
+StoreOptions StoreOptionsOf(const Relay::Options& options) {
+  StoreOptions store;
+  store.ram_bytes = options.ram_bytes;
+  store.epoch_us = options.epoch_us;
+  store.key_property = kBlockKeyProperty;
+  store.reads = options.reads;
+  store.demoting_bytes_max = options.demoting_bytes_max;
+  store.max_cache_ms = &Publication::MaxCacheOf;
+  return store;
+}
+
+}  // namespace
 
 Relay::Relay(const Options& options, Metrics& metrics, LogSink* log)
     : limits_(options.limits),
       metrics_(metrics),
       log_(log, "relay"),
-      stock_(options.ram_bytes, options.node, options.boot, limits_, metrics_, log_),
+      stock_(StoreOptionsOf(options), options.node, options.boot, limits_, metrics_, log_),
       audience_(limits_, metrics_) {}
 
 PeerId Relay::Join(moqt::Session& session) {
@@ -36,7 +52,7 @@ void Relay::Leave(PeerId id) {
 
 void Relay::OnInput(PeerId id, Instant now) {
   now_ = std::max(now_, now);
-  stock_.Expire(now_);
+  stock_.OnInput(now_);
   if (peers_.contains(id)) {
     Touch(id);
     Settle();
@@ -45,14 +61,10 @@ void Relay::OnInput(PeerId id, Instant now) {
 
 void Relay::OnTimeout(Instant now) {
   now_ = std::max(now_, now);
-  stock_.Expire(now_);
+  stock_.OnTime(now_);
+  ForgetAcks();
   while (!ending_.empty() && ending_.begin()->at <= now) {
-    Peer& peer = peers_.at(ending_.begin()->peer);
-    const auto publication = peer.publications.find(ending_.begin()->request);
-    peer.session->Cancel(publication->first, moqt::ResetCode::kCancelled);
-    Touch(peer.id);
-    publication->second.OnGivenUp();
-    OnTrackEnd(peer, publication, moqt::TrackEnd{*publication->second.done()});
+    OnEndOverdue(Ending(*ending_.begin()));
   }
   while (!answers_due_.empty() && answers_due_.begin()->at <= now) {
     OnAnswerOverdue(answers_due_.begin()->peer, answers_due_.begin()->request);
@@ -60,8 +72,24 @@ void Relay::OnTimeout(Instant now) {
   Settle();
 }
 
+void Relay::OnEndOverdue(const Ending& ending) {
+  Peer& peer = peers_.at(ending.peer);
+  const auto publication = peer.publications.find(ending.request);
+  if (held_.contains({ending.peer, ending.request})) {
+    const Instant later = now_ + limits_.end_patience;
+    ending_.erase(ending);
+    ending_.insert({later, ending.peer, ending.request});
+    publication->second.OnDone(moqt::PublishDone(*publication->second.done()), later);
+    return;
+  }
+  peer.session->Cancel(publication->first, moqt::ResetCode::kCancelled);
+  Touch(peer.id);
+  publication->second.OnGivenUp();
+  OnTrackEnd(peer, publication, moqt::TrackEnd{*publication->second.done()});
+}
+
 std::optional<Instant> Relay::deadline() const {
-  std::optional<Instant> first = stock_.next_expiry();
+  std::optional<Instant> first = stock_.deadline();
   for (const std::set<Ending>* endings : {&ending_, &answers_due_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
       first = endings->begin()->at;
@@ -90,7 +118,10 @@ void Relay::Settle() {
         Drain(peer->second);
       }
     }
-    for (const CatalogChange& change : stock_.Settle()) {
+    TakeReads();
+    ContinueHeld();
+    TakeAcks();
+    for (const CatalogChange& change : stock_.Settle(now_)) {
       if (change.ended_epoch) {
         audience_.EndSubgroup(change.track, *change.ended_epoch, 0, true);
       }
@@ -155,7 +186,9 @@ void Relay::RemoveAll(Peer& peer) {
     OnUpstreamGone(peer, peer.upstream.begin()->first, moqt::RequestCode::kDoesNotExist,
                    "The publisher has left.");
   }
-  peer.fetches.clear();
+  while (!peer.fetches.empty()) {
+    EndFetch(peer, peer.fetches.begin());
+  }
   peer.crowded.clear();
   peer.prefixes.clear();
   peer.namespace_prefixes.clear();
@@ -165,8 +198,8 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
   OnUpstreamAnswer(peer, event);
   if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
     const TrackName& track = *audience_.TrackOf({peer.id, event.request});
-    const TrackFacts* facts = stock_.Find(track);
-    subscription->Update(event.parameters, facts == nullptr ? std::nullopt : facts->largest);
+    const std::optional<TrackFacts> facts = stock_.Find(track);
+    subscription->Update(event.parameters, facts ? facts->largest : std::nullopt);
     if (event.parameters.new_group_request) {
       AskForNewGroup(track, *event.parameters.new_group_request);
     }
@@ -200,8 +233,9 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
   OnUpstreamGone(peer, event.request, moqt::RequestCode::kInternalError, event.reason);
   Withdraw(peer, event.request);
   StopWaiting(peer, event.request);
-  peer.fetches.erase(event.request);
-  peer.crowded.erase(event.request);
+  if (const auto fetch = peer.fetches.find(event.request); fetch != peer.fetches.end()) {
+    EndFetch(peer, fetch);
+  }
   peer.prefixes.erase(event.request);
   peer.namespace_prefixes.erase(event.request);
   audience_.Remove({peer.id, event.request});
@@ -221,15 +255,62 @@ void Relay::Continue(Peer& peer, moqt::RequestId request) {
     return;
   }
   touched_.insert(peer.id);
-  switch (fetch->second.Continue(stock_.tier(), limits_.fetch_queue_bytes, metrics_)) {
-    case FetchAnswer::State::kAhead:
-      break;
-    case FetchAnswer::State::kCrowded:
-      peer.crowded.insert(request);
-      break;
-    case FetchAnswer::State::kDone:
-      peer.fetches.erase(fetch);
-      break;
+  const FetchAnswer::State state =
+      fetch->second.Continue(stock_.store(), now_, limits_.fetch_queue_bytes, metrics_);
+  for (const StoreTicket ticket : fetch->second.TakeAsked()) {
+    reads_.emplace(ticket, SubscriberId{peer.id, request});
+  }
+  if (state == FetchAnswer::State::kDone) {
+    EndFetch(peer, fetch);
+  } else if (state == FetchAnswer::State::kCrowded) {
+    peer.crowded.insert(request);
+  }
+}
+
+void Relay::EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterator fetch) {
+  for (const StoreTicket ticket : fetch->second.Cancel(stock_.store())) {
+    reads_.erase(ticket);
+  }
+  peer.crowded.erase(fetch->first);
+  peer.fetches.erase(fetch);
+}
+
+void Relay::TakeReads() {
+  std::set<SubscriberId> ready;
+  for (StoreRead& read : stock_.TakeReads()) {
+    const auto who = reads_.extract(read.ticket);
+    const auto peer = who ? peers_.find(who.mapped().peer) : peers_.end();
+    if (peer == peers_.end()) {
+      continue;
+    }
+    const auto fetch = peer->second.fetches.find(who.mapped().request);
+    if (fetch != peer->second.fetches.end()) {
+      std::optional<Object> object;
+      if (read.found) {
+        object = std::move(read.found->object);
+      }
+      fetch->second.OnRead(read.ticket, std::move(object));
+      ready.insert(who.mapped());
+    }
+  }
+  for (const SubscriberId& id : ready) {
+    Continue(peers_.at(id.peer), id.request);
+  }
+}
+
+void Relay::TakeAcks() {
+  for (const AckObject& ack : stock_.acks().TakeObjects()) {
+    const uint64_t id = ack.object.location.object;
+    (void)stock_.KeepAck(ack.track, ack.object.location, now_).ok();
+    audience_.Forward(ack.track, {ack.object, id == 0 ? std::nullopt : std::optional(id - 1),
+                                  id == 0, false, now_});
+  }
+}
+
+void Relay::ForgetAcks() {
+  for (const TrackName& track :
+       stock_.acks().Expire(now_, [this](const TrackName& ack) { return audience_.Has(ack); })) {
+    ForgetIfUnused(track);
   }
 }
 

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/log.h"
@@ -38,9 +40,21 @@ class Relay {
     NodeId node{};
     BootId boot{};
     Limits limits;
+    uint64_t epoch_us = 0;  // What the time of day is at Instant(), in microseconds since 1970.
+    uint64_t demoting_bytes_max = uint64_t{64} << 20;  // On their way from RAM to tiers below.
+    ReadDesk::Limits reads;
   };
 
   Relay(const Options& options, Metrics& metrics, LogSink* log = nullptr);
+
+  // Tiers below RAM, the fastest first, before anything else. Whoever drives one calls OnTimeout()
+  // when it has had input.
+  void AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
+               std::unique_ptr<Admission> admission = nullptr) {
+    stock_.AddTier(kind, std::move(tier), std::move(admission));
+  }
+  // Every tier is ready, and what it holds is listed.
+  bool opened() const { return stock_.opened(); }
 
   // A server's session takes part until Leave(), which must come before its end.
   PeerId Join(moqt::Session& session);
@@ -57,12 +71,13 @@ class Relay {
 
   // For who shows it.
   size_t peer_count() const { return peers_.size(); }
-  size_t stored_bytes() { return stock_.tier().bytes(); }
+  size_t stored_bytes() { return stock_.store().ram().bytes(); }
   size_t listed_blocks() const { return stock_.catalogs().block_count(); }
 
  private:
   // Requests of a peer's, relay_requests.cc.
   void On(Peer& peer, const moqt::PublishReceived& event);
+  Result<Durability> DurabilityFor(const moqt::PublishReceived& event) const;
   void On(Peer& peer, const moqt::SubscribeReceived& event);
   void On(Peer& peer, const moqt::FetchReceived& event);
   void On(Peer& peer, const moqt::TrackStatusReceived& event);
@@ -150,6 +165,10 @@ class Relay {
   // What a publication brings.
   using Publications = std::map<moqt::RequestId, Publication>;
   Result<void> Take(Publication& publication, const moqt::Received& item);
+  bool IsToWait(const Publication& publication);
+  void ContinueHeld();
+  // The rest of a publication did not come in time, unless it waits for us.
+  void OnEndOverdue(const Ending& ending);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
   void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
   // If it was the track's last, its audience is told why.
@@ -163,6 +182,12 @@ class Relay {
   void ForgetIfUnused(const TrackName& track);
 
   void Continue(Peer& peer, moqt::RequestId fetch);
+  // Hands what tiers have read to the fetches that wait for it.
+  void TakeReads();
+  void EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterator fetch);
+  // Tells publishers what has become durable.
+  void TakeAcks();
+  void ForgetAcks();
   void ContinueCrowded(Peer& peer);
   void RemoveAll(Peer& peer);
   void Drain(Peer& peer);
@@ -181,6 +206,8 @@ class Relay {
   std::map<TrackName, std::set<SubscriberId>> published_;       // Who publishes each track now.
   std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
   std::map<TrackName, Upstream> upstream_;
+  std::set<SubscriberId> held_;                // Publications that wait for what is to be durable.
+  std::map<StoreTicket, SubscriberId> reads_;  // Which fetch waits for each.
   PeerId next_peer_ = 0;
   Instant now_;
   std::set<PeerId> to_drain_;

@@ -8,8 +8,6 @@ namespace {
 
 using moqt::RequestCode;
 
-constexpr uint64_t kWhole = LocationRange::kWholeGroup;
-
 TEST(RelayCatalogs, ListsWholeGroupsNowAndLater) {
   RelayWorld world;
   const TrackName early = BlockTrack("early");

@@ -48,7 +48,42 @@ RelayMetrics::RelayMetrics(Metrics& metrics)
       peers(metrics.gauge("kvcast_relay_peers", "Sessions that take part.")),
       blocks_listed(metrics.gauge("kvcast_relay_listed_blocks", "Blocks in all catalogs.")),
       stored_bytes(metrics.gauge("kvcast_relay_stored_bytes", "Bytes in memory, index included.")),
-      stored_objects(metrics.gauge("kvcast_relay_stored_objects", "Objects in memory.")) {}
+      stored_objects(metrics.gauge("kvcast_relay_stored_objects", "Objects in memory.")),
+      demoting_bytes_(metrics.gauge("kvcast_store_demoting_bytes",
+                                    "Payloads on their way from memory to a tier below.")),
+      reads_waiting_(metrics.gauge("kvcast_store_reads_waiting",
+                                   "Objects asked for that a tier below is to read.")) {
+  const auto add = [&](uint64_t StoreCounts::*count, const char* name, const char* help) {
+    store_counters_.emplace_back(count, &metrics.counter(name, help));
+  };
+  add(&StoreCounts::ram_hits, "kvcast_store_memory_hits_total", "Objects given from memory.");
+  add(&StoreCounts::lower_hits, "kvcast_store_lower_hits_total",
+      "Objects given from a tier below memory.");
+  add(&StoreCounts::misses, "kvcast_store_misses_total", "Objects asked for and not to be had.");
+  add(&StoreCounts::timeouts, "kvcast_store_timeouts_total",
+      "Those of them for which a tier took too long.");
+  add(&StoreCounts::promoted, "kvcast_store_promoted_objects_total",
+      "Objects that came up into memory.");
+  add(&StoreCounts::demoted, "kvcast_store_demoted_groups_total",
+      "Groups that went from memory to a tier below.");
+  add(&StoreCounts::not_demoted, "kvcast_store_not_demoted_groups_total",
+      "Groups that memory evicted and no tier took.");
+  add(&StoreCounts::demotions_failed, "kvcast_store_failed_demotions_total",
+      "Groups that were lost on their way down.");
+  add(&StoreCounts::expired, "kvcast_store_expired_objects_total",
+      "Objects read from below that may be kept no longer.");
+  add(&StoreCounts::write_failures, "kvcast_store_write_failures_total",
+      "Writes that were to be durable, and failed.");
+}
+
+void RelayMetrics::Show(const StoreCounts& counts, uint64_t demoting_bytes, size_t reads_waiting) {
+  for (const auto& [count, counter] : store_counters_) {
+    counter->Add(counts.*count - shown_.*count);
+  }
+  shown_ = counts;
+  demoting_bytes_.Set(static_cast<int64_t>(demoting_bytes));
+  reads_waiting_.Set(static_cast<int64_t>(reads_waiting));
+}
 
 void RelayMetrics::Received(const Object& object) {
   objects_received_.Add();

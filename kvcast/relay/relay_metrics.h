@@ -1,8 +1,13 @@
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "kvcast/base/metrics.h"
 #include "kvcast/moqt/codes.h"
 #include "kvcast/object/object.h"
+#include "kvcast/store/store.h"
 
 namespace kvcast::relay {
 
@@ -14,6 +19,8 @@ class RelayMetrics {
   void Received(const Object& object);
   void Sent(const Object& object);
   void Refused(moqt::RequestCode code);
+  // What the store has counted.
+  void Show(const StoreCounts& counts, uint64_t demoting_bytes, size_t reads_waiting);
 
  private:
   Metrics* metrics_;
@@ -34,6 +41,13 @@ class RelayMetrics {
   Gauge& blocks_listed;
   Gauge& stored_bytes;
   Gauge& stored_objects;
+
+ private:
+  // Counters of the store's own, which only ever grow.
+  std::vector<std::pair<uint64_t StoreCounts::*, Counter*>> store_counters_;
+  StoreCounts shown_;
+  Gauge& demoting_bytes_;
+  Gauge& reads_waiting_;
 };
 
 }  // namespace kvcast::relay

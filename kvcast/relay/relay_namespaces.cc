@@ -76,10 +76,10 @@ void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamesp
 
 bool Relay::AskUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   const TrackName& track = event.track;
-  const TrackFacts* facts = stock_.Find(track);
-  const bool ended = facts != nullptr && facts->end;
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  const bool ended = facts && facts->end;
   if (ended || published_.contains(track) || stock_.catalogs().IsOurs(track) ||
-      !AskAnnouncers(track, event.parameters.new_group_request)) {
+      stock_.acks().IsAck(track) || !AskAnnouncers(track, event.parameters.new_group_request)) {
     return false;
   }
   moqt::Parameters& kept = upstream_.at(track).waiting[{peer.id, event.request}];
@@ -154,8 +154,8 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
     return;
   }
   const TrackName track = found->second;
-  const Result<void> described =
-      stock_.Describe(track, event.properties, event.parameters.largest_object);
+  const Result<void> described = stock_.Describe(
+      track, event.properties, event.parameters.largest_object, Durability::kMemory, now_);
   if (!described.ok()) {
     peer.session->Cancel(event.request, moqt::ResetCode::kExcessiveLoad);
     OnUpstreamGone(peer, event.request, moqt::RequestCode::kExcessiveLoad,
@@ -170,7 +170,7 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
   metrics_.publications.Add();
   Publication publication(track, event.properties);
   if (asked.new_group) {
-    const TrackFacts& facts = *stock_.Find(track);
+    const TrackFacts facts = *stock_.Find(track);
     publication.OnNewGroupAsked(*asked.new_group,
                                 facts.largest ? std::optional(facts.largest->group) : std::nullopt);
   }
@@ -235,7 +235,7 @@ void Relay::AnswerWaiting(const TrackName& track, moqt::RequestCode code,
   for (const auto& [id, parameters] : std::exchange(upstream->second.waiting, {})) {
     Peer& peer = peers_.at(id.peer);
     peer.waiting.erase(id.request);
-    if (stock_.Find(track) != nullptr) {
+    if (stock_.Find(track)) {
       AnswerSubscribe(peer, id.request, track, parameters);
     } else {
       Refuse(peer, id.request, code, reason);

@@ -23,8 +23,17 @@ moqt::DoneCode ForAudience(moqt::DoneCode code) {
 }  // namespace
 
 void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
-  while (const std::optional<moqt::Received> item = peer.session->Take(event.request)) {
+  while (true) {
     const auto publication = peer.publications.find(event.request);
+    // Whoever sends faster than what is to be durable can be written waits, as with a slow network.
+    if (publication != peer.publications.end() && IsToWait(publication->second)) {
+      held_.insert({peer.id, event.request});
+      return;
+    }
+    const std::optional<moqt::Received> item = peer.session->Take(event.request);
+    if (!item) {
+      return;
+    }
     if (publication == peer.publications.end()) {
       continue;  // It was broken off; the rest is dropped.
     }
@@ -36,6 +45,21 @@ void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
     if (!taken.ok()) {
       Break(peer, publication, taken.error());
     }
+  }
+}
+
+bool Relay::IsToWait(const Publication& publication) {
+  return publication.durability() != Durability::kMemory &&
+         stock_.store().pledged_bytes() >= limits_.pledged_bytes;
+}
+
+void Relay::ContinueHeld() {
+  if (held_.empty() || stock_.store().pledged_bytes() > limits_.pledged_bytes / 2) {
+    return;
+  }
+  for (const SubscriberId& id : std::exchange(held_, {})) {
+    On(peers_.at(id.peer), moqt::ObjectsReady{id.request});
+    Touch(id.peer);
   }
 }
 
@@ -51,29 +75,35 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
   if (end->subgroup) {
     audience_.EndSubgroup(publication.track(), end->group, *end->subgroup, end->complete);
   }
-  return group_end ? stock_.EndGroup(publication.track(), end->group, *group_end) : Result<void>();
+  return group_end ? stock_.EndGroup(publication.track(), end->group, *group_end,
+                                     publication.durability(), now_)
+                   : Result<void>();
 }
 
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
   const Object& object = received.object;
   const TrackName& track = publication.track();
+  const Durability level = publication.durability();
   const std::optional<uint64_t> previous = publication.OnObject(received);
   metrics_.Received(object);
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(const bool is_new, stock_.Keep(track, object, publication.ExpiryFrom(now_)));
+    KVCAST_TRY(const bool is_new,
+               stock_.Keep(track, object, level, now_, publication.ExpiryFrom(now_)));
     if (!is_new) {
       return {};
     }
   } else {
     if (object.status == ObjectStatus::kEndOfTrack) {
-      KVCAST_TRY_VOID(stock_.EndTrack(track, object.location));
+      KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
     }
     if (object.location.object > 0) {
-      KVCAST_TRY_VOID(stock_.EndGroup(track, object.location.group, object.location.object));
+      KVCAST_TRY_VOID(
+          stock_.EndGroup(track, object.location.group, object.location.object, level, now_));
     }
   }
   if (received.stream == moqt::ReceivedObject::kNoStream && received.ends_group) {
-    KVCAST_TRY_VOID(stock_.EndGroup(track, object.location.group, object.location.object + 1));
+    KVCAST_TRY_VOID(
+        stock_.EndGroup(track, object.location.group, object.location.object + 1, level, now_));
   }
   audience_.Forward(
       track, {object, previous, received.first_of_subgroup, received.ends_group, received.since});
@@ -95,7 +125,7 @@ void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication, const moq
   const bool last = published_.at(track).size() == 1;
   if (last && end.done.code == moqt::DoneCode::kTrackEnded) {
     if (end.complete && !publication->second.lost_some()) {
-      (void)stock_.EndTrack(track).ok();  // Its publisher may have told another end itself.
+      (void)stock_.EndTrack(track, now_).ok();  // Its publisher may have told another end itself.
     }
     audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, end.done.reason);
   }
@@ -112,12 +142,14 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
     ending_.erase({*deadline, peer.id, publication->first});
   }
   const moqt::RequestId request = publication->first;
+  held_.erase({peer.id, request});
   peer.publications.erase(publication);
   const auto publishers = published_.find(track);
   publishers->second.erase({peer.id, request});
   const bool was_pushed = !ForgetAsked(peer, request);
   if (publishers->second.empty()) {
     published_.erase(publishers);
+    stock_.acks().End(track, now_ + limits_.ack_patience);
     OnUnpublished(track, was_pushed, code, reason);
     ForgetIfUnused(track);
   }
@@ -145,8 +177,7 @@ void Relay::OnMalformed(const TrackName& track, const std::string& reason) {
       const auto next = std::next(fetch);
       if (fetch->second.track() == track) {
         fetch->second.Reset(moqt::ResetCode::kMalformedTrack);
-        peer.crowded.erase(fetch->first);
-        peer.fetches.erase(fetch);
+        EndFetch(peer, fetch);
         Touch(id);
       }
       fetch = next;
@@ -169,8 +200,9 @@ void Relay::Break(Peer& peer, Publications::iterator publication, const Error& e
 }
 
 void Relay::ForgetIfUnused(const TrackName& track) {
-  if (!published_.contains(track) && !audience_.Has(track) && !stock_.catalogs().IsOurs(track)) {
-    stock_.Forget(track);
+  if (!published_.contains(track) && !audience_.Has(track) && !stock_.catalogs().IsOurs(track) &&
+      !stock_.acks().IsAck(track)) {
+    stock_.Forget(track, now_);
   }
 }
 

@@ -36,23 +36,43 @@ void Relay::RefuseUnanswered(Peer& peer, moqt::RequestId request) {
   Refuse(peer, request, moqt::RequestCode::kInternalError, "The answer does not fit a message.");
 }
 
+// What the track asks for, and can be told of.
+Result<Durability> Relay::DurabilityFor(const moqt::PublishReceived& event) const {
+  KVCAST_TRY(const Durability level, DurabilityIn(event.properties));
+  if (level != Durability::kMemory) {
+    KVCAST_TRY(const TrackName ack_track, AckTrackOf(event.track.space()));
+    if (ack_track == event.track || published_.contains(ack_track)) {
+      return Error(ErrorCode::kInvalid, "The track that would tell of it is somebody else's.");
+    }
+  }
+  return level;
+}
+
 void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
-  if (stock_.catalogs().IsOurs(event.track)) {
+  if (stock_.catalogs().IsOurs(event.track) || stock_.acks().IsAck(event.track)) {
     Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
-           "Only this node writes its catalogs.");
+           "Only this node writes its catalogs and acknowledgements.");
+    return;
+  }
+  const Result<Durability> level = DurabilityFor(event);
+  if (!level.ok()) {
+    Refuse(peer, event.request, moqt::RequestCode::kMalformedTrack, level.error().ToString());
     return;
   }
   const Result<void> described =
-      stock_.Describe(event.track, event.properties, event.parameters.largest_object);
+      stock_.Describe(event.track, event.properties, event.parameters.largest_object, *level, now_);
   if (!described.ok()) {
-    Refuse(peer, event.request, moqt::RequestCode::kExcessiveLoad, described.error().ToString());
+    const bool unsupported = described.error().code() == ErrorCode::kUnsupported;
+    Refuse(peer, event.request,
+           unsupported ? moqt::RequestCode::kNotSupported : moqt::RequestCode::kExcessiveLoad,
+           described.error().message());
     return;
   }
   if (!peer.session->AcceptPublish(event.request, {}).ok()) {
     return;  // Cancelled just now; the event is under way.
   }
   metrics_.publications.Add();
-  peer.publications.emplace(event.request, Publication(event.track, event.properties));
+  peer.publications.emplace(event.request, Publication(event.track, event.properties, *level));
   std::set<SubscriberId>& publishers = published_[event.track];
   publishers.insert({peer.id, event.request});
   OnPublished(event.track);
@@ -69,8 +89,8 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
 
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
                             const moqt::Parameters& parameters) {
-  const TrackFacts* facts = stock_.Find(track);
-  if (facts == nullptr) {
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (!facts) {
     Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
@@ -89,14 +109,18 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     return;
   }
   audience_.Add({peer.id, request}, *peer.session, track, wanted);
+  if (stock_.acks().IsAck(track)) {
+    stock_.acks().Repeat(track);
+    TakeAcks();
+  }
   if (parameters.new_group_request) {
     AskForNewGroup(track, *parameters.new_group_request);
   }
 }
 
 void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
-  const TrackFacts* facts = stock_.Find(event.track);
-  if (facts == nullptr) {
+  const std::optional<TrackFacts> facts = stock_.Find(event.track);
+  if (!facts) {
     Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
@@ -123,8 +147,8 @@ void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
-  const TrackFacts* facts = stock_.Find(event.track);
-  if (facts == nullptr) {
+  const std::optional<TrackFacts> facts = stock_.Find(event.track);
+  if (!facts) {
     Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
@@ -186,8 +210,8 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   const SubscriberId id{peer.id, event.request};
   if (Subscription* subscription = audience_.Find(id)) {
     const TrackName& track = *audience_.TrackOf(id);
-    const TrackFacts* facts = stock_.Find(track);
-    answer.largest_object = facts == nullptr ? std::nullopt : facts->largest;
+    const std::optional<TrackFacts> facts = stock_.Find(track);
+    answer.largest_object = facts ? facts->largest : std::nullopt;
     subscription->Update(event.parameters, answer.largest_object);
     if (event.parameters.new_group_request) {
       AskForNewGroup(track, *event.parameters.new_group_request);
@@ -218,8 +242,8 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
     (void)peer.session->SendPublishBlocked(tracks, track).ok();
     return;
   }
-  const TrackFacts* facts = stock_.Find(track);
-  if (facts == nullptr) {
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (!facts) {
     return;
   }
   moqt::Parameters parameters = LargestOf(*facts);
@@ -239,8 +263,8 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
 // A track whose groups do not begin on demand cannot be changed so, which is an error to ignore.
 void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
   const auto publishers = published_.find(track);
-  const TrackFacts* facts = stock_.Find(track);
-  if (publishers == published_.end() || facts == nullptr) {
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (publishers == published_.end() || !facts) {
     return;
   }
   std::optional<uint64_t> largest;

@@ -10,8 +10,6 @@ namespace {
 using moqt::DoneCode;
 using moqt::RequestCode;
 
-constexpr uint64_t kWhole = LocationRange::kWholeGroup;
-
 void ExpectExact(const TrackName& track, const std::vector<Object>& objects, size_t bytes = 100) {
   for (const Object& object : objects) {
     EXPECT_EQ(object.payload.ToString(), PayloadAt(track, object.location, bytes));

@@ -42,6 +42,8 @@ inline std::string PayloadAt(const TrackName& track, Location at, size_t bytes) 
 inline Digest KeyOf(const TrackName& track, uint64_t group) {
   return Sha256::Of(track.Render() + "/" + std::to_string(group));
 }
+inline constexpr uint64_t kWhole = LocationRange::kWholeGroup;
+
 inline Object ObjectAt(const TrackName& track, Location at, size_t bytes = 100) {
   Object object;
   object.location = at;

@@ -1,79 +1,278 @@
 #include "kvcast/relay/stock.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "kvcast/catalog/block_key.h"
+#include "kvcast/moqt/timers.h"
 
 namespace kvcast::relay {
+namespace {
 
-Result<bool> Stock::Keep(const TrackName& track, const Object& object,
-                         std::optional<Instant> expires) {
-  KVCAST_TRY(const bool is_new, tier_.Put(track, object));
-  if (is_new) {
-    if (expires) {
-      expiries_.Add(track, object.location, *expires);
-    }
-    ListIfWhole(track, object.location.group);
+// Groups of a tier that are listed in one go, and reads for those that must be dated first.
+constexpr size_t kListAtOnce = 8192;
+constexpr size_t kDateAtOnce = 32;
+
+}  // namespace
+
+Stock::Stock(const StoreOptions& store, const NodeId& node, const BootId& boot,
+             const Limits& limits, RelayMetrics& metrics, Log log)
+    : store_(store),
+      catalogs_(node, boot, limits),
+      acks_(store.epoch_us),
+      metrics_(&metrics),
+      log_(std::move(log)),
+      max_cache_ms_(store.max_cache_ms) {}
+
+Result<void> Stock::Describe(const TrackName& track, const Properties& properties,
+                             std::optional<Location> largest, Durability level, Instant now) {
+  KVCAST_TRY(const Store::Asked asked, store_.Describe(track, properties, largest, level, now));
+  if (level != Durability::kMemory) {
+    acks_.Begin(track, level, asked);
+    KVCAST_TRY(const TrackName ack_track, AckTrackOf(track.space()));
+    KVCAST_TRY_VOID(KeepAck(ack_track, std::nullopt, now));
   }
-  return is_new;
+  return {};
 }
 
+Result<void> Stock::KeepAck(const TrackName& track, std::optional<Location> largest, Instant now) {
+  KVCAST_TRY_VOID(store_.ram().Describe(track, {}, largest));
+  store_.SettleRam(now);
+  return {};
+}
+
+Result<bool> Stock::Keep(const TrackName& track, const Object& object, Durability level,
+                         Instant now, std::optional<Instant> expires) {
+  KVCAST_TRY(const Store::Kept kept, store_.Put(track, object, level, now));
+  const uint64_t group = object.location.group;
+  if (kept.ticket) {
+    acks_.OnAsked(track, group, *kept.ticket);
+  }
+  if (!kept.is_new) {
+    return false;
+  }
+  if (expires) {
+    expiries_.Add(track, object.location, *expires);
+  }
+  if (object.location.object == 0 && Catalogs::CanList(track)) {
+    const Result<std::optional<Digest>> key = BlockKeyIn(object.properties);
+    if (key.ok() && *key) {
+      keys_.insert_or_assign({track, group}, **key);
+    }
+  }
+  (void)ListIfWhole(track, group);
+  return true;
+}
+
+Result<void> Stock::EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
+                             Instant now) {
+  KVCAST_TRY(const Store::Asked asked, store_.EndGroup(track, group, end, level, now));
+  if (asked) {
+    acks_.OnAsked(track, group, *asked);
+  }
+  (void)ListIfWhole(track, group);
+  return {};
+}
+
+Result<void> Stock::EndTrack(const TrackName& track, Instant now) {
+  const std::optional<TrackFacts> facts = store_.Find(track);
+  if (!facts || !facts->largest) {
+    return {};
+  }
+  return store_.EndTrack(track, {facts->largest->group, facts->largest->object + 1}, now);
+}
+
+std::optional<Digest> Stock::KeyOf(const TrackName& track, uint64_t group) {
+  if (const auto known = keys_.find({track, group}); known != keys_.end()) {
+    return known->second;
+  }
+  const std::optional<Object> first =
+      Catalogs::CanList(track) ? store_.ram().Get(track, {group, 0}) : std::nullopt;
+  const Result<std::optional<Digest>> key =
+      first ? BlockKeyIn(first->properties) : std::optional<Digest>();
+  return key.ok() ? *key : std::nullopt;
+}
+
+void Stock::Relist(const TrackName& track, uint64_t group) {
+  if (!ListIfWhole(track, group)) {
+    catalogs_.Unlist(track, group);
+  }
+}
+
+bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
+  const std::optional<GroupFacts> facts = store_.FindGroup(track, group);
+  if (!facts || !facts->whole() || facts->object_count == 0) {
+    return false;
+  }
+  if (catalogs_.IsListed(track, group)) {
+    return true;
+  }
+  if (const std::optional<Digest> key = KeyOf(track, group)) {
+    catalogs_.List(track, group, *key, facts->payload_bytes);
+    keys_.erase({track, group});
+  }
+  return true;
+}
+
+void Stock::Unlist(const TrackName& track, uint64_t group) {
+  catalogs_.Unlist(track, group);
+  if (!store_.FindGroup(track, group)) {
+    keys_.erase({track, group});
+  }
+  if (!store_.GroupFrom(track, 0)) {
+    emptied_.push_back(track);
+  }
+}
+
+void Stock::OnTime(Instant now) {
+  store_.OnTime(now);
+  OnInput(now);
+}
+
+void Stock::OnInput(Instant now) {
+  Expire(now);
+  store_.Pump(now);
+  TakeEvents(now);
+  ListSome();
+  DateSome(now);
+}
+
+std::optional<Instant> Stock::deadline() const {
+  std::optional<Instant> first = expiries_.next();
+  for (const std::optional<Instant> other : {store_.deadline(), acks_.next()}) {
+    first = other && (!first || *other < *first) ? other : first;
+  }
+  // There is more to list: at once.
+  return listings_.empty() ? first : std::optional(Instant());
+}
+
+void Stock::TakeEvents(Instant now) {
+  while (std::optional<StoreEvent> event = store_.Next()) {
+    if (auto* read = std::get_if<StoreRead>(&*event)) {
+      if (dating_.contains(read->ticket)) {
+        OnDated(*read, now);
+      } else {
+        reads_.push_back(std::move(*read));
+      }
+    } else if (const auto* moved = std::get_if<StoreMoved>(&*event)) {
+      OnMoved(moved->group);
+    } else if (const auto* written = std::get_if<StoreWritten>(&*event)) {
+      OnWritten(*written);
+    } else {
+      listings_.push_back({std::get<StoreTierReady>(*event).tier, std::nullopt});
+    }
+  }
+}
+
+void Stock::OnMoved(const EvictedGroup& moved) {
+  const std::optional<GroupFacts> facts = store_.FindGroup(moved.track, moved.group);
+  if (!facts || facts->object_count == 0) {
+    metrics_->groups_evicted.Add();
+    expiries_.Forget(moved.track, moved.group);
+    Unlist(moved.track, moved.group);
+    return;
+  }
+  if (!store_.ram().FindGroup(moved.track, moved.group)) {
+    expiries_.KeepFirst(moved.track, moved.group);
+  }
+  Relist(moved.track, moved.group);
+}
+
+void Stock::OnWritten(const StoreWritten& written) {
+  if (written.error) {
+    log_.Warning("durable write failed", {{"reason", written.error->ToString()}});
+  }
+  for (const EvictedGroup& group : acks_.OnWritten(written)) {
+    const std::optional<Durability> level = acks_.LevelOf(group.track);
+    const bool whole = level && store_.tiers().HasWhole(group.track, group.group, *level);
+    acks_.Settle(group.track, group.group, whole);
+    Relist(group.track, group.group);
+  }
+}
+
+// A group of which a tier below has anything goes as one: there is no removing a single object, and
+// what is left of a block is of little use.
 void Stock::Expire(Instant now) {
   while (const std::optional<ExpiryBook::Expired> due = expiries_.TakeDue(now)) {
-    tier_.Remove(due->track, due->location);
+    if (store_.IsBelow(due->track, due->location.group)) {
+      store_.Remove(due->track, due->location.group, now);
+      expiries_.Forget(due->track, due->location.group);
+    } else {
+      store_.RemoveFromRam(due->track, due->location);
+    }
     metrics_->objects_expired.Add();
     Unlist(due->track, due->location.group);
   }
 }
 
-void Stock::Unlist(const TrackName& track, uint64_t group) {
-  catalogs_.Unlist(track, group);
-  if (!tier_.GroupFrom(track, 0)) {
-    emptied_.push_back(track);
-  }
-}
-
-Result<void> Stock::EndGroup(const TrackName& track, uint64_t group, uint64_t end) {
-  KVCAST_TRY_VOID(tier_.EndGroup(track, group, end));
-  ListIfWhole(track, group);
-  return {};
-}
-
-Result<void> Stock::EndTrack(const TrackName& track) {
-  const TrackFacts* facts = tier_.Find(track);
-  if (facts == nullptr || !facts->largest) {
-    return {};
-  }
-  return tier_.EndTrack(track, {facts->largest->group, facts->largest->object + 1});
-}
-
-void Stock::ListIfWhole(const TrackName& track, uint64_t group) {
-  const std::optional<GroupFacts> facts = tier_.FindGroup(track, group);
-  if (!facts || !facts->whole() || facts->object_count == 0 || !Catalogs::CanList(track)) {
+void Stock::ListSome() {
+  if (listings_.empty()) {
     return;
   }
-  const Result<std::optional<Digest>> key = BlockKeyIn(tier_.Get(track, {group, 0})->properties);
-  if (key.ok() && *key) {
-    catalogs_.List(track, group, **key, facts->payload_bytes);
+  Listing& listing = listings_.front();
+  const std::vector<ListedGroup> groups =
+      store_.tiers().at(listing.tier).Groups(listing.after, kListAtOnce);
+  for (const ListedGroup& group : groups) {
+    List(group);
+  }
+  if (groups.size() < kListAtOnce) {
+    log_.Info("stored groups listed", {{"tier", listing.tier},
+                                       {"blocks", catalogs_.block_count()},
+                                       {"undated", undated_.size()}});
+    listings_.pop_front();
+  } else {
+    listing.after = EvictedGroup{groups.back().track, groups.back().group};
   }
 }
 
-void Stock::UnlistEvicted() {
-  for (const EvictedGroup& evicted : tier_.TakeEvicted()) {
-    metrics_->groups_evicted.Add();
-    expiries_.Forget(evicted.track, evicted.group);
-    Unlist(evicted.track, evicted.group);
+void Stock::List(const ListedGroup& group) {
+  if (!group.key || !Catalogs::CanList(group.track) || !group.facts.whole()) {
+    return;
+  }
+  const std::optional<TrackFacts> facts = store_.Find(group.track);
+  const auto most = facts && max_cache_ms_ ? max_cache_ms_(facts->properties) : std::nullopt;
+  if (most) {
+    undated_.push_back({group, *most});
+  } else {
+    keys_.insert_or_assign({group.track, group.group}, *group.key);
+    Relist(group.track, group.group);
   }
 }
 
-void Stock::KeepCatalog(const CatalogChange& change) {
+void Stock::DateSome(Instant now) {
+  while (!undated_.empty() && dating_.size() < kDateAtOnce) {
+    Undated next = std::move(undated_.front());
+    undated_.pop_front();
+    // What is in memory already came in this run, and has its date.
+    const Store::Got got = store_.Get(next.group.track, {next.group.group, 0}, now);
+    if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+      dating_.emplace(*ticket, std::move(next));
+    }
+  }
+}
+
+void Stock::OnDated(const StoreRead& read, Instant now) {
+  const Undated dated = std::move(dating_.extract(read.ticket).mapped());
+  if (!read.found) {
+    return;  // It is served while it may be, and not listed.
+  }
+  const uint64_t age_ms =
+      (store_.WallAt(now) - std::min(store_.WallAt(now), read.found->received_us)) / 1000;
+  const uint64_t left_ms = dated.max_cache_ms - std::min(dated.max_cache_ms, age_ms);
+  expiries_.Add(dated.group.track, {dated.group.group, 0}, moqt::After(now, left_ms));
+  keys_.insert_or_assign({dated.group.track, dated.group.group}, *dated.group.key);
+  Relist(dated.group.track, dated.group.group);
+}
+
+void Stock::KeepCatalog(const CatalogChange& change, Instant now) {
+  RamTier& ram = store_.ram();
   Result<void> kept;
   if (change.is_new) {
-    kept = tier_.Pin(change.track);
+    kept = ram.Pin(change.track);
   }
   for (const Object& object : change.objects) {
     if (kept.ok()) {
-      const Result<bool> put = tier_.Put(change.track, object);
+      const Result<bool> put = ram.Put(change.track, object);
       kept = put.ok() ? Result<void>() : Result<void>(put.error());
     }
   }
@@ -81,25 +280,31 @@ void Stock::KeepCatalog(const CatalogChange& change) {
     log_.Error("catalog not kept", {{"reason", kept.error().ToString()}});
   }
   if (change.ended_epoch) {
-    tier_.Remove(change.track, *change.ended_epoch);
+    ram.Remove(change.track, *change.ended_epoch);
   }
+  store_.SettleRam(now);
 }
 
-std::vector<CatalogChange> Stock::Settle() {
+std::vector<CatalogChange> Stock::Settle(Instant now) {
   std::vector<CatalogChange> all;
-  UnlistEvicted();
-  for (std::vector<CatalogChange> changes = catalogs_.TakeChanges(); !changes.empty();
-       changes = catalogs_.TakeChanges()) {
+  TakeEvents(now);
+  // A catalog that is only beginning to be written is not shown.
+  for (std::vector<CatalogChange> changes; listings_.empty();) {
+    changes = catalogs_.TakeChanges();
+    if (changes.empty()) {
+      break;
+    }
     for (const CatalogChange& change : changes) {
-      KeepCatalog(change);
+      KeepCatalog(change, now);
     }
     all.insert(all.end(), std::make_move_iterator(changes.begin()),
                std::make_move_iterator(changes.end()));
-    UnlistEvicted();  // A catalog takes room too.
+    TakeEvents(now);  // A catalog takes room too.
   }
   metrics_->blocks_listed.Set(static_cast<int64_t>(catalogs_.block_count()));
-  metrics_->stored_bytes.Set(static_cast<int64_t>(tier_.bytes()));
-  metrics_->stored_objects.Set(static_cast<int64_t>(tier_.object_count()));
+  metrics_->stored_bytes.Set(static_cast<int64_t>(store_.ram().bytes()));
+  metrics_->stored_objects.Set(static_cast<int64_t>(store_.ram().object_count()));
+  metrics_->Show(store_.counts(), store_.demoting_bytes(), store_.reads_waiting());
   return all;
 }
 

@@ -2,67 +2,116 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "kvcast/base/log.h"
 #include "kvcast/base/result.h"
+#include "kvcast/relay/ack_book.h"
 #include "kvcast/relay/catalogs.h"
 #include "kvcast/relay/expiry_book.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/relay_metrics.h"
-#include "kvcast/store/ram_tier.h"
+#include "kvcast/store/store.h"
 
 namespace kvcast::relay {
 
-// What a node has, and what it tells of it: the tier and the catalogs, kept in step. A group is
-// listed once it is whole, if its first object carries a key; it is unlisted when it is evicted, or
-// any object of it may be kept no longer.
+// What a node has, and what it tells of it: the store, the catalogs and the acknowledgements, kept
+// in step. A group is listed while some tier has it whole, if its first object carries a key; it is
+// unlisted when none does, or any object of it may be kept no longer.
 class Stock {
  public:
-  Stock(size_t ram_bytes, const NodeId& node, const BootId& boot, const Limits& limits,
-        RelayMetrics& metrics, Log log)
-      : tier_(ram_bytes), catalogs_(node, boot, limits), metrics_(&metrics), log_(std::move(log)) {}
+  Stock(const StoreOptions& store, const NodeId& node, const BootId& boot, const Limits& limits,
+        RelayMetrics& metrics, Log log);
 
-  RamTier& tier() { return tier_; }
-  const Catalogs& catalogs() const { return catalogs_; }
-  const TrackFacts* Find(const TrackName& track) const { return tier_.Find(track); }
-
-  // As the tier has them.
-  Result<void> Describe(const TrackName& track, const Properties& properties,
-                        std::optional<Location> largest) {
-    return tier_.Describe(track, properties, largest);
+  void AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
+               std::unique_ptr<Admission> admission) {
+    store_.AddTier(kind, std::move(tier), std::move(admission));
   }
-  // Until `expires`, if that is given: from then on nobody can tell whether the object exists.
-  Result<bool> Keep(const TrackName& track, const Object& object,
-                    std::optional<Instant> expires = std::nullopt);
-  // Gives up what may be kept no longer.
-  void Expire(Instant now);
-  std::optional<Instant> next_expiry() const { return expiries_.next(); }
-  Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
-  // The last object that came is the track's last.
-  Result<void> EndTrack(const TrackName& track);
-  Result<void> EndTrack(const TrackName& track, Location end) { return tier_.EndTrack(track, end); }
+  Store& store() { return store_; }
+  const Catalogs& catalogs() const { return catalogs_; }
+  AckBook& acks() { return acks_; }
+  std::optional<TrackFacts> Find(const TrackName& track) const { return store_.Find(track); }
+  // Every tier is ready, and what it holds is listed.
+  bool opened() const { return store_.opened() && listings_.empty() && undated_.empty(); }
 
-  // Brings the catalogs up to date. Their new objects are in the tier; what is left is to tell
-  // those who follow them.
-  std::vector<CatalogChange> Settle();
+  // A track that is published now, and how durable it is to be.
+  Result<void> Describe(const TrackName& track, const Properties& properties,
+                        std::optional<Location> largest, Durability level, Instant now);
+  // An ack track has come to be, or has a new object, which is not kept.
+  Result<void> KeepAck(const TrackName& track, std::optional<Location> largest, Instant now);
+  // True if the object is new. Until `expires`, if that is given: from then on nobody can tell
+  // whether the object exists.
+  Result<bool> Keep(const TrackName& track, const Object& object, Durability level, Instant now,
+                    std::optional<Instant> expires = std::nullopt);
+  Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
+                        Instant now);
+  // The last object that came is the track's last.
+  Result<void> EndTrack(const TrackName& track, Instant now);
+  Result<void> EndTrack(const TrackName& track, Location end, Instant now) {
+    return store_.EndTrack(track, end, now);
+  }
+
+  // A tier had input, or the time has come for something.
+  void OnTime(Instant now);
+  // Gives up what may be kept no longer, and takes what is there.
+  void OnInput(Instant now);
+  std::optional<Instant> deadline() const;
+  // What has come of what was asked for.
+  std::vector<StoreRead> TakeReads() { return std::exchange(reads_, {}); }
+
+  // Brings the catalogs up to date. Their new objects are in RAM; what is left is to tell those who
+  // follow them.
+  std::vector<CatalogChange> Settle(Instant now);
   // Tracks that have lost their last group since the last call.
   std::vector<TrackName> TakeEmptied() { return std::exchange(emptied_, {}); }
-  void Forget(const TrackName& track) { (void)tier_.Forget(track); }
+  void Forget(const TrackName& track, Instant now) { (void)store_.Forget(track, now); }
 
  private:
-  void ListIfWhole(const TrackName& track, uint64_t group);
-  void UnlistEvicted();
-  void Unlist(const TrackName& track, uint64_t group);
-  void KeepCatalog(const CatalogChange& change);
+  using GroupName = std::pair<TrackName, uint64_t>;
+  // A tier whose groups are being listed.
+  struct Listing {
+    size_t tier;
+    std::optional<EvictedGroup> after;
+  };
+  // A group that may be kept only for so long, and nobody knows since when.
+  struct Undated {
+    ListedGroup group;
+    uint64_t max_cache_ms;
+  };
 
-  RamTier tier_;
+  void TakeEvents(Instant now);
+  void OnMoved(const EvictedGroup& moved);
+  void OnWritten(const StoreWritten& written);
+  // Lists or unlists a group, as it is whole somewhere or not.
+  void Relist(const TrackName& track, uint64_t group);
+  bool ListIfWhole(const TrackName& track, uint64_t group);
+  std::optional<Digest> KeyOf(const TrackName& track, uint64_t group);
+  void Unlist(const TrackName& track, uint64_t group);
+  void Expire(Instant now);
+  void ListSome();
+  void List(const ListedGroup& group);
+  void DateSome(Instant now);
+  void OnDated(const StoreRead& read, Instant now);
+  void KeepCatalog(const CatalogChange& change, Instant now);
+
+  Store store_;
   Catalogs catalogs_;
+  AckBook acks_;
   ExpiryBook expiries_;
   RelayMetrics* metrics_;
   Log log_;
+  std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms_;
+  std::map<GroupName, Digest> keys_;  // Of groups that are not whole yet.
+  std::deque<Listing> listings_;
+  std::deque<Undated> undated_;
+  std::map<StoreTicket, Undated> dating_;
+  std::vector<StoreRead> reads_;
   std::vector<TrackName> emptied_;
 };
 

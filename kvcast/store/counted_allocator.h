@@ -21,11 +21,11 @@ class CountedAllocator {
 
   T* allocate(size_t count) {
     T* const memory = std::allocator<T>().allocate(count);
-    *bytes_ += count * sizeof(T);
+    *bytes_ += count * sizeof(T);  // NOLINT: T may well be a pointer.
     return memory;
   }
   void deallocate(T* memory, size_t count) {
-    *bytes_ -= count * sizeof(T);
+    *bytes_ -= count * sizeof(T);  // NOLINT: the same.
     std::allocator<T>().deallocate(memory, count);
   }
 

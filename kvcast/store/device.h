@@ -88,10 +88,11 @@ class DeviceOutbox {
         {.kind = DeviceRequest::Kind::kRead, .file = file, .offset = offset, .length = length});
   }
   DeviceToken Write(DeviceFile file, uint64_t offset, Bytes bytes) {
+    const uint64_t length = bytes.size();
     return Ask({.kind = DeviceRequest::Kind::kWrite,
                 .file = file,
                 .offset = offset,
-                .length = bytes.size(),
+                .length = length,
                 .bytes = std::move(bytes)});
   }
   DeviceToken Sync(DeviceFile file) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/store/disk_tier_fixture_test.h"
+#include "kvcast/store/export_stream.h"
 #include "kvcast/store/golden_records_test.h"
 #include "kvcast/store/segment_writer.h"
 
@@ -40,6 +41,18 @@ std::vector<std::byte> WriteSegment(const Json& in) {
   return device.contents(header.segment);
 }
 
+std::vector<std::byte> WriteExport(const Json& in) {
+  ExportWriter writer({GoldenId(in["export"]), in["marker"].get<uint64_t>()});
+  Bytes all = writer.Head();
+  for (const Json& record : in["records"]) {
+    all.Append(*writer.Record({GoldenTrack(record), GoldenBody(record)}));
+  }
+  all.Append(writer.End());
+  std::vector<std::byte> flat(all.size());
+  all.CopyTo(flat);
+  return flat;
+}
+
 TEST(DiskGolden, FilesAreWrittenAndReadAsEveryImplementationDoes) {
   const GoldenFile vectors = GoldenVectors("disk");
   for (const GoldenCase& one : vectors.cases) {
@@ -56,7 +69,9 @@ TEST(DiskGolden, FilesAreWrittenAndReadAsEveryImplementationDoes) {
     }
     const std::vector<std::byte> expected =
         GoldenWhole((*one.out)["size"].get<size_t>(), (*one.out)["parts"]);
-    if (one.in.contains("records")) {
+    if (one.in.contains("export")) {
+      EXPECT_EQ(WriteExport(one.in), expected);
+    } else if (one.in.contains("records")) {
       EXPECT_EQ(WriteSegment(one.in), expected);
     } else {
       const Superblock superblock{GoldenId(one.in["directory"]),
@@ -72,7 +87,7 @@ TEST(DiskGolden, FilesAreWrittenAndReadAsEveryImplementationDoes) {
 TEST(DiskGolden, ADirectoryIsOpenedAndAnsweredFrom) {
   DiskTierFixture disk;
   for (const GoldenCase& one : GoldenVectors("disk").cases) {
-    if (!one.in.contains("read")) {
+    if (!one.in.contains("read") && !one.in.contains("export")) {
       disk.device.PutFile(one.in.contains("records") ? 9 : kSuperblockFile,
                           GoldenWhole((*one.out)["size"].get<size_t>(), (*one.out)["parts"]));
     }

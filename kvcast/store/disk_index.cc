@@ -8,10 +8,6 @@ namespace {
 
 // What a string takes from the heap. A name's fields are packed with at most two bytes each.
 size_t HeapOf(size_t length) { return length < 16 ? 0 : length + 1; }
-size_t HeapOf(const TrackName& name) {
-  return HeapOf(name.space().length() + 2 * name.space().field_count()) +
-         HeapOf(name.name().size());
-}
 size_t HeapOf(const TrackFacts& facts) {
   return HeapOf(facts.properties.encoded().capacity()) +
          facts.gaps.capacity() * sizeof(LocationRange);
@@ -19,12 +15,17 @@ size_t HeapOf(const TrackFacts& facts) {
 
 }  // namespace
 
+size_t HeapBytesOf(const TrackName& name) {
+  return HeapOf(name.space().length() + 2 * name.space().field_count()) +
+         HeapOf(name.name().size());
+}
+
 DiskIndex::Track& DiskIndex::TrackFor(const TrackName& name) {
   const auto found = tracks_.find(name);
   if (found != tracks_.end()) {
     return found->second;
   }
-  bytes_ += HeapOf(name);
+  bytes_ += HeapBytesOf(name);
   return tracks_.try_emplace(name, &bytes_).first->second;
 }
 
@@ -53,15 +54,28 @@ DiskIndex::Indexed* DiskIndex::ObjectIn(const TrackName& name, Location location
 }
 
 void DiskIndex::Apply(const SegmentContents& contents, uint32_t segment) {
+  // A track is looked up once, and again where something may have been removed since.
+  std::vector<Track*> tracks(contents.tracks.size());
   for (const SegmentEntry& entry : contents.entries) {
-    Apply(contents.track_of(entry), entry.body, {segment, entry.offset}, entry.length);
+    const DiskPlace place{segment, entry.offset};
+    const auto* const object = std::get_if<ObjectEntry>(&entry.body);
+    if (object == nullptr) {
+      Apply(contents.track_of(entry), entry.body, place, entry.length);
+      std::ranges::fill(tracks, nullptr);
+      continue;
+    }
+    Track*& track = tracks[entry.track];
+    if (track == nullptr) {
+      track = &TrackFor(contents.track_of(entry));
+    }
+    Put(*track, *object, place, entry.length);
   }
 }
 
 void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace place,
                       uint32_t length) {
   if (const auto* object = std::get_if<ObjectEntry>(&body)) {
-    Put(track, *object, place, length);
+    Put(TrackFor(track), *object, place, length);
   } else if (const auto* facts = std::get_if<TrackFacts>(&body)) {
     Track& found = TrackFor(track);
     Merge(found, *facts);
@@ -80,9 +94,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
   }
 }
 
-void DiskIndex::Put(const TrackName& name, const ObjectEntry& entry, DiskPlace place,
-                    uint32_t length) {
-  Track& track = TrackFor(name);
+void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uint32_t length) {
   track.last = std::max(track.last, place);
   track.facts.largest = std::max(track.facts.largest.value_or(entry.location), entry.location);
   Group& group = GroupFor(track, entry.location.group);
@@ -149,7 +161,7 @@ void DiskIndex::EraseWhere(const TrackName& name, std::optional<uint64_t> only,
 }
 
 void DiskIndex::EraseTrackAt(TrackMap::iterator track) {
-  bytes_ -= HeapOf(track->first) + track->second.facts_bytes;
+  bytes_ -= HeapBytesOf(track->first) + track->second.facts_bytes;
   tracks_.erase(track);
 }
 
@@ -242,6 +254,31 @@ void DiskIndex::ClearUse(const TrackName& name, uint64_t number) {
   if (auto* const group = const_cast<Group*>(GroupIn(name, number))) {
     group->used = false;
   }
+}
+
+std::vector<SegmentShare> DiskIndex::SharesOf(const TrackName& name, uint64_t number) const {
+  std::vector<SegmentShare> shares;
+  const Group* const group = GroupIn(name, number);
+  if (group == nullptr) {
+    return shares;
+  }
+  for (const Indexed& object : group->objects) {
+    auto share = std::ranges::find(shares, object.segment, &SegmentShare::segment);
+    if (share == shares.end()) {
+      share = shares.insert(share, {object.segment, 0});
+    }
+    share->bytes += RecordUp(object.length);
+  }
+  return shares;
+}
+
+DiskPlace DiskIndex::LastPlace(const TrackName& name, uint64_t number) const {
+  const Group* const group = GroupIn(name, number);
+  DiskPlace last;
+  for (size_t i = 0; group != nullptr && i < group->objects.size(); ++i) {
+    last = std::max(last, group->objects[i].place());
+  }
+  return last;
 }
 
 bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {

@@ -12,6 +12,15 @@
 
 namespace kvcast {
 
+// What a name takes from the heap.
+size_t HeapBytesOf(const TrackName& name);
+
+// How much of a group lies in a segment, in whole records.
+struct SegmentShare {
+  uint32_t segment = 0;
+  uint64_t bytes = 0;
+};
+
 // Which objects lie where on disk, in memory: 32 bytes for an object, and what its group, its track
 // and their names cost. Every byte is counted.
 //
@@ -52,6 +61,9 @@ class DiskIndex {
   bool GroupUsed(const TrackName& track, uint64_t group) const;
   // Forgets that it was used.
   void ClearUse(const TrackName& track, uint64_t group);
+  std::vector<SegmentShare> SharesOf(const TrackName& track, uint64_t group) const;
+  // Where the last of its objects lies; zeros if there is none.
+  DiskPlace LastPlace(const TrackName& track, uint64_t group) const;
   // Whether its facts would be lost, or be too old, without a segment.
   bool FactsNeed(const TrackName& track, uint32_t segment) const;
 
@@ -119,7 +131,7 @@ class DiskIndex {
   Group& GroupFor(Track& track, uint64_t number);
   const Group* GroupIn(const TrackName& name, uint64_t number) const;
   Indexed* ObjectIn(const TrackName& name, Location location);
-  void Put(const TrackName& name, const ObjectEntry& entry, DiskPlace place, uint32_t length);
+  void Put(Track& track, const ObjectEntry& entry, DiskPlace place, uint32_t length);
   void Merge(Track& track, const TrackFacts& facts);
   // Drops those of a group's objects that `goes` says, and returns how many.
   size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);

@@ -67,6 +67,12 @@ SegmentWriter* DiskLog::Active() {
   return const_cast<SegmentWriter*>(std::as_const(*this).Active());
 }
 
+void DiskLog::Seal() {
+  if (SegmentWriter* const active = Active()) {
+    active->Seal();
+  }
+}
+
 bool DiskLog::AppendOne(std::deque<PendingRecord>& queue, uint64_t spare) {
   if (queue.empty()) {
     return false;

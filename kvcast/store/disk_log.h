@@ -69,6 +69,9 @@ class DiskLog {
   // Room in the segment being written that puts leave to what is moved.
   void SetReserve(uint64_t bytes) { reserve_ = bytes; }
 
+  // Ends the segment being written, if there is one.
+  void Seal();
+
   void Pump(Instant now);
   // False: not of this log.
   bool OnCompletion(const DeviceCompletion& completion, Instant now);

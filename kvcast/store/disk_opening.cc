@@ -162,7 +162,7 @@ void DiskOpening::ApplyLoaded() {
       refused_ = outcome.refused;
       return;
     }
-    Apply(static_cast<uint32_t>(load.segment()), load.segment_bytes(), std::move(outcome));
+    Apply(static_cast<uint32_t>(load.segment()), load.segment_bytes(), outcome);
     loads_.pop_front();
     LoadSome();
   }
@@ -178,7 +178,7 @@ void DiskOpening::ApplyLoaded() {
   }
 }
 
-void DiskOpening::Apply(uint32_t segment, uint64_t bytes, SegmentLoad::Outcome outcome) {
+void DiskOpening::Apply(uint32_t segment, uint64_t bytes, const SegmentLoad::Outcome& outcome) {
   Segment found{.bytes = bytes, .marker = outcome.marker};
   damaged_ += outcome.damaged;
   if (outcome.foreign) {

@@ -51,7 +51,7 @@ class DiskOpening {
   void StartSegments();
   void LoadSome();
   void ApplyLoaded();
-  void Apply(uint32_t segment, uint64_t bytes, SegmentLoad::Outcome outcome);
+  void Apply(uint32_t segment, uint64_t bytes, const SegmentLoad::Outcome& outcome);
   void WriteSuperblock(Step step);
   void OnWritten(const DeviceCompletion& completion);
   // What a killed program had written is on its way; a sync that fails, or lies because an earlier

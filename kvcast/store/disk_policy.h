@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "kvcast/base/digest.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast {
+
+class DiskIndex;
 
 // A segment whose room could be had, as a policy sees it.
 struct SegmentView {
@@ -14,22 +19,37 @@ struct SegmentView {
   uint64_t live_bytes = 0;  // Of records that would have to be moved or evicted.
 };
 
+// Of a segment that is emptied for its room, so much is moved at most; the rest is evicted.
+constexpr uint64_t MovedBytesMax(uint64_t segment_bytes) { return segment_bytes / 5; }
+
 // Decides what a full disk gives up.
 class DiskPolicy {
  public:
   virtual ~DiskPolicy() = default;
   // Which segment goes next. REQUIRES: there is one; the oldest comes first.
-  virtual uint32_t Victim(std::span<const SegmentView> segments) = 0;
+  virtual uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) = 0;
   // Whether a group of that segment is worth being moved, as long as there is room for that.
   // `used`: somebody read it since it was written or moved.
   virtual bool Keep(const TrackName& track, uint64_t group, bool used) = 0;
+
+  // What happens to groups, for those who listen. More of a group is here: `bytes` in all.
+  virtual bool listens() const { return false; }
+  virtual void OnStored(const TrackName& /*track*/, uint64_t /*group*/,
+                        const std::optional<Digest>& /*key*/, uint64_t /*bytes*/) {}
+  virtual void OnUsed(const TrackName& /*track*/, uint64_t /*group*/, uint64_t /*object*/) {}
+  // It is here no more, or no longer as a whole: because the policy said so, or for another reason.
+  virtual void OnGone(const TrackName& /*track*/, uint64_t /*group*/) {}
+  virtual void OnTrackGone(const TrackName& /*track*/) {}
+
+  // What it keeps in memory.
+  virtual size_t bytes() const { return 0; }
 };
 
 // The oldest segment goes, and what was used of it gets a second chance; unless one is mostly dead,
 // whose room costs less.
 class OldestFirst : public DiskPolicy {
  public:
-  uint32_t Victim(std::span<const SegmentView> segments) override;
+  uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
 };
 

@@ -10,6 +10,8 @@ namespace {
 // A directory that does not answer is asked again after this.
 constexpr Duration kOpenAgain = std::chrono::seconds(1);
 
+constexpr size_t kGroupsPage = 1024;
+
 constexpr uint64_t kSsdSegmentBytes = uint64_t{64} << 20;
 constexpr uint64_t kHddSegmentBytes = uint64_t{256} << 20;
 // One being written, one being made, one being emptied, and the last resort.
@@ -66,7 +68,35 @@ void DiskTier::OnOpened(Instant now) {
     logger_.Info("directory opened", {{"segments", table_.segments.size()},
                                       {"objects", index_->object_count()},
                                       {"damaged", counts_.damaged}});
+    TellPolicy();
   }
+}
+
+// What was written last is taken for what was used last: nothing better survives a restart.
+void DiskTier::TellPolicy() {
+  if (!policy_->listens()) {
+    return;
+  }
+  std::vector<std::pair<DiskPlace, ListedGroup>> groups;
+  for (auto page = index_->Groups(std::nullopt, kGroupsPage); !page.empty();) {
+    const EvictedGroup last{page.back().track, page.back().group};
+    for (ListedGroup& group : page) {
+      const DiskPlace place = index_->LastPlace(group.track, group.group);
+      groups.emplace_back(place, std::move(group));
+    }
+    page = index_->Groups(last, kGroupsPage);
+  }
+  std::ranges::stable_sort(groups, {}, [](const auto& one) { return one.first; });
+  for (const auto& [place, group] : groups) {
+    if (group.facts.object_count > 0) {
+      policy_->OnStored(group.track, group.group, group.key, group.facts.payload_bytes);
+    }
+  }
+}
+
+void DiskTier::Evicted(EvictedGroup group) {
+  policy_->OnGone(group.track, group.group);
+  events_.push_back(TierEvicted{std::move(group)});
 }
 
 void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
@@ -129,13 +159,20 @@ void DiskTier::Pump(Instant now) {
   }
 }
 
-void DiskTier::SettleRecords() {
-  for (DiskLog::Settled& settled : log_->TakeSettled()) {
-    Settle(std::move(settled));
+void DiskTier::Seal(Instant now) {
+  if (log_) {
+    log_->Seal();
+    Pump(now);
   }
 }
 
-void DiskTier::Settle(DiskLog::Settled settled) {
+void DiskTier::SettleRecords() {
+  for (DiskLog::Settled& settled : log_->TakeSettled()) {
+    Settle(settled);
+  }
+}
+
+void DiskTier::Settle(const DiskLog::Settled& settled) {
   const PendingRecord& record = settled.record;
   const bool durable = !settled.error;
   if (record.origin != PendingRecord::Origin::kPut) {
@@ -157,6 +194,11 @@ void DiskTier::Settle(DiskLog::Settled settled) {
   if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
     index_->Apply(record.track, record.entry, settled.place,
                   static_cast<uint32_t>(record.draft.size()));
+    if (object && policy_->listens()) {
+      const auto& entry = std::get<ObjectEntry>(record.entry);
+      policy_->OnStored(record.track, entry.location.group, entry.key,
+                        index_->FindGroup(record.track, entry.location.group)->payload_bytes);
+    }
   } else if (durable && object && !waiting.forgotten) {
     // Removed before it was durable, and yet it was there.
     TrackFacts seen;
@@ -319,8 +361,10 @@ Result<TierTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64
   }
   if (group) {
     index_->EraseGroup(track, *group, 0);
+    policy_->OnGone(track, *group);
   } else {
     index_->EraseTrack(track);
+    policy_->OnTrackGone(track);
   }
   const TierTicket ticket = Write(track, std::move(draft), removal);
   Pump(now);
@@ -336,6 +380,7 @@ std::optional<TierTicket> DiskTier::Get(const TrackName& track, Location locatio
   if (!found) {
     return std::nullopt;
   }
+  policy_->OnUsed(track, location.group, location.object);
   const uint64_t offset = BlocksDown(found->place.offset);
   const uint64_t length = BlocksUp(found->place.offset + found->length) - offset;
   const DeviceToken token = outbox_.Read(found->place.segment, offset, length);
@@ -365,7 +410,7 @@ void DiskTier::OnRead(const Reading& reading, const DeviceCompletion& completion
   } else {
     ++counts_.damaged;
     index_->Erase(reading.track, reading.location, reading.found.place);
-    events_.push_back(TierEvicted{{reading.track, reading.location.group}});
+    Evicted({reading.track, reading.location.group});
     logger_.Warning("record damaged",
                     {{"segment", seat.place.segment}, {"offset", seat.place.offset}});
   }

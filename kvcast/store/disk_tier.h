@@ -111,9 +111,14 @@ class DiskTier final : public LowerTier {
   const DiskIndex& index() const { return *index_; }
 
   uint64_t allocated_bytes() const { return table_.allocated; }
-  uint64_t index_bytes() const { return index_->bytes() + (log_ ? log_->index_bytes() : 0); }
+  uint64_t index_bytes() const {
+    return index_->bytes() + policy_->bytes() + (log_ ? log_->index_bytes() : 0);
+  }
   uint64_t queued_bytes() const { return log_ ? log_->queued_bytes() : 0; }
   const SegmentTable& segments() const { return table_; }
+  // For whoever is about to stop: ends the segment being written, so that the next start need not
+  // read it all. It is done when the tier is idle.
+  void Seal(Instant now);
   // Nothing is under way or waiting.
   bool idle() const;
   DiskTierCounts counts() const;
@@ -139,9 +144,11 @@ class DiskTier final : public LowerTier {
 
   void Open();
   void OnOpened(Instant now);
+  void TellPolicy();
+  void Evicted(EvictedGroup group);
   void Pump(Instant now);
   void SettleRecords();
-  void Settle(DiskLog::Settled settled);
+  void Settle(const DiskLog::Settled& settled);
   void SettleCarry(const DiskLog::Settled& settled);
   void OnRead(const Reading& reading, const DeviceCompletion& completion);
 

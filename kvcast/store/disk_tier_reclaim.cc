@@ -71,7 +71,7 @@ std::optional<uint32_t> DiskTier::Victim(Instant now) {
       views.push_back({number, segment.bytes, index_->LiveBytes(number)});
     }
   }
-  return views.empty() ? std::nullopt : std::optional(policy_->Victim(views));
+  return views.empty() ? std::nullopt : std::optional(policy_->Victim(views, *index_));
 }
 
 void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
@@ -80,7 +80,7 @@ void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
   }
   drain->Pump();
   for (EvictedGroup& evicted : drain->TakeEvicted()) {
-    events_.push_back(TierEvicted{std::move(evicted)});
+    Evicted(std::move(evicted));
   }
   if (drain->held()) {
     counts_.damaged += drain->damaged();
@@ -102,7 +102,7 @@ void DiskTier::FinishDrain(std::optional<SegmentDrain>& drain) {
   counts_.damaged += drain->damaged();
   if (index_->LiveBytes(number) > 0) {
     for (EvictedGroup& lost : index_->EraseSegment(number)) {
-      events_.push_back(TierEvicted{std::move(lost)});
+      Evicted(std::move(lost));
     }
   }
   drain.reset();

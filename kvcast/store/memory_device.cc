@@ -198,7 +198,7 @@ std::vector<DeviceCompletion::File> MemoryDevice::List() const {
 }
 
 void MemoryDevice::PutFile(DeviceFile file, std::vector<std::byte> contents) {
-  files_[file] = {contents, contents, {}};
+  files_[file] = {contents, std::move(contents), {}};
 }
 
 }  // namespace kvcast

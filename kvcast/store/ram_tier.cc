@@ -252,14 +252,25 @@ bool RamTier::Forget(const TrackName& name) {
   return true;
 }
 
-std::vector<EvictedGroup> RamTier::TakeEvicted() { return std::exchange(evicted_, {}); }
+std::vector<EvictedGroup> RamTier::TakeEvicted() {
+  std::vector<EvictedGroup> groups;
+  for (EvictedContents& evicted : TakeEvictedContents()) {
+    groups.push_back(std::move(evicted.group));
+  }
+  return groups;
+}
 
 bool RamTier::EvictFor(size_t bytes, const Group* keep) {
   auto next = uses_.begin();
   while (bytes_ + bytes > bytes_max_ && next != uses_.end()) {
     Group* const group = *next++;
     if (group != keep) {
-      evicted_.push_back({group->track->first, group->number});
+      evicted_.push_back({{group->track->first, group->number}, group->end, {}});
+      if (hands_over_) {
+        for (auto& [number, object] : group->objects) {
+          evicted_.back().objects.push_back(std::move(object));
+        }
+      }
       Erase(*group);
     }
   }

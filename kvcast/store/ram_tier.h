@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/result.h"
@@ -15,6 +16,13 @@
 #include "kvcast/store/track_facts.h"
 
 namespace kvcast {
+
+// A group that was evicted, with what it held, for a tier below.
+struct EvictedContents {
+  EvictedGroup group;
+  std::optional<uint64_t> end;
+  std::vector<Object> objects;
+};
 
 // Objects in memory, by track and location, up to a number of bytes.
 //
@@ -60,8 +68,11 @@ class RamTier {
   void Remove(const TrackName& track, Location location);
   // Forgets what outlived a track's objects; false if it has any.
   bool Forget(const TrackName& track);
-  // Groups evicted since the last call.
+  // Groups evicted since the last call, with their objects if these are to be handed over: they
+  // are alive until then, and no longer counted.
   std::vector<EvictedGroup> TakeEvicted();
+  std::vector<EvictedContents> TakeEvictedContents() { return std::exchange(evicted_, {}); }
+  void HandOverEvicted() { hands_over_ = true; }
 
   size_t bytes() const { return bytes_; }
   size_t object_count() const { return object_count_; }
@@ -100,7 +111,8 @@ class RamTier {
   size_t object_count_ = 0;
   Tracks tracks_;
   std::list<Group*> uses_;  // The one to evict first in front.
-  std::vector<EvictedGroup> evicted_;
+  bool hands_over_ = false;
+  std::vector<EvictedContents> evicted_;
 };
 
 }  // namespace kvcast

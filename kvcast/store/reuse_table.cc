@@ -19,7 +19,7 @@ constexpr double kRemembered = 0.98;
 
 ReuseTable::ReuseTable(uint64_t tier_bytes) {
   begins_[0] = 0;
-  double begin = std::max(1.0, static_cast<double>(tier_bytes / kFirstAgePart));
+  double begin = static_cast<double>(std::max<uint64_t>(1, tier_bytes / kFirstAgePart));
   for (size_t age = 1; age <= kAges; ++age) {
     begins_[age] = std::max(begins_[age - 1] + 1, static_cast<uint64_t>(begin));
     begin *= kAgeStep;
@@ -32,7 +32,7 @@ size_t ReuseTable::KindOf(uint64_t uses, bool last_of_track) {
     return last_of_track ? 0 : 1;
   }
   // 2, 3 and 4 for themselves, then up to 8, 16, 32 and beyond.
-  const size_t step = uses <= 4 ? uses : 2 + std::bit_width(uses - 1);
+  const size_t step = uses <= 4 ? uses : 2 + static_cast<size_t>(std::bit_width(uses - 1));
   return std::min(step, kKinds - 1);
 }
 

@@ -16,7 +16,7 @@ constexpr uint32_t kHeldMax = 3;
 SegmentDrain::SegmentDrain(uint32_t segment, Why why, const Parts& parts)
     : segment_(segment), why_(why), parts_(parts) {
   const uint64_t bytes = parts_.table->segments.at(segment).bytes;
-  keep_bytes_left_ = bytes / 5;
+  keep_bytes_left_ = MovedBytesMax(bytes);
   keep_all_ = why == Why::kRescue || parts_.index->LiveBytes(segment) <= keep_bytes_left_;
   if (bytes < kSegmentBytesMin || parts_.table->segments.at(segment).unmade) {
     return;  // Its making was cut short: there is nothing in it.

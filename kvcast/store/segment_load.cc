@@ -150,6 +150,7 @@ void SegmentLoad::ScanOn() {
   }
   outcome_.contents = scan_->Take();
   outcome_.damaged += scan_->damaged();
+  outcome_.damaged_at = scan_->damaged_at();
   state_ = State::kDone;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "kvcast/base/error.h"
 #include "kvcast/store/device.h"
@@ -23,7 +24,8 @@ class SegmentLoad {
     bool foreign = false;     // It is of another directory.
     bool unreadable = false;  // The device failed, so there may be more than was found.
     uint64_t damaged = 0;
-    std::optional<Error> refused;  // A version that we do not know.
+    std::vector<uint64_t> damaged_at;  // Where the first of the damaged records are.
+    std::optional<Error> refused;      // A version that we do not know.
   };
 
   // The outbox must outlive this.

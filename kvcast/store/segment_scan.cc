@@ -8,6 +8,7 @@ namespace kvcast {
 namespace {
 
 constexpr uint64_t kWindowBytes = 4 << 20;
+constexpr size_t kDamagedAtMax = 4096;
 
 }  // namespace
 
@@ -16,6 +17,13 @@ SegmentScan::SegmentScan(const DirectoryId& directory, uint64_t segment, uint64_
     : seat_{directory, marker, {static_cast<uint32_t>(segment), 0}},
       segment_bytes_(segment_bytes),
       key_property_(key_property) {}
+
+void SegmentScan::Damaged(uint64_t offset) {
+  ++damaged_;
+  if (damaged_at_.size() < kDamagedAtMax) {
+    damaged_at_.push_back(offset);
+  }
+}
 
 std::optional<SegmentScan::Window> SegmentScan::Wanted() const {
   if (at_ + kRecordHeaderBytes > segment_bytes_) {
@@ -28,7 +36,7 @@ std::optional<SegmentScan::Window> SegmentScan::Wanted() const {
 
 void SegmentScan::OnWindow(const Window& window, const std::optional<Bytes>& bytes) {
   if (!bytes || bytes->size() != window.length) {
-    ++damaged_;
+    Damaged(window.offset);
     at_ = window.offset + window.length;
     record_bytes_ = kRecordHeaderBytes;
     return;
@@ -50,7 +58,7 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
   seat_.place.offset = at_;
   const auto header = RecordHeader::Parse(AsBytes(flat).subspan(within, kRecordHeaderBytes), seat_);
   if (!header.ok() || header->size() > segment_bytes_ - at_) {
-    ++damaged_;
+    Damaged(at_);
     at_ += kRecordAlignment;
     return true;
   }
@@ -63,7 +71,7 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
     builder_.Add(parsed->record.track, at_, header->size(),
                  EntryOf(parsed->record.body, header->payload_sum, key_property_));
   } else {
-    ++damaged_;
+    Damaged(at_);
   }
   at_ += RecordUp(header->size());
   return true;

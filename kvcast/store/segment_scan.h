@@ -32,8 +32,11 @@ class SegmentScan {
   SegmentContents Take() { return builder_.Take(); }
   // Records whose contents are damaged, and windows that cannot be read.
   uint64_t damaged() const { return damaged_; }
+  // Where the first of them are.
+  const std::vector<uint64_t>& damaged_at() const { return damaged_at_; }
 
  private:
+  void Damaged(uint64_t offset);
   // Looks at what begins at at_; false if more must be read for that.
   bool Step(const Window& window, const Bytes& bytes, const std::string& flat);
 
@@ -43,6 +46,7 @@ class SegmentScan {
   uint64_t at_ = kDeviceBlockBytes;
   uint64_t record_bytes_ = kRecordHeaderBytes;  // Of what begins at at_, as far as it is known.
   uint64_t damaged_ = 0;
+  std::vector<uint64_t> damaged_at_;
   ContentsBuilder builder_;
 };
 

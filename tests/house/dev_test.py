@@ -172,6 +172,14 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.dev("format").returncode, 0)
         self.assertEqual(self.did(), "deps test\nclang-format -i ./a.cc\n")
 
+    def test_it_stays_at_home_whatever_cdpath_says(self):
+        elsewhere = self.root / "elsewhere" / self.root.name
+        (elsewhere / "build").mkdir(parents=True)
+        ran = subprocess.run([f"{self.root.name}/dev", "clean"], cwd=self.root.parent,
+                             env={"PATH": "/usr/bin:/bin", "CDPATH": str(self.root / "elsewhere")})
+        self.assertEqual(ran.returncode, 0)
+        self.assertTrue((elsewhere / "build").is_dir())
+
     def test_clean_removes_what_was_built(self):
         self.dev("build")
         self.assertEqual(self.dev("clean").returncode, 0)

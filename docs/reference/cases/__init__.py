@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import catalog, chain, disk, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
+    from . import catalog, chain, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
 
     return {
         "vi64": moqt.VI64,
@@ -25,6 +25,7 @@ def all_cases() -> dict[str, list[tuple]]:
         "catalog": catalog.CATALOG,
         "kv_file": kv_file.KV_FILE,
         "disk": disk.DISK,
+        "durability": durability.DURABILITY_CASES,
         "views": views.VIEWS,
         "index": views.INDEX,
         "moqt_message": moqt_messages.MESSAGES,

@@ -56,4 +56,6 @@ DISK = [
     ("a sealed segment", {"directory": DIRECTORY, "segment": 9, "segment_bytes": SEGMENT_BYTES,
                           "marker": 0x0123456789ABCDEF, "key_property": 0x3801,
                           "records": RECORDS}),
+    ("an export", {"export": DIRECTORY, "marker": 0xFEDCBA9876543210,
+                   "records": [record for record in RECORDS if record["kind"] != "removal"]}),
 ]

@@ -1,0 +1,238 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "kvcast/catalog/block_key.h"
+#include "kvcast/host/command.h"
+#include "kvcast/host/command_store.h"
+#include "kvcast/host/model_text.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/io/driven_disk.h"
+#include "kvcast/io/human_units.h"
+#include "kvcast/io/progress.h"
+#include "kvcast/io/system_error.h"
+#include "kvcast/store/export_stream.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint64_t kQueuedMax = 64 << 20;
+constexpr size_t kPieceBytes = kChunkBytesMax;
+constexpr Duration kTidyFor = std::chrono::seconds(5);
+
+struct ImportOptions {
+  std::string file;
+  std::string directory;
+  std::string disk_class = "ssd";
+};
+
+// Bytes of a file or of standard input, piece by piece.
+class ImportSource {
+ public:
+  static Result<ImportSource> Open(const std::string& name) {
+    if (name == "-") {
+      return ImportSource("standard input", Descriptor(::dup(STDIN_FILENO)));
+    }
+    Descriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!opened) {
+      return SystemError("Cannot open it", errno).In(name);
+    }
+    return ImportSource(name, std::move(opened));
+  }
+
+  const std::string& name() const { return name_; }
+  uint64_t bytes() const {
+    struct stat status {};
+    const bool known = ::fstat(file_.number(), &status) == 0 && S_ISREG(status.st_mode);
+    return known ? static_cast<uint64_t>(status.st_size) : 0;
+  }
+  // Empty at the end.
+  Result<Bytes> Read() {
+    ChunkRef chunk = ChunkRef::OnHeap(kPieceBytes);
+    while (true) {
+      const ssize_t count = ::read(file_.number(), chunk.mutable_data(), kPieceBytes);
+      if (count >= 0) {
+        return Bytes::Of(std::move(chunk), 0, static_cast<size_t>(count));
+      }
+      if (errno != EINTR) {
+        return SystemError("Cannot read it", errno).In(name_);
+      }
+    }
+  }
+
+ private:
+  ImportSource(std::string name, Descriptor file)
+      : name_(std::move(name)), file_(std::move(file)) {}
+  std::string name_;
+  Descriptor file_;
+};
+
+// Puts records into a directory, and waits until they are durable.
+class Importing {
+ public:
+  explicit Importing(DrivenDisk& disk) : disk_(&disk) {}
+
+  Result<void> Add(const DiskRecord& record) {
+    while (disk_->tier().queued_bytes() > kQueuedMax) {
+      KVCAST_TRY_VOID(Turn());
+    }
+    const auto ticket = Ask(record);
+    if (!ticket.ok()) {
+      return ticket.error();
+    }
+    open_.insert(*ticket);
+    return {};
+  }
+
+  Result<void> Finish() {
+    while (!open_.empty()) {
+      KVCAST_TRY_VOID(Turn());
+    }
+    // All is durable. What follows only spares the next start some work.
+    disk_->tier().Seal(Now());
+    const Instant until = Now() + kTidyFor;
+    while (!disk_->tier().idle() && Now() < until) {
+      KVCAST_TRY_VOID(Turn());
+    }
+    return {};
+  }
+
+  uint64_t objects = 0;
+  std::set<TrackName> tracks;
+
+ private:
+  Result<TierTicket> Ask(const DiskRecord& record) {
+    DiskTier& tier = disk_->tier();
+    tracks.insert(record.track);
+    if (const auto* stored = std::get_if<StoredObject>(&record.body)) {
+      ++objects;
+      return tier.Put(record.track, stored->object, stored->received_us, Now());
+    }
+    if (const auto* facts = std::get_if<TrackFacts>(&record.body)) {
+      return tier.Describe(record.track, *facts, Now());
+    }
+    if (const auto* end = std::get_if<GroupEnd>(&record.body)) {
+      return tier.EndGroup(record.track, *end, Now());
+    }
+    return Error(ErrorCode::kMalformed, "An export holds no removals.");
+  }
+
+  Result<void> Turn() {
+    disk_->Turn(std::chrono::milliseconds(100));
+    while (auto event = disk_->tier().Next()) {
+      if (auto* written = std::get_if<TierWritten>(&*event)) {
+        open_.erase(written->ticket);
+        if (written->error) {
+          return *written->error;
+        }
+      }
+    }
+    return {};
+  }
+
+  DrivenDisk* disk_;
+  std::set<TierTicket> open_;
+};
+
+Result<std::unique_ptr<DrivenDisk>> OpenTarget(const ImportOptions& options) {
+  DiskTierOptions tier;
+  // What is imported never pushes anything out: the file system's room is the only bound.
+  tier.bytes_max = UINT64_MAX / 2;
+  tier.disk_class = options.disk_class == "hdd" ? DiskClass::kHdd : DiskClass::kSsd;
+  tier.key_property = kBlockKeyProperty;
+  return DrivenDisk::Open(options.directory, tier, std::make_unique<OldestFirst>(), {}, Log());
+}
+
+// The head is looked at before the directory is touched.
+Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
+                       std::optional<Importing>& importing, Progress& progress) {
+  ExportReader reader;
+  std::unique_ptr<DrivenDisk> disk;
+  const uint64_t total = source.bytes();
+  uint64_t done = 0;
+  bool more = true;
+  while (more) {
+    KVCAST_TRY(const Bytes piece, source.Read());
+    more = !piece.empty();
+    done += piece.size();
+    reader.Append(piece);
+    while (true) {
+      auto record = reader.Next();
+      if (!record.ok()) {
+        return Error(record.error()).In(source.name());
+      }
+      if (!*record) {
+        break;
+      }
+      if (!disk) {
+        KVCAST_TRY(disk, OpenTarget(options));
+        importing.emplace(*disk);
+      }
+      const Result<void> added = importing->Add(**record);
+      if (!added.ok()) {
+        return Error(added.error()).In(options.directory);
+      }
+    }
+    progress.Update(done, total);
+  }
+  const Result<void> finished = importing ? importing->Finish() : Result<void>();
+  if (!finished.ok()) {
+    return Error(finished.error()).In(options.directory);
+  }
+  if (!reader.ended()) {
+    return Error(ErrorCode::kMalformed, reader.records() == 0
+                                            ? "It is no export of kvcast, or an empty one."
+                                            : "It ends early. What was in it has been imported.")
+        .In(source.name());
+  }
+  return {};
+}
+
+Result<void> RunImport(const ImportOptions& options) {
+  KVCAST_TRY(ImportSource source, ImportSource::Open(options.file));
+  std::optional<Importing> importing;
+  Progress progress("Importing");
+  KVCAST_TRY_VOID(ImportAll(source, options, importing, progress));
+  progress.Done();
+  fmt::print("imported {}, {} into {}\n",
+             Counted(importing ? importing->tracks.size() : 0, "track"),
+             Counted(importing ? importing->objects : 0, "object"), options.directory);
+  return {};
+}
+
+}  // namespace
+
+void AddStoreImportCommand(CLI::App& app, int* exit_status) {
+  CLI::App* const command = app.add_subcommand(
+      "import",
+      "Put the tracks of an exported file into a store\n\n"
+      "Takes what 'kvcast store export' wrote. The directory is made if there is none. What is "
+      "there already stays, and nothing is pushed out; an object that is there with other bytes "
+      "ends the import. When it is done, all of it survives a loss of power.\n\n"
+      "A file that turns out to be damaged ends the import too: what stood before the damage has "
+      "been checked and is there.");
+  command->footer(
+      "kvcast store import tracks.kvcast DIR\n"
+      "kvcast store import - DIR < tracks.kvcast");
+  const auto options = std::make_shared<ImportOptions>();
+  command->add_option("FILE", options->file, "What was exported; - is stdin")->required();
+  command->add_option("DIR", options->directory, "The directory of the store")->required();
+  command
+      ->add_option("--class", options->disk_class,
+                   "What a new directory lies on: ssd, or hdd for larger segments (default: ssd)")
+      ->check(CLI::IsMember({"ssd", "hdd"}))
+      ->type_name("CLASS");
+  command->callback([options, exit_status] {
+    const Result<void> result = RunImport(*options);
+    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+  });
+}
+
+}  // namespace kvcast

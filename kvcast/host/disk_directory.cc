@@ -1,0 +1,298 @@
+#include "kvcast/host/disk_directory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kvcast/catalog/block_key.h"
+#include "kvcast/store/disk_opening.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint64_t kWindowBytes = 4 << 20;
+// Microseconds since 1970 that a clock can say: up to the year 2255.
+constexpr uint64_t kReceivedMax = 9'000'000'000'000'000;
+
+// Lets the files answer until nothing more is asked.
+template <typename OnCompletion>
+void Answer(DiskFiles& files, DeviceOutbox& outbox, OnCompletion on_completion) {
+  for (auto requests = outbox.Take(); !requests.empty(); requests = outbox.Take()) {
+    for (const DeviceRequest& request : requests) {
+      on_completion(files.Do(request));
+    }
+  }
+}
+
+std::string StateOf(const Segment& segment, const SegmentLoad::Outcome& outcome) {
+  switch (segment.state) {
+    case SegmentState::kSealed:
+      return "sealed";
+    case SegmentState::kForeign:
+      return "foreign";
+    case SegmentState::kHeld:
+      return "unreadable";
+    default:
+      return outcome.marker == 0 ? "empty" : "open";
+  }
+}
+
+Error NoStore() {
+  return {ErrorCode::kNotFound,
+          "There is no store in it: neither a superblock nor a segment. Name the directory that "
+          "the node was given."};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DiskDirectory>> DiskDirectory::Open(const std::filesystem::path& path) {
+  KVCAST_TRY(std::unique_ptr<DiskFiles> files, DiskFiles::OpenToRead(path, true));
+  std::unique_ptr<DiskDirectory> directory(new DiskDirectory(std::move(files)));
+  const Result<void> loaded = directory->Load();
+  if (!loaded.ok()) {
+    return Error(loaded.error()).In(path.string());
+  }
+  return directory;
+}
+
+Result<void> DiskDirectory::Load() {
+  DeviceOutbox outbox;
+  // Whatever is made up here stays in memory.
+  DiskOpening opening({{}, DiskClass::kSsd, kSegmentBytesMin}, kBlockKeyProperty, index_, table_,
+                      outbox);
+  bool any = false;
+  Answer(*files_, outbox, [&](const DeviceCompletion& completion) {
+    any = any || !completion.files.empty();
+    opening.OnCompletion(completion);
+  });
+  if (opening.refused()) {
+    return *opening.refused();
+  }
+  if (opening.failure()) {
+    return Error(ErrorCode::kMachine, "It cannot be read: " + opening.failure()->message + ".");
+  }
+  if (!any) {
+    return NoStore();
+  }
+  directory_ = opening.superblock().directory;
+  return {};
+}
+
+SegmentLoad::Outcome DiskDirectory::LoadSegment(uint32_t number, const Segment& segment) {
+  const uint64_t bytes = BlocksDown(segment.bytes);
+  if (bytes < kSegmentBytesMin || bytes > kSegmentBytesMax) {
+    return {};
+  }
+  DeviceOutbox outbox;
+  SegmentLoad load(directory_, number, bytes, kBlockKeyProperty, outbox);
+  Answer(*files_, outbox, [&](const DeviceCompletion& done) { load.OnCompletion(done); });
+  return load.Take();
+}
+
+Result<Bytes> DiskDirectory::ReadAt(uint32_t segment, uint64_t offset, uint64_t length) {
+  const bool there = segment == window_segment_ && offset >= window_offset_ &&
+                     offset + length <= window_offset_ + window_.size();
+  if (!there) {
+    const uint64_t end = BlocksDown(table_.segments.at(segment).bytes);
+    const uint64_t first = BlocksDown(offset);
+    const uint64_t wanted = std::max(BlocksUp(offset + length) - first, kWindowBytes);
+    if (offset + length > end) {
+      return Error(ErrorCode::kMalformed, "It lies beyond the segment's end.");
+    }
+    DeviceOutbox outbox;
+    outbox.Read(segment, first, std::min(wanted, end - first));
+    DeviceCompletion done = files_->Do(outbox.Take().front());
+    if (done.error) {
+      return Error(ErrorCode::kMachine, "It cannot be read: " + done.error->message + ".");
+    }
+    window_segment_ = segment;
+    window_offset_ = first;
+    window_ = std::move(done.bytes);
+  }
+  return window_.Slice(offset - window_offset_, length);
+}
+
+Result<ParsedRecord> DiskDirectory::ReadRecord(uint32_t number, uint64_t marker, uint64_t offset,
+                                               uint64_t length) {
+  KVCAST_TRY(const Bytes bytes, ReadAt(number, offset, length));
+  return ParseRecord(bytes, {directory_, marker, {number, offset}});
+}
+
+Result<StoredObject> DiskDirectory::Read(const TrackName& track, Location location) {
+  const auto found = index_.Find(track, location);
+  if (!found) {
+    return Error(ErrorCode::kNotFound, "There is no object " + location.ToString() + ".");
+  }
+  const uint64_t marker = table_.segments.at(found->place.segment).marker;
+  KVCAST_TRY(ParsedRecord parsed,
+             ReadRecord(found->place.segment, marker, found->place.offset, found->length));
+  auto* const stored = std::get_if<StoredObject>(&parsed.record.body);
+  if (stored == nullptr || parsed.record.track != track || stored->object.location != location) {
+    return Error(ErrorCode::kMalformed, "Another record stands in its place.");
+  }
+  return std::move(*stored);
+}
+
+std::optional<uint64_t> DiskDirectory::FirstReceipt(uint32_t number,
+                                                    const SegmentLoad::Outcome& outcome) {
+  const auto first = std::ranges::find_if(outcome.contents.entries, [](const SegmentEntry& entry) {
+    return std::holds_alternative<ObjectEntry>(entry.body);
+  });
+  if (first == outcome.contents.entries.end()) {
+    return std::nullopt;
+  }
+  const auto parsed = ReadRecord(number, outcome.marker, first->offset, first->length);
+  const auto* stored = parsed.ok() ? std::get_if<StoredObject>(&parsed->record.body) : nullptr;
+  const bool told = stored != nullptr && stored->received_us <= kReceivedMax;
+  return told ? std::optional(stored->received_us) : std::nullopt;
+}
+
+Result<std::vector<StoreFile>> DiskDirectory::Files(const StoreProgress& progress) {
+  std::vector<StoreFile> files;
+  uint64_t done = 0;
+  for (const auto& [number, segment] : table_.segments) {
+    progress(done, table_.allocated);
+    done += segment.bytes;
+    const SegmentLoad::Outcome outcome = LoadSegment(number, segment);
+    const auto objects = std::ranges::count_if(
+        outcome.contents.entries,
+        [](const SegmentEntry& entry) { return std::holds_alternative<ObjectEntry>(entry.body); });
+    files.push_back({DiskFileName(number), StateOf(segment, outcome), segment.bytes,
+                     index_.LiveBytes(number), static_cast<uint64_t>(objects),
+                     FirstReceipt(number, outcome)});
+  }
+  return files;
+}
+
+Result<StoreVerdict> DiskDirectory::Verify(const StoreProgress& progress) {
+  Verification to;
+  VerifySuperblock(to);
+  uint64_t before = 0;
+  for (const auto& [number, segment] : table_.segments) {
+    VerifySegment(number, segment, progress, before, to);
+    before += segment.bytes;
+  }
+  for (auto& [name, loss] : to.losses) {
+    to.verdict.losses.push_back(std::move(loss));
+  }
+  return std::move(to.verdict);
+}
+
+void DiskDirectory::VerifySuperblock(Verification& to) {
+  DeviceOutbox outbox;
+  outbox.Read(kSuperblockFile, 0, kSuperblockBytes);
+  const DeviceCompletion done = files_->Do(outbox.Take().front());
+  const std::string file = DiskFileName(kSuperblockFile);
+  if (done.error) {
+    to.verdict.damage.push_back({file, 0, "cannot be read; the segments name the directory too"});
+    return;
+  }
+  const std::string blocks = done.bytes.ToString();
+  for (uint64_t copy = 0; copy < 2; ++copy) {
+    const uint64_t offset = copy * kDeviceBlockBytes;
+    if (!Superblock::Parse(AsBytes(blocks).subspan(offset, kDeviceBlockBytes)).ok()) {
+      to.verdict.damage.push_back({file, offset, "one of its two copies is damaged"});
+    }
+  }
+  to.verdict.bytes += blocks.size();
+}
+
+void DiskDirectory::VerifyHeader(uint32_t number, const SegmentLoad::Outcome& outcome,
+                                 Verification& to) {
+  const auto block = ReadAt(number, 0, kDeviceBlockBytes);
+  const std::string text = block.ok() ? block->ToString() : std::string();
+  if (!block.ok() || !SegmentHeader::Parse(AsBytes(text)).ok()) {
+    to.verdict.damage.push_back({DiskFileName(number), 0,
+                                 outcome.sealed
+                                     ? "its header is damaged; its footer says the same"
+                                     : "its header is damaged; its first record says the same"});
+  }
+}
+
+void DiskDirectory::VerifySegment(uint32_t number, const Segment& segment,
+                                  const StoreProgress& progress, uint64_t before,
+                                  Verification& to) {
+  const std::string file = DiskFileName(number);
+  if (segment.state == SegmentState::kForeign) {
+    to.verdict.damage.push_back({file, 0, "belongs to another directory"});
+    return;
+  }
+  const SegmentLoad::Outcome outcome = LoadSegment(number, segment);
+  if (outcome.unreadable) {
+    to.verdict.damage.push_back({file, 0, "a part of it cannot be read"});
+  }
+  if (outcome.marker == 0) {
+    const auto start = ReadAt(number, 0, kDeviceBlockBytes);
+    if (start.ok() && *start != ZeroBytes(kDeviceBlockBytes)) {
+      to.verdict.damage.push_back({file, 0, "neither header, footer nor first record is whole"});
+    }
+    return;  // Made, and never written.
+  }
+  VerifyHeader(number, outcome, to);
+  const uint64_t end = BlocksDown(segment.bytes);
+  const auto last = ReadAt(number, end - kTrailerBytes, kTrailerBytes);
+  if (!outcome.sealed && last.ok() && *last != ZeroBytes(kTrailerBytes)) {
+    to.verdict.damage.push_back(
+        {file, end - kTrailerBytes, "its footer is damaged; its records say the same"});
+  }
+  for (const uint64_t offset : outcome.damaged_at) {
+    if (offset > end - kTrailerBytes) {
+      continue;  // A footer's marker, which is the one of its records.
+    }
+    to.verdict.damage.push_back(
+        {file, offset, "no whole record, in a segment that was not closed: torn or damaged"});
+  }
+  if (outcome.sealed) {
+    for (const SegmentEntry& entry : outcome.contents.entries) {
+      VerifyEntry(number, outcome, entry, to);
+      progress(before + entry.offset, table_.allocated);
+    }
+  } else {
+    // Without a footer they have been read, to find them.
+    to.verdict.records += outcome.contents.entries.size();
+    to.verdict.bytes += std::accumulate(
+        outcome.contents.entries.begin(), outcome.contents.entries.end(), uint64_t{0},
+        [](uint64_t sum, const SegmentEntry& entry) { return sum + entry.length; });
+  }
+}
+
+void DiskDirectory::VerifyEntry(uint32_t number, const SegmentLoad::Outcome& outcome,
+                                const SegmentEntry& entry, Verification& to) {
+  const TrackName& track = outcome.contents.track_of(entry);
+  ++to.verdict.records;
+  to.verdict.bytes += entry.length;
+  const auto parsed = ReadRecord(number, outcome.marker, entry.offset, entry.length);
+  const bool whole =
+      parsed.ok() && parsed->record.track == track &&
+      EntryOf(parsed->record.body, parsed->header.payload_sum, kBlockKeyProperty) == entry.body;
+  if (whole) {
+    return;
+  }
+  StoreDamage damage{DiskFileName(number), entry.offset,
+                     parsed.ok() ? "says something else than the footer" : parsed.error().message(),
+                     track};
+  if (const auto* object = std::get_if<ObjectEntry>(&entry.body)) {
+    damage.location = object->location;
+    const auto found = index_.Find(track, object->location);
+    damage.costs = found && found->place == DiskPlace{number, entry.offset};
+    if (damage.costs) {
+      Lose(track, *object, to);
+    } else {
+      damage.what += " There is a later copy, or it was removed.";
+    }
+  } else {
+    damage.what += " The footer says the same.";
+  }
+  to.verdict.damage.push_back(std::move(damage));
+}
+
+void DiskDirectory::Lose(const TrackName& track, const ObjectEntry& object, Verification& to) {
+  const uint64_t group = object.location.group;
+  const auto facts = index_.FindGroup(track, group);
+  auto& loss =
+      to.losses.try_emplace({track, group}, StoreLoss{track, group, facts && facts->whole(), 0, 0})
+          .first->second;
+  ++loss.objects;
+  loss.bytes += object.payload_bytes;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+#include "kvcast/store/disk_format.h"
+
+namespace kvcast {
+
+// A directory in which a node keeps objects, as it is typed: DIR[,bytes=SIZE][,class=ssd|hdd]
+// [,admit=all|second].
+struct DiskFlag {
+  std::filesystem::path directory;
+  std::optional<uint64_t> bytes;  // Absent: as much as DefaultBytes() finds.
+  DiskClass disk_class = DiskClass::kSsd;
+  std::string admission = "all";
+
+  // Invalid: it says something else.
+  static Result<DiskFlag> Parse(std::string_view text);
+  // Half of what the directory's file system has for it: what is free, and what the directory
+  // takes already.
+  Result<uint64_t> DefaultBytes() const;
+};
+
+}  // namespace kvcast

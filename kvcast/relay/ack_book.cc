@@ -1,0 +1,182 @@
+#include "kvcast/relay/ack_book.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace kvcast::relay {
+namespace {
+
+// Records of one object; more go into the next.
+constexpr size_t kRecordsMax = 1024;
+
+}  // namespace
+
+std::optional<Durability> AckBook::LevelOf(const TrackName& track) const {
+  const auto found = tracks_.find(track);
+  return found == tracks_.end() ? std::nullopt : std::optional(found->second.level);
+}
+
+void AckBook::Begin(const TrackName& track, Durability level, std::optional<StoreTicket> ticket) {
+  const Result<TrackName> ack_track = AckTrackOf(track.space());
+  if (!ack_track.ok()) {
+    return;
+  }
+  const auto [found, is_new] = tracks_.try_emplace(track, Track{*ack_track});
+  if (is_new) {
+    ++ack_tracks_[*ack_track].tracks;
+  }
+  Track& state = found->second;
+  state.level = std::max(state.level, level);
+  End(track, std::nullopt);
+  if (ticket) {
+    ++state.waiting;
+    tickets_.emplace(*ticket, std::pair(track, std::optional<uint64_t>()));
+  }
+}
+
+void AckBook::End(const TrackName& track, std::optional<Instant> until) {
+  const auto found = tracks_.find(track);
+  if (found == tracks_.end()) {
+    return;
+  }
+  if (const auto before = std::exchange(found->second.until, until)) {
+    ending_.erase({*before, track});
+  }
+  if (until) {
+    ending_.emplace(*until, track);
+  }
+}
+
+void AckBook::OnAsked(const TrackName& track, uint64_t group, StoreTicket ticket) {
+  if (const auto found = tracks_.find(track); found != tracks_.end()) {
+    ++found->second.groups[group].waiting;
+    tickets_.emplace(ticket, std::pair(track, std::optional(group)));
+  }
+}
+
+std::vector<EvictedGroup> AckBook::OnWritten(const StoreWritten& written) {
+  const auto ticket = tickets_.find(written.ticket);
+  if (ticket == tickets_.end()) {
+    return {};
+  }
+  const auto [name, number] = ticket->second;
+  tickets_.erase(ticket);
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return {};
+  }
+  if (number) {
+    Group& group = track->second.groups[*number];
+    --group.waiting;
+    group.failed = group.failed || written.error;
+    group.level = std::min(group.level, written.level);
+    return {{name, *number}};
+  }
+  --track->second.waiting;
+  track->second.failed = track->second.failed || written.error;
+  std::vector<EvictedGroup> groups;
+  for (const auto& [waiting_number, group] : track->second.groups) {
+    groups.push_back({name, waiting_number});
+  }
+  return groups;
+}
+
+void AckBook::Settle(const TrackName& name, uint64_t number, bool whole) {
+  const auto found = tracks_.find(name);
+  if (found == tracks_.end()) {
+    return;
+  }
+  Track& track = found->second;
+  const auto group = track.groups.find(number);
+  if (group == track.groups.end() || group->second.waiting > 0 || track.waiting > 0) {
+    return;
+  }
+  if (group->second.failed || track.failed) {
+    Tell(track, name, std::nullopt, number, number);
+    track.groups.erase(group);
+  } else if (whole) {
+    const Durability level = group->second.level;
+    Add(track.reached[level], number);
+    Tell(track, name, level, number, number);
+    track.groups.erase(group);
+  }
+}
+
+void AckBook::Add(Runs& runs, uint64_t group) {
+  auto after = runs.upper_bound(group);
+  auto run = after == runs.begin() ? runs.end() : std::prev(after);
+  if (run != runs.end() && run->second + 1 >= group) {
+    run->second = std::max(run->second, group);
+  } else {
+    run = runs.emplace(group, group).first;
+  }
+  if (after != runs.end() && after->first == group + 1) {
+    run->second = after->second;
+    runs.erase(after);
+  }
+  if (runs.size() > kRunsMax) {
+    runs.erase(runs.begin());
+  }
+}
+
+void AckBook::Tell(const Track& track, const TrackName& name, std::optional<Durability> level,
+                   uint64_t first, uint64_t last) {
+  changed_.insert(track.ack_track);
+  std::vector<AckRecord>& records = ack_tracks_.at(track.ack_track).records;
+  AckRecord* const before = records.empty() ? nullptr : &records.back();
+  if (before != nullptr && before->name == name.name() && before->level == level &&
+      before->last + 1 == first) {
+    before->last = last;
+  } else {
+    records.push_back({level, name.name(), first, last});
+  }
+}
+
+void AckBook::Repeat(const TrackName& ack_track) {
+  const TrackName first_name = *TrackName::Of(ack_track.space(), "");
+  for (auto found = tracks_.lower_bound(first_name);
+       found != tracks_.end() && found->first.space() == ack_track.space(); ++found) {
+    const TrackName& name = found->first;
+    const Track& track = found->second;
+    for (const auto& [level, runs] : track.reached) {
+      for (const auto& [first, last] : runs) {
+        Tell(track, name, level, first, last);
+      }
+    }
+  }
+}
+
+std::vector<AckObject> AckBook::TakeObjects() {
+  std::vector<AckObject> objects;
+  for (const TrackName& name : std::exchange(changed_, {})) {
+    const auto found = ack_tracks_.find(name);
+    if (found == ack_tracks_.end()) {
+      continue;
+    }
+    AckTrack& ack_track = found->second;
+    const std::vector<AckRecord> records = std::exchange(ack_track.records, {});
+    for (size_t first = 0; first < records.size(); first += kRecordsMax) {
+      const size_t last = std::min(records.size(), first + kRecordsMax);
+      Object object;
+      object.location = {group_, ack_track.next_object++};
+      object.payload = EncodeAcks({records.begin() + static_cast<ptrdiff_t>(first),
+                                   records.begin() + static_cast<ptrdiff_t>(last)});
+      objects.push_back({name, std::move(object)});
+    }
+  }
+  return objects;
+}
+
+bool AckBook::Erase(const TrackName& name) {
+  End(name, std::nullopt);
+  const auto track = tracks_.find(name);
+  const auto ack_track = ack_tracks_.find(track->second.ack_track);
+  tracks_.erase(track);
+  const bool last = --ack_track->second.tracks == 0;
+  if (last) {
+    ack_tracks_.erase(ack_track);
+  }
+  return last;
+}
+
+}  // namespace kvcast::relay

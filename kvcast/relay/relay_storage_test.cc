@@ -1,0 +1,311 @@
+// A node with a tier below memory: what it serves from there, what it says after a restart, and
+// what it tells publishers that want to know.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "kvcast/catalog/acknowledgement.h"
+#include "kvcast/relay/relay_world_test.h"
+#include "kvcast/store/fake_tier_test.h"
+
+namespace kvcast::relay {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const TrackName kStored = BlockTrack("prefix");
+const TrackName kAckTrack = *AckTrackOf(kStored.space());
+
+class RelayStorage : public testing::Test {
+ protected:
+  void Start(size_t ram_bytes = 100'000'000, size_t pledged_bytes = 64 << 20) {
+    RelayWorld::Options options;
+    options.relay.ram_bytes = ram_bytes;
+    options.relay.limits.pledged_bytes = pledged_bytes;
+    options.relay.epoch_us = 1'700'000'000'000'000;
+    std::unique_ptr<FakeTier> tier =
+        disk_ == nullptr ? std::make_unique<FakeTier>() : disk_->AfterDeath();
+    disk_ = tier.get();
+    world_ = std::make_unique<RelayWorld>(options);
+    world_->relay().AddTier(TierKind::kDisk, std::move(tier));
+    world_->Wait(milliseconds(0));
+  }
+  // Everything that the disk was asked for comes to its end, and what follows from it.
+  void RunAll() {
+    do {
+      world_->Run();
+      disk_->FinishWrites();
+      while (disk_->reads() > 0) {
+        disk_->FinishRead();
+      }
+      world_->Wait(milliseconds(0));
+      world_->Run();
+    } while (disk_->reads() + disk_->writes() > 0);
+  }
+  RequestId PublishDurably(Client& publisher, uint64_t groups) {
+    const RequestId request =
+        *publisher->Publish(kStored, {}, DurabilityProperties(Durability::kDisk));
+    world_->Run();
+    for (uint64_t group = 0; group < groups; ++group) {
+      publisher.SendGroup(request, kStored, group, 3);
+    }
+    return request;
+  }
+  static std::vector<AckRecord> Acks(Client& client, RequestId request) {
+    Brought brought;
+    brought.TakeFrom(client.session(), request);
+    std::vector<AckRecord> all;
+    for (const Object& object : brought.objects) {
+      const std::vector<AckRecord> records = *ParseAcks(object.payload);
+      all.insert(all.end(), records.begin(), records.end());
+    }
+    return all;
+  }
+
+  FakeTier* disk_ = nullptr;
+  std::unique_ptr<RelayWorld> world_;
+};
+
+TEST_F(RelayStorage, AnswersForAStoredTrackAfterARestart) {
+  Start();
+  {
+    Client& publisher = world_->Join();
+    const RequestId request = PublishDurably(publisher, 2);
+    ASSERT_TRUE(publisher->EndTrack(request, moqt::DoneCode::kTrackEnded, "").ok());
+    RunAll();
+  }
+  Start();
+  EXPECT_TRUE(world_->relay().opened());
+  EXPECT_EQ(world_->relay().listed_blocks(), 2u);
+  Client& reader = world_->Join();
+  CatalogFollower follower(reader);
+  world_->Run();
+  follower.Follow();
+  world_->Run();
+  follower.Follow();
+  EXPECT_EQ(follower.Listed(kStored),
+            (std::map<uint64_t, Digest>{{0, KeyOf(kStored, 0)}, {1, KeyOf(kStored, 1)}}));
+
+  (void)*reader->AskTrackStatus(kStored, {});
+  const RequestId subscribed = *reader->Subscribe(kStored, {});
+  moqt::Parameters parameters;
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), parameters);
+  RunAll();
+  const auto accepted = reader.Take<moqt::RequestAccepted>();
+  ASSERT_GE(accepted.size(), 2u);
+  for (const auto& answer : accepted) {
+    if (answer.parameters.largest_object) {
+      EXPECT_EQ(answer.parameters.largest_object, (Location{1, 2}));
+    }
+  }
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  ASSERT_EQ(brought.objects.size(), 6u);
+  for (const Object& object : brought.objects) {
+    EXPECT_EQ(object.payload.ToString(), PayloadAt(kStored, object.location, 100));
+  }
+  EXPECT_EQ(brought.items.size(), 6u);  // Nothing of it is unknown.
+  EXPECT_TRUE(brought.fetch_end && brought.fetch_end->complete);
+  Brought live;
+  live.TakeFrom(reader.session(), subscribed);
+  ASSERT_TRUE(live.track_end.has_value());
+  EXPECT_EQ(live.track_end->done.code, moqt::DoneCode::kTrackEnded);
+}
+
+// A fetch that waits for a disk waits alone.
+TEST_F(RelayStorage, AStalledDiskDelaysNobodyElse) {
+  Start();
+  PublishDurably(world_->Join(), 2);
+  RunAll();
+  Start();
+  Client& publisher = world_->Join();
+  Client& reader = world_->Join();
+  const TrackName other = BlockTrack("other");
+  publisher.PublishAll(other, 1, 2);
+  world_->Run();
+  const RequestId stalled = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
+  world_->Run();
+  EXPECT_EQ(disk_->reads(), 6u);  // Read ahead, over the end of a group.
+  EXPECT_EQ(world_->Fetch(reader, other, LocationRange::Groups(0, 0)).objects.size(), 2u);
+  // In time it ends, with what is not to be had as unknown.
+  world_->Wait(seconds(10));
+  world_->Run();
+  Brought brought;
+  brought.TakeFrom(reader.session(), stalled);
+  EXPECT_TRUE(brought.objects.empty());
+  ASSERT_TRUE(brought.fetch_end && brought.fetch_end->complete);
+  EXPECT_TRUE(std::get<moqt::RangeEnd>(brought.items.back()).unknown);
+}
+
+TEST_F(RelayStorage, AFetchThatIsCancelledAsksTheDiskForNothingMore) {
+  Start();
+  PublishDurably(world_->Join(), 2);
+  RunAll();
+  Start();
+  disk_->reads_max = 1;
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
+  world_->Run();
+  EXPECT_EQ(disk_->reads(), 1u);
+  reader->Cancel(fetch, moqt::ResetCode::kCancelled);
+  world_->Run();
+  disk_->FinishRead();
+  world_->Wait(milliseconds(0));
+  EXPECT_EQ(disk_->reads(), 0u);
+}
+
+TEST_F(RelayStorage, ServesFromBelowWhatMemoryHasNoRoomFor) {
+  Start(/*ram_bytes=*/20'000);
+  Client& publisher = world_->Join();
+  Client& reader = world_->Join();
+  const RequestId request = *publisher->Publish(kStored, {}, {});
+  for (uint64_t group = 0; group < 20; ++group) {
+    publisher.SendGroup(request, kStored, group, 3, 500);
+    RunAll();
+  }
+  EXPECT_LE(world_->relay().stored_bytes(), 20'000u);
+  EXPECT_EQ(world_->relay().listed_blocks(), 20u);
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 19), {});
+  Brought brought;
+  for (int i = 0; i < 10; ++i) {
+    RunAll();
+    brought.TakeFrom(reader.session(), fetch);
+  }
+  EXPECT_EQ(brought.objects.size(), 60u);
+  EXPECT_EQ(world_->metrics().Value("kvcast_relay_evicted_groups_total"), 0);
+  // What the disk loses, too, is listed no longer.
+  disk_->Evict(kStored, 0);
+  world_->Wait(milliseconds(0));
+  EXPECT_EQ(world_->relay().listed_blocks(), 19u);
+}
+
+TEST_F(RelayStorage, AcknowledgesWhatIsDurable) {
+  Start();
+  Client& publisher = world_->Join();
+  PublishDurably(publisher, 3);
+  const RequestId acks = *publisher->Subscribe(kAckTrack, {});
+  world_->Run();
+  EXPECT_TRUE(Acks(publisher, acks).empty());
+  RunAll();
+  // Streams overtake each other, and so do their groups.
+  std::set<uint64_t> groups;
+  for (const AckRecord& record : Acks(publisher, acks)) {
+    EXPECT_EQ(record.level, Durability::kDisk);
+    EXPECT_EQ(record.name, kStored.name());
+    for (uint64_t group = record.first; group <= record.last; ++group) {
+      EXPECT_TRUE(groups.insert(group).second);
+    }
+  }
+  EXPECT_EQ(groups, (std::set<uint64_t>{0, 1, 2}));
+  // Whoever comes later hears it too.
+  Client& other = world_->Join();
+  const RequestId again = *other->Subscribe(kAckTrack, {});
+  world_->Run();
+  EXPECT_EQ(Acks(other, again),
+            (std::vector<AckRecord>{{Durability::kDisk, kStored.name(), 0, 2}}));
+}
+
+TEST_F(RelayStorage, SaysWhatDidNotBecomeDurable) {
+  Start();
+  Client& publisher = world_->Join();
+  PublishDurably(publisher, 1);
+  const RequestId acks = *publisher->Subscribe(kAckTrack, {});
+  world_->Run();
+  ASSERT_GT(disk_->writes(), 3u);
+  disk_->FinishWrite(/*fails=*/true, /*which=*/2);
+  RunAll();
+  EXPECT_EQ(Acks(publisher, acks), (std::vector<AckRecord>{{std::nullopt, kStored.name(), 0, 0}}));
+}
+
+// A group that is not whole is promised to nobody.
+TEST_F(RelayStorage, AcknowledgesWholeGroupsOnly) {
+  Start();
+  Client& publisher = world_->Join();
+  const RequestId request = PublishDurably(publisher, 0);
+  const RequestId acks = *publisher->Subscribe(kAckTrack, {});
+  const moqt::StreamId stream = publisher.OpenGroup(request, 0);
+  ASSERT_TRUE(publisher->SendObject(request, stream, ObjectAt(kStored, {0, 0})).ok());
+  RunAll();
+  EXPECT_TRUE(Acks(publisher, acks).empty());
+  ASSERT_TRUE(publisher->EndSubgroup(request, stream).ok());
+  RunAll();
+  EXPECT_EQ(Acks(publisher, acks).size(), 1u);
+}
+
+TEST_F(RelayStorage, RefusesDurabilityThatItCannotGive) {
+  Start();
+  Client& publisher = world_->Join();
+  (void)*publisher->Publish(kStored, {}, DurabilityProperties(Durability::kBucket));
+  world_->Run();
+  EXPECT_EQ(publisher.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kNotSupported);
+  disk_->refuses = true;
+  (void)*publisher->Publish(kStored, {}, DurabilityProperties(Durability::kDisk));
+  world_->Run();
+  const moqt::RequestRefused refused = publisher.One<moqt::RequestRefused>();
+  EXPECT_EQ(refused.error.code, moqt::RequestCode::kExcessiveLoad);
+  EXPECT_NE(refused.error.reason.find("full"), std::string::npos);
+  (void)*publisher->Publish(kStored, {}, {});  // What asks for nothing is taken as before.
+  world_->Run();
+  EXPECT_EQ(publisher.Take<moqt::RequestAccepted>().size(), 1u);
+}
+
+TEST_F(RelayStorage, OnlyTheNodeAcknowledges) {
+  Start();
+  Client& publisher = world_->Join();
+  Client& other = world_->Join();
+  PublishDurably(publisher, 1);
+  RunAll();
+  (void)*other->Publish(kAckTrack, {}, {});
+  world_->Run();
+  EXPECT_EQ(other.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kUnauthorized);
+}
+
+// A disk slower than the network slows its publishers down, and loses nothing.
+TEST_F(RelayStorage, APublisherFasterThanTheDiskWaits) {
+  Start(100'000'000, /*pledged_bytes=*/1000);
+  Client& publisher = world_->Join();
+  const RequestId request =
+      *publisher->Publish(kStored, {}, DurabilityProperties(Durability::kDisk));
+  world_->Run();
+  const RequestId acks = *publisher->Subscribe(kAckTrack, {});
+  world_->Run();
+  for (uint64_t group = 0; group < 10; ++group) {
+    publisher.SendGroup(request, kStored, group, 10);
+  }
+  ASSERT_TRUE(publisher->EndTrack(request, moqt::DoneCode::kTrackEnded, "").ok());
+  world_->Run();
+  EXPECT_LE(disk_->writes(), 15u);
+  world_->Wait(seconds(30));  // Longer than streams may take after the end, but they wait for us.
+  world_->Run();
+  RunAll();
+  Client& reader = world_->Join();
+  EXPECT_EQ(world_->Fetch(reader, kStored, LocationRange::Groups(0, 9)).objects.size(), 100u);
+  uint64_t acknowledged = 0;
+  for (const AckRecord& record : Acks(publisher, acks)) {
+    acknowledged += record.level ? record.last - record.first + 1 : 0;
+  }
+  EXPECT_EQ(acknowledged, 10u);
+}
+
+// MAX_CACHE_DURATION holds over a restart.
+TEST_F(RelayStorage, WhatIsStoredExpiresAfterARestartToo) {
+  Start();
+  Client& publisher = world_->Join();
+  const Properties inner = PropertiesBuilder().Number(kDurabilityProperty, 1).Build();
+  const RequestId request = *publisher->Publish(
+      kStored, {}, PropertiesBuilder().Number(0x04, 60'000).Immutable(inner).Build());
+  publisher.SendGroup(request, kStored, 0, 2);
+  RunAll();
+  Start();  // The clock of a new process: nothing has passed.
+  RunAll();
+  EXPECT_EQ(world_->relay().listed_blocks(), 1u);
+  world_->Wait(milliseconds(59'999));
+  EXPECT_EQ(world_->relay().listed_blocks(), 1u);
+  world_->Wait(milliseconds(1));
+  EXPECT_EQ(world_->relay().listed_blocks(), 0u);
+  EXPECT_EQ(disk_->Find(kStored, {0, 0}), nullptr);
+}
+
+}  // namespace
+}  // namespace kvcast::relay

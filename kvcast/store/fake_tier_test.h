@@ -1,0 +1,257 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kvcast/base/random.h"
+#include "kvcast/store/lower_tier.h"
+
+namespace kvcast {
+
+// A tier below RAM that does what a test tells it: delays, fails, loses, is full or not ready. What
+// it was asked for comes to its end when the test says so.
+class FakeTier final : public LowerTier {
+ public:
+  bool is_ready = true;
+  bool refuses = false;   // Writes, at once.
+  size_t reads_max = 64;  // At a time.
+
+  bool ready() const override { return is_ready; }
+  void OnTime(Instant) override {}
+  std::optional<Instant> deadline() const override { return std::nullopt; }
+  std::optional<TierEvent> Next() override {
+    if (events_.empty()) {
+      return std::nullopt;
+    }
+    TierEvent event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
+                         Instant) override {
+    if (Takes()) {
+      if (PresenceOf(track, object.location) == Presence::kGone) {
+        return Error(ErrorCode::kMismatch, "None can stand there.");
+      }
+      const StoredObject* known = Find(track, object.location);
+      if (known != nullptr && !known->object.ConsistentWith(object)) {
+        return Error(ErrorCode::kMismatch, "Another stands there.");
+      }
+      if (known != nullptr) {
+        events_.push_back(TierWritten{++last_ticket_, std::nullopt});
+        return last_ticket_;
+      }
+      writes_.push_back({++last_ticket_, track, StoredObject{object, received_us}});
+      return last_ticket_;
+    }
+    return Refusal();
+  }
+  Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant) override {
+    if (!Takes()) {
+      return Refusal();
+    }
+    TrackFacts& known = tracks_[track].facts;
+    known.properties = known.properties.empty() ? facts.properties : known.properties;
+    known.largest = std::max(known.largest, facts.largest);
+    known.end = facts.end ? facts.end : known.end;
+    writes_.push_back({++last_ticket_, track, std::nullopt});
+    return last_ticket_;
+  }
+  Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant) override {
+    if (!Takes()) {
+      return Refusal();
+    }
+    tracks_[track].groups[end.group].end = end.end;
+    writes_.push_back({++last_ticket_, track, std::nullopt});
+    return last_ticket_;
+  }
+  Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
+                            Instant) override {
+    if (!Takes()) {
+      return Refusal();
+    }
+    if (group) {
+      tracks_[track].groups.erase(*group);
+    } else {
+      tracks_.erase(track);
+    }
+    writes_.push_back({++last_ticket_, track, std::nullopt});
+    return last_ticket_;
+  }
+  std::optional<TierTicket> Get(const TrackName& track, Location location, Instant) override {
+    if (!is_ready || reads_.size() >= reads_max || Find(track, location) == nullptr) {
+      return std::nullopt;
+    }
+    ++get_count;
+    reads_.push_back({++last_ticket_, track, location});
+    return last_ticket_;
+  }
+
+  Presence PresenceOf(const TrackName& track, Location location) const override {
+    const auto found = tracks_.find(track);
+    if (found == tracks_.end()) {
+      return Presence::kUnknown;
+    }
+    const auto group = found->second.groups.find(location.group);
+    const bool ended = group != found->second.groups.end() && group->second.end &&
+                       location.object >= *group->second.end;
+    const bool gone = ended || (found->second.facts.end && location >= *found->second.facts.end);
+    return Find(track, location) != nullptr ? Presence::kExists
+           : gone                           ? Presence::kGone
+                                            : Presence::kUnknown;
+  }
+  const TrackFacts* FindTrack(const TrackName& track) const override {
+    const auto found = tracks_.find(track);
+    return found == tracks_.end() ? nullptr : &found->second.facts;
+  }
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const override {
+    const Group* found = GroupOf(track, group);
+    if (found == nullptr) {
+      return std::nullopt;
+    }
+    GroupFacts facts{found->end, found->objects.size(), 0};
+    for (const auto& [number, stored] : found->objects) {
+      facts.payload_bytes += stored.object.payload.size();
+    }
+    return facts;
+  }
+  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
+    const auto found = tracks_.find(track);
+    if (found == tracks_.end()) {
+      return std::nullopt;
+    }
+    const auto at = found->second.groups.lower_bound(group);
+    return at == found->second.groups.end() ? std::nullopt : std::optional(at->first);
+  }
+  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const override {
+    const auto found = tracks_.find(track);
+    if (found == tracks_.end()) {
+      return std::nullopt;
+    }
+    const auto above = found->second.groups.upper_bound(group);
+    return above == found->second.groups.begin() ? std::nullopt
+                                                 : std::optional(std::prev(above)->first);
+  }
+  std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
+    const Group* group = GroupOf(track, location.group);
+    if (group == nullptr) {
+      return std::nullopt;
+    }
+    const auto at = group->objects.lower_bound(location.object);
+    return at == group->objects.end() ? std::nullopt : std::optional(at->first);
+  }
+  // All at once, whatever is asked for.
+  std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t) const override {
+    std::vector<ListedGroup> listed;
+    for (const auto& [name, track] : tracks_) {
+      for (const auto& [number, group] : track.groups) {
+        ListedGroup& entry = listed.emplace_back(ListedGroup{name, number, std::nullopt, {}});
+        entry.facts = *FindGroup(name, number);
+        const StoredObject* first = Find(name, {number, 0});
+        const auto inner = first == nullptr ? std::nullopt : first->object.properties.Immutable();
+        const auto key = inner ? inner->Find(0x3801) : std::nullopt;
+        if (key) {
+          entry.key.emplace();
+          std::ranges::copy(AsBytes(key->bytes), entry.key->bytes.begin());
+        }
+      }
+    }
+    return after ? std::vector<ListedGroup>() : listed;
+  }
+  std::vector<TrackName> Tracks(const std::optional<TrackName>&, size_t) const override {
+    return {};
+  }
+
+  // For the test.
+  const StoredObject* Find(const TrackName& track, Location location) const {
+    const Group* group = GroupOf(track, location.group);
+    const auto object = group == nullptr ? std::map<uint64_t, StoredObject>::const_iterator()
+                                         : group->objects.find(location.object);
+    return group == nullptr || object == group->objects.end() ? nullptr : &object->second;
+  }
+  // What another process finds that begins where this one ended.
+  std::unique_ptr<FakeTier> AfterDeath() const {
+    auto after = std::make_unique<FakeTier>();
+    after->tracks_ = tracks_;
+    return after;
+  }
+  size_t writes() const { return writes_.size(); }
+  size_t reads() const { return reads_.size(); }
+  // The write or read that was asked for first, or one at random, comes to its end.
+  void FinishWrite(bool fails = false, size_t which = 0) {
+    const Write write = std::move(writes_[which]);
+    writes_.erase(writes_.begin() + static_cast<ptrdiff_t>(which));
+    std::optional<Error> error;
+    if (fails) {
+      error = Error(ErrorCode::kMachine, "It failed.");
+    } else if (write.stored) {
+      const Location at = write.stored->object.location;
+      Track& track = tracks_[write.track];
+      track.groups[at.group].objects.emplace(at.object, *write.stored);
+      track.facts.largest = std::max(track.facts.largest, std::optional(at));
+    }
+    events_.push_back(TierWritten{write.ticket, error});
+  }
+  void FinishWrites() {
+    while (!writes_.empty()) {
+      FinishWrite();
+    }
+  }
+  void FinishRead(bool fails = false, size_t which = 0) {
+    const Read read = reads_[which];
+    reads_.erase(reads_.begin() + static_cast<ptrdiff_t>(which));
+    const StoredObject* stored = Find(read.track, read.location);
+    events_.push_back(
+        TierRead{read.ticket, fails || stored == nullptr ? std::nullopt : std::optional(*stored)});
+  }
+  void Evict(const TrackName& track, uint64_t group) {
+    if (tracks_.contains(track) && tracks_.at(track).groups.erase(group) > 0) {
+      events_.push_back(TierEvicted{{track, group}});
+    }
+  }
+  size_t get_count = 0;
+
+ private:
+  struct Group {
+    std::map<uint64_t, StoredObject> objects;
+    std::optional<uint64_t> end;
+  };
+  struct Track {
+    TrackFacts facts;
+    std::map<uint64_t, Group> groups;
+  };
+  struct Write {
+    TierTicket ticket;
+    TrackName track;
+    std::optional<StoredObject> stored;
+  };
+  struct Read {
+    TierTicket ticket;
+    TrackName track;
+    Location location;
+  };
+
+  bool Takes() const { return is_ready && !refuses; }
+  static Error Refusal() { return Error(ErrorCode::kMachine, "The disk is full."); }
+  const Group* GroupOf(const TrackName& track, uint64_t group) const {
+    const auto found = tracks_.find(track);
+    if (found == tracks_.end() || !found->second.groups.contains(group)) {
+      return nullptr;
+    }
+    return &found->second.groups.at(group);
+  }
+
+  std::map<TrackName, Track> tracks_;
+  std::deque<Write> writes_;
+  std::deque<Read> reads_;
+  std::deque<TierEvent> events_;
+  TierTicket last_ticket_ = 0;
+};
+
+}  // namespace kvcast

@@ -1,0 +1,273 @@
+#include "kvcast/store/store.h"
+
+#include <chrono>
+#include <string>
+
+namespace kvcast {
+namespace {
+
+Error Contradiction(const std::string& what) {
+  return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
+}
+
+bool SaysMore(const TrackFacts& facts, const TrackFacts& known) {
+  return known.largest < facts.largest || known.end != facts.end ||
+         known.gaps.size() < facts.gaps.size();
+}
+
+}  // namespace
+
+Store::Store(const StoreOptions& options)
+    : options_(options),
+      ram_(options.ram_bytes),
+      desk_(options.reads, tiers_),
+      demotions_(options.demoting_bytes_max, options.key_property, tiers_),
+      warming_(options.warming) {}
+
+void Store::AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
+                    std::unique_ptr<Admission> admission) {
+  ram_.HandOverEvicted();
+  tiers_.Add(kind, std::move(tier), std::move(admission));
+  was_ready_.push_back(false);
+}
+
+bool Store::opened() const {
+  bool opened = true;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    opened = opened && tiers_.at(tier).ready();
+  }
+  return opened;
+}
+
+uint64_t Store::WallAt(Instant now) const {
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(now - Instant());
+  return options_.epoch_us + static_cast<uint64_t>(since.count());
+}
+
+Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size_t bytes,
+                                  const AskTier& ask) {
+  if (level == Durability::kMemory) {
+    return Asked();
+  }
+  std::vector<size_t> homes;
+  if (level == Durability::kDisk) {
+    homes = tiers_.HomesOf(track, TierKind::kDisk);
+  }
+  if (homes.empty()) {  // A bucket keeps what a disk does, and more.
+    homes = tiers_.HomesOf(track, TierKind::kBucket);
+  }
+  Error refusal(ErrorCode::kUnsupported, level == Durability::kDisk
+                                             ? "This node keeps nothing on disk."
+                                             : "This node keeps nothing in a bucket.");
+  tiers_touched_ = true;
+  for (const size_t home : homes) {
+    const Result<TierTicket> asked = ask(tiers_.at(home));
+    if (asked.ok()) {
+      pledges_.insert_or_assign({home, *asked},
+                                Pledge{++last_ticket_, LevelOf(tiers_.kind(home)), bytes, track});
+      pledged_bytes_ += bytes;
+      ++pledged_tracks_[track];
+      return Asked(last_ticket_);
+    }
+    refusal = asked.error();
+    if (refusal.code() == ErrorCode::kMismatch) {
+      break;
+    }
+  }
+  return refusal;
+}
+
+Result<Store::Asked> Store::Describe(const TrackName& track, const Properties& properties,
+                                     std::optional<Location> largest, Durability level,
+                                     Instant now) {
+  std::optional<TrackFacts> below;
+  tiers_.AddFacts(track, below);
+  TrackFacts facts;
+  facts.properties = below ? below->properties : properties;
+  facts.largest = largest;
+  KVCAST_TRY(const Asked asked, Write(track, level, 0, [&](LowerTier& tier) {
+               return tier.Describe(track, facts, now);
+             }));
+  KVCAST_TRY_VOID(ram_.Describe(track, facts.properties, largest));
+  SettleRam(now);
+  return asked;
+}
+
+Result<void> Store::CheckBelow(const TrackName& track, const Object& object, Instant now) {
+  tiers_touched_ = true;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    LowerTier& below = tiers_.at(tier);
+    if (below.ready() && below.PresenceOf(track, object.location) == Presence::kExists) {
+      // It compares, and writes nothing. One that cannot tell just now has it: what stands there
+      // stays, and the newcomer is dropped.
+      const Result<TierTicket> same = below.Put(track, object, WallAt(now), now);
+      if (!same.ok() && same.error().code() == ErrorCode::kMismatch) {
+        return same.error();
+      }
+    }
+  }
+  return {};
+}
+
+Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Durability level,
+                               Instant now) {
+  const Presence below = tiers_.PresenceOf(track, object.location);
+  const Object* const moving = demotions_.Find(track, object.location);
+  if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
+    return Contradiction("Object " + object.location.ToString());
+  }
+  Kept kept;
+  if (below == Presence::kExists && !ram_.Get(track, object.location)) {
+    KVCAST_TRY_VOID(CheckBelow(track, object, now));
+  } else if (moving == nullptr) {
+    KVCAST_TRY(kept.is_new, ram_.Put(track, object));
+    if (kept.is_new && !tiers_.empty()) {
+      receipts_.Note(track, object.location, WallAt(now));
+    }
+    SettleRam(now);
+  }
+  const Result<Asked> asked = Write(track, level, object.payload.size(), [&](LowerTier& tier) {
+    return tier.Put(track, object, WallAt(now), now);
+  });
+  if (!asked.ok()) {
+    if (kept.is_new) {
+      RemoveFromRam(track, object.location);  // Refused is refused.
+    }
+    return asked.error();
+  }
+  kept.ticket = *asked;
+  return kept;
+}
+
+Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uint64_t end,
+                                     Durability level, Instant now) {
+  const auto below = tiers_.FindGroup(track, group);
+  if (below && below->end && *below->end != end) {
+    return Contradiction("The end of group " + std::to_string(group));
+  }
+  if (!below || ram_.FindGroup(track, group)) {
+    KVCAST_TRY_VOID(ram_.EndGroup(track, group, end));
+    SettleRam(now);
+  }
+  if (level != Durability::kMemory) {
+    return Write(track, level, 0, [&](LowerTier& tier) {
+      return tier.EndGroup(track, {group, end}, now);
+    });
+  }
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    const auto found = tiers_.at(tier).FindGroup(track, group);
+    if (found && !found->end) {
+      (void)tiers_.at(tier).EndGroup(track, {group, end}, now).ok();
+    }
+  }
+  return Asked();
+}
+
+Result<void> Store::EndTrack(const TrackName& track, Location end, Instant now) {
+  std::optional<TrackFacts> below;
+  tiers_.AddFacts(track, below);
+  if (below && ((below->end && below->end != end) || (below->largest && *below->largest >= end))) {
+    return Contradiction("The end at " + end.ToString());
+  }
+  KVCAST_TRY_VOID(ram_.EndTrack(track, end));
+  SettleRam(now);
+  TellTiers(track, now);
+  return {};
+}
+
+void Store::TellTiers(const TrackName& track, Instant now) {
+  tiers_touched_ = true;
+  const std::optional<TrackFacts> facts = Find(track);
+  for (size_t tier = 0; tier < tiers_.size() && facts; ++tier) {
+    const TrackFacts* known = tiers_.at(tier).FindTrack(track);
+    if (known != nullptr && SaysMore(*facts, *known)) {
+      (void)tiers_.at(tier).Describe(track, *facts, now).ok();
+    }
+  }
+}
+
+bool Store::IsKeptBelow(const EvictedContents& evicted) const {
+  for (const Object& object : evicted.objects) {
+    if (!tiers_.Holder(evicted.group.track, object.location)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Store::SettleRam(Instant now) {
+  for (EvictedContents& evicted : ram_.TakeEvictedContents()) {
+    const EvictedGroup group = evicted.group;
+    const bool whole = evicted.end == evicted.objects.size() && !evicted.objects.empty();
+    if (!tiers_.empty() && whole && !IsKeptBelow(evicted)) {
+      (void)Demote(std::move(evicted), now);
+    }
+    receipts_.Forget(group.track, group.group);
+    // Its name is not kept twice.
+    if (!ram_.GroupFrom(group.track, 0) && tiers_.Knows(group.track)) {
+      TellTiers(group.track, now);
+      (void)ram_.Forget(group.track);
+    }
+    events_.push_back(StoreMoved{group});
+  }
+}
+
+bool Store::Demote(EvictedContents evicted, Instant now) {
+  tiers_touched_ = true;
+  DemotionDesk::Leaving leaving{std::move(evicted), {}, {}};
+  const TrackName& track = leaving.contents.group.track;
+  leaving.facts = *Find(track);
+  for (const Object& object : leaving.contents.objects) {
+    leaving.received_us.push_back(receipts_.Find(track, object.location).value_or(WallAt(now)));
+  }
+  return demotions_.Take(leaving, now);
+}
+
+void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
+  tiers_touched_ = true;
+  ram_.Remove(track, group);
+  receipts_.Forget(track, group);
+  demotions_.Drop(track, group);
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    if (tiers_.at(tier).FindGroup(track, group)) {
+      (void)tiers_.at(tier).Remove(track, group, now).ok();
+    }
+  }
+}
+
+void Store::RemoveFromRam(const TrackName& track, Location location) {
+  ram_.Remove(track, location);
+  receipts_.Forget(track, location);
+}
+
+bool Store::Forget(const TrackName& track, Instant now) {
+  if (pledged_tracks_.contains(track)) {
+    return false;  // Some of it is about to be there, and promised.
+  }
+  if (GroupFrom(track, 0)) {
+    if (!ram_.GroupFrom(track, 0) && tiers_.Knows(track)) {
+      TellTiers(track, now);
+      (void)ram_.Forget(track);
+    }
+    return false;
+  }
+  warming_.Drop(track);
+  (void)ram_.Forget(track);
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    if (tiers_.at(tier).ready() && tiers_.at(tier).FindTrack(track) != nullptr) {
+      (void)tiers_.at(tier).Remove(track, std::nullopt, now).ok();
+    }
+  }
+  return true;
+}
+
+StoreCounts Store::counts() const {
+  StoreCounts counts = counts_;
+  counts.timeouts = desk_.timeouts();
+  counts.demoted = demotions_.taken();
+  counts.not_demoted = demotions_.refused();
+  counts.demotions_failed = demotions_.failed();
+  return counts;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,200 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
+#include "kvcast/object/durability.h"
+#include "kvcast/store/demotion_desk.h"
+#include "kvcast/store/ram_tier.h"
+#include "kvcast/store/read_desk.h"
+#include "kvcast/store/receipt_book.h"
+#include "kvcast/store/tier_set.h"
+#include "kvcast/store/warm_queue.h"
+
+namespace kvcast {
+
+struct StoreOptions {
+  size_t ram_bytes = 0;
+  uint64_t epoch_us = 0;      // What the time of day is at Instant(), in microseconds since 1970.
+  uint64_t key_property = 0;  // The immutable property that holds a group's key.
+  ReadDesk::Limits reads{};
+  WarmQueue::Limits warming{};
+  uint64_t demoting_bytes_max = uint64_t{64} << 20;
+  // How long a track with these properties lets its objects be kept, in milliseconds.
+  std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms{};
+};
+
+// What was to be written has reached a level, or never will: then nothing of it is promised.
+struct StoreWritten {
+  StoreTicket ticket = 0;
+  Durability level = Durability::kMemory;
+  std::optional<Error> error;
+};
+// Absent: not to be had within the patience. It is not evidence of anything.
+struct StoreRead {
+  StoreTicket ticket = 0;
+  std::optional<StoredObject> found;
+};
+// What the tiers hold of a group is not what it was.
+struct StoreMoved {
+  EvictedGroup group;
+};
+// A tier has come to be ready, with what it held.
+struct StoreTierReady {
+  size_t tier = 0;
+};
+using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady>;
+
+struct StoreCounts {
+  uint64_t ram_hits = 0;
+  uint64_t lower_hits = 0;   // Of objects read from a tier below.
+  uint64_t misses = 0;       // Of objects asked for and not to be had.
+  uint64_t timeouts = 0;     // Those of them that took too long.
+  uint64_t promoted = 0;     // Objects.
+  uint64_t demoted = 0;      // Groups, as the next two.
+  uint64_t not_demoted = 0;  // No tier took them.
+  uint64_t demotions_failed = 0;
+  uint64_t expired = 0;         // Objects read that may be kept no longer.
+  uint64_t write_failures = 0;  // Of what was to be durable.
+};
+
+// Objects in RAM and in the tiers below, and the policy that moves them.
+//
+// What is put goes to RAM, and where durability asks for it to a tier as well, at once; what RAM
+// evicts and no tier has goes down then, if a tier admits it. What is read from below comes up
+// again. docs/design/tiers.md tells why.
+//
+// Nothing is called back: what comes later has a ticket and is taken out as an event, after every
+// input. Whoever drives a tier calls OnTime() when that has had input.
+class Store {
+ public:
+  explicit Store(const StoreOptions& options);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // The fastest first, before anything else is asked. Without `admission` everything comes in.
+  void AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
+               std::unique_ptr<Admission> admission = nullptr);
+  // For what lives in memory alone, such as catalogs; SettleRam() afterwards.
+  RamTier& ram() { return ram_; }
+  void SettleRam(Instant now);
+  const TierSet& tiers() const { return tiers_; }
+  // Every tier is ready.
+  bool opened() const;
+
+  // A tier had input, or its time has come.
+  void OnTime(Instant now);
+  // Something was asked, and may have an answer already.
+  void Pump(Instant now);
+  std::optional<Instant> deadline() const;
+  std::optional<StoreEvent> Next();
+
+  // What is to reach more than memory has a ticket. Unsupported: there is no tier for this level.
+  // Machine and too large: there is, and it is full, failing or too busy.
+  using Asked = std::optional<StoreTicket>;
+  Result<Asked> Describe(const TrackName& track, const Properties& properties,
+                         std::optional<Location> largest, Durability level, Instant now);
+  struct Kept {
+    bool is_new = false;  // It was in no tier.
+    Asked ticket;
+  };
+  // Mismatch: another object stands there, or none can.
+  Result<Kept> Put(const TrackName& track, const Object& object, Durability level, Instant now);
+  Result<Asked> EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
+                         Instant now);
+  Result<void> EndTrack(const TrackName& track, Location end, Instant now);
+
+  // The object, if it is in memory; a ticket, if a tier below may have it; else neither.
+  using Got = std::variant<std::monostate, Object, StoreTicket>;
+  Got Get(const TrackName& track, Location location, Instant now);
+  void Cancel(StoreTicket ticket) { desk_.Cancel(ticket); }
+  // Has a range in RAM before anybody asks. False: too much is to be warmed already.
+  bool Warm(const TrackName& track, const LocationRange& range, Instant now);
+
+  // The next objects of one group that are anywhere, in order, at most so many: those in memory as
+  // they are, and where others stand.
+  struct Located {
+    Location location;
+    std::optional<Object> object;
+  };
+  std::vector<Located> Locate(const TrackName& track, Location first, uint64_t last_object,
+                              size_t count_max);
+
+  std::optional<TrackFacts> Find(const TrackName& track) const;
+  // Of a tier that has the whole group, or else of the one that has most of it.
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
+  Presence PresenceOf(const TrackName& track, Location location);
+  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
+  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
+  // A tier below has something of the group, or is about to.
+  bool IsBelow(const TrackName& track, uint64_t group) const {
+    return tiers_.FindGroup(track, group) || demotions_.FindGroup(track, group);
+  }
+
+  // From every tier. Whoever removes it knows.
+  void Remove(const TrackName& track, uint64_t group, Instant now);
+  // One object, from memory alone.
+  void RemoveFromRam(const TrackName& track, Location location);
+  // Forgets what outlived a track's objects; false if there are any.
+  bool Forget(const TrackName& track, Instant now);
+
+  uint64_t WallAt(Instant now) const;
+  StoreCounts counts() const;
+  uint64_t demoting_bytes() const { return demotions_.bytes(); }
+  // Payloads that are to be durable and are not yet: whoever brings more should wait.
+  uint64_t pledged_bytes() const { return pledged_bytes_; }
+  size_t reads_waiting() const { return desk_.waiting(); }
+
+ private:
+  struct Pledge {
+    StoreTicket ticket;
+    Durability level;
+    size_t bytes;
+    TrackName track;
+  };
+  using AskTier = std::function<Result<TierTicket>(LowerTier&)>;
+
+  // Writes to the first tier for this level that takes it.
+  Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
+  // The object is in some tier below: whether it is the same one.
+  Result<void> CheckBelow(const TrackName& track, const Object& object, Instant now);
+  void TellTiers(const TrackName& track, Instant now);
+  void On(size_t tier, TierEvent event, Instant now);
+  void OnFinished(ReadDesk::Finished finished, Instant now);
+  bool IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const;
+  void Promote(const TrackName& track, const StoredObject& stored, Instant now);
+  void WarmSome(Instant now);
+  bool IsKeptBelow(const EvictedContents& evicted) const;
+  bool Demote(EvictedContents evicted, Instant now);
+
+  StoreOptions options_;
+  RamTier ram_;
+  TierSet tiers_;
+  std::vector<bool> was_ready_;
+  ReceiptBook receipts_;
+  ReadDesk desk_;
+  DemotionDesk demotions_;
+  WarmQueue warming_;
+  std::optional<Instant> warm_again_;  // There was too much to look through at once.
+  std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
+  uint64_t pledged_bytes_ = 0;
+  std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
+  StoreTicket last_ticket_ = 0;
+  std::deque<StoreEvent> events_;
+  // Of all tiers, which may have to look for it: asked for only when something was done to one.
+  mutable std::optional<Instant> tiers_deadline_;
+  mutable bool tiers_touched_ = true;
+  StoreCounts counts_;
+};
+
+}  // namespace kvcast

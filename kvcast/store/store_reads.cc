@@ -1,0 +1,295 @@
+// What a store gives back: from memory at once, from below when it has come.
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/store/store.h"
+
+namespace kvcast {
+namespace {
+
+// A payload smaller than this is copied when it comes up: what was read for it is whole blocks, and
+// must not stay for a few bytes.
+constexpr size_t kCopyBelowBytes = 64 << 10;
+// So many places are looked at in one go for what is to be warm.
+constexpr size_t kLookAtMost = 4096;
+
+}  // namespace
+
+Store::Got Store::Get(const TrackName& track, Location location, Instant now) {
+  if (std::optional<Object> here = ram_.Get(track, location)) {
+    ++counts_.ram_hits;
+    return *std::move(here);
+  }
+  if (const Object* moving = demotions_.Find(track, location)) {
+    ++counts_.ram_hits;
+    return *moving;
+  }
+  if (desk_.Ask(last_ticket_ + 1, track, location, now)) {
+    return ++last_ticket_;
+  }
+  ++counts_.misses;
+  return std::monostate();
+}
+
+bool Store::Warm(const TrackName& track, const LocationRange& range, Instant now) {
+  const bool taken = warming_.Add(track, range);
+  WarmSome(now);
+  return taken;
+}
+
+void Store::WarmSome(Instant now) {
+  warm_again_.reset();
+  for (size_t looks = 0; WarmQueue::Range* next = warming_.Front(desk_.prefetching(), now);
+       ++looks) {
+    if (looks == kLookAtMost) {
+      warm_again_ = now;
+      return;
+    }
+    const TrackName& track = next->track;
+    const auto group = tiers_.GroupFrom(track, next->next.group);
+    if (!group || *group > next->range.last.group) {
+      warming_.PopFront();
+      continue;
+    }
+    const uint64_t first = *group == next->next.group ? next->next.object : 0;
+    const auto object = tiers_.ObjectFrom(track, {*group, first});
+    const Location at{*group, object.value_or(LocationRange::kWholeGroup)};
+    if (object && next->range.Contains(at) && !ram_.Get(track, at)) {
+      (void)desk_.Prefetch(track, at, now);
+    }
+    if (at >= next->range.last) {
+      warming_.PopFront();
+    } else {
+      next->next = at.object == LocationRange::kWholeGroup ? Location{at.group + 1, 0}
+                                                           : Location{at.group, at.object + 1};
+    }
+  }
+}
+
+void Store::OnTime(Instant now) {
+  tiers_touched_ = true;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    tiers_.at(tier).OnTime(now);
+  }
+  Pump(now);
+}
+
+std::optional<Instant> Store::deadline() const {
+  std::optional<Instant> first = warm_again_;
+  const auto take = [&](std::optional<Instant> other) {
+    first = other && (!first || *other < *first) ? other : first;
+  };
+  if (std::exchange(tiers_touched_, false)) {
+    tiers_deadline_.reset();
+    for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+      const std::optional<Instant> at = tiers_.at(tier).deadline();
+      tiers_deadline_ = at && (!tiers_deadline_ || *at < *tiers_deadline_) ? at : tiers_deadline_;
+    }
+  }
+  take(tiers_deadline_);
+  take(desk_.deadline());
+  take(warming_.deadline());
+  return first;
+}
+
+std::optional<StoreEvent> Store::Next() {
+  if (events_.empty()) {
+    return std::nullopt;
+  }
+  StoreEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+void Store::Pump(Instant now) {
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+      if (tiers_.at(tier).ready() && !was_ready_[tier]) {
+        was_ready_[tier] = true;
+        events_.push_back(StoreTierReady{tier});
+      }
+      while (std::optional<TierEvent> event = tiers_.at(tier).Next()) {
+        On(tier, *std::move(event), now);
+        more = true;
+      }
+    }
+    desk_.Pump(now);
+    for (ReadDesk::Finished& finished : desk_.TakeFinished()) {
+      OnFinished(std::move(finished), now);
+      more = true;
+    }
+    WarmSome(now);  // After what came was paid for.
+    for (EvictedGroup& arrived : demotions_.TakeFinished()) {
+      events_.push_back(StoreMoved{std::move(arrived)});
+    }
+  }
+}
+
+void Store::On(size_t tier, TierEvent event, Instant now) {
+  if (auto* read = std::get_if<TierRead>(&event)) {
+    (void)desk_.OnRead(tier, std::move(*read), now);
+  } else if (auto* evicted = std::get_if<TierEvicted>(&event)) {
+    events_.push_back(StoreMoved{std::move(evicted->group)});
+  } else {
+    const TierWritten& written = std::get<TierWritten>(event);
+    const auto pledge = pledges_.find({tier, written.ticket});
+    if (pledge == pledges_.end()) {
+      (void)demotions_.OnWritten(tier, written);
+      return;
+    }
+    counts_.write_failures += written.error ? 1u : 0u;
+    events_.push_back(StoreWritten{pledge->second.ticket, pledge->second.level, written.error});
+    pledged_bytes_ -= pledge->second.bytes;
+    const auto count = pledged_tracks_.find(pledge->second.track);
+    if (--count->second == 0) {
+      pledged_tracks_.erase(count);
+    }
+    pledges_.erase(pledge);
+  }
+}
+
+bool Store::IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const {
+  const std::optional<TrackFacts> facts = Find(track);
+  const auto most =
+      facts && options_.max_cache_ms ? options_.max_cache_ms(facts->properties) : std::nullopt;
+  const uint64_t wall = WallAt(now);
+  return most && wall >= stored.received_us && (wall - stored.received_us) / 1000 >= *most;
+}
+
+void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
+  if (finished.found && IsExpired(finished.track, *finished.found, now)) {
+    ++counts_.expired;
+    finished.found.reset();
+    Remove(finished.track, finished.location.group, now);
+    events_.push_back(StoreMoved{{finished.track, finished.location.group}});
+  }
+  if (finished.found) {
+    if (finished.prefetch) {
+      warming_.Spend(finished.found->object.payload.size());
+    }
+    Promote(finished.track, *finished.found, now);
+  }
+  (finished.found ? counts_.lower_hits : counts_.misses) += finished.tickets.size();
+  for (const StoreTicket ticket : finished.tickets) {
+    events_.push_back(StoreRead{ticket, finished.found});
+  }
+}
+
+void Store::Promote(const TrackName& track, const StoredObject& stored, Instant now) {
+  const std::optional<TrackFacts> facts = Find(track);
+  if (!facts || !ram_.Describe(track, facts->properties, facts->largest).ok()) {
+    return;
+  }
+  Object object = stored.object;
+  if (object.payload.size() < kCopyBelowBytes) {
+    object.payload = Bytes::Of(object.payload.ToString());
+  }
+  const Result<bool> put = ram_.Put(track, object);
+  if (put.ok() && *put) {
+    ++counts_.promoted;
+    receipts_.Note(track, object.location, stored.received_us);
+    const auto below = tiers_.FindGroup(track, object.location.group);
+    if (below && below->end) {
+      (void)ram_.EndGroup(track, object.location.group, *below->end).ok();
+    }
+  }
+  SettleRam(now);
+}
+
+std::vector<Store::Located> Store::Locate(const TrackName& track, Location first,
+                                          uint64_t last_object, size_t count_max) {
+  std::vector<Object> in_ram = ram_.GetRange(track, {first, {first.group, last_object}}, count_max);
+  std::vector<Located> located;
+  if (tiers_.empty()) {
+    for (Object& object : in_ram) {
+      const Location at = object.location;
+      located.push_back({at, std::move(object)});
+    }
+    return located;
+  }
+  size_t next_ram = 0;
+  for (Location at = first; located.size() < count_max;) {
+    auto next = tiers_.ObjectFrom(track, at);
+    const auto moving = demotions_.ObjectFrom(track, at);
+    next = moving && (!next || *moving < *next) ? moving : next;
+    if (next_ram < in_ram.size() && (!next || in_ram[next_ram].location.object <= *next)) {
+      at = in_ram[next_ram].location;
+      located.push_back({at, std::move(in_ram[next_ram++])});
+    } else if (next && *next <= last_object) {
+      at.object = *next;
+      const Object* object = demotions_.Find(track, at);
+      located.push_back({at, object != nullptr ? std::optional(*object) : std::nullopt});
+    } else {
+      break;
+    }
+    if (at.object == LocationRange::kWholeGroup) {
+      break;
+    }
+    ++at.object;
+  }
+  return located;
+}
+
+std::optional<TrackFacts> Store::Find(const TrackName& track) const {
+  std::optional<TrackFacts> facts;
+  if (const TrackFacts* here = ram_.Find(track)) {
+    facts = *here;
+  }
+  tiers_.AddFacts(track, facts);
+  return facts;
+}
+
+std::optional<GroupFacts> Store::FindGroup(const TrackName& track, uint64_t group) const {
+  std::optional<GroupFacts> best;
+  for (const auto& found : {ram_.FindGroup(track, group), demotions_.FindGroup(track, group),
+                            tiers_.FindGroup(track, group)}) {
+    if (!found) {
+      continue;
+    }
+    if (found->whole()) {
+      return found;
+    }
+    const auto end = best && best->end ? best->end : found->end;
+    if (!best || found->object_count > best->object_count) {
+      best = found;
+    }
+    best->end = end;
+  }
+  return best;
+}
+
+Presence Store::PresenceOf(const TrackName& track, Location location) {
+  if (ram_.Get(track, location) || demotions_.Find(track, location) != nullptr) {
+    return Presence::kExists;
+  }
+  const Presence below = tiers_.PresenceOf(track, location);
+  const TrackFacts* facts = ram_.Find(track);
+  if (below != Presence::kUnknown || facts == nullptr) {
+    return below;
+  }
+  const auto group = ram_.FindGroup(track, location.group);
+  const bool gone =
+      (facts->end && location >= *facts->end) ||
+      (group && group->end && location.object >= *group->end) ||
+      std::ranges::any_of(facts->gaps, [&](const auto& gap) { return gap.Contains(location); });
+  return gone ? Presence::kGone : Presence::kUnknown;
+}
+
+std::optional<uint64_t> Store::GroupFrom(const TrackName& track, uint64_t group) const {
+  std::optional<uint64_t> nearest = ram_.GroupFrom(track, group);
+  for (const auto found : {demotions_.GroupFrom(track, group), tiers_.GroupFrom(track, group)}) {
+    nearest = found && (!nearest || *found < *nearest) ? found : nearest;
+  }
+  return nearest;
+}
+
+std::optional<uint64_t> Store::GroupUpTo(const TrackName& track, uint64_t group) const {
+  std::optional<uint64_t> nearest = ram_.GroupUpTo(track, group);
+  for (const auto found : {demotions_.GroupUpTo(track, group), tiers_.GroupUpTo(track, group)}) {
+    nearest = found && (!nearest || *found > *nearest) ? found : nearest;
+  }
+  return nearest;
+}
+
+}  // namespace kvcast

@@ -1,0 +1,480 @@
+#include "kvcast/store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "kvcast/store/fake_tier_test.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const TrackName kStoreTrack = *TrackName::Of(*TrackNamespace::Of({"a", "b"}), "t");
+constexpr size_t kPayloadBytes = 1000;
+
+std::string StorePayload(Location at) {
+  return std::string(kPayloadBytes, static_cast<char>('a' + at.group)) + at.ToString();
+}
+Object StoreObject(Location at) {
+  Object object;
+  object.location = at;
+  object.payload = Bytes::Of(StorePayload(at));
+  return object;
+}
+
+// A store of some RAM and fake tiers below.
+class StoreTest : public testing::Test {
+ protected:
+  static constexpr Instant kBegin{std::chrono::hours(1)};
+
+  void Make(size_t disks, size_t ram_bytes = 1 << 20) {
+    StoreOptions options;
+    options.ram_bytes = ram_bytes;
+    options.epoch_us = 1'000'000'000;
+    options.reads.patience = seconds(10);
+    options.max_cache_ms = [](const Properties& properties) {
+      const auto most = properties.Find(4);
+      return most ? std::optional(most->number) : std::nullopt;
+    };
+    options.warming = warming_;
+    store_ = std::make_unique<Store>(options);
+    disks_.clear();
+    for (size_t i = 0; i < disks; ++i) {
+      auto tier = std::make_unique<FakeTier>();
+      disks_.push_back(tier.get());
+      store_->AddTier(TierKind::kDisk, std::move(tier));
+    }
+  }
+  // Puts a whole group; nothing if something is refused.
+  std::optional<std::vector<StoreTicket>> PutGroup(uint64_t group, uint64_t objects,
+                                                   Durability level = Durability::kMemory) {
+    std::vector<StoreTicket> tickets;
+    for (uint64_t object = 0; object < objects; ++object) {
+      const auto kept = store_->Put(kStoreTrack, StoreObject({group, object}), level, now_);
+      if (!kept.ok()) {
+        return std::nullopt;
+      }
+      if (kept->ticket) {
+        tickets.push_back(*kept->ticket);
+      }
+    }
+    const auto ended = store_->EndGroup(kStoreTrack, group, objects, level, now_);
+    if (ended.ok() && *ended) {
+      tickets.push_back(**ended);
+    }
+    return tickets;
+  }
+  void Take() {
+    store_->OnTime(now_);
+    while (std::optional<StoreEvent> event = store_->Next()) {
+      if (const auto* written = std::get_if<StoreWritten>(&*event)) {
+        written_.emplace(written->ticket, *written);
+      } else if (const auto* read = std::get_if<StoreRead>(&*event)) {
+        EXPECT_TRUE(read_.emplace(read->ticket, read->found).second) << "answered twice";
+      } else if (const auto* moved = std::get_if<StoreMoved>(&*event)) {
+        moved_.insert(moved->group.group);
+      }
+    }
+  }
+  // Everything that the tiers were asked for comes to its end.
+  void Finish() {
+    for (bool more = true; more;) {
+      more = false;
+      for (FakeTier* disk : disks_) {
+        more = more || disk->writes() + disk->reads() > 0;
+        disk->FinishWrites();
+        while (disk->reads() > 0) {
+          disk->FinishRead();
+        }
+      }
+      Take();
+    }
+  }
+  StoreTicket Ask(Location at) {
+    const Store::Got got = store_->Get(kStoreTrack, at, now_);
+    EXPECT_TRUE(std::holds_alternative<StoreTicket>(got)) << at.ToString();
+    return std::holds_alternative<StoreTicket>(got) ? std::get<StoreTicket>(got) : 0;
+  }
+  std::optional<std::string> InMemory(Location at) {
+    const Store::Got got = store_->Get(kStoreTrack, at, now_);
+    if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+      store_->Cancel(*ticket);
+    }
+    const auto* object = std::get_if<Object>(&got);
+    return object == nullptr ? std::nullopt : std::optional(object->payload.ToString());
+  }
+  // So many groups of four objects as do not fit RAM; the first ones are on disk then.
+  void Fill() {
+    Make(1, 24'000);
+    for (uint64_t group = 0; group < 8; ++group) {
+      ASSERT_TRUE(PutGroup(group, 4).has_value());
+    }
+    Finish();
+    ASSERT_TRUE(store_->tiers().at(0).FindGroup(kStoreTrack, 0)->whole());
+  }
+
+  // One thing that may happen, to a store or to a tier.
+  void Act(Random& random, Location at, FakeTier& disk) {
+    switch (random.Below(9)) {
+      case 0:
+      case 1: {
+        const Durability level = random.Happens(0.4) ? Durability::kDisk : Durability::kMemory;
+        const auto kept = store_->Put(kStoreTrack, StoreObject(at), level, now_);
+        if (kept.ok() && kept->ticket) {
+          pledged_[*kept->ticket] = at;
+        }
+        break;
+      }
+      case 2:
+        (void)store_->EndGroup(kStoreTrack, at.group, 4, Durability::kMemory, now_).ok();
+        break;
+      case 3:
+      case 4: {
+        const Store::Got got = store_->Get(kStoreTrack, at, now_);
+        if (const auto* object = std::get_if<Object>(&got)) {
+          ASSERT_EQ(object->payload.ToString(), StorePayload(at));
+        } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+          asked_[*ticket] = {at, now_};
+        }
+        break;
+      }
+      case 5:
+        if (disk.writes() > 0) {
+          disk.FinishWrite(random.Happens(0.1), random.Below(disk.writes()));
+        }
+        break;
+      case 6:
+        if (disk.reads() > 0) {
+          disk.FinishRead(random.Happens(0.1), random.Below(disk.reads()));
+        }
+        break;
+      case 7:
+        disk.refuses = random.Happens(0.2);
+        disk.reads_max = random.Below(4);
+        break;
+      default:
+        if (random.Happens(0.2)) {
+          disk.Evict(kStoreTrack, at.group);
+        }
+        now_ += milliseconds(random.Below(500));
+    }
+  }
+
+  Instant now_ = kBegin;
+  std::map<StoreTicket, std::pair<Location, Instant>> asked_;  // By those that act at random,
+  std::map<StoreTicket, Location> pledged_;                    // and what they were promised.
+  WarmQueue::Limits warming_;
+  std::unique_ptr<Store> store_;
+  std::vector<FakeTier*> disks_;
+  std::map<StoreTicket, StoreWritten> written_;
+  std::map<StoreTicket, std::optional<StoredObject>> read_;
+  std::set<uint64_t> moved_;
+};
+
+TEST_F(StoreTest, GivesWhatIsInMemoryAtOnce) {
+  Make(1);
+  ASSERT_EQ(PutGroup(0, 2)->size(), 0u);
+  EXPECT_EQ(InMemory({0, 1}), StorePayload({0, 1}));
+  EXPECT_EQ(disks_[0]->writes(), 0u);  // Nobody asked for it.
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(store_->Get(kStoreTrack, {0, 2}, now_)));
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {0, 2}), Presence::kGone);
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {1, 0}), Presence::kUnknown);
+}
+
+TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
+  Make(1);
+  const std::vector<StoreTicket> tickets = *PutGroup(0, 2, Durability::kDisk);
+  ASSERT_EQ(tickets.size(), 3u);
+  EXPECT_EQ(store_->pledged_bytes(), 2 * StorePayload({0, 0}).size());
+  Take();
+  EXPECT_TRUE(written_.empty());
+  disks_[0]->FinishWrite();
+  disks_[0]->FinishWrite(/*fails=*/true);
+  Take();
+  ASSERT_EQ(written_.size(), 2u);
+  EXPECT_EQ(written_.at(tickets[0]).level, Durability::kDisk);
+  EXPECT_FALSE(written_.at(tickets[0]).error.has_value());
+  EXPECT_TRUE(written_.at(tickets[1]).error.has_value());
+  EXPECT_EQ(store_->pledged_bytes(), 0u);
+  EXPECT_EQ(store_->counts().write_failures, 1u);
+}
+
+TEST_F(StoreTest, RefusesALevelAtOnceThatItDoesNotHave) {
+  Make(0);
+  EXPECT_EQ(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_).error().code(),
+            ErrorCode::kUnsupported);
+  Make(1);
+  EXPECT_EQ(store_->Describe(kStoreTrack, {}, {}, Durability::kBucket, now_).error().code(),
+            ErrorCode::kUnsupported);
+  disks_[0]->refuses = true;
+  const auto refused = store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kMachine);
+  EXPECT_NE(refused.error().message().find("full"), std::string::npos);
+  EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
+  Make(2);
+  disks_[0]->refuses = true;
+  EXPECT_EQ(PutGroup(0, 2, Durability::kDisk)->size(), 3u);
+  disks_[1]->FinishWrites();
+  Take();
+  EXPECT_EQ(written_.size(), 3u);
+  EXPECT_TRUE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kDisk));
+  EXPECT_FALSE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kBucket));
+}
+
+// What memory evicts goes down, and is never not there on its way.
+TEST_F(StoreTest, GivesWhatIsOnItsWayDown) {
+  Make(1, 24'000);
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  EXPECT_GT(disks_[0]->writes(), 0u);
+  for (uint64_t group = 0; group < 8; ++group) {
+    EXPECT_EQ(InMemory({group, 3}), StorePayload({group, 3})) << group;
+    EXPECT_TRUE(store_->FindGroup(kStoreTrack, group)->whole());
+  }
+  EXPECT_GT(store_->demoting_bytes(), 0u);
+  Finish();
+  EXPECT_EQ(store_->demoting_bytes(), 0u);
+  EXPECT_TRUE(moved_.contains(0));
+  EXPECT_FALSE(InMemory({0, 3}).has_value());
+  EXPECT_TRUE(store_->FindGroup(kStoreTrack, 0)->whole());
+}
+
+TEST_F(StoreTest, LosesWhatNoTierTakes) {
+  Make(1, 24'000);
+  disks_[0]->refuses = true;
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  Take();
+  EXPECT_FALSE(store_->FindGroup(kStoreTrack, 0).has_value());
+  EXPECT_TRUE(moved_.contains(0));
+  EXPECT_GT(store_->counts().not_demoted, 0u);
+}
+
+TEST_F(StoreTest, ReadsOnceForAllWhoAskAndKeepsIt) {
+  Fill();
+  std::vector<StoreTicket> tickets;
+  for (int i = 0; i < 5; ++i) {
+    tickets.push_back(Ask({0, 2}));
+  }
+  EXPECT_EQ(disks_[0]->reads(), 1u);
+  Take();
+  EXPECT_TRUE(read_.empty());
+  Finish();
+  for (const StoreTicket ticket : tickets) {
+    ASSERT_TRUE(read_.at(ticket).has_value());
+    EXPECT_EQ(read_.at(ticket)->object.payload.ToString(), StorePayload({0, 2}));
+  }
+  EXPECT_EQ(disks_[0]->get_count, 1u);
+  EXPECT_EQ(InMemory({0, 2}), StorePayload({0, 2}));
+}
+
+// A tier that stalls costs those who want what it alone has, for as long as they have patience.
+TEST_F(StoreTest, AnswersEveryoneInTimeWhateverATierDoes) {
+  Fill();
+  disks_[0]->reads_max = 1;
+  const StoreTicket stalled = Ask({0, 0});
+  const StoreTicket behind = Ask({0, 1});
+  now_ += seconds(9);
+  const StoreTicket later = Ask({0, 0});
+  Take();
+  EXPECT_TRUE(read_.empty());
+  EXPECT_EQ(store_->deadline(), kBegin + seconds(10));
+  now_ += seconds(1);
+  Take();
+  EXPECT_FALSE(read_.at(stalled).has_value());
+  EXPECT_FALSE(read_.at(behind).has_value());
+  EXPECT_FALSE(read_.contains(later));
+  disks_[0]->FinishRead();
+  Take();
+  EXPECT_TRUE(read_.at(later).has_value());
+  EXPECT_EQ(store_->reads_waiting(), 0u);
+  EXPECT_EQ(disks_[0]->reads(), 0u);  // Nobody wants the one behind any more.
+}
+
+TEST_F(StoreTest, AsksATierAgainThatHadTooMuchToRead) {
+  Fill();
+  disks_[0]->reads_max = 2;
+  std::vector<StoreTicket> tickets;
+  for (uint64_t object = 0; object < 4; ++object) {
+    tickets.push_back(Ask({0, object}));
+  }
+  EXPECT_EQ(disks_[0]->reads(), 2u);
+  Finish();
+  for (const StoreTicket ticket : tickets) {
+    EXPECT_TRUE(read_.at(ticket).has_value());
+  }
+}
+
+TEST_F(StoreTest, ReadsFromTheNextTierWhenOneFails) {
+  Make(2);
+  for (FakeTier* disk : disks_) {
+    ASSERT_TRUE(disk->Put(kStoreTrack, StoreObject({0, 0}), 5, now_).ok());
+    disk->FinishWrites();
+  }
+  Take();
+  const StoreTicket ticket = Ask({0, 0});
+  disks_[0]->FinishRead(/*fails=*/true);
+  Take();
+  EXPECT_FALSE(read_.contains(ticket));
+  disks_[1]->FinishRead();
+  Take();
+  ASSERT_TRUE(read_.at(ticket).has_value());
+  EXPECT_EQ(read_.at(ticket)->received_us, 5u);
+}
+
+// Bytes under a name never change, wherever they are.
+TEST_F(StoreTest, RefusesWhatContradictsATierBelow) {
+  Fill();
+  Object other = StoreObject({0, 0});
+  other.payload = Bytes::Of("other bytes");
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_EQ(store_->Put(kStoreTrack, StoreObject({0, 4}), Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);  // Beyond the group's end.
+  EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
+  // One that cannot compare just now has it: the newcomer is dropped.
+  disks_[0]->refuses = true;
+  EXPECT_FALSE(store_->Put(kStoreTrack, other, Durability::kMemory, now_)->is_new);
+  EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+// After a restart, only what is written on disk tells how old an object is.
+TEST_F(StoreTest, DoesNotGiveWhatMayBeKeptNoLonger) {
+  Make(1);
+  TrackFacts facts;
+  facts.properties = PropertiesBuilder().Number(4, 1000).Build();
+  ASSERT_TRUE(disks_[0]->Describe(kStoreTrack, facts, now_).ok());
+  const uint64_t wall = store_->WallAt(now_);
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, 0}), wall - 999'999, now_).ok());
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({1, 0}), wall - 1'000'000, now_).ok());
+  disks_[0]->FinishWrites();
+  Take();
+  const StoreTicket fresh = Ask({0, 0});
+  const StoreTicket old = Ask({1, 0});
+  Finish();
+  EXPECT_TRUE(read_.at(fresh).has_value());
+  EXPECT_FALSE(read_.at(old).has_value());
+  EXPECT_FALSE(store_->FindGroup(kStoreTrack, 1).has_value());
+  EXPECT_EQ(store_->counts().expired, 1u);
+}
+
+TEST_F(StoreTest, WarmsARangeNoFasterThanItMay) {
+  warming_.bytes_per_second = 2 * kPayloadBytes;
+  warming_.burst_bytes = kPayloadBytes;
+  warming_.reads_max = 1;
+  Make(1);
+  for (uint64_t object = 0; object < 4; ++object) {
+    ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, object}), 5, now_).ok());
+  }
+  disks_[0]->FinishWrites();
+  Take();
+  EXPECT_TRUE(store_->Warm(kStoreTrack, LocationRange::Groups(0, 9), now_));
+  Finish();
+  EXPECT_EQ(disks_[0]->get_count, 1u);
+  ASSERT_TRUE(store_->deadline().has_value());
+  for (int i = 0; i < 20; ++i) {
+    now_ += milliseconds(100);
+    Finish();
+  }
+  EXPECT_EQ(disks_[0]->get_count, 4u);
+  for (uint64_t object = 0; object < 4; ++object) {
+    EXPECT_TRUE(InMemory({0, object}).has_value());
+  }
+  EXPECT_FALSE(store_->deadline().has_value());
+}
+
+TEST_F(StoreTest, RemovesFromEveryTier) {
+  Fill();
+  ASSERT_TRUE(store_->FindGroup(kStoreTrack, 0).has_value());
+  for (uint64_t group = 0; group < 8; ++group) {
+    store_->Remove(kStoreTrack, group, now_);
+  }
+  Finish();
+  EXPECT_FALSE(store_->GroupFrom(kStoreTrack, 0).has_value());
+  EXPECT_TRUE(store_->Find(kStoreTrack).has_value());  // What is known outlives it,
+  EXPECT_TRUE(store_->Forget(kStoreTrack, now_));
+  EXPECT_FALSE(store_->Find(kStoreTrack).has_value());  // until nobody wants it.
+}
+
+// Locations of one group, of which some are in memory and some below, in order and once each.
+TEST_F(StoreTest, LocatesWhatIsAnywhere) {
+  Make(1);
+  for (const uint64_t object : {0u, 2u, 3u, 6u}) {
+    ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, object}), 5, now_).ok());
+  }
+  disks_[0]->FinishWrites();
+  Take();
+  for (const uint64_t object : {1u, 4u}) {
+    ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, object}), Durability::kMemory, now_).ok());
+  }
+  std::string found;
+  for (const Store::Located& at : store_->Locate(kStoreTrack, {0, 0}, 5, 16)) {
+    found += std::to_string(at.location.object) + (at.object ? "! " : " ");
+  }
+  EXPECT_EQ(found, "0 1! 2 3 4! ");
+  EXPECT_EQ(store_->Locate(kStoreTrack, {0, 1}, 9, 2).size(), 2u);
+}
+
+// Whatever tiers do: every answer comes once and in time, every byte is right, nothing is called
+// durable that is not, and memory stays in its bounds.
+TEST_F(StoreTest, KeepsItsPromisesWhateverTiersDo) {
+  uint64_t hits = 0;
+  uint64_t durable = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Make(2, 20'000);
+    read_.clear();
+    written_.clear();
+    asked_.clear();
+    pledged_.clear();
+    for (int step = 0; step < 1000; ++step) {
+      const Location at{random.Below(12), random.Below(4)};
+      FakeTier& disk = *disks_[random.Below(2)];
+      Act(random, at, disk);
+      const size_t written_before = written_.size();
+      Take();
+      ASSERT_LE(store_->ram().bytes(), 20'000u);
+      if (written_.size() > written_before) {
+        durable += written_.size() - written_before;
+      }
+      for (const auto& [ticket, found] : read_) {
+        ASSERT_TRUE(asked_.contains(ticket));
+        if (found) {
+          ++hits;
+          ASSERT_EQ(found->object.payload.ToString(), StorePayload(asked_.at(ticket).first));
+        }
+        asked_.erase(ticket);
+      }
+      read_.clear();
+      for (const auto& [ticket, since] : asked_) {
+        ASSERT_LT(now_, since.second + seconds(10));
+      }
+    }
+    for (const auto& [ticket, written] : written_) {
+      ASSERT_TRUE(pledged_.contains(ticket));
+    }
+    now_ += seconds(11);
+    Take();
+    for (const auto& [ticket, since] : asked_) {
+      EXPECT_TRUE(read_.contains(ticket));
+    }
+    EXPECT_EQ(store_->reads_waiting(), 0u);
+  }
+  EXPECT_GT(hits, 500u);
+  EXPECT_GT(durable, 500u);
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,332 @@
+#include "sim/store_world.h"
+
+#include <algorithm>
+
+namespace kvcast::sim {
+namespace {
+
+constexpr uint64_t kTracks = 3;
+constexpr uint64_t kGroups = 10;
+constexpr uint64_t kObjects = 4;
+constexpr size_t kDisks = 2;
+constexpr size_t kRamBytes = 40'000;
+constexpr uint64_t kSegmentBytes = 32 << 10;
+constexpr uint64_t kBudget = kSuperblockBytes + 8 * kSegmentBytes;
+constexpr uint64_t kDemotingBytes = 20'000;
+constexpr Duration kPatience = std::chrono::seconds(10);
+
+TrackName StoreTrackOf(uint64_t track) {
+  return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}),
+                        "t" + std::to_string(track));
+}
+
+// What stands under a name follows from the name.
+Object StoreObjectOf(uint64_t track, Location at) {
+  Random random(track * 1'000'003 + at.group * 1009 + at.object);
+  std::string payload(200 + random.Below(1800), '\0');
+  random.Fill(std::as_writable_bytes(std::span(payload)));
+  Object object;
+  object.location = at;
+  object.priority = static_cast<uint8_t>(at.object);
+  object.payload = Bytes::Of(payload);
+  return object;
+}
+
+}  // namespace
+
+void StoreWorldCounts::Add(const StoreWorldCounts& more) {
+  puts += more.puts;
+  refused += more.refused;
+  contradictions += more.contradictions;
+  acknowledged += more.acknowledged;
+  failed += more.failed;
+  hits += more.hits;
+  reads += more.reads;
+  misses += more.misses;
+  demoted += more.demoted;
+  evicted += more.evicted;
+  restarts += more.restarts;
+  checked += more.checked;
+}
+
+StoreWorld::StoreWorld(uint64_t seed) : random_(seed) {
+  for (size_t i = 0; i < kDisks; ++i) {
+    MemoryDevice& device = devices_.emplace_back(seed * kDisks + i);
+    device.faults().reorder = random_.Happens(0.5);
+    device.faults().fail_at = random_.Happens(0.5) ? 20 + random_.Below(400) : 0;
+    device.faults().fail_count = 1 + random_.Below(4);
+  }
+  Start();
+}
+
+void StoreWorld::Start() {
+  StoreOptions options;
+  options.ram_bytes = kRamBytes;
+  options.epoch_us = 1'700'000'000'000'000;
+  options.key_property = 0x3801;
+  options.reads.patience = kPatience;
+  options.demoting_bytes_max = kDemotingBytes;
+  store_ = std::make_unique<Store>(options);
+  tiers_.clear();
+  for (size_t i = 0; i < kDisks; ++i) {
+    DiskTierOptions disk;
+    disk.bytes_max = kBudget;
+    disk.segment_bytes = kSegmentBytes;
+    disk.key_property = options.key_property;
+    disk.seed = random_.Next();
+    random_.Fill(disk.fresh.bytes);
+    auto tier = std::make_unique<DiskTier>(disk, std::make_unique<OldestFirst>());
+    tiers_.push_back(tier.get());
+    store_->AddTier(TierKind::kDisk, std::move(tier));
+  }
+}
+
+void StoreWorld::Note(const std::string& event) {
+  Sha256 hash;
+  hash.Update(history_.bytes);
+  hash.Update(event);
+  history_ = hash.Finish();
+}
+
+std::string StoreWorld::Play(size_t steps) {
+  for (size_t step = 0; step < steps && wrong_.empty(); ++step) {
+    if (random_.Happens(0.5)) {
+      StepDevice();
+    } else if (random_.Happens(0.004)) {
+      Restart();
+    } else if (random_.Happens(0.05)) {
+      now_ += std::chrono::milliseconds(random_.Below(1500));
+    } else {
+      Act();
+    }
+    TakeEvents();
+    CheckBounds();
+    if (!wrong_.empty()) {
+      return "step " + std::to_string(step) + ": " + wrong_;
+    }
+  }
+  Restart();
+  return wrong_;
+}
+
+StoreWorld::Name StoreWorld::RandomName() {
+  return {random_.Below(kTracks), {random_.Below(kGroups), random_.Below(kObjects)}};
+}
+
+void StoreWorld::Act() {
+  const uint64_t kind = random_.Below(100);
+  if (kind < 55) {
+    Put(random_.Happens(0.05));
+  } else if (kind < 65) {
+    EndGroup();
+  } else if (kind < 97) {
+    Get();
+  } else {
+    const Name name = RandomName();
+    (void)store_->Warm(StoreTrackOf(name.first),
+                       LocationRange::Groups(name.second.group, name.second.group + 2), now_);
+  }
+}
+
+void StoreWorld::Put(bool contradicts) {
+  const Name name = RandomName();
+  const TrackName track = StoreTrackOf(name.first);
+  Object object = StoreObjectOf(name.first, name.second);
+  // Only what is there can be contradicted.
+  if (contradicts && store_->PresenceOf(track, name.second) == Presence::kExists) {
+    ++counts_.contradictions;
+    object.payload = Bytes::Of("something else");
+    const auto kept = store_->Put(track, object, Durability::kMemory, now_);
+    if (kept.ok() && kept->is_new) {
+      Fail("other bytes were taken under a name that has some");
+    }
+    return;
+  }
+  const Durability level = random_.Happens(0.5) ? Durability::kDisk : Durability::kMemory;
+  const auto kept = store_->Put(track, object, level, now_);
+  Note("put " + std::to_string(name.first) + name.second.ToString());
+  ++(kept.ok() ? counts_.puts : counts_.refused);
+  if (kept.ok() && kept->ticket) {
+    pledged_[*kept->ticket] = name;
+  }
+}
+
+// Usually what is missing comes first: only whole groups go down.
+void StoreWorld::EndGroup() {
+  const Name name = RandomName();
+  for (uint64_t object = 0; object < kObjects && random_.Happens(0.95); ++object) {
+    const Object missing = StoreObjectOf(name.first, {name.second.group, object});
+    (void)store_->Put(StoreTrackOf(name.first), missing, Durability::kMemory, now_).ok();
+  }
+  (void)store_
+      ->EndGroup(StoreTrackOf(name.first), name.second.group, kObjects, Durability::kMemory, now_)
+      .ok();
+}
+
+void StoreWorld::Get() {
+  const Name name = RandomName();
+  const Store::Got got = store_->Get(StoreTrackOf(name.first), name.second, now_);
+  if (const auto* object = std::get_if<Object>(&got)) {
+    ++counts_.hits;
+    Compare(name, *object);
+  } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+    asked_[*ticket] = {name, now_};
+  } else {
+    ++counts_.misses;
+  }
+}
+
+void StoreWorld::Compare(const Name& name, const Object& object) {
+  const Object right = StoreObjectOf(name.first, name.second);
+  if (object.location != right.location || object.priority != right.priority ||
+      object.payload != right.payload) {
+    Fail("track " + std::to_string(name.first) + " has other bytes at " + name.second.ToString());
+  }
+}
+
+void StoreWorld::StepDevice() {
+  const size_t which = random_.Below(kDisks);
+  for (DeviceRequest& request : tiers_[which]->TakeRequests()) {
+    devices_[which].Submit(std::move(request));
+  }
+  if (const auto completion = devices_[which].Next()) {
+    forgiving_ =
+        forgiving_ || (completion->error && tiers_[which]->state() == DiskTier::State::kOpening);
+    tiers_[which]->OnCompletion(*completion, now_);
+  }
+}
+
+void StoreWorld::TakeEvents() {
+  store_->OnTime(now_);
+  while (const std::optional<StoreEvent> event = store_->Next()) {
+    if (const auto* read = std::get_if<StoreRead>(&*event)) {
+      OnRead(*read);
+    } else if (const auto* moved = std::get_if<StoreMoved>(&*event)) {
+      OnMoved(moved->group);
+    } else if (const auto* written = std::get_if<StoreWritten>(&*event)) {
+      const auto pledge = pledged_.find(written->ticket);
+      if (pledge == pledged_.end()) {
+        Fail("something is acknowledged that nobody asked for, or twice");
+        return;
+      }
+      Note((written->error ? "failed " : "acknowledged ") + std::to_string(written->ticket));
+      ++(written->error ? counts_.failed : counts_.acknowledged);
+      if (!written->error) {
+        promised_.insert(pledge->second);
+      }
+      pledged_.erase(pledge);
+    }
+  }
+}
+
+void StoreWorld::OnRead(const StoreRead& read) {
+  const auto asked = asked_.find(read.ticket);
+  if (asked == asked_.end()) {
+    Fail("an answer that nobody waits for");
+    return;
+  }
+  ++(read.found ? counts_.reads : counts_.misses);
+  if (read.found) {
+    Compare(asked->second.name, read.found->object);
+  }
+  asked_.erase(asked);
+}
+
+// What a tier reports as gone is no longer promised, unless another has it.
+void StoreWorld::OnMoved(const EvictedGroup& moved) {
+  for (auto name = promised_.begin(); name != promised_.end();) {
+    const bool gone = StoreTrackOf(name->first) == moved.track &&
+                      name->second.group == moved.group &&
+                      !store_->tiers().Holder(moved.track, name->second);
+    counts_.evicted += gone ? 1 : 0;
+    name = gone ? promised_.erase(name) : std::next(name);
+  }
+}
+
+void StoreWorld::CheckBounds() {
+  if (store_->ram().bytes() > kRamBytes) {
+    Fail("RAM holds " + std::to_string(store_->ram().bytes()) + " bytes");
+  }
+  if (store_->demoting_bytes() > kDemotingBytes) {
+    Fail(std::to_string(store_->demoting_bytes()) + " bytes are on their way down");
+  }
+  for (size_t i = 0; i < kDisks; ++i) {
+    if (devices_[i].bytes() > kBudget) {
+      Fail("a disk has files of " + std::to_string(devices_[i].bytes()) + " bytes");
+    }
+  }
+  for (const auto& [ticket, asked] : asked_) {
+    if (now_ >= asked.since + kPatience) {
+      Fail("someone who asked was not answered in time");
+    }
+  }
+}
+
+void StoreWorld::Restart() {
+  Note("restart");
+  ++counts_.restarts;
+  counts_.demoted += store_->counts().demoted;
+  store_.reset();
+  asked_.clear();
+  pledged_.clear();
+  const bool power_cut = random_.Happens(0.5);
+  for (MemoryDevice& device : devices_) {
+    DeviceFaults faults = device.faults();
+    device = power_cut ? device.AfterPowerCut(random_) : device.AfterKill();
+    faults.fail_at = 0;
+    device.faults() = faults;
+  }
+  Start();
+  SettleDown();
+  CheckPromises();
+}
+
+void StoreWorld::SettleDown() {
+  for (int waits = 0; waits < 4 && wrong_.empty();) {
+    bool moved = false;
+    for (size_t i = 0; i < kDisks; ++i) {
+      for (DeviceRequest& request : tiers_[i]->TakeRequests()) {
+        devices_[i].Submit(std::move(request));
+      }
+      while (const auto completion = devices_[i].Next()) {
+        moved = true;
+        tiers_[i]->OnCompletion(*completion, now_);
+        TakeEvents();
+      }
+    }
+    TakeEvents();
+    if (!moved) {
+      ++waits;
+      now_ += std::chrono::seconds(2);
+    }
+  }
+}
+
+void StoreWorld::CheckPromises() {
+  if (!store_->opened()) {
+    Fail("a start fails");
+    return;
+  }
+  // Those that were asked for at once are answered at once: the rest waits for its turn.
+  const std::set<Name> promised = promised_;
+  for (const Name& name : promised) {
+    if (!promised_.contains(name)) {
+      continue;  // Reported as gone meanwhile.
+    }
+    const uint64_t before = counts_.reads + counts_.hits;
+    const Store::Got got = store_->Get(StoreTrackOf(name.first), name.second, now_);
+    if (const auto* object = std::get_if<Object>(&got)) {
+      ++counts_.hits;
+      Compare(name, *object);
+    } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
+      asked_[*ticket] = {name, now_};
+      SettleDown();
+    }
+    ++counts_.checked;
+    if (counts_.reads + counts_.hits == before && promised_.contains(name) && !forgiving_) {
+      Fail("track " + std::to_string(name.first) + " has lost " + name.second.ToString());
+    }
+  }
+}
+
+}  // namespace kvcast::sim

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kvcast/base/digest.h"
+#include "kvcast/base/random.h"
+#include "kvcast/store/disk_tier.h"
+#include "kvcast/store/memory_device.h"
+#include "kvcast/store/store.h"
+
+namespace kvcast::sim {
+
+struct StoreWorldCounts {
+  uint64_t puts = 0;
+  uint64_t refused = 0;
+  uint64_t contradictions = 0;  // Puts of other bytes under a name that has some.
+  uint64_t acknowledged = 0;
+  uint64_t failed = 0;
+  uint64_t hits = 0;     // In memory,
+  uint64_t reads = 0;    // from a disk,
+  uint64_t misses = 0;   // or neither.
+  uint64_t demoted = 0;  // Groups.
+  uint64_t evicted = 0;
+  uint64_t restarts = 0;
+  uint64_t checked = 0;  // Promises that were held to after a restart.
+
+  void Add(const StoreWorldCounts& more);
+};
+
+// A store of little RAM and two disks that fail, on a machine that is killed and loses its power:
+//
+//   what was acknowledged is found after every restart, unless it was reported as gone;
+//   whatever is found is what was put first under its name, to the bit;
+//   everyone who asks is answered once, in time;
+//   RAM and disks stay within their bounds, and what waits within its own.
+class StoreWorld {
+ public:
+  explicit StoreWorld(uint64_t seed);
+
+  // Returns what was violated, if anything.
+  std::string Play(size_t steps);
+
+  const StoreWorldCounts& counts() const { return counts_; }
+  const Digest& history() const { return history_; }
+
+ private:
+  using Name = std::pair<uint64_t, Location>;  // Track and location.
+  struct Asked {
+    Name name;
+    Instant since;
+  };
+
+  void Start();
+  void Restart();
+  void Act();
+  void Put(bool contradicts);
+  void EndGroup();
+  void Get();
+  // One step of one device.
+  void StepDevice();
+  void TakeEvents();
+  void OnRead(const StoreRead& read);
+  void OnMoved(const EvictedGroup& moved);
+  // Lets everything come to its end that is under way.
+  void SettleDown();
+  // Everything that is promised is asked for.
+  void CheckPromises();
+  void CheckBounds();
+  void Compare(const Name& name, const Object& object);
+  void Fail(const std::string& what) { wrong_ = wrong_.empty() ? what : wrong_; }
+  void Note(const std::string& event);
+  Name RandomName();
+
+  Random random_;
+  std::vector<MemoryDevice> devices_;
+  std::vector<DiskTier*> tiers_;  // The store's.
+  std::unique_ptr<Store> store_;
+  Instant now_{std::chrono::hours(1)};
+  std::map<StoreTicket, Asked> asked_;
+  std::map<StoreTicket, Name> pledged_;
+  std::set<Name> promised_;
+  // A start that was not shown all of a disk may give room away that held something.
+  bool forgiving_ = false;
+  std::string wrong_;
+  StoreWorldCounts counts_;
+  Digest history_;
+};
+
+}  // namespace kvcast::sim

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""What a node keeps on disk is there after its death: storage_test.py KVCAST"""
+
+import json
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from node_process import PATIENCE_S, Node
+
+LAYERS, HEADS, DIM = 2, 8, 128  # 8 KiB of cache for each token.
+BLOCK = 128
+DISK_BYTES = "bytes=1GiB"
+
+
+def run(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=PATIENCE_S * 2)
+
+
+def write_model(folder: Path):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": HEADS,
+        "head_dim": DIM, "hidden_size": HEADS * DIM, "torch_dtype": "bfloat16"}))
+    (folder / "model.safetensors").write_text("weights")
+    (folder / "tokenizer.json").write_text("{}")
+
+
+def write_cache(path: Path, tokens: int, seed: int):
+    """A KV cache of random bytes, in the form that `kvcast inspect` describes."""
+    header, at = {}, 0
+    for layer in range(LAYERS):
+        for plane in ["k", "v"]:
+            size = tokens * HEADS * DIM * 2
+            header[f"layers.{layer}.{plane}"] = {
+                "dtype": "BF16", "shape": [tokens, HEADS, DIM], "data_offsets": [at, at + size]}
+            at += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + random.Random(seed).randbytes(at))
+
+
+def values(path: Path) -> bytes:
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    return data[8 + length:]
+
+
+class Storage(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.disk = self.folder / "disk"
+        write_model(self.folder / "model")
+
+    def start(self, *options) -> Node:
+        node = Node(KVCAST, "--disk", f"{self.disk},{DISK_BYTES}", *options)
+        self.addCleanup(node.stop)
+        return node
+
+    def prompt(self, name: str, tokens: int, seed: int):
+        (self.folder / f"{name}.tokens").write_text(" ".join(str(seed + i) for i in range(tokens)))
+        write_cache(self.folder / f"{name}.safetensors", tokens, seed)
+
+    def command(self, what: str, node: Node, name: str, file: str, *more):
+        done = run(KVCAST, what, self.folder / f"{name}.tokens", self.folder / file, "--model",
+                   self.folder / "model", "--node", node.address, "--json", *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def check(self, node: Node, name: str, tokens: int):
+        got = self.command("get", node, name, f"{name}.back")
+        self.assertEqual((got["found"], got["tokens"]), (tokens // BLOCK, tokens))
+        self.assertEqual(values(self.folder / f"{name}.safetensors"),
+                         values(self.folder / f"{name}.back"))
+
+    def test_what_was_acknowledged_is_there_after_a_kill(self):
+        self.prompt("a", 5 * BLOCK, seed=1)
+        node = self.start("--ram", "64MiB")
+        put = self.command("put", node, "a", "a.safetensors", "--durability", "disk")
+        self.assertEqual((put["sent"], put["durability"]), (5, "disk"))
+        node.process.send_signal(signal.SIGKILL)
+        node.process.wait(PATIENCE_S)
+        again = self.start("--ram", "64MiB")
+        self.check(again, "a", 5 * BLOCK)
+
+    def test_a_node_serves_more_than_its_memory_holds(self):
+        tokens = 32 * BLOCK  # 32 MiB, and memory for a third of it.
+        self.prompt("a", tokens, seed=1)
+        node = self.start("--ram", "16MiB")
+        put = self.command("put", node, "a", "a.safetensors", "--durability", "disk")
+        self.assertEqual((put["sent"], put["durability"]), (32, "disk"))
+        self.check(node, "a", tokens)
+        self.assertEqual(node.stop(), 0)
+        self.check(self.start("--ram", "16MiB"), "a", tokens)
+
+    def test_durability_that_a_node_does_not_have_is_refused(self):
+        self.prompt("a", BLOCK, seed=1)
+        with Node(KVCAST) as node:
+            put = run(KVCAST, "put", self.folder / "a.tokens", self.folder / "a.safetensors",
+                      "--model", self.folder / "model", "--node", node.address, "--durability",
+                      "disk")
+        self.assertEqual(put.returncode, 1)
+        self.assertIn("keeps nothing on disk", put.stderr)
+
+    def test_a_directory_is_refused_with_a_reason(self):
+        self.start()
+        refusals = {
+            f"{self.disk},{DISK_BYTES}": "Another process",
+            f"{self.folder / 'small'},bytes=1MiB": "too few",
+            f"{self.folder / 'none'},class=tape": "class=tape",
+        }
+        foreign = self.folder / "foreign"
+        node = Node(KVCAST, "--disk", f"{foreign},{DISK_BYTES}")
+        node.stop()
+        block = (foreign / "superblock").read_bytes()
+        (foreign / "superblock").write_bytes(other_version(block))
+        refusals[f"{foreign},{DISK_BYTES}"] = "version"
+        for flag, reason in refusals.items():
+            with self.subTest(flag), self.assertRaises(RuntimeError) as refused:
+                Node(KVCAST, "--disk", flag).stop()
+            self.assertIn(reason, str(refused.exception))
+
+
+def crc32c(data: bytes) -> int:
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+def other_version(superblock: bytes) -> bytes:
+    """The same, whole, and of a version that nobody knows."""
+    block = superblock[:8] + struct.pack("<I", 99) + superblock[12:4092]
+    return (block + struct.pack("<I", crc32c(block))) * 2
+
+
+if __name__ == "__main__":
+    KVCAST = sys.argv.pop()
+    unittest.main()
