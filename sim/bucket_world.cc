@@ -352,9 +352,7 @@ std::string BucketWorld::LookThrough(MemoryBucket bucket, size_t lost_max) {
   size_t lost = 0;
   for (const DiskModel::Name& name : model_.names()) {
     const DiskModel::Promise& promise = model_.promise(name);
-    // A node that was not shown a removal took the object for being there when it was put again.
-    const bool excused = forgetful_ && promise.removed > 0;
-    if (promise.here && !found.contains(name) && !excused && ++lost > lost_max) {
+    if (promise.here && !found.contains(name) && ++lost > lost_max) {
       wrong = "track " + std::to_string(name.track) + " has lost " + name.location.ToString();
     }
     if (promise.gone && found.contains(name) && !forgetful_ && lost_max == 0) {

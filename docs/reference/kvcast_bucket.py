@@ -29,7 +29,8 @@ def pack(given: dict) -> bytes:
     header = block(b"kvcastP\n", node + u64(number) + u64(marker))
     data, contents = with_records(header, given, node, number)
     body = (u64(given["written_us"]) + vi64(len(given["seen"]))
-            + b"".join(bytes.fromhex(other) + vi64(last) for other, last in given["seen"])
+            + b"".join(bytes.fromhex(other) + vi64(first) + vi64(last)
+                       for other, first, last in given["seen"])
             + contents)
     size = len(data) + len(body) + TRAILER
     size += -size % BLOCK
@@ -55,7 +56,10 @@ def read_pack(data: bytes, key: str, prefix: str) -> dict:
         raise Refused("damaged")
     reader = Reader(body)
     written_us = struct.unpack("<Q", reader.take(8))[0]
-    seen = [[reader.take(16).hex(), reader.vi64()] for _ in range(reader.vi64())]
+    seen = [[reader.take(16).hex(), reader.vi64(), reader.vi64()] for _ in range(reader.vi64())]
+    for run, before in zip(seen, [None, *seen]):
+        if not 0 < run[1] <= run[2] < 1 << 32 or before and [*before[:1], before[2] + 1] >= run[:2]:
+            raise Refused("runs that are not in order")
     return {"written_us": written_us, "seen": seen, "tracks": reader.vi64()}
 
 

@@ -11,7 +11,9 @@ namespace {
 PackHorizon HorizonIn(const Json& seen) {
   PackHorizon horizon;
   for (const Json& one : seen) {
-    horizon[GoldenId(one[0])] = one[1].get<uint32_t>();
+    for (auto number = one[1].get<uint64_t>(); number <= one[2].get<uint64_t>(); ++number) {
+      horizon.Add(GoldenId(one[0]), static_cast<uint32_t>(number));
+    }
   }
   return horizon;
 }
@@ -94,7 +96,9 @@ TEST(BucketGolden, ABucketIsReadAndAnsweredFrom) {
     EXPECT_EQ(node.tier->FindTrack(track)->largest, (Location{7, 2}));
     EXPECT_EQ(node.tier->PresenceOf(track, {1, 5}), Presence::kGone);
     EXPECT_EQ(node.tier->PresenceOf(track, {5, 0}), Presence::kUnknown);  // Removed.
-    EXPECT_TRUE(node.tier->Groups(std::nullopt, 9)[1].key.has_value());
+    const auto groups = node.tier->Groups(std::nullopt, 9);
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_TRUE(groups[0].key.has_value());
   }
 }
 

@@ -119,7 +119,7 @@ Result<void> BucketTier::CheckTakes() const {
     return Error(ErrorCode::kTooLarge, "The bucket does not keep up: too many bytes wait for it." +
                                            (away() ? " It said: " + trouble() : std::string()));
   }
-  if (index_->bytes() >= options_.index_bytes_max || table_.packs.size() >= options_.packs_max) {
+  if (index_bytes() >= options_.index_bytes_max || table_.packs.size() >= options_.packs_max) {
     return Error(ErrorCode::kTooLarge, "The index of the bucket has no room.");
   }
   if (table_.last_own >= kPackNumberMax - options_.packs_max) {
@@ -150,9 +150,10 @@ Result<TierTicket> BucketTier::Put(const TrackName& track, const Object& object,
     if (found->identity != identity) {
       return mismatch;
     }
-    // While not all packs have been read, one of them may have removed it.
+    // Of what this start has put, it knows every removal that it made since. What it found may have
+    // been removed by a pack that no listing has shown: only a pack of its own is out of its reach.
     const Pack* pack = table_.Find(found->place.segment);
-    if (pack != nullptr && !pack->leaving && all_read_) {
+    if (pack != nullptr && !pack->leaving && pack->id.node == table_.node) {
       events_.push_back(TierWritten{++last_ticket_, std::nullopt});
       return last_ticket_;
     }
@@ -168,6 +169,7 @@ Result<TierTicket> BucketTier::Put(const TrackName& track, const Object& object,
   KVCAST_TRY_VOID(queue_.CheckFits(track, draft, entry));
   const TierTicket ticket = Write(track, draft, std::move(entry), received_us, now);
   Waiting& waiting = waiting_.at(last_record_);
+  waiting.group = object.location.group;
   waiting.location = object.location;
   waiting.identity = identity;
   unsettled_[{track, object.location}] = last_record_;
@@ -176,7 +178,7 @@ Result<TierTicket> BucketTier::Put(const TrackName& track, const Object& object,
 
 TierTicket BucketTier::Write(const TrackName& track, const RecordDraft& draft, EntryBody entry,
                              uint64_t received_us, Instant now) {
-  waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, std::nullopt, 0, false, false});
+  waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, {}, {}, 0, false, false});
   queue_.Append(last_record_, track, draft, std::move(entry), received_us, now);
   return last_ticket_;
 }
@@ -214,7 +216,9 @@ Result<TierTicket> BucketTier::EndGroup(const TrackName& track, const GroupEnd& 
   KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, end}));
   KVCAST_TRY_VOID(queue_.CheckFits(track, draft, end));
   index_->LearnGroupEnd(track, end);
-  return Write(track, draft, end, 0, now);
+  const TierTicket ticket = Write(track, draft, end, 0, now);
+  waiting_.at(last_record_).group = end.group;
+  return ticket;
 }
 
 Result<TierTicket> BucketTier::Remove(const TrackName& track, std::optional<uint64_t> group,
@@ -224,8 +228,7 @@ Result<TierTicket> BucketTier::Remove(const TrackName& track, std::optional<uint
   KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, removal}));
   KVCAST_TRY_VOID(queue_.CheckFits(track, draft, removal));
   for (auto& [record, waiting] : waiting_) {
-    if (waiting.track == track &&
-        (!group || (waiting.location && waiting.location->group == *group))) {
+    if (waiting.track == track && (!group || waiting.group == *group)) {
       waiting.removed = true;
       waiting.forgotten = waiting.forgotten || !group;
       if (waiting.location) {
@@ -233,6 +236,7 @@ Result<TierTicket> BucketTier::Remove(const TrackName& track, std::optional<uint
       }
     }
   }
+  copies_.Forget(track, group);
   if (group) {
     index_->EraseGroup(track, *group, 0);
   } else {
@@ -262,8 +266,14 @@ void BucketTier::TakeAnswers() {
     counts_.read_errors += answer.fault == Fault::kFailed ? 1 : 0;
     if (answer.fault == Fault::kDamaged) {
       ++counts_.damaged;
-      index_->Erase(reading.track, reading.location, reading.found.place);
-      events_.push_back(TierEvicted{{reading.track, reading.location.group}});
+      const DiskPlace damaged = reading.found.place;
+      copies_.Shelter(
+          reading.track, reading.location.group, [&](DiskPlace place) { return place == damaged; },
+          *index_);
+      index_->Erase(reading.track, reading.location, damaged);
+      if (!index_->Find(reading.track, reading.location)) {
+        events_.push_back(TierEvicted{{reading.track, reading.location.group}});
+      }
       const Pack* pack = table_.Find(reading.found.place.segment);
       logger_.Warning("record damaged", {{"pack", pack != nullptr ? pack->key : "gone"},
                                          {"offset", reading.found.place.offset}});

@@ -18,6 +18,7 @@
 #include "kvcast/store/bucket_survey.h"
 #include "kvcast/store/disk_index.h"
 #include "kvcast/store/lower_tier.h"
+#include "kvcast/store/pack_copies.h"
 #include "kvcast/store/pack_queue.h"
 #include "kvcast/store/pack_removals.h"
 #include "kvcast/store/pack_table.h"
@@ -46,9 +47,10 @@ struct BucketTierOptions {
 };
 
 struct BucketTierCounts {
-  uint64_t damaged = 0;      // Records and indexes that did not pass their checks.
-  uint64_t late = 0;         // Gets that were answered because their time was over.
-  uint64_t read_errors = 0;  // Gets that failed otherwise.
+  uint64_t damaged = 0;         // Records and indexes that did not pass their checks.
+  uint64_t late = 0;            // Gets that were answered because their time was over.
+  uint64_t read_errors = 0;     // Gets that failed otherwise.
+  uint64_t contradictions = 0;  // Objects that stand there with two contents: the first stays.
   uint64_t packs_put = 0;
   uint64_t packs_failed = 0;  // That could not be put.
   uint64_t packs_removed = 0;
@@ -131,6 +133,8 @@ class BucketTier final : public LowerTier {
     return index_->Tracks(after, count_max);
   }
   const DiskIndex& index() const { return *index_; }
+  // Of the index and of what stands in more than one pack.
+  size_t index_bytes() const { return index_->bytes() + copies_.bytes(); }
 
   const PackTable& packs() const { return table_; }
   uint64_t queued_bytes() const { return queue_.queued_bytes(); }
@@ -144,6 +148,7 @@ class BucketTier final : public LowerTier {
   struct Waiting {
     std::vector<TierTicket> tickets;  // None: the tier's own note.
     TrackName track;
+    std::optional<uint64_t> group;     // Of an object, or of an end.
     std::optional<Location> location;  // Of an object.
     uint32_t identity = 0;
     bool removed = false;    // Before it was in the bucket,
@@ -165,12 +170,14 @@ class BucketTier final : public LowerTier {
   void OnSurveyed(Instant now);
   void AddPack(BucketSurvey::Found found, Instant now);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
-                  uint32_t length, const std::shared_ptr<const PackHorizon>& seen);
+                  uint32_t length);
+  void ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
+                   uint32_t length);
+  void LearnOf(const TrackName& track, Location location);
   void DropPack(uint32_t segment);
   void SettlePacks();
   void Settle(PackQueue::Settled settled);
   void SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
-                    const std::shared_ptr<const PackHorizon>& seen,
                     const std::optional<Error>& error);
   void TakeAnswers();
 
@@ -196,13 +203,13 @@ class BucketTier final : public LowerTier {
   BucketCalls calls_;
   PackTable table_;
   PackRemovals removals_;
+  PackCopies copies_;
   std::unique_ptr<DiskIndex> index_ = std::make_unique<DiskIndex>();
   PackQueue queue_;
   BucketReads reads_;
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
-  bool all_read_ = false;  // By the last survey.
   std::optional<Leaving> leaving_;
   Instant leave_again_{};
   TierTicket last_ticket_ = 0;

@@ -49,7 +49,6 @@ void BucketTier::OnSurveyed(Instant now) {
   if (survey_->cut()) {
     logger_.Warning("bucket holds too many packs", {{"most", options_.packs_max}});
   }
-  all_read_ = failed ? all_read_ : !survey_unread_ && !survey_->cut();
   survey_.reset();
   if (state_ == State::kOpening && failed) {
     next_survey_ = now + kOpenBucketAgain;
@@ -83,7 +82,7 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
   if (outcome.gone || table_.Has(found.key) || queue_.Holds(found.key)) {
     return;
   }
-  if (index_->bytes() >= options_.index_bytes_max) {
+  if (index_bytes() >= options_.index_bytes_max) {
     ++counts_.unread;
     return;
   }
@@ -95,43 +94,84 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
   const bool removes = std::ranges::any_of(contents.entries, [](const SegmentEntry& entry) {
     return std::holds_alternative<Removal>(entry.body);
   });
-  const auto seen = std::make_shared<const PackHorizon>(outcome.body.seen);
-  const uint32_t segment = table_.Add({.id = found.id,
-                                       .key = found.key,
-                                       .bytes = found.bytes,
-                                       .written_us = outcome.body.written_us,
-                                       .has_removals = removes,
-                                       .seen = outcome.body.seen});
+  const uint32_t segment =
+      table_.Add({.id = found.id,
+                  .key = found.key,
+                  .bytes = found.bytes,
+                  .written_us = outcome.body.written_us,
+                  .has_removals = removes,
+                  .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen))});
   for (const SegmentEntry& entry : contents.entries) {
-    ApplyEntry(contents.track_of(entry), entry.body, segment, entry.offset, entry.length, seen);
+    ApplyEntry(contents.track_of(entry), entry.body, segment, entry.offset, entry.length);
   }
 }
 
 void BucketTier::ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment,
-                            uint64_t offset, uint32_t length,
-                            const std::shared_ptr<const PackHorizon>& seen) {
-  const PackId& id = table_.packs.at(segment).id;
+                            uint64_t offset, uint32_t length) {
+  const Pack& stands_in = table_.packs.at(segment);
+  const PackId& id = stands_in.id;
   if (const auto* removal = std::get_if<Removal>(&body)) {
-    removals_.Add(track, removal->group, id, offset, seen);
-    index_->EraseWhere(track, removal->group, [&](DiskPlace place) {
+    removals_.Add(track, removal->group, id, offset, stands_in.seen);
+    const auto goes = [&](DiskPlace place) {
       const Pack* pack = table_.Find(place.segment);
       return pack == nullptr || removals_.Covers(track, removal->group, pack->id, place.offset);
-    });
+    };
+    copies_.Shelter(track, removal->group, goes, *index_);
+    index_->EraseWhere(track, removal->group, goes);
+    copies_.TellEnds(track, removal->group, *index_);
     return;
   }
-  std::optional<uint64_t> group;
+  if (removals_.Covers(track, std::nullopt, id, offset)) {
+    return;
+  }
+  const DiskPlace place{segment, offset};
+  copies_.Mention(track, place);
   if (const auto* object = std::get_if<ObjectEntry>(&body)) {
-    group = object->location.group;
-  } else if (const auto* end = std::get_if<GroupEnd>(&body)) {
-    group = end->group;
+    if (removals_.Covers(track, object->location.group, id, offset)) {
+      LearnOf(track, object->location);
+    } else {
+      ApplyObject(track, *object, place, length);
+    }
+    return;
   }
-  if (!removals_.Covers(track, group, id, offset)) {
-    index_->Apply(track, body, {segment, offset}, length);
+  if (const auto* end = std::get_if<GroupEnd>(&body)) {
+    if (removals_.Covers(track, end->group, id, offset)) {
+      return;
+    }
+    copies_.AddEnd(track, *end, place);
   }
+  index_->Apply(track, body, place, length);
+}
+
+void BucketTier::ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
+                             uint32_t length) {
+  const auto known = index_->Find(track, object.location);
+  if (known && known->identity != object.identity) {
+    ++counts_.contradictions;
+    logger_.Warning("object stands in a bucket with two contents",
+                    {{"track", track.Render()}, {"location", object.location.ToString()}});
+    return;
+  }
+  if (known && place < known->place) {
+    copies_.Add(track, object.location, place, length);
+    return;
+  }
+  if (known && known->place < place) {
+    copies_.Add(track, object.location, known->place, known->length);
+  }
+  index_->Apply(track, object, place, length);
+}
+
+// That it was there is known of the track, although it has been removed.
+void BucketTier::LearnOf(const TrackName& track, Location location) {
+  TrackFacts told;
+  told.largest = location;
+  index_->Learn(track, told);
 }
 
 void BucketTier::DropPack(uint32_t segment) {
   const Pack pack = table_.packs.at(segment);
+  copies_.ShelterFrom(segment, *index_);
   for (EvictedGroup& lost : index_->EraseSegment(segment)) {
     events_.push_back(TierEvicted{std::move(lost)});
   }
@@ -147,7 +187,6 @@ void BucketTier::SettlePacks() {
 
 void BucketTier::Settle(PackQueue::Settled settled) {
   std::optional<uint32_t> segment;
-  const auto seen = std::make_shared<const PackHorizon>(settled.pack.seen);
   if (settled.error) {
     ++counts_.packs_failed;
     logger_.Warning("pack not put", {{"reason", settled.error->message()}});
@@ -156,12 +195,11 @@ void BucketTier::Settle(PackQueue::Settled settled) {
     segment = table_.Add(settled.pack);
   }
   for (const PackQueue::Record& record : settled.records) {
-    SettleRecord(record, segment, seen, settled.error);
+    SettleRecord(record, segment, settled.error);
   }
 }
 
 void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
-                              const std::shared_ptr<const PackHorizon>& seen,
                               const std::optional<Error>& error) {
   const auto found = waiting_.find(record.id);
   KVCAST_CHECK(found != waiting_.end());
@@ -173,16 +211,13 @@ void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uin
       unsettled_.erase(name);
     }
   }
-  const bool object = std::holds_alternative<ObjectEntry>(record.entry);
-  // The end of a group took effect when it was told.
-  const bool applies = !std::holds_alternative<GroupEnd>(record.entry);
-  if (segment && !waiting.removed && applies) {
-    ApplyEntry(record.track, record.entry, *segment, record.offset, record.length, seen);
-  } else if (segment && object && !waiting.forgotten) {
-    // Removed before it was in the bucket, and yet it was there.
-    TrackFacts told;
-    told.largest = std::get<ObjectEntry>(record.entry).location;
-    index_->Learn(record.track, told);
+  const auto* const object = std::get_if<ObjectEntry>(&record.entry);
+  if (segment && !waiting.removed) {
+    ApplyEntry(record.track, record.entry, *segment, record.offset, record.length);
+  } else if (segment && object != nullptr && !waiting.forgotten) {
+    // Removed before it was in the bucket.
+    copies_.Mention(record.track, {*segment, record.offset});
+    LearnOf(record.track, object->location);
   }
   if (leaving_ && error && leaving_->last_note && record.id <= *leaving_->last_note &&
       waiting.tickets.empty()) {
@@ -205,7 +240,7 @@ std::optional<uint32_t> BucketTier::Victim() const {
     // With its removals, what they reach would be back.
     const bool reaches =
         pack.has_removals && std::ranges::any_of(table_.packs, [&](const auto& other) {
-          return other.second.id != pack.id && Reaches(pack.id, pack.seen, other.second.id);
+          return other.second.id != pack.id && Reaches(pack.id, *pack.seen, other.second.id);
         });
     if (!reaches) {
       victim = one.first;
@@ -273,7 +308,7 @@ void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant no
   if (!draft.ok() || !queue_.CheckFits(track, *draft, entry).ok()) {
     return;
   }
-  waiting_.emplace(++last_record_, Waiting{{}, track, std::nullopt, 0, false, false});
+  waiting_.emplace(++last_record_, Waiting{{}, track, {}, {}, 0, false, false});
   queue_.Append(last_record_, track, *draft, std::move(entry), 0, now);
   leaving_->last_note = last_record_;
 }
@@ -299,12 +334,14 @@ void BucketTier::ForgetEmptyTracks(const SegmentContents& contents) {
   for (const TrackName& track : contents.tracks) {
     if (!index_->GroupFrom(track, 0) && !waited.contains(track)) {
       index_->EraseTrack(track);
+      copies_.Forget(track, std::nullopt);
     }
   }
 }
 
 void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
   const uint32_t segment = leaving_->segment;
+  copies_.ShelterFrom(segment, *index_);
   index_->EraseSegment(segment);
   TellLost(contents);
   // Of a track without objects nothing is known: that is never wrong.

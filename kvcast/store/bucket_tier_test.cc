@@ -185,6 +185,59 @@ TEST(BucketTier, ARemovalSparesWhatItsNodeHadNotSeen) {
   EXPECT_FALSE(first.Payload(kTrack, {0, 0}).has_value());
 }
 
+// Packs are uploaded at the same time: one with a smaller number may come later.
+TEST(BucketTier, ARemovalSparesAPackThatComesLate) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  first.Start();
+  std::map<std::string, std::vector<std::byte>> late;
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(first.Put(kTrack, BucketObject({0, i}, "kv")).ok());
+    if (i == 1) {
+      late.insert(bucket.objects().extract(std::prev(bucket.objects().end())));
+    }
+  }
+  BucketNode second(bucket, 2);
+  second.Start();
+  ASSERT_TRUE(second.Settle(second.tier->Remove(kTrack, 0, second.now)).ok());
+  bucket.objects().merge(late);
+  BucketNode fresh(bucket, 3);
+  fresh.Start();
+  EXPECT_FALSE(fresh.Payload(kTrack, {0, 0}).has_value());
+  EXPECT_EQ(fresh.Payload(kTrack, {0, 1}), "kv");
+  EXPECT_FALSE(fresh.Payload(kTrack, {0, 2}).has_value());
+}
+
+TEST(PackHorizon, HasWhatWasAddedInWhateverOrder) {
+  PackNode node;
+  std::vector<uint32_t> numbers = {1, 2, 3, 5, 6, UINT32_MAX};
+  PackHorizon rising;
+  for (const uint32_t number : numbers) {
+    rising.Add(node, number);
+  }
+  Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    for (size_t last = numbers.size(); last > 1; --last) {
+      std::swap(numbers[last - 1], numbers[random.Below(last)]);
+    }
+    PackHorizon other;
+    for (const uint32_t number : numbers) {
+      other.Add(node, number);
+      other.Add(node, number);
+    }
+    ASSERT_EQ(other, rising);
+  }
+  for (const uint32_t number : {0u, 4u, 7u, UINT32_MAX - 1}) {
+    EXPECT_FALSE(rising.Has(node, number));
+  }
+  ByteWriter writer;
+  rising.WriteTo(writer);
+  const Bytes written = writer.Take();
+  ByteReader reader(written);
+  EXPECT_EQ(*PackHorizon::Read(reader), rising);
+  EXPECT_TRUE(reader.done());
+}
+
 TEST(BucketTier, ADamagedRecordIsAMissAndIsRefilled) {
   MemoryBucket bucket(1);
   BucketNode node(bucket);
@@ -289,6 +342,120 @@ TEST(BucketTier, AnOldListingDoesNoHarm) {
   other.Start();
   EXPECT_TRUE(other.tier->ready());
   EXPECT_EQ(other.tier->index().object_count(), 0u);
+}
+
+// A removal that no listing shows would take what was put before it: so whatever this start has
+// not put itself is put again, and is then out of its reach.
+TEST(BucketTier, APutIsNotTakenForDoneByWhatAnOldListingShows) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kTrack, BucketObject({0, 0}, "kv")).ok());
+  BucketNode other(bucket, 2);
+  other.Start();  // Its listing is the one that stays.
+  ASSERT_TRUE(node.Settle(node.tier->Remove(kTrack, 0, node.now)).ok());
+  bucket.faults().stale_list = 1;
+  node.Start();
+  ASSERT_EQ(node.Payload(kTrack, {0, 0}), "kv");
+  ASSERT_TRUE(node.Put(kTrack, BucketObject({0, 0}, "kv")).ok());
+  bucket.faults().stale_list = 0;
+  node.Wait(minutes(2));
+  EXPECT_EQ(node.Payload(kTrack, {0, 0}), "kv");
+  other.Start();
+  EXPECT_EQ(other.Payload(kTrack, {0, 0}), "kv");
+}
+
+// The same object in two packs, of which one has been removed, whichever is found first.
+TEST(BucketTier, WhatStandsTwiceIsFoundInWhateverOrderPacksAre) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  first.Start();
+  ASSERT_TRUE(first.Put(kTrack, BucketObject({0, 0}, "kv")).ok());
+  ASSERT_TRUE(first.Settle(first.tier->EndGroup(kTrack, {0, 1}, first.now)).ok());
+  BucketNode second(bucket, 2);
+  second.Start();
+  ASSERT_TRUE(second.Put(kTrack, BucketObject({0, 0}, "kv")).ok());
+  ASSERT_TRUE(second.Settle(second.tier->EndGroup(kTrack, {0, 1}, second.now)).ok());
+  ASSERT_TRUE(first.Settle(first.tier->Remove(kTrack, std::nullopt, first.now)).ok());
+  std::vector<std::string> keys;
+  for (const auto& [key, pack] : bucket.objects()) {
+    keys.push_back(key);
+  }
+  const auto all = bucket.objects();
+  std::ranges::sort(keys);
+  do {
+    // Each is shown when the ones before it have been read.
+    bucket.objects().clear();
+    BucketNode fresh(bucket, 3);
+    fresh.options.survey_every = seconds(1);
+    fresh.Start();
+    for (const std::string& key : keys) {
+      bucket.objects()[key] = all.at(key);
+      fresh.Wait(seconds(2));
+    }
+    EXPECT_EQ(fresh.Payload(kTrack, {0, 0}), "kv");
+    ASSERT_TRUE(fresh.tier->FindGroup(kTrack, 0).has_value());
+    EXPECT_TRUE(fresh.tier->FindGroup(kTrack, 0)->whole());
+  } while (std::ranges::next_permutation(keys).found);
+}
+
+TEST(BucketTier, WhatStandsTwiceOutlivesDamageAndTheLossOfAPack) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  BucketNode second(bucket, 2);
+  first.Start();
+  second.Start();
+  for (BucketNode* node : {&first, &second}) {
+    ASSERT_TRUE(node->tier->Put(kTrack, BucketObject({0, 0}, "zero"), 17, node->now).ok());
+    ASSERT_TRUE(node->Put(kTrack, BucketObject({0, 1}, "one")).ok());
+  }
+  BucketNode fresh(bucket, 3);
+  fresh.Start();
+  ASSERT_EQ(bucket.objects().size(), 2u);
+  auto& pack = bucket.objects().rbegin()->second;
+  const auto payload = AsBytes("zero");
+  const auto at = std::search(pack.begin(), pack.end(), payload.begin(), payload.end());
+  ASSERT_NE(at, pack.end());
+  *at ^= std::byte{4};
+  (void)fresh.Payload(kTrack, {0, 0});
+  EXPECT_EQ(fresh.Payload(kTrack, {0, 0}), "zero");
+  bucket.objects().erase(std::prev(bucket.objects().end()));
+  (void)fresh.Payload(kTrack, {0, 1});
+  EXPECT_EQ(fresh.Payload(kTrack, {0, 1}), "one");
+  EXPECT_EQ(fresh.Payload(kTrack, {0, 0}), "zero");
+}
+
+TEST(BucketTier, AGroupThatIsPutAgainBeforeItsRemovalIsInTheBucketIsWhole) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kTrack, BucketObject({0, 0}, "kv")).ok());
+  ASSERT_TRUE(node.Settle(node.tier->EndGroup(kTrack, {0, 1}, node.now)).ok());
+  ASSERT_TRUE(node.tier->Remove(kTrack, 0, node.now).ok());
+  ASSERT_TRUE(node.tier->Put(kTrack, BucketObject({0, 0}, "kv"), 17, node.now).ok());
+  ASSERT_TRUE(node.Settle(node.tier->EndGroup(kTrack, {0, 1}, node.now)).ok());
+  ASSERT_TRUE(node.tier->FindGroup(kTrack, 0).has_value());
+  EXPECT_TRUE(node.tier->FindGroup(kTrack, 0)->whole());
+  // And the end of one that is removed is not told after it.
+  const auto end = node.tier->EndGroup(kTrack, {1, 1}, node.now);
+  ASSERT_TRUE(node.tier->Remove(kTrack, 1, node.now).ok());
+  ASSERT_TRUE(node.Settle(end).ok());
+  EXPECT_FALSE(node.tier->FindGroup(kTrack, 1).has_value());
+}
+
+// What an object tells of its track outlives its group.
+TEST(BucketTier, TheLargestLocationIsKnownWhenItsGroupIsRemoved) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket, 9);
+  node.Start();
+  ASSERT_TRUE(node.Put(kTrack, BucketObject({7, 3}, "kv")).ok());
+  BucketNode other(bucket, 1);  // Whose pack is listed first.
+  other.Start();
+  ASSERT_TRUE(other.Settle(other.tier->Remove(kTrack, 7, other.now)).ok());
+  BucketNode fresh(bucket, 3);
+  fresh.Start();
+  ASSERT_NE(fresh.tier->FindTrack(kTrack), nullptr);
+  EXPECT_EQ(fresh.tier->FindTrack(kTrack)->largest, (Location{7, 3}));
 }
 
 TEST(BucketTier, AMissIsAnsweredInTimeWhenTheBucketHangs) {

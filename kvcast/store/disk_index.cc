@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/base/check.h"
+
 namespace kvcast {
 namespace {
 
@@ -345,6 +347,29 @@ bool DiskIndex::Learn(const TrackName& name, const TrackFacts& facts) {
 bool DiskIndex::LearnGroupEnd(const TrackName& name, const GroupEnd& end) {
   Group& group = GroupFor(TrackFor(name), end.group);
   return !std::exchange(group.end, end.end);
+}
+
+void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, uint32_t length) {
+  Indexed* const object = ObjectIn(name, location);
+  KVCAST_CHECK(object != nullptr);
+  live_bytes_[object->segment] -= RecordUp(object->length);
+  live_bytes_[place.segment] += RecordUp(length);
+  object->segment = place.segment;
+  object->unit = static_cast<uint32_t>(place.offset / kRecordAlignment);
+  object->length = length;
+}
+
+void DiskIndex::MoveFacts(const TrackName& name, DiskPlace place,
+                          const std::function<bool(DiskPlace)>& goes) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  track->second.last = place;
+  if (goes(track->second.written)) {
+    track->second.written = DiskPlace();
+    track->second.written_largest.reset();
+  }
 }
 
 void DiskIndex::Erase(const TrackName& name, Location location, DiskPlace place) {

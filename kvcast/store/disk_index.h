@@ -75,6 +75,11 @@ class DiskIndex {
   bool Learn(const TrackName& track, const TrackFacts& facts);
   bool LearnGroupEnd(const TrackName& track, const GroupEnd& end);
 
+  // It stands there as well, and is read from there from now on.
+  void Move(const TrackName& track, Location location, DiskPlace place, uint32_t length);
+  // Something of the track stands there, and its facts no longer where `goes` says.
+  void MoveFacts(const TrackName& track, DiskPlace place,
+                 const std::function<bool(DiskPlace)>& goes);
   // Only if it still lies there.
   void Erase(const TrackName& track, Location location, DiskPlace place);
   Erased EraseGroup(const TrackName& track, uint64_t group, uint32_t segment);

@@ -150,16 +150,7 @@ Result<PackBody> ParsePackBody(const Bytes& bytes, const PackTrailer& trailer) {
   PackBody body;
   ByteReader reader(bytes);
   KVCAST_TRY(body.written_us, reader.U64Le());
-  KVCAST_TRY(const uint64_t count, reader.Vi64());
-  for (uint64_t i = 0; i < count; ++i) {
-    PackNode node;
-    KVCAST_TRY_VOID(reader.Read(node.bytes));
-    KVCAST_TRY(const uint64_t number, reader.Vi64());
-    if (number > kPackNumberMax) {
-      return reader.Malformed("There is no such number of a pack.");
-    }
-    body.seen[node] = static_cast<uint32_t>(number);
-  }
+  KVCAST_TRY(body.seen, PackHorizon::Read(reader));
   KVCAST_TRY(body.contents, ReadContents(reader, trailer.pack_bytes));
   if (!reader.done()) {
     return reader.Malformed("The pack's index holds more than its fields.");
@@ -184,11 +175,7 @@ uint64_t PackWriter::Append(const TrackName& track, const RecordDraft& draft,
 Bytes PackWriter::Seal(uint64_t written_us, const PackHorizon& seen) {
   ByteWriter writer;
   writer.U64Le(written_us);
-  writer.Vi64(seen.size());
-  for (const auto& [node, number] : seen) {
-    writer.Write(node.bytes);
-    writer.Vi64(number);
-  }
+  seen.WriteTo(writer);
   writer.Share(footer_.TakeBody());
   const Bytes body = writer.Take();
   Bytes pack = PackHeader{id_}.Encode();

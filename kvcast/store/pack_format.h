@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
 #include "kvcast/store/disk_format.h"
+#include "kvcast/store/pack_horizon.h"
 #include "kvcast/store/segment_contents.h"
 #include "kvcast/store/segment_footer.h"
 
@@ -17,7 +17,7 @@
 //
 //   pack    := header record* zeros body trailer       whole blocks; records as in a segment
 //   header  := block    magic "kvcastP\n"   fields := node[16] number:u64 marker:u64
-//   body    := written_us:u64 count:vi64 (node[16] number:vi64)[count] contents
+//   body    := written_us:u64 horizon contents
 //   trailer := magic[8] version:u32 marker:u64 body_bytes:u32 body_crc32c:u32 number:u32 node[16]
 //              pack_bytes:u64 zero[4] crc32c:u32                                       64 bytes
 //
@@ -28,12 +28,7 @@ namespace kvcast {
 inline constexpr uint32_t kPackFormatVersion = 1;
 inline constexpr uint64_t kPackBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kPackBytesMin = 2 * kDeviceBlockBytes;
-inline constexpr uint64_t kPackNumberMax = UINT32_MAX;
 
-// 16 bytes that tell the packs of one node from another's. The last 4 are drawn at each start of
-// the node: an old listing may hide which numbers it has used before.
-using PackNode = DirectoryId;
-inline constexpr size_t kPackNodeStableBytes = 12;
 // Whether they are of one node, whatever start of it.
 bool SameNode(const PackNode& a, const PackNode& b);
 
@@ -72,10 +67,6 @@ struct PackTrailer {
   static Result<PackTrailer> Parse(std::span<const std::byte> bytes, const PackId& expected,
                                    uint64_t pack_bytes);
 };
-
-// How far a node had read the packs of others when it closed one: up to which number. Its removals
-// reach that far, and all earlier packs of its own.
-using PackHorizon = std::map<PackNode, uint32_t>;
 
 struct PackBody {
   uint64_t written_us = 0;  // Since 1970: when the last of its objects was received.

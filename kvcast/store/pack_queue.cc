@@ -58,8 +58,9 @@ void PackQueue::Close(Instant now) {
   open_.reset();
   ClosedPack closed;
   // Only removals ask how far their node had read.
-  const PackHorizon seen = open.removes ? table_->seen : PackHorizon();
-  closed.bytes = open.writer.Seal(open.written_us, seen);
+  const auto seen =
+      std::make_shared<const PackHorizon>(open.removes ? table_->seen : PackHorizon());
+  closed.bytes = open.writer.Seal(open.written_us, *seen);
   closed.record_bytes = open.record_bytes;
   closed.give_up = now + options_.patience;
   closed.settled.pack = {.id = open.writer.id(),

@@ -8,8 +8,7 @@ bool Reaches(const PackId& remover, const PackHorizon& seen, const PackId& targe
   if (target.node == remover.node) {
     return target.number < remover.number;
   }
-  const auto found = seen.find(target.node);
-  return found != seen.end() && target.number <= found->second;
+  return seen.Has(target.node, target.number);
 }
 
 void PackRemovals::Add(const TrackName& track, std::optional<uint64_t> group, const PackId& pack,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,9 @@ struct Pack {
   uint64_t bytes = 0;
   uint64_t written_us = 0;  // Since 1970; 0: not known.
   bool has_removals = false;
-  PackHorizon seen{};          // How far its removals reach.
-  bool leaving = false;        // It is being given up.
-  uint32_t damaged_count = 0;  // How often it came damaged when it was to be.
+  std::shared_ptr<const PackHorizon> seen{};  // What its removals reach.
+  bool leaving = false;                       // It is being given up.
+  uint32_t damaged_count = 0;                 // How often it came damaged when it was to be.
 };
 
 // The packs of a bucket. To an index each is a segment, whose number is our own and never used
@@ -28,7 +29,7 @@ struct Pack {
 struct PackTable {
   std::map<uint32_t, Pack> packs;
   std::map<std::string, uint32_t, std::less<>> by_key;
-  PackHorizon seen;        // Of other nodes, the largest number.
+  PackHorizon seen;        // Of other nodes, and of earlier starts of this one.
   PackNode node;           // Ours, since this start.
   uint64_t own_bytes = 0;  // Of all its packs.
   uint32_t last_own = 0;   // Of the numbers that it has used since.
@@ -52,8 +53,11 @@ struct PackTable {
   }
   // That there is, or was, such a pack.
   void Learn(const PackId& id) {
-    uint32_t& last = id.node == node ? last_own : seen[id.node];
-    last = std::max(last, id.number);
+    if (id.node == node) {
+      last_own = std::max(last_own, id.number);
+    } else {
+      seen.Add(id.node, id.number);
+    }
   }
   void Drop(uint32_t segment) {
     const auto found = packs.find(segment);
