@@ -44,8 +44,8 @@ BucketCalls::Id BucketCalls::Start(BucketRequest request, const Terms& terms) {
   return last_id_;
 }
 
-void BucketCalls::End(Id id, BucketCompletion completion) {
-  ended_.push_back({id, std::move(completion)});
+void BucketCalls::End(Id id, uint32_t attempts, BucketCompletion completion) {
+  ended_.push_back({id, std::move(completion), attempts});
 }
 
 void BucketCalls::OnCompletion(BucketCompletion completion, Instant now) {
@@ -69,8 +69,9 @@ void BucketCalls::OnCompletion(BucketCompletion completion, Instant now) {
   const bool final = !completion.error || completion.error->kind == BucketError::Kind::kNotFound ||
                      call.attempts == call.terms.tries;
   if (final) {
+    const uint32_t attempts = call.attempts;
     calls_.erase(key);
-    End(key.second, std::move(completion));
+    End(key.second, attempts, std::move(completion));
     return;
   }
   call.error = std::move(completion.error);
@@ -93,7 +94,7 @@ void BucketCalls::OnTime(Instant now) {
       error = {BucketError::Kind::kUnreachable, last_error_};
     }
     under_way_.erase(call.token);
-    End(key.second, {.token = 0, .error = std::move(error)});
+    End(key.second, call.attempts, {.token = 0, .error = std::move(error)});
     found = calls_.erase(found);
   }
 }

@@ -35,6 +35,7 @@ class BucketCalls {
   struct Ended {
     Id id = 0;
     BucketCompletion completion;  // With the last error, if there was one.
+    uint32_t attempts = 0;        // Requests that were sent.
   };
 
   static constexpr size_t kRequestsMax = 64;  // Under way at the same time.
@@ -68,7 +69,7 @@ class BucketCalls {
   };
   using Key = std::pair<Urgency, Id>;
 
-  void End(Id id, BucketCompletion completion);
+  void End(Id id, uint32_t attempts, BucketCompletion completion);
 
   BucketBreaker breaker_;
   Random random_;

@@ -53,7 +53,7 @@ void BucketTier::Pump(Instant now) {
   }
   for (const BucketCalls::Ended& ended : calls_.TakeEnded()) {
     (void)(reads_.OnEnded(ended, table_) || queue_.OnEnded(ended) || OnLeaving(ended, now) ||
-           (survey_ && survey_->OnEnded(ended, now)));
+           OnTakenBack(ended, now) || (survey_ && survey_->OnEnded(ended, now)));
   }
   if (survey_) {
     OnSurveyed(now);
@@ -61,11 +61,11 @@ void BucketTier::Pump(Instant now) {
   if (state_ != State::kReady) {
     return;
   }
-  SettlePacks();
+  SettlePacks(now);
   TakeAnswers();
   reads_.Start(table_, calls_, now);
   queue_.Pump(calls_, now);
-  SettlePacks();
+  SettlePacks(now);
   StartLeaving(now);
   DeleteIfNoted(now);
   if (away() != was_away_) {
@@ -289,8 +289,8 @@ void BucketTier::TakeAnswers() {
 }
 
 bool BucketTier::idle() const {
-  return state_ != State::kOpening && !survey_ && !leaving_ && reads_.idle() && queue_.idle() &&
-         waiting_.empty();
+  return state_ != State::kOpening && !survey_ && !leaving_ && taken_back_.empty() &&
+         reads_.idle() && queue_.idle() && waiting_.empty();
 }
 
 BucketTierCounts BucketTier::counts() const {

@@ -175,11 +175,18 @@ class BucketTier final : public LowerTier {
                    uint32_t length);
   void LearnOf(const TrackName& track, Location location);
   void DropPack(uint32_t segment);
-  void SettlePacks();
-  void Settle(PackQueue::Settled settled);
+  void SettlePacks(Instant now);
+  void Settle(PackQueue::Settled settled, Instant now);
   void SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
                     const std::optional<Error>& error);
   void TakeAnswers();
+
+  // Packs that were given up and may be there all the same are deleted: nobody was told that they
+  // are, and a removal that reaches them must not go before them.
+  void TakeBack(Pack pack, Instant now);
+  bool OnTakenBack(const BucketCalls::Ended& ended, Instant now);
+  bool IsTakenBack(const std::string& key) const;
+  BucketCalls::Id StartDelete(const std::string& key, Instant now);
 
   // Room.
   void StartLeaving(Instant now);
@@ -210,6 +217,7 @@ class BucketTier final : public LowerTier {
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
+  std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
   std::optional<Leaving> leaving_;
   Instant leave_again_{};
   TierTicket last_ticket_ = 0;

@@ -18,6 +18,8 @@ inline TrackName BucketTrack(std::string_view name) {
   return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}), name);
 }
 
+inline const TrackName kBucketTrack = BucketTrack("BF16");
+
 inline Object BucketObject(Location location, std::string_view payload) {
   Object object;
   object.location = location;

@@ -24,7 +24,10 @@ void BucketTier::StartSurvey(Instant now) {
   survey_unread_ = false;
   survey_.emplace(
       BucketSurvey::Options{options_.prefix, options_.key_property, options_.packs_max},
-      [this](const std::string& key) { return table_.Has(key) || queue_.Holds(key); }, calls_, now);
+      [this](const std::string& key) {
+        return table_.Has(key) || queue_.Holds(key) || IsTakenBack(key);
+      },
+      calls_, now);
 }
 
 void BucketTier::OnSurveyed(Instant now) {
@@ -79,7 +82,7 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
     survey_unread_ = true;
     return;
   }
-  if (outcome.gone || table_.Has(found.key) || queue_.Holds(found.key)) {
+  if (outcome.gone || table_.Has(found.key) || queue_.Holds(found.key) || IsTakenBack(found.key)) {
     return;
   }
   if (index_bytes() >= options_.index_bytes_max) {
@@ -179,17 +182,52 @@ void BucketTier::DropPack(uint32_t segment) {
   table_.Drop(segment);
 }
 
-void BucketTier::SettlePacks() {
+void BucketTier::SettlePacks(Instant now) {
   for (PackQueue::Settled& settled : queue_.TakeSettled()) {
-    Settle(std::move(settled));
+    Settle(std::move(settled), now);
   }
 }
 
-void BucketTier::Settle(PackQueue::Settled settled) {
+BucketCalls::Id BucketTier::StartDelete(const std::string& key, Instant now) {
+  BucketRequest request;
+  request.kind = BucketRequest::Kind::kDelete;
+  request.key = key;
+  return calls_.Start(std::move(request), {.urgency = BucketCalls::Urgency::kHousekeeping,
+                                           .give_up = now + kDeletePatience,
+                                           .attempt = kDeleteAttempt,
+                                           .delay = kDeleteDelay});
+}
+
+void BucketTier::TakeBack(Pack pack, Instant now) {
+  const auto id = StartDelete(pack.key, now);
+  taken_back_.emplace(id, std::move(pack));
+}
+
+bool BucketTier::OnTakenBack(const BucketCalls::Ended& ended, Instant now) {
+  const auto found = taken_back_.find(ended.id);
+  if (found == taken_back_.end()) {
+    return false;
+  }
+  Pack pack = std::move(found->second);
+  taken_back_.erase(found);
+  if (ended.completion.error && ended.completion.error->kind != BucketError::Kind::kNotFound) {
+    TakeBack(std::move(pack), now);
+  }
+  return true;
+}
+
+bool BucketTier::IsTakenBack(const std::string& key) const {
+  return std::ranges::any_of(taken_back_, [&](const auto& one) { return one.second.key == key; });
+}
+
+void BucketTier::Settle(PackQueue::Settled settled, Instant now) {
   std::optional<uint32_t> segment;
   if (settled.error) {
     ++counts_.packs_failed;
     logger_.Warning("pack not put", {{"reason", settled.error->message()}});
+    if (settled.perhaps_there) {
+      TakeBack(settled.pack, now);
+    }
   } else {
     ++counts_.packs_put;
     segment = table_.Add(settled.pack);
@@ -238,11 +276,11 @@ std::optional<uint32_t> BucketTier::Victim() const {
       continue;
     }
     // With its removals, what they reach would be back.
-    const bool reaches =
-        pack.has_removals && std::ranges::any_of(table_.packs, [&](const auto& other) {
-          return other.second.id != pack.id && Reaches(pack.id, *pack.seen, other.second.id);
-        });
-    if (!reaches) {
+    const auto reached = [&pack](const auto& other) {
+      return other.second.id != pack.id && Reaches(pack.id, *pack.seen, other.second.id);
+    };
+    if (!pack.has_removals || (std::ranges::none_of(table_.packs, reached) &&
+                               std::ranges::none_of(taken_back_, reached))) {
       victim = one.first;
       oldest = age;
     }
@@ -362,7 +400,7 @@ void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
     }
   }
   if (queue_.IsOpen() && !queue_.CloseWithLastRoom(now)) {
-    SettlePacks();
+    SettlePacks(now);
     leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
   }
 }
@@ -381,14 +419,7 @@ void BucketTier::DeleteIfNoted(Instant now) {
     leave_again_ = now + kLeaveAgain;
     return;
   }
-  BucketRequest request;
-  request.kind = BucketRequest::Kind::kDelete;
-  request.key = pack.key;
-  leaving_->deleting =
-      calls_.Start(std::move(request), {.urgency = BucketCalls::Urgency::kHousekeeping,
-                                        .give_up = now + kDeletePatience,
-                                        .attempt = kDeleteAttempt,
-                                        .delay = kDeleteDelay});
+  leaving_->deleting = StartDelete(pack.key, now);
 }
 
 }  // namespace kvcast

@@ -156,6 +156,7 @@ bool PackQueue::OnEnded(const BucketCalls::Ended& ended) {
   uploading_bytes_ -= pack.bytes.size();
   std::optional<Error> error;
   if (const auto& failed = ended.completion.error) {
+    pack.settled.perhaps_there = ended.attempts > 0;
     error = Error(ErrorCode::kMachine, "A pack could not be put into the bucket (" +
                                            std::string(ToString(failed->kind)) +
                                            "): " + failed->message);

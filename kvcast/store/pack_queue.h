@@ -36,11 +36,12 @@ class PackQueue {
     uint64_t offset = 0;
     uint32_t length = 0;
   };
-  // A pack that is in the bucket, or is given up: perhaps it is there all the same.
+  // A pack that is in the bucket, or was given up.
   struct Settled {
     Pack pack;
     std::vector<Record> records;
     std::optional<Error> error;
+    bool perhaps_there = false;  // It failed, and may be there all the same.
   };
 
   // The table must outlive this.
