@@ -2,14 +2,17 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace kvcast {
 
 // Runs `limit` and `ours` in turn, for as many rounds as the benchmark wants, and reports the time
-// of ours with the ratio of the two: how much of the limit's speed we have. In turn, because these
-// machines are shared: what disturbs one disturbs the other.
+// of ours with the median ratio of the two: how much of the limit's speed we have. In turn, and
+// the median, because these machines are shared: what disturbs one round mostly disturbs both of
+// it, and what disturbs one of the two is in few rounds.
 template <typename Limit, typename Ours>
 void Interleave(benchmark::State& state, const std::string& ratio_name, Limit limit, Ours ours) {
   const auto seconds = [](auto work) {
@@ -17,15 +20,16 @@ void Interleave(benchmark::State& state, const std::string& ratio_name, Limit li
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   };
-  double limit_seconds = 0;
-  double our_seconds = 0;
+  std::vector<double> ratios;
   for (auto _ : state) {
-    limit_seconds += seconds(limit);
+    const double bound = seconds(limit);
     const double own = seconds(ours);
-    our_seconds += own;
+    ratios.push_back(bound / own);
     state.SetIterationTime(own);
   }
-  state.counters[ratio_name] = limit_seconds / our_seconds;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  state.counters[ratio_name] = *middle;
 }
 
 }  // namespace kvcast

@@ -1,5 +1,7 @@
 #include "kvcast/base/error.h"
 
+#include "kvcast/base/hex.h"
+
 namespace kvcast {
 
 std::string_view ToString(ErrorCode code) {
@@ -31,7 +33,13 @@ Error Error::At(uint64_t offset) && {
 }
 
 Error Error::In(std::string_view name) && {
-  name_ = name_.empty() ? std::string(name) : std::string(name) + ": " + name_;
+  // A file may be called anything, and an error is one line, on a terminal or in a log.
+  std::string outer;
+  for (const char c : name) {
+    const bool is_control = (c >= 0 && c < ' ') || c == '\x7f';
+    outer += is_control ? Printable({&c, 1}) : std::string(1, c);
+  }
+  name_ = name_.empty() ? outer : outer + ": " + name_;
   return std::move(*this);
 }
 

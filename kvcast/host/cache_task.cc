@@ -44,8 +44,9 @@ void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags) {
 Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
   KVCAST_TRY(NodeAddress address, flags.node.Address());
   KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(flags.prompt));
+  KVCAST_TRY(const NamingKey key, flags.tenant.Key());
   KVCAST_TRY(ModelFolder model, flags.model.Load());
-  KVCAST_TRY(BlockNamer namer, flags.tenant.NamerFor(model));
+  KVCAST_TRY(BlockNamer namer, flags.tenant.NamerFor(model, key));
   KVCAST_TRY(const ModelScope scope, flags.tenant.ScopeOf(model));
   KVCAST_TRY(const ValueType values, ValuesOf(model.description.kv_dtype));
   KVCAST_TRY(const Rung rung, PlainRungOf(values));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -121,6 +122,39 @@ TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
   Write("model/config.json", R"({"num_hidden_layers": 2, "num_attention_heads": 4,
               "head_dim": 8, "torch_dtype": "float7"})");
   EXPECT_NE(Name({}).err.find("config.json: byte 80: "), std::string::npos) << Name({}).err;
+}
+
+TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {
+  Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "gone.safetensors"}})");
+  EXPECT_NE(Name({}).err.find("model.safetensors.index.json: byte 16: \"gone.safetensors\""),
+            std::string::npos);
+  std::filesystem::create_directory(Path("adapter"));
+  EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("adapter: There is no adapter_config"),
+            std::string::npos);
+  Write("model/config.json", R"({"num_hidden_layers": 2, "num_attention_heads": 4,
+              "head_dim": 8})");
+  EXPECT_NE(Name({}).err.find("config.json: byte 0: It does not say"), std::string::npos);
+}
+
+// Hashing a model may take minutes: what is wrong with the command line is said before.
+TEST_F(CacheCommands, NameReadsItsCommandLineBeforeTheModel) {
+  std::filesystem::remove(Path("model/model.safetensors"));
+  Write("short.key", "12 34");
+  const auto usage = [&](const std::vector<std::string>& words) { return Name(words).status; };
+  EXPECT_EQ(usage({"--tenant", "no/slash", "--key-file", Path("short.key")}), kExitUsage);
+  EXPECT_EQ(usage({"--tenant", "acme"}), kExitUsage);
+  EXPECT_EQ(usage({"--key-file", Path("short.key")}), kExitUsage);
+  EXPECT_EQ(usage({"--kv-dtype", "float7"}), kExitUsage);
+  EXPECT_EQ(usage({"--model-name", "with space"}), kExitUsage);
+  const CommandOutcome key = Name({"--tenant", "acme", "--key-file", Path("short.key")});
+  EXPECT_EQ(key.status, kExitFailed);
+  EXPECT_NE(key.err.find("short.key: byte 2: A naming key is"), std::string::npos) << key.err;
+}
+
+TEST_F(CacheCommands, NameSaysWhatIsWrongOnOneLine) {
+  const std::string err = Name({Path("two\nlines.tokens")}).err;
+  EXPECT_NE(err.find("two\\x0alines.tokens"), std::string::npos) << err;
+  EXPECT_EQ(std::ranges::count(err, '\n'), 1);
 }
 
 TEST_F(CacheCommands, NameTakesNoPointerForWeights) {

@@ -59,6 +59,7 @@ void AddDoctorCommand(CLI::App& app, int* exit_status) {
       ->add_option("--disk", options->disk,
                    "Test the disk of this directory, with up to 256 MiB of it")
       ->type_name("DIR")
+      ->check([](const std::string& given) { return given.empty() ? "It must not be empty." : ""; })
       ->default_str("the current directory");
   command->add_flag("--skip-disk", options->skip_disk, "Test no disk")->excludes("--disk");
   command->add_flag("--json", options->json, "Print findings and facts as JSON");

@@ -132,8 +132,9 @@ void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts
 
 Result<void> RunName(const NameOptions& options) {
   KVCAST_TRY(const std::vector<std::vector<Token>> tokens, ReadPrompts(options.prompts));
+  KVCAST_TRY(const NamingKey key, options.tenant.Key());
   KVCAST_TRY(const ModelFolder model, options.model.Load());
-  KVCAST_TRY(BlockNamer namer, options.tenant.NamerFor(model));
+  KVCAST_TRY(BlockNamer namer, options.tenant.NamerFor(model, key));
   KVCAST_TRY(const ModelScope scope, options.tenant.ScopeOf(model));
   const uint32_t block_tokens = model.description.block_tokens;
   std::vector<NamedPrompt> prompts;

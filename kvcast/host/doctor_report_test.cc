@@ -125,6 +125,10 @@ TEST(DoctorCommand, PrintsJson) {
 }
 
 // The one thing that was asked for does not work, and a script has to see it.
+TEST(DoctorCommand, WantsADiskThatHasAName) {
+  EXPECT_EQ(RunKvcast({"doctor", "--disk", ""}).status, 2);
+}
+
 TEST(DoctorCommand, FailsWhenTheNamedDiskCannotBeUsed) {
   const CommandOutcome outcome = RunKvcast({"doctor", "--disk", "/nonexistent/kvcast"});
   EXPECT_EQ(outcome.status, kExitFailed);

@@ -13,8 +13,6 @@ namespace kvcast {
 
 // What a file says about itself under a key, or nothing.
 std::string MetadataOr(const KvFile& file, std::string_view key);
-inline constexpr std::string_view kModelNameKey = "kvcast.model";
-inline constexpr std::string_view kModelFpKey = "kvcast.model_fp";
 
 // The values of a KV file of an engine that computes KV in `dtype`. Unsupported: there are no such
 // files.

@@ -3,6 +3,9 @@
 #include <charconv>
 #include <system_error>
 
+#include "kvcast/base/hex.h"
+#include "kvcast/kv/cache_track.h"
+
 namespace kvcast {
 namespace {
 
@@ -31,7 +34,12 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
                   "What to call the model. Hosts find each other's blocks under this name")
       ->type_name("NAME")
       ->needs(folder)
-      ->check([](const std::string& given) { return given.empty() ? "It must not be empty." : ""; })
+      ->check([](const std::string& given) {
+        return IsModelName(given) ? ""
+                                  : "'" + Printable(given) +
+                                        "' is not 1 to 255 printable characters without space or "
+                                        "@.";
+      })
       ->default_str("the folder's name");
   command.add_option("--adapter", flags.adapter, "The folder of a LoRA adapter on top of it")
       ->needs(folder)
@@ -41,6 +49,10 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
                   "What the engine computes KV in: bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 or int8")
       ->type_name("TYPE")
       ->needs(folder)
+      ->check([](const std::string& given) {
+        const Result<KvDtype> dtype = KvDtypeOf(given);
+        return dtype.ok() ? "" : dtype.error().message();
+      })
       ->default_str("what config.json says");
   command.add_option("--block-tokens", flags.block_tokens, "How many tokens make a block")
       ->type_name("N")

@@ -67,8 +67,10 @@ Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
 Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConfig& config) {
   if (config.dtype.empty()) {
     return Error(ErrorCode::kInvalid,
-                 "config.json does not say what the model computes in; say it with --kv-dtype.")
-        .In(folder.string());
+                 "It does not say what the model computes in, neither as \"torch_dtype\" nor as "
+                 "\"dtype\"; say it with --kv-dtype.")
+        .At(0)
+        .In((folder / "config.json").string());
   }
   Result<KvDtype> dtype = KvDtypeOf(config.dtype);
   if (!dtype.ok()) {

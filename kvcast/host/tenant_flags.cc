@@ -1,5 +1,6 @@
 #include "kvcast/host/tenant_flags.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "kvcast/io/file.h"
@@ -9,39 +10,42 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kKeyFileBytesMax = 4096;
+constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 
 // The 32 bytes of a key, or its 64 hex digits with or without a line end. 32 bytes that all are hex
 // digits are half of such a key: nobody draws them at random.
 Result<NamingKey> KeyIn(const std::string& file) {
   KVCAST_TRY(const std::string content, ReadFile(file, kKeyFileBytesMax));
   Result<NamingKey> key = NamingKey::Of(AsBytes(content));
-  if (key.ok() && content.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+  if (key.ok() && content.find_first_not_of(kHexDigits) != std::string::npos) {
     return key;
   }
   const std::string_view digits =
       std::string_view(content).substr(0, content.find_last_not_of(" \r\n") + 1);
   const Result<Digest> hex = Digest::FromHex(digits);
   if (!hex.ok()) {
-    return Error(ErrorCode::kMalformed, "A naming key is 32 bytes, or 64 hex digits.").In(file);
+    const size_t other = digits.find_first_not_of(kHexDigits);
+    return Error(ErrorCode::kMalformed,
+                 "A naming key is 32 bytes, or 64 hex digits; this file has " +
+                     std::to_string(content.size()) + " bytes" +
+                     (other == std::string_view::npos ? ", all of them hex digits."
+                                                      : ", and what is here is no hex digit."))
+        .At(std::min(other, digits.size()))
+        .In(file);
   }
   return NamingKey::Of(hex->bytes);
 }
 
-Result<NamingKey> KeyOf(const TenantFlags& flags) {
-  KVCAST_TRY(const Tenant tenant, Tenant::Of(flags.tenant));
-  if (tenant.IsPublic() && flags.key_file.empty()) {
-    return NamingKey::Public();
+// What is wrong with a tenant and its key together; empty if nothing is.
+std::string PairProblem(const TenantFlags& flags) {
+  const bool is_public = flags.tenant == Tenant::Public().name();
+  if (is_public && !flags.key_file.empty()) {
+    return "The public tenant's key is known to all; --key-file goes with --tenant.";
   }
-  if (tenant.IsPublic()) {
-    return Error(ErrorCode::kInvalid,
-                 "The public tenant's key is known to all; --key-file goes with --tenant.");
+  if (!is_public && flags.key_file.empty()) {
+    return "Tenant " + flags.tenant + " has a naming key of its own: say where with --key-file.";
   }
-  if (flags.key_file.empty()) {
-    return Error(ErrorCode::kInvalid, "Tenant " + tenant.name() +
-                                          " has a naming key of its own: say where with "
-                                          "--key-file.");
-  }
-  return KeyIn(flags.key_file);
+  return "";
 }
 
 }  // namespace
@@ -49,11 +53,24 @@ Result<NamingKey> KeyOf(const TenantFlags& flags) {
 void TenantFlags::AddTo(CLI::App& command, TenantFlags& flags) {
   command.add_option("--tenant", flags.tenant, "Whose names these are")
       ->type_name("NAME")
+      ->check([](const std::string& name) {
+        const Result<Tenant> tenant = Tenant::Of(name);
+        return tenant.ok() ? "" : tenant.error().message();
+      })
       ->capture_default_str();
   command.add_option("--key-file", flags.key_file, "The tenant's naming key, 32 bytes or in hex")
       ->type_name("FILE");
   command.add_option("--salt", flags.salt, "Keeps these names apart from all others")
       ->type_name("TEXT");
+  command.parse_complete_callback([&flags] {
+    if (const std::string problem = PairProblem(flags); !problem.empty()) {
+      throw CLI::ValidationError("--tenant", problem);
+    }
+  });
+}
+
+Result<NamingKey> TenantFlags::Key() const {
+  return key_file.empty() ? NamingKey::Public() : KeyIn(key_file);
 }
 
 Result<ModelScope> TenantFlags::ScopeOf(const ModelFolder& model) const {
@@ -61,8 +78,7 @@ Result<ModelScope> TenantFlags::ScopeOf(const ModelFolder& model) const {
   return ModelScope::Of(std::move(owner), model.name, model.description.Fingerprint());
 }
 
-Result<BlockNamer> TenantFlags::NamerFor(const ModelFolder& model) const {
-  KVCAST_TRY(const NamingKey key, KeyOf(*this));
+Result<BlockNamer> TenantFlags::NamerFor(const ModelFolder& model, const NamingKey& key) const {
   return BlockNamer::Of(key, model.description.Fingerprint(), salt);
 }
 

@@ -18,10 +18,12 @@ struct TenantFlags {
 
   // Adds them to a command; `flags` must outlive it.
   static void AddTo(CLI::App& command, TenantFlags& flags);
+  // What the tenant's names are keyed with. Reads a small file, so ask before a model is hashed.
+  Result<NamingKey> Key() const;
   // Where the tenant's caches of a model are.
   Result<ModelScope> ScopeOf(const ModelFolder& model) const;
   // Names blocks of the model under the tenant's key.
-  Result<BlockNamer> NamerFor(const ModelFolder& model) const;
+  Result<BlockNamer> NamerFor(const ModelFolder& model, const NamingKey& key) const;
 };
 
 }  // namespace kvcast

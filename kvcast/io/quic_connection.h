@@ -19,6 +19,7 @@
 #include "kvcast/io/quic_options.h"
 #include "kvcast/io/quic_port.h"
 #include "kvcast/io/quic_tls.h"
+#include "kvcast/io/receive_window.h"
 #include "kvcast/io/stateless_answers.h"
 #include "kvcast/io/stream_book.h"
 #include "kvcast/moqt/transport.h"
@@ -159,6 +160,7 @@ class QuicConnection {
   void Do(moqt::StopSending& action);
   void Do(moqt::StreamCredit& action);
   void Do(moqt::ConnectionCredit& action);
+  Duration ShortestRoundTrip() const;
   void Do(moqt::SendDatagram& action);
   void Do(moqt::ReorderStream& action);
   void Do(moqt::CloseConnection& action);
@@ -226,6 +228,7 @@ class QuicConnection {
 
   StreamBook streams_;
   DatagramQueue datagrams_;
+  ReceiveWindow window_;  // Of all streams together.
   // Sent in DATAGRAM frames beyond what streams sent meanwhile: those that are as urgent take
   // turns.
   uint64_t datagram_lead_bytes_ = 0;

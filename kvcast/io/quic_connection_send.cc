@@ -80,12 +80,25 @@ void QuicConnection::Do(moqt::StopSending& action) {
 }
 
 void QuicConnection::Do(moqt::StreamCredit& action) {
-  ngtcp2_conn_extend_max_stream_offset(connection_, static_cast<int64_t>(action.stream),
-                                       action.bytes);
+  uint64_t bytes = action.bytes;
+  if (QuicStream* const stream = streams_.Find(action.stream)) {
+    if (!stream->window) {
+      stream->window.emplace(options_.stream_credit_bytes, options_.stream_credit_bytes_max);
+    }
+    bytes = stream->window->Take(bytes, Now(), ShortestRoundTrip());
+  }
+  ngtcp2_conn_extend_max_stream_offset(connection_, static_cast<int64_t>(action.stream), bytes);
 }
 
 void QuicConnection::Do(moqt::ConnectionCredit& action) {
-  ngtcp2_conn_extend_max_offset(connection_, action.bytes);
+  ngtcp2_conn_extend_max_offset(connection_,
+                                window_.Take(action.bytes, Now(), ShortestRoundTrip()));
+}
+
+Duration QuicConnection::ShortestRoundTrip() const {
+  ngtcp2_conn_info info;
+  ngtcp2_conn_get_conn_info(connection_, &info);
+  return info.min_rtt == UINT64_MAX ? Duration::zero() : std::chrono::nanoseconds(info.min_rtt);
 }
 
 void QuicConnection::Do(moqt::SendDatagram& action) {

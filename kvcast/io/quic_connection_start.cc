@@ -52,10 +52,7 @@ ngtcp2_settings Settings(const QuicOptions& options, const std::vector<uint16_t>
   settings.initial_ts = ToQuic(Now());
   settings.cc_algo = Algorithm(options.congestion_control, loopback);
   settings.handshake_timeout = ToQuic(options.handshake_timeout);
-  settings.max_window =
-      std::max(options.connection_credit_bytes, options.connection_credit_bytes_max);
-  settings.max_stream_window =
-      std::max(options.stream_credit_bytes, options.stream_credit_bytes_max);
+  settings.max_window = settings.max_stream_window = 0;  // They grow by ReceiveWindow.
   settings.ack_thresh = kPacketsPerAcknowledgement;
   settings.max_tx_udp_payload_size = NGTCP2_MAX_UDP_PAYLOAD_SIZE;
   settings.no_pmtud = probes.empty() ? 1 : 0;
@@ -94,7 +91,8 @@ QuicConnection::QuicConnection(Setup setup)
       make_user_(std::move(setup.make_user)),
       timer_(port_->loop(), [this] { OnTimer(); }),
       probe_bytes_(ProbeBytes(options_, path_.remote.is_loopback())),
-      datagrams_(options_.datagram_queue_bytes) {}
+      datagrams_(options_.datagram_queue_bytes),
+      window_(options_.connection_credit_bytes, options_.connection_credit_bytes_max) {}
 
 QuicConnection::~QuicConnection() {
   if (connection_ != nullptr) {

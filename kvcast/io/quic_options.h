@@ -23,9 +23,9 @@ struct QuicOptions {
   std::string alpn = "moqt-18";
 
   // What the peer may send before the session has given any credit, per stream and in all. From
-  // then on exactly what the session gives is added, and the window as a whole doubles while the
-  // peer uses up half of it in less than two round trips, up to the maximum: so a session that
-  // stops giving is sent no more than that maximum.
+  // then on exactly what the session gives is added, and the window as a whole grows while it is
+  // what holds the peer up (ReceiveWindow), to the maximum: so a session that stops giving is sent
+  // no more than that.
   uint64_t stream_credit_bytes = 4 * 1024 * 1024;
   uint64_t stream_credit_bytes_max = 32 * 1024 * 1024;
   uint64_t connection_credit_bytes = 16 * 1024 * 1024;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kvcast/io/receive_window.h"
 #include "kvcast/io/send_queue.h"
 #include "kvcast/moqt/transport.h"
 
@@ -22,6 +23,7 @@ struct QuicStream {
   moqt::StreamId id = 0;
   moqt::SendOrder order;
   SendQueue queue;
+  std::optional<ReceiveWindow> window;  // Once something of what came was taken.
 
   bool open = false;          // QUIC has it; before that, bytes may only wait.
   bool starved = false;       // The peer grants no more bytes on it.

@@ -27,7 +27,9 @@ std::string TensorName(size_t layer, std::string_view kind) {
 // What is wrong with a tensor, or with one thing about it ("shape").
 Error Wrong(const Safetensors& file, const std::string& name, std::string_view about,
             std::string message, ErrorCode code = ErrorCode::kMismatch) {
-  return Error(code, std::move(message)).At(file.Place(name, about)).In("tensor \"" + name + "\"");
+  return Error(code, std::move(message))
+      .At(file.Place(name, about))
+      .In("tensor \"" + Printable(name) + "\"");
 }
 
 std::optional<ValueType> ValueTypeOf(std::string_view dtype) {
@@ -57,6 +59,19 @@ Result<void> CheckTensor(const Safetensors& file, const std::string& name, const
                            : "Its shape must be [tokens, latent].");
   }
   return {};
+}
+
+// Whether it is one of a layer's tensors: "layers.I.k", "layers.I.v" or "layers.I.kv".
+bool IsLayersTensor(std::string_view name) {
+  constexpr std::string_view kBefore = "layers.";
+  if (!name.starts_with(kBefore)) {
+    return false;
+  }
+  name.remove_prefix(kBefore.size());
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  const std::string_view kind = name.substr(digits);
+  const bool is_number = digits == 1 || (digits > 1 && digits <= 4 && !name.starts_with('0'));
+  return is_number && (kind == ".k" || kind == ".v" || kind == ".kv");
 }
 
 struct Layer {
@@ -94,39 +109,51 @@ Result<Layer> LayerOf(const Safetensors& file, size_t index) {
       layer.key->shape[0] != layer.value->shape[0]) {
     return Wrong(file, value_name, "shape", "K and V differ in tokens or heads.");
   }
+  if (layer.key->dtype != layer.value->dtype) {
+    return Wrong(file, value_name, "dtype",
+                 "V is " + layer.value->dtype + " and K is " + layer.key->dtype +
+                     "; a file holds one dtype.");
+  }
   layer.shape = {static_cast<uint32_t>(layer.key->shape[1]),
                  static_cast<uint32_t>(layer.key->shape[2]),
                  static_cast<uint32_t>(layer.value->shape[2])};
   return layer;
 }
 
-// What we say about a file must be right where it is said at all: the key that is not.
-std::optional<std::string_view> WrongMetadata(const KvMetadata& metadata, uint32_t tokens) {
+struct MetadataFault {
+  std::string_view key;
+  std::string reason;
+};
+
+// What we say about a file must be right where it is said at all: the first thing that is not.
+std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens) {
   const auto wrong = [&](std::string_view key, auto is_right) {
     const auto found = metadata.find(key);
     return found != metadata.end() && !is_right(found->second);
   };
-  if (wrong("kvcast.model", IsModelName)) {
-    return "kvcast.model";
+  if (wrong(kModelNameKey, IsModelName)) {
+    return MetadataFault{kModelNameKey, "1 to 255 printable characters without space or @"};
   }
-  if (wrong("kvcast.model_fp", [](const std::string& text) {
+  if (wrong(kModelFpKey, [](const std::string& text) {
         const Result<Digest> digest = Digest::FromHex(text);
         return digest.ok() && digest->ToHex() == text;
       })) {
-    return "kvcast.model_fp";
+    return MetadataFault{kModelFpKey, "64 hex digits in lower case"};
   }
-  if (wrong("kvcast.tokens",
-            [&](const std::string& text) { return text == std::to_string(tokens); })) {
-    return "kvcast.tokens";
+  const std::string count = std::to_string(tokens);
+  if (wrong(kTokensKey, [&](const std::string& text) { return text == count; })) {
+    return MetadataFault{kTokensKey, count + ", as its tensors are"};
   }
-  if (wrong("kvcast.rope", [](const std::string& text) { return text == "applied"; })) {
-    return "kvcast.rope";
+  if (wrong(kRopeKey, [](const std::string& text) { return text == "applied"; })) {
+    return MetadataFault{kRopeKey, "\"applied\": keys are kept with their position in them"};
   }
   return std::nullopt;
 }
 
-Error MetadataError(ErrorCode code, std::string_view key) {
-  return Error(code, "The metadata \"" + std::string(key) + "\" is not right.");
+Error MetadataError(ErrorCode code, const KvMetadata& metadata, const MetadataFault& fault) {
+  return Error(code, "The metadata \"" + std::string(fault.key) + "\" is \"" +
+                         Printable(metadata.find(fault.key)->second) + "\"; it must be " +
+                         fault.reason + ".");
 }
 
 Error NoFileHolds(std::string message) { return Error(ErrorCode::kInvalid, std::move(message)); }
@@ -146,8 +173,8 @@ Result<void> CheckPlan(std::span<const LayerShape> layers, uint32_t tokens,
           "A layer of a KV file has 1 to 65,536 heads of 1 to 65,536 values, or one latent.");
     }
   }
-  if (const auto key = WrongMetadata(metadata, tokens)) {
-    return MetadataError(ErrorCode::kInvalid, *key);
+  if (const auto fault = FaultOf(metadata, tokens)) {
+    return MetadataError(ErrorCode::kInvalid, metadata, *fault);
   }
   return {};
 }
@@ -203,6 +230,13 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
   KVCAST_TRY(const Safetensors safetensors, Safetensors::Parse(file));
   KvFile kv;
   kv.metadata_ = safetensors.metadata();
+  for (const auto& [name, tensor] : safetensors.tensors()) {
+    if (!IsLayersTensor(name)) {
+      return Wrong(safetensors, name, "",
+                   "A KV file has layers.I.k and layers.I.v, or layers.I.kv, and no other tensor.",
+                   ErrorCode::kMalformed);
+    }
+  }
   size_t tensors_read = 0;
   while (tensors_read < safetensors.tensors().size()) {
     const size_t index = kv.layers_.size();
@@ -213,8 +247,7 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
       kv.type_ = type;
       kv.tokens_ = tokens;
     }
-    const bool same_dtype = layer.value == nullptr || layer.value->dtype == layer.key->dtype;
-    if (type != kv.type_ || tokens != kv.tokens_ || !same_dtype) {
+    if (type != kv.type_ || tokens != kv.tokens_) {
       return Error(ErrorCode::kMismatch, "Layer " + std::to_string(index) +
                                              " differs from those before it in dtype or tokens.")
           .At(safetensors.Place(TensorName(index, layer.value != nullptr ? "k" : "kv")));
@@ -229,8 +262,9 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
                                             std::to_string(kv.layers_.size()) + ".")
         .At(safetensors.Place(""));
   }
-  if (const auto key = WrongMetadata(kv.metadata_, kv.tokens_)) {
-    return MetadataError(ErrorCode::kMismatch, *key).At(safetensors.Place("__metadata__", *key));
+  if (const auto fault = FaultOf(kv.metadata_, kv.tokens_)) {
+    return MetadataError(ErrorCode::kMismatch, kv.metadata_, *fault)
+        .At(safetensors.Place("__metadata__", fault->key));
   }
   return kv;
 }

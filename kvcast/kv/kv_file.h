@@ -21,6 +21,11 @@ std::string_view ToString(ValueType type);  // "BF16", "F16", "F32", as safetens
 uint32_t ValueBytes(ValueType type);
 
 using KvMetadata = std::map<std::string, std::string, std::less<>>;
+// What a file may say about itself, and must say rightly.
+inline constexpr std::string_view kModelNameKey = "kvcast.model";
+inline constexpr std::string_view kModelFpKey = "kvcast.model_fp";
+inline constexpr std::string_view kTokensKey = "kvcast.tokens";
+inline constexpr std::string_view kRopeKey = "kvcast.rope";
 
 // A KV cache in a safetensors file, read where it lies: layers.I.k and layers.I.v as
 // [tokens, kv_heads, size], or layers.I.kv as [tokens, latent]. See docs/reference/kv-files.md.

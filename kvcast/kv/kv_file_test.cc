@@ -141,6 +141,31 @@ TEST(KvFile, PointsAtTheTensorThatIsWrong) {
             8u + 66u);
 }
 
+TEST(KvFile, SaysWhatIsWrongWithIt) {
+  const auto told = [](std::string_view header, size_t bytes) {
+    return KvFile::Parse(AsBytes(FileOf(std::string(header), bytes))).error().ToString();
+  };
+  EXPECT_EQ(told(R"({"layers.0.k":{"dtype":"F16","shape":[1,1,2],"data_offsets":[0,4]},)"
+                 R"("layers.0.v":{"dtype":"BF16","shape":[1,1,2],"data_offsets":[4,8]}})",
+                 8),
+            "tensor \"layers.0.v\": byte 89: V is BF16 and K is F16; a file holds one dtype.");
+  for (const char* name : {"extra", "layers.00.kv", "layers.1.q", "layers..k"}) {
+    EXPECT_EQ(
+        told(R"({"layers.0.kv":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},")" +
+                 std::string(name) + R"(":{"dtype":"F16","shape":[1,2],"data_offsets":[4,8]}})",
+             8),
+        "tensor \"" + std::string(name) +
+            "\": byte 74: A KV file has layers.I.k and layers.I.v, or layers.I.kv, and no "
+            "other tensor.");
+  }
+  EXPECT_EQ(told(R"({"__metadata__":{"kvcast.tokens":"9"},)"
+                 R"("layers.0.kv":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]}})",
+                 4),
+            "byte 25: The metadata \"kvcast.tokens\" is \"9\"; it must be 1, as its tensors are.");
+  EXPECT_NE(KvFile::Parse(AsBytes(std::string(8, '\0'))).error().message().find("0 bytes"),
+            std::string::npos);
+}
+
 TEST(Safetensors, NamesTheOffsetWithinTheFile) {
   const Result<Safetensors> broken = Safetensors::Parse(AsBytes(FileOf("{\"a\" 7}", 0)));
   ASSERT_FALSE(broken.ok());

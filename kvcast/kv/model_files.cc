@@ -15,8 +15,8 @@ bool IsPlainName(std::string_view name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
-// The distinct files a weight index names.
-Result<FileNames> IndexedFiles(std::string_view index) {
+// The distinct files that a weight index names, all of which are in the folder.
+Result<FileNames> IndexedFiles(const FileNames& folder, std::string_view index) {
   KVCAST_TRY(const Json json, ParseJson(index));
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
@@ -30,32 +30,29 @@ Result<FileNames> IndexedFiles(std::string_view index) {
                    "\"weight_map\" names something else than a file beside it.")
           .At(JsonPlace(index, {"weight_map", tensor}));
     }
-    names.insert(file.get<std::string>());
+    const std::string& name = file.get_ref<const std::string&>();
+    if (!folder.contains(name)) {
+      return Error(ErrorCode::kNotFound,
+                   "\"" + Printable(name) + "\", which it names, is not in its folder.")
+          .At(JsonPlace(index, {"weight_map", tensor}));
+    }
+    names.insert(name);
   }
   return names;
 }
 
-// All of them, if they are in the folder.
-Result<std::vector<std::string>> Present(const FileNames& folder, const FileNames& wanted) {
-  for (const std::string& name : wanted) {
-    if (!folder.contains(name)) {
-      return Error(ErrorCode::kNotFound,
-                   "\"" + Printable(name) + "\" is not in the model's folder.");
-    }
-  }
-  return std::vector<std::string>(wanted.begin(), wanted.end());
-}
+std::vector<std::string> ListOf(const FileNames& names) { return {names.begin(), names.end()}; }
 
 }  // namespace
 
 Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
                                              std::optional<std::string_view> index) {
   if (index) {
-    Result<FileNames> named = IndexedFiles(*index);
+    Result<FileNames> named = IndexedFiles(folder, *index);
     if (!named.ok()) {
       return std::move(named).error().In(kWeightIndexFile);
     }
-    return Present(folder, *named);
+    return ListOf(*named);
   }
   if (folder.contains("model.safetensors")) {
     return std::vector<std::string>{"model.safetensors"};
@@ -70,7 +67,7 @@ Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
     return Error(ErrorCode::kNotFound,
                  "There are no weights (*.safetensors) in the model's folder.");
   }
-  return Present(folder, found);
+  return ListOf(found);
 }
 
 Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder) {
@@ -79,17 +76,24 @@ Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder) {
       return std::vector<std::string>{name};
     }
   }
-  Result<std::vector<std::string>> both = Present(folder, {"merges.txt", "vocab.json"});
-  if (!both.ok()) {
-    return Error(ErrorCode::kNotFound,
-                 "There is no tokenizer in the model's folder: tokenizer.json, tokenizer.model, or "
-                 "merges.txt and vocab.json.");
+  if (folder.contains("merges.txt") && folder.contains("vocab.json")) {
+    return std::vector<std::string>{"merges.txt", "vocab.json"};
   }
-  return both;
+  return Error(ErrorCode::kNotFound,
+               "There is no tokenizer in the model's folder: tokenizer.json, tokenizer.model, or "
+               "merges.txt and vocab.json.");
 }
 
 Result<std::vector<std::string>> AdapterFiles(const FileNames& folder) {
-  return Present(folder, {"adapter_config.json", "adapter_model.safetensors"});
+  const FileNames wanted = {"adapter_config.json", "adapter_model.safetensors"};
+  for (const std::string& name : wanted) {
+    if (!folder.contains(name)) {
+      return Error(ErrorCode::kNotFound, "There is no " + name +
+                                             ": a LoRA adapter's folder holds "
+                                             "adapter_config.json and adapter_model.safetensors.");
+    }
+  }
+  return ListOf(wanted);
 }
 
 }  // namespace kvcast

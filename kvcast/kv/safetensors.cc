@@ -113,7 +113,12 @@ Result<std::string_view> HeaderText(std::span<const std::byte> file) {
                      std::to_string(Safetensors::kHeaderBytesMax) + " are read.")
         .At(0);
   }
-  if (length == 0 || length > reader.remaining()) {
+  if (length == 0) {
+    return Error(ErrorCode::kMalformed,
+                 "The header claims 0 bytes: this is no safetensors file, or an empty one.")
+        .At(0);
+  }
+  if (length > reader.remaining()) {
     return Error(ErrorCode::kMalformed, "The header claims " + std::to_string(length) +
                                             " bytes; the file has " +
                                             std::to_string(reader.remaining()) + " after it.")

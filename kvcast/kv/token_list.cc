@@ -34,8 +34,8 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
                            *parsed.ptr == ',' || *parsed.ptr == ']';
     if (parsed.ec != std::errc() || !separated) {
       return Error(ErrorCode::kMalformed, "\"" + Printable(text.substr(at, 12)) +
-                                              "\" does not begin with a token id: a number below "
-                                              "2^32.")
+                                              "\" does not begin with a token id: a whole "
+                                              "number below 2^32, with a space or comma after it.")
           .At(at);
     }
     tokens.push_back(token);

@@ -1,7 +1,8 @@
 """Where the functions of a C++ file begin and end, near enough to measure them.
 
 No parser: comments, literals and directives are blanked, then braces are matched, and what stands
-before a brace tells a function from a scope. A lambda is part of the function it stands in.
+before a brace tells a function from a scope. A lambda is part of the function it stands in; where there is none, it
+is one itself.
 """
 
 import re
@@ -19,6 +20,7 @@ SCOPE = re.compile(r"^(?:template\b.*?>\s*)?(?:inline\s+|export\s+|typedef\s+)*"
                    r"(?:namespace|class|struct|union|enum|extern)\b(?!.*\)\s*(?:const\b.*)?$)",
                    re.DOTALL)
 MEMBER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*$", re.DOTALL)
+LAMBDA = re.compile(r"(\w+)\s*=\s*\[[^\]]*\]")
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*(\w+)\s*,\s*(\w+)")
 NAME = re.compile(r"((?:[\w~]+(?:<[^()<>]*>)?\s*::\s*)*"
                   r"(?:operator\s*(?:\(\s*\)|[^\s(]+)|[\w~]+))\s*\(")
@@ -63,6 +65,8 @@ def name_of(head: str) -> str | None:
     if test := TEST.search(head):
         return f"{test[1]}.{test[2]}"
     head = re.sub(r"^(?:\s*(?:public|private|protected)\s*:)+", "", head)
+    if unnamed := LAMBDA.search(head):
+        return unnamed[1]
     name = NAME.search(head)
     return re.sub(r"\s+", "", name[1]) if name else None
 

@@ -73,6 +73,7 @@ class Machine(unittest.TestCase):
                 (self.machine / "bin" / tool).symlink_to(path)
         for tool in PROBED:
             self.stand_in(tool, "")
+        self.stand_in("cmake", "echo cmake version 3.25.1")
         for tool, script in {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "apt-cache": APT_CACHE,
                              "id": "echo 0"}.items():
             self.stand_in(tool, script)
@@ -162,6 +163,24 @@ class Installing(Machine):
         ran = self.deps("run")
         self.assertEqual(ran.returncode, 1)
         self.assertIn("missing: libngtcp2-dev libngtcp2-crypto-gnutls-dev.", ran.stderr)
+        self.assertEqual(self.asked(), "")
+
+    def test_elsewhere_it_asks_for_versions(self):
+        (self.machine / "etc/os-release").write_text("ID=other\n")
+        self.stand_in("cmake", "echo cmake version 3.18.4")
+        ran = self.deps("run")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("missing: cmake >= 3.25.", ran.stderr)
+        self.stand_in("cmake", "echo cmake version 4.0.1")
+        self.assertEqual(self.deps("run").returncode, 0)
+        self.stand_in("c++", "exit 1")
+        self.assertIn("missing: g++.", self.deps("run").stderr)
+
+    def test_one_purpose_at_a_time(self):
+        for words in [("run", "test"), ("list", "run", "test")]:
+            ran = self.deps(*words)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn("tools/deps run|test|bench", ran.stderr)
         self.assertEqual(self.asked(), "")
 
 

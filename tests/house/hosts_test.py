@@ -24,7 +24,9 @@ class Hosts(Planted):
         for parts in [("deb", "debian", "org"), ("ftp", "de", "debian", "org"),
                       ("registry", "npmjs", "org"), ("pypi", "org"), ("index", "crates", "io"),
                       ("registry-1", "docker", "io"), ("proxy", "golang", "org"),
-                      ("europe-python", "pkg", "dev"), ("files", "pythonhosted", "org")]:
+                      ("europe-python", "pkg", "dev"), ("http", "debian", "net"),
+                      ("httpredir", "debian", "org"), ("registry", "npmmirror", "com"),
+                      ("cran", "r-project", "org"), ("pkg", "go", "dev"), ("apt", "llvm", "org"), ("files", "pythonhosted", "org")]:
             with self.subTest(parts):
                 host = ".".join(parts)
                 self.plant("a.json", f'\n"resolved": "https://{host}/x"\n')

@@ -16,6 +16,8 @@ LINKS = [
     re.compile(r"^ {0,3}\[[^\]^][^\]]*\]:\s*<?([^<>\s]+)>?"),           # [label]: target
     re.compile(r"""<(?:a|img|source)\b[^>]*\b(?:href|src)=["']([^"']+)["']"""),
 ]
+LABEL = re.compile(r"^ {0,3}\[([^\]^][^\]]*)\]:", re.MULTILINE)
+REFERENCE = re.compile(r"\[([^\[\]]+)\]\[([^\[\]]*)\]")                # [text][label], [label][]
 SOURCE_FILE = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:cc|h|py))`")
 
 
@@ -79,6 +81,12 @@ def complaint(source: Path, document: Path, target: str) -> str | None:
     return None
 
 
+def dead_references(line: str, labels: set[str]) -> list[str]:
+    """Labels that the line refers to and the document does not define."""
+    used = [label or text for text, label in REFERENCE.findall(line)]
+    return [label for label in used if " ".join(label.lower().split()) not in labels]
+
+
 def is_source(source: Path, document: Path, path: str) -> bool:
     return any((folder / path).exists() for folder in (source, source / "kvcast", document.parent))
 
@@ -90,7 +98,11 @@ def check(source: Path, build: Path) -> list[str]:
         if not name.endswith(".md"):
             continue
         document = source / name
-        for number, line in prose(document.read_text()):
+        content = document.read_text()
+        labels = {" ".join(label.lower().split()) for label in LABEL.findall(content)}
+        for number, line in prose(content):
+            complaints += [f"{name}:{number}: [{label}] is not defined"
+                           for label in dead_references(without_code(line), labels)]
             for target in [t for pattern in LINKS for t in pattern.findall(without_code(line))]:
                 if re.match(r"[a-zA-Z][\w+.-]*:|//", target):
                     continue  # Another site's.

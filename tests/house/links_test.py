@@ -36,6 +36,12 @@ class Links(Planted):
                 self.plant("README.md", f"\n{link}\n")
                 self.assert_one(self.complaints(), "README.md:2", "gone.md is not there")
 
+    def test_a_label_that_nothing_defines(self):
+        for link in ["[a][gone]", "[gone][]", "![a][Gone]"]:
+            with self.subTest(link):
+                self.plant("README.md", f"\n{link} `[b][c]`\n\n[there]: https://example.com\n")
+                self.assert_one(self.complaints(), "README.md:2", "is not defined")
+
     def test_a_source_file_that_is_not_there(self):
         self.plant("kvcast/kv/token.h")
         self.plant("examples/main.cc")

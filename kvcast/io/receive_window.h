@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "kvcast/base/time.h"
+
+namespace kvcast {
+
+// How many bytes a peer may send ahead of what has been taken, on a stream or in all. It doubles
+// while it is what holds the peer up: while half of it is taken in less than two round trips.
+//
+// The round trip is the shortest that was seen. One that waited in queues would let the window
+// grow until the queues are full, and bytes that lie in them longest are those that no cache holds
+// any more: on loopback that costs a tenth of the goodput.
+class ReceiveWindow {
+ public:
+  ReceiveWindow(uint64_t bytes, uint64_t bytes_max)
+      : bytes_(bytes), bytes_max_(std::max(bytes, bytes_max)) {}
+
+  // So many bytes were taken. How many more the peer may send now: as many, and what it grew by.
+  uint64_t Take(uint64_t taken, Instant now, Duration round_trip) {
+    taken_ += taken;
+    if (taken_ < bytes_ / 2) {
+      return taken;
+    }
+    const bool holds_up = since_ && now - *since_ < 2 * round_trip;
+    const uint64_t more = holds_up ? std::min(bytes_, bytes_max_ - bytes_) : 0;
+    bytes_ += more;
+    taken_ = 0;
+    since_ = now;
+    return taken + more;
+  }
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_;
+  uint64_t bytes_max_;
+  uint64_t taken_ = 0;            // Since then. The first half of a window tells nothing: it may
+  std::optional<Instant> since_;  // have been there before anybody looked.
+};
+
+}  // namespace kvcast
