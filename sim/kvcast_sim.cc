@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "sim/bucket_world.h"
 #include "sim/catalog_world.h"
 #include "sim/disk_world.h"
 #include "sim/road_world.h"
@@ -38,6 +39,19 @@ int Play(const Seeds& seeds, const std::function<void(Counts&, const Counts&)>& 
   }
   fmt::print("{} seeds from {}, 0 violations: {}\n", seeds.count, seeds.first, text(total));
   return 0;
+}
+
+int PlayBuckets(const Seeds& seeds) {
+  return Play<BucketWorld, BucketWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} requests, {} faults, {} outages, {} times left alone, {} restarts; {} "
+            "acknowledged, {} failed, {} hits, {} misses, {} groups evicted; {} buckets damaged",
+            total.requests, total.faults, total.outages, total.away, total.restarts,
+            total.acknowledged, total.failed, total.hits, total.misses, total.evicted,
+            total.damaged);
+      });
 }
 
 int PlayCatalogs(const Seeds& seeds) {
@@ -153,6 +167,7 @@ int main(int argc, char** argv) {
       status = play(seeds);
     });
   };
+  add("bucket", "Bucket tiers on a bucket that fails in every way", 800, kvcast::sim::PlayBuckets);
   add("catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
       kvcast::sim::PlayCatalogs);
   add("disk", "A disk tier whose disk loses its power after every step", 400,

@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+import kvcast_bucket
 import kvcast_catalog as catalog
 import kvcast_disk
 import kvcast_durability
@@ -319,6 +320,7 @@ TOPICS = {
     "track_naming": track_naming,
     "catalog": catalogs,
     "kv_file": kv_files,
+    "bucket": kvcast_bucket.bucket,
     "disk": kvcast_disk.disk,
     "durability": kvcast_durability.durability,
     "views": views,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/base/check.h"
 #include "kvcast/store/nearest_key.h"
 
 namespace kvcast {
@@ -92,7 +93,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
   } else {
     Removal removal = std::get<Removal>(body);
     removal.before = removal.before == DiskPlace() ? place : removal.before;
-    Remove(track, removal);
+    EraseWhere(track, removal.group, [&](DiskPlace stood) { return stood < removal.before; });
   }
 }
 
@@ -138,25 +139,26 @@ size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)
   return erased;
 }
 
-void DiskIndex::Remove(const TrackName& name, const Removal& removal) {
+void DiskIndex::EraseWhere(const TrackName& name, std::optional<uint64_t> only,
+                           const std::function<bool(DiskPlace)>& goes) {
   const auto track = tracks_.find(name);
   if (track == tracks_.end()) {
     return;
   }
   GroupMap& groups = track->second.groups;
-  auto group = removal.group ? groups.find(*removal.group) : groups.begin();
+  auto group = only ? groups.find(*only) : groups.begin();
   while (group != groups.end()) {
     const auto next = std::next(group);
-    EraseIf(group->second, [&](const Indexed& object) { return object.place() < removal.before; });
+    EraseIf(group->second, [&](const Indexed& object) { return goes(object.place()); });
     if (group->second.objects.empty()) {
       groups.erase(group);
     }
-    if (removal.group) {
+    if (only) {
       return;
     }
     group = next;
   }
-  if (!removal.group && groups.empty() && track->second.last < removal.before) {
+  if (!only && groups.empty() && goes(track->second.last)) {
     EraseTrackAt(track);
   }
 }
@@ -337,6 +339,29 @@ bool DiskIndex::Learn(const TrackName& name, const TrackFacts& facts) {
 bool DiskIndex::LearnGroupEnd(const TrackName& name, const GroupEnd& end) {
   Group& group = GroupFor(TrackFor(name), end.group);
   return !std::exchange(group.end, end.end);
+}
+
+void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, uint32_t length) {
+  Indexed* const object = ObjectIn(name, location);
+  KVCAST_CHECK(object != nullptr);
+  live_bytes_[object->segment] -= RecordUp(object->length);
+  live_bytes_[place.segment] += RecordUp(length);
+  object->segment = place.segment;
+  object->unit = static_cast<uint32_t>(place.offset / kRecordAlignment);
+  object->length = length;
+}
+
+void DiskIndex::MoveFacts(const TrackName& name, DiskPlace place,
+                          const std::function<bool(DiskPlace)>& goes) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  track->second.last = place;
+  if (goes(track->second.written)) {
+    track->second.written = DiskPlace();
+    track->second.written_largest.reset();
+  }
 }
 
 void DiskIndex::Erase(const TrackName& name, Location location, DiskPlace place) {
