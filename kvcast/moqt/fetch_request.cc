@@ -109,6 +109,8 @@ void IncomingFetch::Resolve(const TrackName& track, Location joining_location,
     return;
   }
   Tell(FetchReceived{id(), message_.track, message_.range, message_.parameters, subscription});
+  ForgetTokens();
+  Keep(0);
 }
 
 void IncomingFetch::RefuseJoin(RequestCode code, std::string reason) {

@@ -19,8 +19,8 @@ Fault Request::Unexpected(const Message& message) {
 }
 
 Decoded<void> Request::Receive(Message message) {
-  if (over_) {
-    return {};  // It was cancelled; what was under way does not matter.
+  if (heard_last_) {
+    return Unexpected(message);
   }
   if (GoAway* away = std::get_if<GoAway>(&message)) {
     return OnGoAway(*away);
@@ -75,10 +75,14 @@ void Request::OnTimer(Timers::Kind kind) {
 Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
   KVCAST_TRY_VOID(state_->requests.NotePeerId(update.request_id));
   KVCAST_TRY_VOID(CheckTokens(update.parameters));
+  const size_t bytes =
+      sizeof(TheirUpdate) +
+      (update.parameters.namespace_prefix ? update.parameters.namespace_prefix->length() : 0);
   std::optional<RequestError> refusal;
-  if (their_updates_.size() >= state_->limits.updates_max) {
-    refusal = RequestError{RequestCode::kExcessiveLoad, std::nullopt,
-                           "Too many updates of the request wait.", std::nullopt};
+  if (their_updates_.size() >= state_->limits.updates_max ||
+      state_->request_bytes + bytes > state_->limits.request_bytes) {
+    refusal = RequestError{RequestCode::kExcessiveLoad, std::nullopt, "Too many updates wait.",
+                           std::nullopt};
   } else {
     refusal = RefusalOfUpdate(update.parameters);
   }
@@ -86,7 +90,8 @@ Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
     FailUpdate(*refusal);
     return {};
   }
-  their_updates_.push_back({update.parameters, std::nullopt});
+  their_updates_.push_back(
+      {WithoutTokens(update.parameters), std::nullopt, KeptBytes(state_->request_bytes, bytes)});
   Tell(UpdateReceived{id_, std::move(update.parameters)});
   return {};
 }
@@ -195,6 +200,7 @@ Decoded<void> Request::CheckRedirect(const RequestError& error) const {
 
 Decoded<void> Request::OnError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
+  NoteLastMessage();
   Tell(RequestRefused{id_, std::move(error)});
   Finish();
   return {};
@@ -249,6 +255,7 @@ void Request::Fail(uint64_t code, std::string reason) {
 }
 
 void Request::Abort(uint64_t code) {
+  cancelled_ = true;
   if (!std::exchange(sent_all_, true)) {
     state_->outbox.Do(ResetStream{stream_, code});
     state_->ledger.Drop(stream_);
@@ -257,6 +264,16 @@ void Request::Abort(uint64_t code) {
     state_->outbox.Do(StopSending{stream_, code});
   }
   End(ResetCode::kCancelled);
+}
+
+LateMessages Request::late() const {
+  using Rule = LateMessages::Rule;
+  if (cancelled_) {
+    return {};
+  }
+  const bool is_peers_track = kind() == MessageKind::kPublish && !state_->requests.WasIssued(id_);
+  return {heard_last_ ? Rule::kNone : Rule::kUnderWay, place(),
+          our_updates_.size() + (is_owed_answer() ? 1 : 0), may_be_updated(), is_peers_track};
 }
 
 void Request::SendEncoded(Bytes message, bool fin) {
@@ -318,6 +335,7 @@ void Request::End(ResetCode code) {
   if (!std::exchange(over_, true)) {
     state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
     state_->timers.Set({id_, Timers::Kind::kTrackEnd}, std::nullopt);
+    their_updates_.clear();
     Release(code);
     state_->ended.push_back(id_);
   }

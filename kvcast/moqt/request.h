@@ -9,6 +9,8 @@
 
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/kept_bytes.h"
+#include "kvcast/moqt/late_messages.h"
 #include "kvcast/moqt/receive_queue.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/track_receiver.h"
@@ -23,7 +25,7 @@ namespace kvcast::moqt {
 class Request {
  public:
   Request(RequestId id, StreamId stream, SessionState& state)
-      : id_(id), stream_(stream), state_(&state) {}
+      : id_(id), stream_(stream), state_(&state), kept_(state.request_bytes, 0) {}
   virtual ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -80,6 +82,12 @@ class Request {
 
   // Nothing more is sent or received for it.
   bool over() const { return over_; }
+  // What may come nevertheless. REQUIRES: over().
+  LateMessages late() const;
+
+  // What it makes us keep, of what the peer said.
+  void Keep(size_t bytes) { kept_.Set(bytes); }
+
   // The halves that a user commands, where the request has them.
   virtual TrackSender* sender() { return nullptr; }
   virtual TrackReceiver* receiver() { return nullptr; }
@@ -89,6 +97,10 @@ class Request {
   virtual Decoded<void> OnMessage(Message& message) = 0;
   // Whether the peer waits for us to accept or refuse.
   virtual bool awaits_answer() const { return false; }
+  // Whether we wait for the peer to, although the request may be over.
+  virtual bool is_owed_answer() const { return false; }
+  // The peer has nothing more to say after this.
+  void NoteLastMessage() { heard_last_ = true; }
   // The peer's half ended well; false if it should not have, which cancels the request.
   virtual bool MayEndHere() const = 0;
   // The request is over: free what it claimed, end its data streams.
@@ -150,6 +162,7 @@ class Request {
   struct TheirUpdate {
     Parameters parameters;
     std::optional<Parameters> answer;
+    KeptBytes kept;
   };
 
   Decoded<void> OnGoAway(GoAway& message);
@@ -173,6 +186,9 @@ class Request {
   bool going_away_ = false;                // The peer said so.
   bool sent_away_ = false;                 // We did.
   bool over_ = false;
+  bool cancelled_ = false;   // By resetting the stream, or refusing what comes on it.
+  bool heard_last_ = false;  // Nothing may come any more.
+  KeptBytes kept_;
 };
 
 }  // namespace kvcast::moqt

@@ -306,9 +306,12 @@ void Session::EndRequests() {
 }
 
 void Session::EraseRequest(const Request& request) {
-  const StreamId stream = request.stream();
+  const auto bidi = bidis_.find(request.stream());
+  if (bidi != bidis_.end()) {
+    bidi->second.OnRequestGone(request);
+  }
   state_.requests.Erase(request.id());
-  if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
+  if (bidi != bidis_.end()) {
     ForgetBidi(bidi);
   }
 }

@@ -32,6 +32,7 @@ Decoded<void> OutgoingSubscribe::OnMessage(Message& message) {
 
 Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
   const TrackTraits traits = state().codec.TraitsOf(ok.properties);
+  KVCAST_TRY_VOID(CheckAlias(state(), ok.alias, track()));
   if (traits.unknown_mandatory) {
     state().requests.RetireAlias(ok.alias);
     RefuseAnswer(RequestCode::kUnsupportedExtension,

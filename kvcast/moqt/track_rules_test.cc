@@ -68,6 +68,68 @@ TEST(TrackRules, NoticeWhatStandsBeyondAnEnd) {
   EXPECT_FALSE(datagrams.OnObject(At(0, 5), false).ok());
 }
 
+// Ends are objects too.
+TEST(TrackRules, NoticeEndsThatContradictOtherEnds) {
+  const auto group_end = [](uint64_t group, uint64_t id) {
+    return End(ObjectStatus::kEndOfGroup, group, id);
+  };
+  const auto track_end = [](uint64_t group, uint64_t id) {
+    return End(ObjectStatus::kEndOfTrack, group, id);
+  };
+  EXPECT_TRUE(LastIsMalformed({track_end(3, 0), group_end(5, 1)}));
+  EXPECT_TRUE(LastIsMalformed({group_end(5, 1), track_end(3, 0)}));
+  EXPECT_TRUE(LastIsMalformed({track_end(3, 4), group_end(3, 5)}));
+  EXPECT_TRUE(LastIsMalformed({group_end(3, 4), track_end(3, 5)}));
+  EXPECT_TRUE(LastIsMalformed({track_end(3, 5), group_end(3, 4)}));
+  EXPECT_FALSE(LastIsMalformed({group_end(3, 4), track_end(3, 4)}));
+  EXPECT_FALSE(LastIsMalformed({track_end(3, 4), group_end(3, 4)}));
+  EXPECT_FALSE(LastIsMalformed({group_end(2, 9), track_end(3, 0), group_end(1, 7)}));
+  // A track that ends right after its last group's last object.
+  TrackRules rules;
+  EXPECT_TRUE(rules.OnObject(At(3, 1), false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(3, 0, 1, true).ok());
+  Object end = track_end(3, 2);
+  end.subgroup = 1;
+  EXPECT_TRUE(rules.OnObject(end, false).ok());
+}
+
+TEST(TrackRules, NoticeEndsThatContradictAGapOrTheirSubgroup) {
+  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), End(ObjectStatus::kEndOfGroup, 9, 0)}));
+  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 9, 0), At(10, 0, GroupGap(2))}));
+  EXPECT_FALSE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 7, 0), At(10, 0, GroupGap(2))}));
+  Object urgent = End(ObjectStatus::kEndOfGroup, 0, 2);
+  urgent.priority = 3;
+  EXPECT_TRUE(LastIsMalformed({At(0, 1), urgent}));
+  TrackRules rules;
+  EXPECT_TRUE(rules.OnObject(At(0, 4), false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
+  EXPECT_FALSE(rules.OnObject(End(ObjectStatus::kEndOfGroup, 0, 5), false).ok());
+}
+
+TEST(TrackRules, NoticeObjectsThatComeAgainAnotherWay) {
+  const auto in_subgroup = [](uint64_t id, uint64_t subgroup) {
+    Object object = At(1, id);
+    object.subgroup = subgroup;
+    return object;
+  };
+  const auto alone = [](uint64_t id, uint8_t priority) {
+    Object object = At(1, id);
+    object.forwarding = Forwarding::kDatagram;
+    object.priority = priority;
+    return object;
+  };
+  EXPECT_TRUE(LastIsMalformed({in_subgroup(0, 0), in_subgroup(0, 3)}));
+  EXPECT_TRUE(LastIsMalformed({in_subgroup(0, 0), alone(0, 128)}));
+  EXPECT_TRUE(LastIsMalformed({alone(0, 128), in_subgroup(0, 0)}));
+  EXPECT_TRUE(LastIsMalformed({alone(0, 128), alone(0, 3)}));
+  EXPECT_TRUE(LastIsMalformed(
+      {in_subgroup(0, 0), in_subgroup(1, 1), in_subgroup(2, 0), in_subgroup(1, 0)}));
+  EXPECT_TRUE(LastIsMalformed(
+      {in_subgroup(2, 0), in_subgroup(0, 0), in_subgroup(1, 0), in_subgroup(2, 2)}));
+  EXPECT_FALSE(LastIsMalformed({in_subgroup(0, 0), alone(1, 3), in_subgroup(2, 0), alone(3, 128),
+                                in_subgroup(0, 0), alone(1, 3), alone(3, 128)}));
+}
+
 TEST(TrackRules, NoticeTwoEndsOrPrioritiesOfASubgroup) {
   TrackRules rules;
   EXPECT_TRUE(rules.OnObject(At(0, 4), false).ok());
