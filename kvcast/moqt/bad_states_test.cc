@@ -296,6 +296,27 @@ TEST(BadStates, FetchStreamsOfWhatIsNoFetch) {
   }
 }
 
+// [10.9] A refusal may stand for one update or for several, so the others may be answered or not.
+TEST(BadStates, AnswersToUpdatesAfterARefusal) {
+  for (const bool at_server : {true, false}) {
+    for (const int answers : {0, 1, 2}) {
+      BytePeer peer(at_server);
+      peer.SetUp();
+      const RequestId id = *peer.session().Publish(*TrackName::Of({}, "s"), {}, {});
+      peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
+      ASSERT_TRUE(peer.session().Update(id, {}).ok());
+      ASSERT_TRUE(peer.session().Update(id, {}).ok());
+      peer.Send(peer.OurRequest(0), Framed(0x5, Num(0) + Num(0) + Num(0)));
+      peer.Drain();
+      for (int i = 0; i < answers; ++i) {
+        peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
+      }
+      EXPECT_EQ(peer.Outcome(peer.OurRequest(0)).ToString(),
+                (answers < 2 ? kFine : kViolation).ToString());
+    }
+  }
+}
+
 // A track that we have ended before it was accepted is answered nevertheless, once.
 TEST(BadStates, AnswersToAPublishThatHasEnded) {
   for (const bool at_server : {true, false}) {

@@ -170,6 +170,7 @@ Decoded<void> Request::OnUpdateOk(RequestOk& ok) {
 Decoded<void> Request::OnUpdateError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
   const RequestId update = our_updates_.front().id;
+  maybe_owed_ = our_updates_.size() - 1;
   our_updates_.clear();
   const std::string reason = error.reason;
   Tell(UpdateRefused{id_, update, std::move(error)});
@@ -273,7 +274,8 @@ LateMessages Request::late() const {
   }
   const bool is_peers_track = kind() == MessageKind::kPublish && !state_->requests.WasIssued(id_);
   return {heard_last_ ? Rule::kNone : Rule::kUnderWay, place(),
-          our_updates_.size() + (is_owed_answer() ? 1 : 0), may_be_updated(), is_peers_track};
+          our_updates_.size() + maybe_owed_ + (is_owed_answer() ? 1 : 0), may_be_updated(),
+          is_peers_track};
 }
 
 void Request::SendEncoded(Bytes message, bool fin) {

@@ -183,6 +183,7 @@ class Request {
   std::set<StreamId> data_streams_;
   std::deque<OurUpdate> our_updates_;      // Sent, and not answered.
   std::deque<TheirUpdate> their_updates_;  // Received, and not answered.
+  size_t maybe_owed_ = 0;                  // Those that a refusal may have answered, or not.
   bool going_away_ = false;                // The peer said so.
   bool sent_away_ = false;                 // We did.
   bool over_ = false;

@@ -110,12 +110,10 @@ Decoded<void> RequestStream::OnLateFrame(const std::string& frame, LateMessages&
   if (std::holds_alternative<PublishDone>(message) && std::exchange(late.publish_done, false)) {
     return {};
   }
-  if (late.answers > 0 && std::holds_alternative<RequestOk>(message)) {
+  const bool answers =
+      std::holds_alternative<RequestOk>(message) || std::holds_alternative<RequestError>(message);
+  if (answers && late.answers > 0) {
     --late.answers;
-    return {};
-  }
-  if (late.answers > 0 && std::holds_alternative<RequestError>(message)) {
-    late.answers = 0;  // One may answer several updates.
     return {};
   }
   return Fault::Violation(std::string(NameOf(KindOf(message))) +
