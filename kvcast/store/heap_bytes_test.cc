@@ -38,15 +38,32 @@ void GiveBack(void* given, size_t alignment) {
 
 size_t kvcast::HeapBytes() { return heap_bytes; }
 
+// All forms: those of the standard library lead to the first, those of AddressSanitizer do not.
 void* operator new(size_t bytes) { return Take(bytes, 0); }
+void* operator new[](size_t bytes) { return Take(bytes, 0); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return Take(bytes, 0); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return Take(bytes, 0); }
 void* operator new(size_t bytes, std::align_val_t alignment) {
   return Take(bytes, static_cast<size_t>(alignment));
 }
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+  return Take(bytes, static_cast<size_t>(alignment));
+}
 void operator delete(void* given) noexcept { GiveBack(given, 0); }
+void operator delete[](void* given) noexcept { GiveBack(given, 0); }
 void operator delete(void* given, size_t) noexcept { GiveBack(given, 0); }
+void operator delete[](void* given, size_t) noexcept { GiveBack(given, 0); }
+void operator delete(void* given, const std::nothrow_t&) noexcept { GiveBack(given, 0); }
+void operator delete[](void* given, const std::nothrow_t&) noexcept { GiveBack(given, 0); }
 void operator delete(void* given, std::align_val_t alignment) noexcept {
   GiveBack(given, static_cast<size_t>(alignment));
 }
+void operator delete[](void* given, std::align_val_t alignment) noexcept {
+  GiveBack(given, static_cast<size_t>(alignment));
+}
 void operator delete(void* given, size_t, std::align_val_t alignment) noexcept {
+  GiveBack(given, static_cast<size_t>(alignment));
+}
+void operator delete[](void* given, size_t, std::align_val_t alignment) noexcept {
   GiveBack(given, static_cast<size_t>(alignment));
 }
