@@ -76,13 +76,9 @@ void Audience::Forward(const TrackName& track, const LiveObject& live) {
     return;
   }
   std::vector<SubscriberId> behind;
-  std::vector<SubscriberId> over;
   for (const SubscriberId& id : found->second) {
     Subscription& subscription = members_.at(id).subscription;
     if (!subscription.Forward(live)) {
-      if (subscription.is_past_its_end()) {
-        over.push_back(id);
-      }
       continue;
     }
     touched_.insert(id.peer);
@@ -96,20 +92,6 @@ void Audience::Forward(const TrackName& track, const LiveObject& live) {
   for (const SubscriberId& id : behind) {
     Remove(id);
   }
-  for (const SubscriberId& id : over) {
-    EndIfOver(id);
-  }
-}
-
-void Audience::EndIfOver(SubscriberId id) {
-  const auto found = members_.find(id);
-  if (found == members_.end() || !found->second.subscription.is_past_its_end()) {
-    return;
-  }
-  found->second.subscription.End(moqt::DoneCode::kSubscriptionEnded,
-                                 "The last group that was wanted is over.");
-  touched_.insert(id.peer);
-  Remove(id);
 }
 
 void Audience::EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup,
@@ -118,11 +100,9 @@ void Audience::EndSubgroup(const TrackName& track, uint64_t group, uint64_t subg
   if (found == tracks_.end()) {
     return;
   }
-  const std::set<SubscriberId> members = found->second;  // It may lose some.
-  for (const SubscriberId& id : members) {
+  for (const SubscriberId& id : found->second) {
     members_.at(id).subscription.EndSubgroup(group, subgroup, complete);
     touched_.insert(id.peer);
-    EndIfOver(id);
   }
 }
 

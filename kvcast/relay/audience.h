@@ -48,8 +48,6 @@ class Audience {
 
   void Forward(const TrackName& track, const LiveObject& live);
   void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete);
-  // Ends a subscription whose last group is over: nothing that it wants can come any more.
-  void EndIfOver(SubscriberId id);
   // Ends every subscription of a track.
   void EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason);
 

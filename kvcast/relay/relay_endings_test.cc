@@ -83,57 +83,6 @@ TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFetchIt) {
   EXPECT_EQ(from_other.objects.size(), 100u);
 }
 
-TEST(RelayEndings, ASubscriptionEndsWithTheLastGroupThatIsWanted) {
-  RelayWorld world;
-  Client& publisher = world.Join();
-  Client& subscriber = world.Join();
-  const TrackName track = *TrackName::Of(*TrackNamespace::Of({"a"}), "t");
-  const RequestId published = *publisher->Publish(track, {}, {});
-  world.Run();
-  moqt::Parameters first_two;
-  first_two.filter =
-      moqt::SubscriptionFilter{moqt::SubscriptionFilter::Type::kAbsoluteRange, {0, 0}, 1};
-  const RequestId wanted = *subscriber->Subscribe(track, first_two);
-  world.Run();
-  publisher.SendGroup(published, track, 0, 2);
-  const moqt::StreamId open = publisher.OpenGroup(published, 1);
-  ASSERT_TRUE(publisher->SendObject(published, open, ObjectAt(track, {1, 0}, 10)).ok());
-  world.Run();
-  publisher.SendGroup(published, track, 2, 2);
-  world.Run();
-  EXPECT_TRUE(subscriber.Take<moqt::PublishDoneReceived>().empty());  // A stream of it is open.
-  ASSERT_TRUE(publisher->SendObject(published, open, ObjectAt(track, {1, 1}, 10)).ok());
-  ASSERT_TRUE(publisher->EndSubgroup(published, open).ok());
-  world.Run();
-  EXPECT_EQ(subscriber.One<moqt::PublishDoneReceived>().done.code,
-            moqt::DoneCode::kSubscriptionEnded);
-  Brought brought;
-  brought.TakeFrom(subscriber.session(), wanted);
-  EXPECT_EQ(brought.objects.size(), 4u);
-  EXPECT_TRUE(brought.track_end.has_value());
-}
-
-TEST(RelayEndings, ASubscriptionEndsThatNowWantsOnlyWhatIsPast) {
-  RelayWorld world;
-  Client& publisher = world.Join();
-  Client& subscriber = world.Join();
-  const TrackName track = *TrackName::Of(*TrackNamespace::Of({"a"}), "t");
-  const RequestId published = *publisher->Publish(track, {}, {});
-  world.Run();
-  const RequestId wanted = *subscriber->Subscribe(track, {});
-  world.Run();
-  for (uint64_t group = 0; group < 4; ++group) {
-    publisher.SendGroup(published, track, group, 1);
-  }
-  world.Run();
-  moqt::Parameters past;
-  past.filter = moqt::SubscriptionFilter{moqt::SubscriptionFilter::Type::kAbsoluteRange, {0, 0}, 1};
-  ASSERT_TRUE(subscriber->Update(wanted, past).ok());
-  world.Run();
-  EXPECT_EQ(subscriber.One<moqt::PublishDoneReceived>().done.code,
-            moqt::DoneCode::kSubscriptionEnded);
-}
-
 TEST(RelayEndings, ATrackEndsAlthoughAStreamOfItNeverCame) {
   Followed w;
   const moqt::StreamId lost = *w.publisher->OpenSubgroup(w.published, moqt::SubgroupHeader{});

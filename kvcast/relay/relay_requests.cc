@@ -226,7 +226,6 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   if (!peer.session->AcceptUpdate(event.request, answer).ok()) {
     return;  // Cancelled just now.
   }
-  audience_.EndIfOver(id);
   if (prefix != peer.prefixes.end() && moved) {
     prefix->second.space = *moved;
     for (const TrackName& track : tracks) {

@@ -1,6 +1,5 @@
 #include "kvcast/relay/subscription.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace kvcast::relay {
@@ -70,7 +69,6 @@ void Subscription::Reset(Stream& stream) {
 bool Subscription::Forward(const LiveObject& live) {
   const Object& object = live.object;
   if (!wanted_.Contains(object.location)) {
-    went_past_ = went_past_ || object.location.group > wanted_.last.group;
     if (object.location.group > wanted_.last.group && object.forwarding != Forwarding::kDatagram) {
       streams_[{object.location.group, object.subgroup}].omitted = true;
     }
@@ -122,7 +120,6 @@ void Subscription::Update(const moqt::Parameters& parameters, std::optional<Loca
   const bool paused = parameters.forward == false;
   if (parameters.filter) {
     wanted_ = WantedBy(parameters.filter, largest);
-    went_past_ = largest && largest->group > wanted_.last.group;
   }
   for (auto& [place, stream] : streams_) {
     const bool beyond = place.first > wanted_.last.group;
@@ -138,12 +135,6 @@ void Subscription::Update(const moqt::Parameters& parameters, std::optional<Loca
 bool Subscription::IsBeforeStart(const Place& place, const Stream& stream) const {
   return place.first < wanted_.first.group ||
          (place.first == wanted_.first.group && stream.last + 1 < wanted_.first.object);
-}
-
-bool Subscription::is_past_its_end() const {
-  return went_past_ && std::ranges::none_of(streams_, [this](const auto& entry) {
-           return entry.second.id && entry.first.first <= wanted_.last.group;
-         });
 }
 
 void Subscription::End(moqt::DoneCode code, std::string reason) {

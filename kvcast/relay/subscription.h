@@ -33,8 +33,6 @@ class Subscription {
   // The subscriber stopped one stream: no more of that subgroup.
   void OnStopped(moqt::StreamId stream);
   void Update(const moqt::Parameters& parameters, std::optional<Location> largest);
-  // Whether the track has gone past the last group that is wanted, and nothing of it is open.
-  bool is_past_its_end() const;
 
   void End(moqt::DoneCode code, std::string reason);
   size_t queued_bytes() const { return session_->queued_bytes(request_); }
@@ -57,7 +55,6 @@ class Subscription {
   moqt::RequestId request_;
   LocationRange wanted_;
   std::map<Place, Stream> streams_;
-  bool went_past_ = false;  // An object came of a group after the last that is wanted.
 };
 
 }  // namespace kvcast::relay
