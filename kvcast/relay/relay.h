@@ -125,6 +125,14 @@ class Relay {
   void OnPublished(const TrackName& track);
   void OnAnswerOverdue(PeerId peer, moqt::RequestId request);
 
+  // How long a subscription of the track waits for the rest of its range.
+  Duration RangePatience(const Properties& properties) const;
+  // Whether anything of the range is on its way to us.
+  bool IsComing(const TrackName& track, const LocationRange& range) const;
+  // Whether a subscription to the range would bring nothing.
+  bool IsPast(const TrackName& track, const LocationRange& wanted, const TrackFacts& facts) const;
+  void EndRanges();
+
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
   void On(Peer& peer, const moqt::RequestRefused& event);
