@@ -160,7 +160,8 @@ class QuicConnection {
   void Do(moqt::StopSending& action);
   void Do(moqt::StreamCredit& action);
   void Do(moqt::ConnectionCredit& action);
-  Duration ShortestRoundTrip() const;
+  // By how much a window grows of which so much was taken.
+  uint64_t GrowthOf(ReceiveWindow& window, uint64_t taken) const;
   void Do(moqt::SendDatagram& action);
   void Do(moqt::ReorderStream& action);
   void Do(moqt::CloseConnection& action);
