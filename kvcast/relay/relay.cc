@@ -191,8 +191,8 @@ void Relay::RemoveAll(Peer& peer) {
                    "The publisher has left.");
   }
   while (!peer.upstream.empty()) {
-    OnUpstreamGone(peer, peer.upstream.begin()->first, moqt::RequestCode::kDoesNotExist,
-                   "The publisher has left.");
+    OnUpstreamGone(peer, peer.upstream.begin()->first,
+                   Because(moqt::RequestCode::kDoesNotExist, "The publisher has left."));
   }
   while (!peer.fetches.empty()) {
     EndFetch(peer, peer.fetches.begin());
@@ -220,10 +220,7 @@ void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
     audience_.Remove({peer.id, event.request});
     return;
   }
-  OnUpstreamGone(peer, event.request,
-                 event.error.code == moqt::RequestCode::kRedirect ? moqt::RequestCode::kDoesNotExist
-                                                                  : event.error.code,
-                 event.error.reason);
+  OnUpstreamGone(peer, event.request, event.error);
   audience_.Remove({peer.id, event.request});
 }
 
@@ -238,7 +235,7 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
     EndPublication(peer, publication, moqt::DoneCode::kInternalError,
                    "The publisher has broken it off.");
   }
-  OnUpstreamGone(peer, event.request, moqt::RequestCode::kInternalError, event.reason);
+  OnUpstreamGone(peer, event.request, Because(moqt::RequestCode::kInternalError, event.reason));
   Withdraw(peer, event.request);
   StopWaiting(peer, event.request);
   if (const auto fetch = peer.fetches.find(event.request); fetch != peer.fetches.end()) {

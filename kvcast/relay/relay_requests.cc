@@ -23,10 +23,11 @@ moqt::Parameters LargestOf(const TrackFacts& facts) {
 
 void Relay::Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
                    std::string reason) {
-  metrics_.Refused(code);
-  moqt::RequestError error;
-  error.code = code;
-  error.reason = std::move(reason);
+  Refuse(peer, request, {code, std::nullopt, std::move(reason), std::nullopt});
+}
+
+void Relay::Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error) {
+  metrics_.Refused(error.code);
   (void)peer.session->RefuseRequest(request, error).ok();
 }
 
