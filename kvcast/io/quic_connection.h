@@ -97,8 +97,8 @@ class QuicConnection {
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
   const SocketAddress& remote() const { return path_.remote; }
-  // What both ends agreed to speak, once the handshake is over.
-  const std::string& alpn() const { return options_.alpn; }
+  // What both ends agreed to speak, once the handshake is over; what a client offers, before.
+  const std::string& alpn() const { return alpn_; }
   // Null on a server's side before the handshake is over, and never after.
   moqt::TransportUser* user() { return user_.get(); }
   // The id that the client's first packet was addressed to: traces on both sides go by it.
@@ -195,6 +195,7 @@ class QuicConnection {
   void CarryOutClose();
   bool CloseMustWait();
   void Fail(int library_error);
+  std::string NoProtocol() const;
   void SayClosing(const ngtcp2_ccerr& error);
   void SendFarewell();
   void OnPeerClosed();
@@ -206,6 +207,7 @@ class QuicConnection {
   QuicPort* port_;
   QuicConnectionOwner* owner_;
   QuicOptions options_;
+  std::string alpn_;
   UdpPath path_;         // As it began: QUIC follows a peer that moves,
   UdpPath proven_path_;  // and this is where it was last known to be.
   StatelessAnswers answers_;

@@ -60,6 +60,14 @@ void QuicConnection::CarryOutClose() {
   End(Phase::kClosing, 3 * FromQuic(ngtcp2_conn_get_pto(connection_)), close.code, close.reason);
 }
 
+std::string QuicConnection::NoProtocol() const {
+  std::string spoken;
+  for (const std::string& alpn : options_.alpns) {
+    spoken += (spoken.empty() ? "" : " or ") + alpn;
+  }
+  return "The peer does not speak " + spoken + ".";
+}
+
 void QuicConnection::Fail(int library_error) {
   std::string reason = std::string("QUIC: ") + ngtcp2_strerror(library_error);
   if (!tls_->refusal().empty()) {
@@ -76,7 +84,7 @@ void QuicConnection::Fail(int library_error) {
   if (const uint8_t alert = ngtcp2_conn_get_tls_alert(connection_); alert != 0) {
     ngtcp2_ccerr_set_tls_alert(&error, alert, nullptr, 0);
     if (alert == kTlsNoApplicationProtocol) {
-      reason = "The peer does not speak " + options_.alpn + ".";
+      reason = NoProtocol();
     } else if (alert == kTlsCertificateRequired) {
       reason = "The client shows no certificate.";
     }
@@ -132,7 +140,7 @@ void QuicConnection::OnPeerClosed() {
   std::string reason =
       "QUIC: the peer closed with transport error " + std::to_string(error.error_code);
   if (error.error_code == (NGTCP2_CRYPTO_ERROR | kTlsNoApplicationProtocol)) {
-    reason = "The peer does not speak " + options_.alpn + ".";
+    reason = NoProtocol();
   } else if (error.error_code > NGTCP2_CRYPTO_ERROR &&
              error.error_code <= NGTCP2_CRYPTO_ERROR + UINT8_MAX) {
     reason = QuicTls::Explain(static_cast<uint8_t>(error.error_code - NGTCP2_CRYPTO_ERROR));
