@@ -2,7 +2,6 @@
 
 #include <ngtcp2/ngtcp2.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -195,7 +194,6 @@ class QuicConnection {
   void CarryOutClose();
   bool CloseMustWait();
   void Fail(int library_error);
-  std::string NoProtocol() const;
   void SayClosing(const ngtcp2_ccerr& error);
   void SendFarewell();
   void OnPeerClosed();

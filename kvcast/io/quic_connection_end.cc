@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/quic_connection.h"
@@ -17,6 +18,14 @@ constexpr uint64_t kInternalError = static_cast<uint64_t>(moqt::SessionCode::kIn
 
 std::string_view AsText(const ngtcp2_ccerr& error) {
   return {reinterpret_cast<const char*>(error.reason), error.reasonlen};
+}
+
+std::string NoProtocol(const std::vector<std::string>& ours) {
+  std::string spoken;
+  for (const std::string& alpn : ours) {
+    spoken += (spoken.empty() ? "" : " or ") + alpn;
+  }
+  return "The peer does not speak " + spoken + ".";
 }
 
 }  // namespace
@@ -60,14 +69,6 @@ void QuicConnection::CarryOutClose() {
   End(Phase::kClosing, 3 * FromQuic(ngtcp2_conn_get_pto(connection_)), close.code, close.reason);
 }
 
-std::string QuicConnection::NoProtocol() const {
-  std::string spoken;
-  for (const std::string& alpn : options_.alpns) {
-    spoken += (spoken.empty() ? "" : " or ") + alpn;
-  }
-  return "The peer does not speak " + spoken + ".";
-}
-
 void QuicConnection::Fail(int library_error) {
   std::string reason = std::string("QUIC: ") + ngtcp2_strerror(library_error);
   if (!tls_->refusal().empty()) {
@@ -84,7 +85,7 @@ void QuicConnection::Fail(int library_error) {
   if (const uint8_t alert = ngtcp2_conn_get_tls_alert(connection_); alert != 0) {
     ngtcp2_ccerr_set_tls_alert(&error, alert, nullptr, 0);
     if (alert == kTlsNoApplicationProtocol) {
-      reason = NoProtocol();
+      reason = NoProtocol(options_.alpns);
     } else if (alert == kTlsCertificateRequired) {
       reason = "The client shows no certificate.";
     }
@@ -140,7 +141,7 @@ void QuicConnection::OnPeerClosed() {
   std::string reason =
       "QUIC: the peer closed with transport error " + std::to_string(error.error_code);
   if (error.error_code == (NGTCP2_CRYPTO_ERROR | kTlsNoApplicationProtocol)) {
-    reason = NoProtocol();
+    reason = NoProtocol(options_.alpns);
   } else if (error.error_code > NGTCP2_CRYPTO_ERROR &&
              error.error_code <= NGTCP2_CRYPTO_ERROR + UINT8_MAX) {
     reason = QuicTls::Explain(static_cast<uint8_t>(error.error_code - NGTCP2_CRYPTO_ERROR));
