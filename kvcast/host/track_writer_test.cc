@@ -137,6 +137,18 @@ TEST_F(WantedTest, OnlyWhatIsInTheRangeIsSent) {
   EXPECT_EQ(writer_.largest(), (Location{3, 2}));
 }
 
+TEST_F(WantedTest, ARangeIsPastWhenItsLastGroupIsFull) {
+  Send(9);
+  EXPECT_FALSE(writer_.is_past_range());
+  writer_.Want({{1, 1}, {3, LocationRange::kWholeGroup}});
+  Send(2);
+  EXPECT_FALSE(writer_.is_past_range());
+  Send(1);
+  EXPECT_TRUE(writer_.is_past_range());
+  writer_.Want({{1, 1}, {4, LocationRange::kWholeGroup}});
+  EXPECT_FALSE(writer_.is_past_range());
+}
+
 TEST_F(WantedTest, WhatIsNoLongerWantedIsBrokenOff) {
   Send(2);
   EXPECT_EQ(Seen(), "0.0 0.1 ");

@@ -121,7 +121,7 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
 }
 
 QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::FirstPacket& first) {
-  auto tls = QuicTls::Server(credentials_, options_.connection.alpn);
+  auto tls = QuicTls::Server(credentials_, options_.connection.alpns);
   if (!tls.ok()) {
     return nullptr;
   }

@@ -34,6 +34,9 @@ std::string Plain(const Shape& shape, const Scene& scene) {
   return Framed(shape.type, body);
 }
 
+// On a request's stream.
+std::string PlainGoAway() { return Framed(0x10, Num(0) + Num(0)); }
+
 // Which messages the draft lets come where `scene` expects one of them, by their types. Several
 // scenes are the same place.
 std::set<uint64_t> AllowedAt(const Scene& scene) {
@@ -204,10 +207,17 @@ TEST(BadStates, AnyMessageAfterTheLast) {
         continue;
       }
       const std::string last = Plain(draft::ShapeOf(scene.use), scene);
+      // [10.4] GOAWAY may be on any request stream, and does not change a subscription.
+      const bool may_leave = scene.use == Use::kPublishDone;
       for (const Shape& shape : draft::Shapes()) {
-        table.Expect(scene, shape.name, last + Plain(shape, scene), kViolation);
+        if (scene.name == "to REQUEST_UPDATE" && (shape.type == 0x5 || shape.type == 0x7)) {
+          continue;  // [10.9] It is due.
+        }
+        table.Expect(scene, shape.name, last + Plain(shape, scene),
+                     may_leave && shape.use == Use::kGoAwayRequest ? kFine : kViolation);
       }
       table.Expect(scene, "message 119", last + Framed(0x77, "zz"), kViolation);
+      table.Expect(scene, "GOAWAY twice", last + PlainGoAway() + PlainGoAway(), kViolation);
     }
   }
 }
@@ -246,6 +256,9 @@ TEST(BadStates, MessagesAfterOurLast) {
         }
       }
       table.Expect(scene, "message 119", Framed(0x77, "zz"), kViolation);
+      table.Expect(scene, "GOAWAY twice", PlainGoAway() + PlainGoAway(), kViolation);
+      table.Expect(scene, "GOAWAY to a place", Framed(0x10, draft::Sized("moqt://a") + Num(0)),
+                   at_server ? kViolation : kFine);
       if (allowed.contains(0x2)) {  // [10.1] Its id counts all the same.
         const std::string update = Framed(0x2, Num(scene.next_id) + Num(0));
         table.Expect(scene, "an update twice", update + update, draft::kInvalidRequestId);
@@ -292,6 +305,41 @@ TEST(BadStates, FetchStreamsOfWhatIsNoFetch) {
       peer.Send(peer.PeersData(0), Num(5) + Num(peer.OurId(0)) + Num(0x1c));
       EXPECT_EQ(peer.Outcome(peer.PeersData(0)).ToString(),
                 (which == 2 ? kFine : kViolation).ToString());
+    }
+  }
+}
+
+// [10.9] Of a subscription, too, which goes on until PUBLISH_DONE comes: every update is answered,
+// if not by the same refusal, and what is answered may cross the end.
+TEST(BadStates, AnswersToUpdatesOfASubscription) {
+  const std::string refusal = Framed(0x5, Num(0) + Num(0) + Num(0));
+  const std::string ok = Framed(0x7, Num(0));
+  for (const bool at_server : {true, false}) {
+    for (const uint64_t streams : {0u, 1u}) {  // With one to come, the subscription is not over yet.
+      const std::string done = Framed(0xb, Num(8) + Num(streams) + Num(0));
+      const struct {
+        std::string wire;
+        Verdict outcome;
+      } cases[] = {
+          {refusal + done, kFine},           {refusal + ok + done, kFine},
+          {refusal + refusal + done, kFine}, {refusal + done + ok, kFine},
+          {refusal + done + refusal, kFine}, {done + ok + refusal, kFine},
+          {done + refusal + ok, kFine},      {ok + done + PlainGoAway() + ok, kFine},
+          {refusal + ok + ok, kViolation},   {refusal + ok + done + ok, kViolation},
+          {done + ok + ok + ok, kViolation}, {ok + done + ok + done, kViolation},
+      };
+      for (const auto& each : cases) {
+        BytePeer peer(at_server);
+        peer.SetUp();
+        const RequestId id = *peer.session().Subscribe(*TrackName::Of({}, "s"), {});
+        peer.Send(peer.OurRequest(0), Framed(0x4, Num(7) + Num(0)));
+        ASSERT_TRUE(peer.session().Update(id, {}).ok());
+        ASSERT_TRUE(peer.session().Update(id, {}).ok());
+        peer.Drain();
+        peer.Send(peer.OurRequest(0), each.wire);
+        EXPECT_EQ(peer.Outcome(peer.OurRequest(0)).ToString(), each.outcome.ToString())
+            << ToHex(AsBytes(each.wire));
+      }
     }
   }
 }

@@ -284,6 +284,34 @@ TEST(Bounds, KeepOnlySoMuchOfRequestsAndUpdates) {
   EXPECT_EQ(server.session().kept_bytes(), 0u);
 }
 
+// What a prefix has become is kept as long as its request.
+TEST(Bounds, CountPrefixesThatHaveChanged) {
+  Limits limits;
+  limits.request_bytes = 50'000;
+  Server server(limits);
+  for (uint64_t i = 0; i < 100; ++i) {
+    server.Say(4 * i, SubscribeNamespace{2 * i, *TrackNamespace::Of({std::to_string(i)}), {}});
+    ASSERT_TRUE(server.session().AcceptSubscribeNamespace(2 * i, {}).ok());
+  }
+  EXPECT_EQ(server.refused(), 0u);
+  const size_t before = server.session().kept_bytes();
+  size_t granted = 0;
+  Parameters moved;
+  for (uint64_t i = 0; i < 100; ++i) {
+    moved.namespace_prefix = *TrackNamespace::Of({std::to_string(i), std::string(1'000, 'n')});
+    server.Say(4 * i, RequestUpdate{200 + 2 * i, moved});
+    granted += server.session().AcceptUpdate(2 * i, {}).ok() ? 1u : 0u;
+  }
+  EXPECT_GT(granted, 10u);
+  EXPECT_LT(granted, 25u);
+  EXPECT_GE(server.session().kept_bytes(), before + granted * 1'900);
+  EXPECT_LE(server.session().kept_bytes(), limits.request_bytes);
+  for (uint64_t i = 0; i < 100; ++i) {
+    server.session().Cancel(2 * i, ResetCode::kCancelled);
+  }
+  EXPECT_EQ(server.session().kept_bytes(), 0u);
+}
+
 // They are told of only once their subscription is answered, and their tokens with them.
 TEST(Bounds, KeepOnlySoManyTokensOfFetchesThatWait) {
   Limits limits;

@@ -23,10 +23,6 @@ Refusal Because(RequestCode code, std::string reason) {
   return RequestError{code, std::nullopt, std::move(reason), std::nullopt};
 }
 
-// What a request makes us keep: its name, and once more as a key.
-size_t KeptOf(const TrackNamespace& space) { return 2 * space.length(); }
-size_t KeptOf(const TrackName& track) { return KeptOf(track.space()) + 2 * track.name().size(); }
-
 // `bytes` is what would be kept of it.
 Refusal RefusalOf(const SessionState& state, size_t bytes) {
   if (state.said_goodbye) {

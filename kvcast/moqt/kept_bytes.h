@@ -3,7 +3,15 @@
 #include <cstddef>
 #include <utility>
 
+#include "kvcast/object/track_name.h"
+
 namespace kvcast::moqt {
+
+// What a request makes us keep of a name: that, and once more as a key.
+inline size_t KeptOf(const TrackNamespace& space) { return 2 * space.length(); }
+inline size_t KeptOf(const TrackName& track) {
+  return KeptOf(track.space()) + 2 * track.name().size();
+}
 
 // What the peer makes us keep of something it said, counted for its session as long as it is kept.
 class KeptBytes {

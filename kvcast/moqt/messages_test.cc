@@ -325,6 +325,11 @@ TEST(Codec, IsChosenByWhatTheHandshakeAgreedOn) {
   EXPECT_EQ(CodecFor("moqt-18")->alpn(), "moqt-18");
   EXPECT_EQ(CodecFor("moqt-99"), nullptr);
   EXPECT_EQ(CodecFor(DefaultCodec().alpn()), &DefaultCodec());
+  EXPECT_EQ(SpokenAlpns().front(), DefaultCodec().alpn());
+  for (const std::string& alpn : SpokenAlpns()) {
+    ASSERT_NE(CodecFor(alpn), nullptr);
+    EXPECT_EQ(CodecFor(alpn)->alpn(), alpn);
+  }
 }
 
 TEST(FrameReader, TakesBytesInAnyCut) {

@@ -35,7 +35,9 @@ class Request {
   // The message that began it.
   virtual MessageKind kind() const = 0;
   // Where messages of the peer's stand on its stream.
-  MessagePlace place() const { return {Other(state_->role), false, kind(), !our_updates_.empty()}; }
+  MessagePlace place() const {
+    return {Other(state_->role), false, kind(), !our_updates_.empty() || maybe_owed_ > 0};
+  }
 
   // What came on the stream. A session's fault ends the session, a track's the request.
   Decoded<void> Receive(Message message);
@@ -80,6 +82,9 @@ class Request {
   // over.
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
 
+  // What a peer may say of leaving, once on each request's stream; `role` is ours.
+  static Decoded<void> CheckGoAway(const GoAway& message, Role role, bool& said);
+
   // Nothing more is sent or received for it.
   bool over() const { return over_; }
   // What may come nevertheless. REQUIRES: over().
@@ -99,8 +104,12 @@ class Request {
   virtual bool awaits_answer() const { return false; }
   // Whether we wait for the peer to, although the request may be over.
   virtual bool is_owed_answer() const { return false; }
-  // The peer has nothing more to say after this.
-  void NoteLastMessage() { heard_last_ = true; }
+  // The peer has nothing more to say after this; unless it may owe us something, since it is to
+  // answer every update, and may say that it leaves for as long as its half is open.
+  void NoteLastMessage(bool may_owe) {
+    heard_last_ = true;
+    may_owe_ = may_owe;
+  }
   // The peer's half ended well; false if it should not have, which cancels the request.
   virtual bool MayEndHere() const = 0;
   // The request is over: free what it claimed, end its data streams.
@@ -188,7 +197,8 @@ class Request {
   bool sent_away_ = false;                 // We did.
   bool over_ = false;
   bool cancelled_ = false;   // By resetting the stream, or refusing what comes on it.
-  bool heard_last_ = false;  // Nothing may come any more.
+  bool heard_last_ = false;  // Nothing may come any more,
+  bool may_owe_ = false;     // but what was due before.
   KeptBytes kept_;
 };
 

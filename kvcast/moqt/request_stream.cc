@@ -100,8 +100,8 @@ Decoded<void> RequestStream::OnLateFrame(const std::string& frame, LateMessages&
     return Fault::Violation("A message follows the last one of its stream.");
   }
   KVCAST_TRY(const Message message, state_->codec.Decode(frame, late.place));
-  if (std::holds_alternative<GoAway>(message)) {
-    return {};
+  if (const auto* away = std::get_if<GoAway>(&message)) {
+    return Request::CheckGoAway(*away, state_->role, late.said_goaway);
   }
   if (const auto* update = std::get_if<RequestUpdate>(&message); update && late.updates) {
     KVCAST_TRY_VOID(state_->requests.NotePeerId(update->request_id));

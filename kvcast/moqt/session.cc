@@ -332,6 +332,12 @@ void Session::ForgetBidi(std::map<StreamId, RequestStream>::iterator stream) {
   }
 }
 
+bool Session::HasOpenSubgroups(RequestId request, uint64_t first_group, uint64_t last_group) const {
+  Request* found = state_.requests.Find(request);
+  return found != nullptr && !found->over() && found->receiver() != nullptr &&
+         found->receiver()->HasOpenStreams(first_group, last_group);
+}
+
 std::optional<Received> Session::Take(RequestId request) {
   Request* found = state_.requests.Find(request);
   ReceiveQueue* queue = found == nullptr ? nullptr : found->queue();

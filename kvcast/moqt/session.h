@@ -70,6 +70,9 @@ class Session final : public TransportUser {
   bool has_event() const { return state_.outbox.has_event(); }
   // What has arrived for a subscription or a fetch, in order; absent if nothing has.
   std::optional<Received> Take(RequestId request);
+  // Whether a stream of a track that comes, in any of these groups, has begun and not ended: more
+  // of them may come, or be on its way.
+  bool HasOpenSubgroups(RequestId request, uint64_t first_group, uint64_t last_group) const;
 
   // Publishing. Objects may be sent at once, unless FORWARD says otherwise. Too large: the peer
   // lets us open no more streams, and has asked for all tracks below a prefix: it is told, and the

@@ -49,7 +49,7 @@ class OutgoingSpaceRequest : public Request {
   Result<void> CheckUpdate(const Parameters& parameters) override;
   void OnUpdated(const Parameters& parameters) override;
   void OnUpdateRefused(const std::string& reason) override {
-    NoteLastMessage();
+    NoteLastMessage(true);
     Finish();
     TellCancelled(reason);
   }

@@ -111,7 +111,7 @@ Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   if (receiver_.done_received()) {
     return Unexpected(done);
   }
-  NoteLastMessage();
+  NoteLastMessage(true);
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
   FinishIfEnded();

@@ -148,7 +148,7 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
     KVCAST_TRY_VOID(MayQueue());
     request_ = found->id();
     found->Attach(stream_);
-    found->receiver()->OnStreamOpened();
+    found->receiver()->OnStreamOpened(subgroup.header.group);
     return true;
   }
   if (state_->setup_received && state_->requests.IsRetired(alias)) {

@@ -92,6 +92,7 @@ class Relay {
   // Those that the peer does not publish itself.
   std::vector<TrackName> TracksBelow(const Peer& peer, const TrackNamespace& prefix) const;
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
+  void Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error);
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
@@ -112,11 +113,10 @@ class Relay {
   // For all that others want below its namespace.
   void AskForWanted(Peer& peer, const TrackNamespace& space);
   void OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event);
-  void OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
-                      const std::string& reason);
+  void OnUpstreamGone(Peer& peer, moqt::RequestId request, const moqt::RequestError& why);
   // What was asked of the peer is over; false if it was not asked.
   bool ForgetAsked(Peer& peer, moqt::RequestId request);
-  void AnswerWaiting(const TrackName& track, moqt::RequestCode code, const std::string& reason);
+  void AnswerWaiting(const TrackName& track, const moqt::RequestError& error);
   void StopWaiting(Peer& peer, moqt::RequestId request);
   // Unless somebody wants the track.
   void LeaveUpstream(const TrackName& track);
@@ -124,6 +124,14 @@ class Relay {
   void ExpectPublish(Peer& peer, moqt::RequestId request);
   void OnPublished(const TrackName& track);
   void OnAnswerOverdue(PeerId peer, moqt::RequestId request);
+
+  // How long a subscription of the track waits for the rest of its range.
+  Duration RangePatience(const Properties& properties) const;
+  // Whether anything of the range is on its way to us.
+  bool IsComing(const TrackName& track, const LocationRange& range) const;
+  // Whether a subscription to the range would bring nothing.
+  bool IsPast(const TrackName& track, const LocationRange& wanted, const TrackFacts& facts) const;
+  void EndRanges();
 
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);

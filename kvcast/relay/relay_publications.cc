@@ -1,8 +1,11 @@
 // What publishers bring to a relay.
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <variant>
 
+#include "kvcast/moqt/codec.h"
+#include "kvcast/moqt/timers.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
@@ -73,7 +76,7 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
   }
   const std::optional<uint64_t> group_end = publication.OnSubgroupEnd(*end);
   if (end->subgroup) {
-    audience_.EndSubgroup(publication.track(), end->group, *end->subgroup, end->complete);
+    audience_.EndSubgroup(publication.track(), end->group, *end->subgroup, end->complete, now_);
   }
   return group_end ? stock_.EndGroup(publication.track(), end->group, *group_end,
                                      publication.durability(), now_)
@@ -106,7 +109,8 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
         stock_.EndGroup(track, object.location.group, object.location.object + 1, level, now_));
   }
   audience_.Forward(
-      track, {object, previous, received.first_of_subgroup, received.ends_group, received.since});
+      track, {object, previous, received.first_of_subgroup, received.ends_group, received.since},
+      now_);
   return {};
 }
 
@@ -136,7 +140,7 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
                            const std::string& reason) {
   const TrackName track = publication->second.track();
   for (const auto& [group, subgroup] : publication->second.Open()) {
-    audience_.EndSubgroup(track, group, subgroup, false);
+    audience_.EndSubgroup(track, group, subgroup, false, now_);
   }
   if (const std::optional<Instant> deadline = publication->second.deadline()) {
     ending_.erase({*deadline, peer.id, publication->first});
@@ -167,6 +171,32 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
   } else {
     audience_.EndTrack(track, code, reason);
   }
+}
+
+Duration Relay::RangePatience(const Properties& properties) const {
+  const moqt::TrackTraits traits = moqt::DefaultCodec().TraitsOf(properties);
+  const uint64_t timeout_ms =
+      std::max(traits.object_delivery_timeout_ms, traits.subgroup_delivery_timeout_ms);
+  return std::max(limits_.range_patience, moqt::After(Instant(), timeout_ms) - Instant());
+}
+
+// Of a publication that waits for us, nobody knows what it holds.
+bool Relay::IsComing(const TrackName& track, const LocationRange& range) const {
+  const auto publishers = published_.find(track);
+  return publishers != published_.end() &&
+         std::ranges::any_of(publishers->second, [&](const SubscriberId& id) {
+           return held_.contains(id) || peers_.at(id.peer).session->HasOpenSubgroups(
+                                            id.request, range.first.group, range.last.group);
+         });
+}
+
+void Relay::EndRanges() {
+  audience_.EndRanges(
+      {[this](const TrackName& track, uint64_t group) { return stock_.FindGroup(track, group); },
+       [this](const TrackName& track, const LocationRange& range) {
+         return IsComing(track, range);
+       }},
+      now_);
 }
 
 void Relay::OnMalformed(const TrackName& track, const std::string& reason) {

@@ -23,10 +23,11 @@ moqt::Parameters LargestOf(const TrackFacts& facts) {
 
 void Relay::Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
                    std::string reason) {
-  metrics_.Refused(code);
-  moqt::RequestError error;
-  error.code = code;
-  error.reason = std::move(reason);
+  Refuse(peer, request, {code, std::nullopt, std::move(reason), std::nullopt});
+}
+
+void Relay::Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error) {
+  metrics_.Refused(error.code);
   (void)peer.session->RefuseRequest(request, error).ok();
 }
 
@@ -87,6 +88,19 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
   }
 }
 
+// The last group was published to its end, or has been passed with nothing of the range under way.
+bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
+                   const TrackFacts& facts) const {
+  if (wanted.empty()) {
+    return true;
+  }
+  const std::optional<GroupFacts> last = stock_.FindGroup(track, wanted.last.group);
+  if (last && last->whole() && last->object_count > 0) {
+    return true;
+  }
+  return facts.largest && wanted.last.group < facts.largest->group && !IsComing(track, wanted);
+}
+
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
                             const moqt::Parameters& parameters) {
   const std::optional<TrackFacts> facts = stock_.Find(track);
@@ -95,7 +109,7 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     return;
   }
   const LocationRange wanted = WantedBy(parameters.filter, facts->largest);
-  if (wanted.empty() || (facts->largest && wanted.last.group < facts->largest->group)) {
+  if (IsPast(track, wanted, *facts)) {
     Refuse(peer, request, moqt::RequestCode::kInvalidRange,
            "Nothing of this range is still to come.");
     return;
@@ -108,7 +122,8 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     (void)peer.session->EndTrack(request, moqt::DoneCode::kTrackEnded, "The track has ended.").ok();
     return;
   }
-  audience_.Add({peer.id, request}, *peer.session, track, wanted);
+  audience_.Add({peer.id, request}, *peer.session, track, wanted, facts->largest,
+                RangePatience(facts->properties), now_);
   if (stock_.acks().IsAck(track)) {
     stock_.acks().Repeat(track);
     TakeAcks();
@@ -208,13 +223,12 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   }
   moqt::Parameters answer;
   const SubscriberId id{peer.id, event.request};
-  if (Subscription* subscription = audience_.Find(id)) {
-    const TrackName& track = *audience_.TrackOf(id);
-    const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (const TrackName* const track = audience_.TrackOf(id)) {
+    const std::optional<TrackFacts> facts = stock_.Find(*track);
     answer.largest_object = facts ? facts->largest : std::nullopt;
-    subscription->Update(event.parameters, answer.largest_object);
+    audience_.Update(id, event.parameters, answer.largest_object, now_);
     if (event.parameters.new_group_request) {
-      AskForNewGroup(track, *event.parameters.new_group_request);
+      AskForNewGroup(*track, *event.parameters.new_group_request);
     }
   } else if (const auto waiting = peer.waiting.find(event.request); waiting != peer.waiting.end()) {
     moqt::Parameters& kept = upstream_.at(waiting->second).waiting.at(id);
@@ -260,8 +274,8 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
   const Result<moqt::RequestId> request =
       peer.session->Publish(track, parameters, facts->properties);
   if (request.ok()) {
-    audience_.Add({peer.id, *request}, *peer.session, track,
-                  WantedBy(std::nullopt, facts->largest));
+    audience_.Add({peer.id, *request}, *peer.session, track, WantedBy(std::nullopt, facts->largest),
+                  facts->largest, RangePatience(facts->properties), now_);
     Touch(peer.id);
   }
 }

@@ -79,6 +79,37 @@ TEST(RelayUpstream, RefusesWhenEveryoneHas) {
   EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
 }
 
+// Whoever is told of another track asks for that, and it is asked for in turn.
+TEST(RelayUpstream, PassesARedirectToAnotherTrackOn) {
+  Asked w;
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  const moqt::RequestError away{RequestCode::kRedirect, 7000, "moved",
+                                moqt::Redirect{"", LiveUpstream("new")}};
+  ASSERT_TRUE(w.one->RefuseRequest(Asked::AskedOf(w.one), away).ok());
+  w.world.Run();
+  const moqt::RequestError heard = w.subscriber.One<moqt::RequestRefused>().error;
+  EXPECT_EQ(heard.code, RequestCode::kRedirect);
+  EXPECT_EQ(heard.retry_after_ms, 7000u);
+  EXPECT_EQ(heard.reason, "moved");
+  ASSERT_TRUE(heard.redirect.has_value());
+  EXPECT_EQ(heard.redirect->uri, "");
+  EXPECT_EQ(heard.redirect->track, LiveUpstream("new"));
+  ASSERT_TRUE(w.subscriber->Subscribe(heard.redirect->track, {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::SubscribeReceived>().track, LiveUpstream("new"));
+}
+
+TEST(RelayUpstream, PassesNoRedirectOnThatLeadsNowhereElse) {
+  for (const moqt::Redirect& back : {moqt::Redirect{}, moqt::Redirect{"", LiveUpstream("t")}}) {
+    Asked w;
+    w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+    const moqt::RequestError away{RequestCode::kRedirect, std::nullopt, "", back};
+    ASSERT_TRUE(w.one->RefuseRequest(Asked::AskedOf(w.one), away).ok());
+    w.world.Run();
+    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+  }
+}
+
 TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {
   Asked w;
   w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);

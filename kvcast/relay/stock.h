@@ -37,6 +37,9 @@ class Stock {
   const Catalogs& catalogs() const { return catalogs_; }
   AckBook& acks() { return acks_; }
   std::optional<TrackFacts> Find(const TrackName& track) const { return store_.Find(track); }
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const {
+    return store_.FindGroup(track, group);
+  }
   // Every tier is ready, and what it holds is listed.
   bool opened() const { return store_.opened() && listings_.empty() && undated_.empty(); }
 
