@@ -239,7 +239,7 @@ std::string BucketWorld::TakeEvents(Node& node, size_t index) {
       if (get == node.gets.end()) {
         return "a get is answered twice";
       }
-      const std::string wrong = DiskModel::Differs(get->second.first, read->found);
+      std::string wrong = DiskModel::Differs(get->second.first, read->found);
       (read->found ? counts_.hits : counts_.misses) += 1;
       node.gets.erase(get);
       if (!wrong.empty()) {

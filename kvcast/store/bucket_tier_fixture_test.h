@@ -64,11 +64,12 @@ class BucketNode {
       side.Submit(std::move(request));
     }
     auto completion = side.Next();
-    if (completion) {
+    const bool stepped = completion.has_value();
+    if (stepped) {
       tier->OnCompletion(*std::move(completion), now);
     }
     TakeEvents();
-    return completion.has_value();
+    return stepped;
   }
   // Time passes, by what comes next.
   void Wait(Duration duration) {

@@ -19,8 +19,8 @@ constexpr size_t kNumberDigits = 10;
 constexpr size_t kMarkerDigits = 16;
 constexpr std::string_view kPackSuffix = ".pack";
 
-std::string Padded(std::string text, size_t digits) {
-  return std::string(digits - std::min(digits, text.size()), '0') + text;
+std::string Padded(std::string_view text, size_t digits) {
+  return std::string(digits - std::min(digits, text.size()), '0').append(text);
 }
 
 std::string MarkerText(uint64_t marker) {
