@@ -161,6 +161,8 @@ void Stock::TakeEvents(Instant now) {
       OnWritten(*written);
     } else if (const auto* due = std::get_if<StoreDue>(&*event)) {
       expiries_.AddGroup(due->group.track, due->group.group, moqt::After(now, due->left_ms));
+    } else if (const auto* arrived = std::get_if<StoreArrived>(&*event)) {
+      List(arrived->group);
     } else {
       listings_.push_back({std::get<StoreTierReady>(*event).tier, std::nullopt});
     }

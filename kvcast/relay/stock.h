@@ -38,7 +38,9 @@ class Stock {
   AckBook& acks() { return acks_; }
   std::optional<TrackFacts> Find(const TrackName& track) const { return store_.Find(track); }
   // Every tier is ready, and what it holds is listed.
-  bool opened() const { return store_.opened() && listings_.empty() && undated_.empty(); }
+  bool opened() const { return store_.opened() && listed(); }
+  // What tiers hold that are ready is listed.
+  bool listed() const { return listings_.empty() && undated_.empty(); }
 
   // A track that is published now, and how durable it is to be.
   Result<void> Describe(const TrackName& track, const Properties& properties,

@@ -136,6 +136,13 @@ Result<void> BucketTier::CheckAgainstEnds(const TrackName& track, Location locat
   return {};
 }
 
+Result<void> BucketTier::CheckSame(const TrackName& track, const Object& object) const {
+  const auto same = unsettled_.find({track, object.location});
+  const auto waiting =
+      same == unsettled_.end() ? std::nullopt : std::optional(waiting_.at(same->second).identity);
+  return index_->CheckSame(track, object, waiting);
+}
+
 Result<TierTicket> BucketTier::Put(const TrackName& track, const Object& object,
                                    uint64_t received_us, Instant now) {
   KVCAST_TRY_VOID(CheckTakes());
@@ -246,13 +253,16 @@ Result<TierTicket> BucketTier::Remove(const TrackName& track, std::optional<uint
 }
 
 std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location location, Instant now) {
-  if (state_ != State::kReady || reads_.bytes() >= options_.read_bytes_max ||
-      calls_.breaker().Refuses(now)) {
+  if (state_ != State::kReady || reads_.bytes() >= options_.read_bytes_max) {
     return std::nullopt;
   }
   const auto found = index_->Use(track, location);
   if (!found) {
     return std::nullopt;
+  }
+  if (calls_.breaker().Refuses(now)) {
+    events_.push_back(TierRead{++last_ticket_, std::nullopt});
+    return last_ticket_;
   }
   reads_.Ask({++last_ticket_, track, location, *found, now + options_.get_patience});
   return last_ticket_;

@@ -103,9 +103,10 @@ class BucketTier final : public LowerTier {
   // Reaches what this node knows of: another node's put that it has not seen yet stays.
   Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
                             Instant now) override;
-  // Absent, too, while the bucket is known to be away. Answered within `get_patience`.
+  // Answered within `get_patience`, and at once while the bucket is known to be away.
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
+  Result<void> CheckSame(const TrackName& track, const Object& object) const override;
   Presence PresenceOf(const TrackName& track, Location location) const override {
     return index_->PresenceOf(track, location);
   }
@@ -137,6 +138,7 @@ class BucketTier final : public LowerTier {
   size_t index_bytes() const { return index_->bytes() + copies_.bytes(); }
 
   const PackTable& packs() const { return table_; }
+  const PackCopies& copies() const { return copies_; }
   uint64_t queued_bytes() const { return queue_.queued_bytes(); }
   bool away() const { return calls_.breaker().open(); }
   // Nothing is under way or waiting but the next survey.
@@ -145,6 +147,7 @@ class BucketTier final : public LowerTier {
 
  private:
   using Name = std::pair<TrackName, Location>;
+  using GroupName = std::pair<TrackName, uint64_t>;
   struct Waiting {
     std::vector<TierTicket> tickets;  // None: the tier's own note.
     TrackName track;
@@ -171,6 +174,10 @@ class BucketTier final : public LowerTier {
   void AddPack(BucketSurvey::Found found, Instant now);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
                   uint32_t length);
+  // Groups that a pack says something of, and whether they are whole now.
+  std::map<GroupName, bool> WholeGroups(const SegmentContents& contents) const;
+  // Tells which of them others have made whole, or removed.
+  void TellChanged(const std::map<GroupName, bool>& before);
   void ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
                    uint32_t length);
   void LearnOf(const TrackName& track, Location location);

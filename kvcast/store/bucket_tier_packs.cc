@@ -104,8 +104,48 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
                   .written_us = outcome.body.written_us,
                   .has_removals = removes,
                   .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen))});
+  // At a start all there is will be listed.
+  const auto before = state_ == State::kReady ? WholeGroups(contents) : std::map<GroupName, bool>();
   for (const SegmentEntry& entry : contents.entries) {
     ApplyEntry(contents.track_of(entry), entry.body, segment, entry.offset, entry.length);
+  }
+  TellChanged(before);
+}
+
+std::map<BucketTier::GroupName, bool> BucketTier::WholeGroups(
+    const SegmentContents& contents) const {
+  std::map<GroupName, bool> groups;
+  const auto add = [&](const TrackName& track, uint64_t group) {
+    const auto facts = index_->FindGroup(track, group);
+    groups.try_emplace({track, group}, facts && facts->whole());
+  };
+  for (const SegmentEntry& entry : contents.entries) {
+    const TrackName& track = contents.track_of(entry);
+    if (const auto* object = std::get_if<ObjectEntry>(&entry.body)) {
+      add(track, object->location.group);
+    } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
+      add(track, end->group);
+    } else if (const auto* removal = std::get_if<Removal>(&entry.body)) {
+      auto group = removal->group ? removal->group : index_->GroupFrom(track, 0);
+      while (group) {
+        add(track, *group);
+        const bool last = removal->group || *group == UINT64_MAX;
+        group = last ? std::nullopt : index_->GroupFrom(track, *group + 1);
+      }
+    }
+  }
+  return groups;
+}
+
+void BucketTier::TellChanged(const std::map<GroupName, bool>& before) {
+  for (const auto& [name, was_whole] : before) {
+    auto listed = index_->Listed(name.first, name.second);
+    const bool whole = listed && listed->facts.whole();
+    if (whole && !was_whole) {
+      events_.push_back(TierArrived{*std::move(listed)});
+    } else if (!whole && was_whole) {
+      events_.push_back(TierEvicted{{name.first, name.second}});
+    }
   }
 }
 

@@ -255,6 +255,13 @@ Result<void> DiskTier::CheckAgainstEnds(const TrackName& track, Location locatio
   return {};
 }
 
+Result<void> DiskTier::CheckSame(const TrackName& track, const Object& object) const {
+  const auto same = unsettled_.find({track, object.location});
+  const auto waiting =
+      same == unsettled_.end() ? std::nullopt : std::optional(waiting_.at(same->second).identity);
+  return index_->CheckSame(track, object, waiting);
+}
+
 Result<TierTicket> DiskTier::Put(const TrackName& track, const Object& object, uint64_t received_us,
                                  Instant now) {
   KVCAST_TRY_VOID(CheckTakes(now));

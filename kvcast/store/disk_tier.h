@@ -82,6 +82,7 @@ class DiskTier final : public LowerTier {
                             Instant now) override;
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
+  Result<void> CheckSame(const TrackName& track, const Object& object) const override;
   Presence PresenceOf(const TrackName& track, Location location) const override {
     return index_->PresenceOf(track, location);
   }

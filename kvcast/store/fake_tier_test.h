@@ -53,6 +53,18 @@ class FakeTier final : public LowerTier {
     }
     return Refusal();
   }
+  Result<void> CheckSame(const TrackName& track, const Object& object) const override {
+    const StoredObject* known = Find(track, object.location);
+    const bool waits = std::ranges::any_of(writes_, [&](const Write& write) {
+      return write.stored && write.track == track &&
+             write.stored->object.location == object.location &&
+             !write.stored->object.ConsistentWith(object);
+    });
+    if (waits || (known != nullptr && !known->object.ConsistentWith(object))) {
+      return Error(ErrorCode::kMismatch, "Another stands there.");
+    }
+    return {};
+  }
   Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant) override {
     if (!Takes()) {
       return Refusal();

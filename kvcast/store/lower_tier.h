@@ -54,7 +54,11 @@ struct TierRead {
 struct TierEvicted {
   EvictedGroup group;
 };
-using TierEvent = std::variant<TierWritten, TierRead, TierEvicted>;
+// A whole group that somebody else has put: of a tier that several nodes share.
+struct TierArrived {
+  ListedGroup group;
+};
+using TierEvent = std::variant<TierWritten, TierRead, TierEvicted, TierArrived>;
 
 // A tier below RAM: it answers later. What is asked for has a ticket, and what came of it is taken
 // out as an event, in any order. A put is acknowledged when it has reached what the tier stands
@@ -75,6 +79,8 @@ class LowerTier {
   // keeps it is full or fails; reads go on.
   virtual Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
                                  Instant now) = 0;
+  // Writes nothing. Mismatch: what stands there, or waits to, is another object.
+  virtual Result<void> CheckSame(const TrackName& track, const Object& object) const = 0;
   // What is known of a track. Properties that were told first stay, the rest adds up.
   virtual Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
                                       Instant now) = 0;

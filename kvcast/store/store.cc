@@ -99,17 +99,10 @@ Result<Store::Asked> Store::Describe(const TrackName& track, const Properties& p
   return asked;
 }
 
-Result<void> Store::CheckBelow(const TrackName& track, const Object& object, Instant now) {
-  tiers_touched_ = true;
+Result<void> Store::CheckBelow(const TrackName& track, const Object& object) const {
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    LowerTier& below = tiers_.at(tier);
-    if (below.ready() && below.PresenceOf(track, object.location) == Presence::kExists) {
-      // It compares, and writes nothing. One that cannot tell just now has it: what stands there
-      // stays, and the newcomer is dropped.
-      const Result<TierTicket> same = below.Put(track, object, WallAt(now), now);
-      if (!same.ok() && same.error().code() == ErrorCode::kMismatch) {
-        return same.error();
-      }
+    if (tiers_.at(tier).ready()) {
+      KVCAST_TRY_VOID(tiers_.at(tier).CheckSame(track, object));
     }
   }
   return {};
@@ -122,10 +115,12 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
     return StoreContradiction("Object " + object.location.ToString());
   }
+  const bool in_ram = ram_.Look(track, object.location) != nullptr;
+  if (!in_ram) {
+    KVCAST_TRY_VOID(CheckBelow(track, object));
+  }
   Kept kept;
-  if (below == Presence::kExists && ram_.Look(track, object.location) == nullptr) {
-    KVCAST_TRY_VOID(CheckBelow(track, object, now));
-  } else if (moving == nullptr) {
+  if ((in_ram || below != Presence::kExists) && moving == nullptr) {
     KVCAST_TRY(kept.is_new, ram_.Put(track, object, WallAt(now)));
     SettleRam(now);
   }

@@ -62,7 +62,12 @@ struct StoreDue {
   EvictedGroup group;
   uint64_t left_ms = 0;
 };
-using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue>;
+// A tier has a whole group that was not put here.
+struct StoreArrived {
+  ListedGroup group;
+};
+using StoreEvent =
+    std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue, StoreArrived>;
 
 struct StoreCounts {
   uint64_t ram_hits = 0;
@@ -173,8 +178,8 @@ class Store {
 
   // Writes to the first tier for this level that takes it.
   Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
-  // The object is in some tier below: whether it is the same one.
-  Result<void> CheckBelow(const TrackName& track, const Object& object, Instant now);
+  // Mismatch: a tier below has another one there, or is about to.
+  Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
   // Forgets in RAM what a tier below knows of a track that has nothing in RAM.

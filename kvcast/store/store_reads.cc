@@ -133,6 +133,8 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     (void)desk_.OnRead(tier, std::move(*read), now);
   } else if (auto* evicted = std::get_if<TierEvicted>(&event)) {
     events_.push_back(StoreMoved{std::move(evicted->group)});
+  } else if (auto* arrived = std::get_if<TierArrived>(&event)) {
+    events_.push_back(StoreArrived{std::move(arrived->group)});
   } else {
     const TierWritten& written = std::get<TierWritten>(event);
     const auto pledge = pledges_.find({tier, written.ticket});

@@ -343,10 +343,40 @@ TEST_F(StoreTest, RefusesWhatContradictsATierBelow) {
   EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
             ErrorCode::kMismatch);
   EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
-  // One that cannot compare just now has it: the newcomer is dropped.
+  // One that takes nothing just now compares all the same.
   disks_[0]->refuses = true;
-  EXPECT_FALSE(store_->Put(kStoreTrack, other, Durability::kMemory, now_)->is_new);
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
   EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+// What waits to be written is known as well, although memory may have lost it by then.
+TEST_F(StoreTest, RefusesWhatContradictsAWriteUnderWay) {
+  Make(1);
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_).ok());
+  store_->ram().Remove(kStoreTrack, Location{0, 0});
+  Object other = StoreObject({0, 0});
+  other.payload = Bytes::Of("other bytes");
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+// Two tiers may have come to hold two contents, since others write into a bucket: then a name
+// stands for what the first of them has, whether or not that can be read just now.
+TEST_F(StoreTest, NeverReadsFromATierWhatAnEarlierOneContradicts) {
+  Make(2);
+  Object other = StoreObject({0, 0});
+  other.payload = Bytes::Of("other bytes");
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, 0}), 0, now_).ok());
+  ASSERT_TRUE(disks_[1]->Put(kStoreTrack, other, 0, now_).ok());
+  Finish();
+  const StoreTicket ticket = Ask({0, 0});
+  disks_[0]->FinishRead(/*fails=*/true);
+  Take();
+  Finish();
+  EXPECT_FALSE(read_.at(ticket).has_value());
 }
 
 // After a restart, only what is written on disk tells how old an object is.
