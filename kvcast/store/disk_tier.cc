@@ -94,9 +94,9 @@ void DiskTier::TellPolicy() {
   }
 }
 
-void DiskTier::Evicted(EvictedGroup group) {
-  policy_->OnGone(group.track, group.group);
-  events_.push_back(TierEvicted{std::move(group)});
+void DiskTier::Evicted(TierEvicted evicted) {
+  policy_->OnGone(evicted.group.track, evicted.group.group);
+  events_.push_back(std::move(evicted));
 }
 
 void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
@@ -380,7 +380,8 @@ Result<TierTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64
 
 std::optional<TierTicket> DiskTier::Get(const TrackName& track, Location location,
                                         Instant /*now*/) {
-  if (state_ != State::kReady || read_bytes_ >= options_.read_bytes_max) {
+  const uint64_t draining = evict_ ? evict_->read_bytes() : 0;
+  if (state_ != State::kReady || read_bytes_ + draining >= options_.read_bytes_max) {
     return std::nullopt;
   }
   const auto found = index_->Use(track, location);
@@ -417,7 +418,7 @@ void DiskTier::OnRead(const Reading& reading, const DeviceCompletion& completion
   } else {
     ++counts_.damaged;
     index_->Erase(reading.track, reading.location, reading.found.place);
-    Evicted({reading.track, reading.location.group});
+    Evicted({{reading.track, reading.location.group}});
     logger_.Warning("record damaged",
                     {{"segment", seat.place.segment}, {"offset", seat.place.offset}});
   }

@@ -68,6 +68,7 @@ class DiskTier final : public LowerTier {
   // For whoever drives it.
   std::vector<DeviceRequest> TakeRequests() { return outbox_.Take(); }
   void OnCompletion(const DeviceCompletion& completion, Instant now);
+  void HandOverEvicted() override { hands_over_ = true; }
   void OnTime(Instant now) override;
   std::optional<Instant> deadline() const override;
   std::optional<TierEvent> Next() override;
@@ -146,7 +147,7 @@ class DiskTier final : public LowerTier {
   void Open();
   void OnOpened(Instant now);
   void TellPolicy();
-  void Evicted(EvictedGroup group);
+  void Evicted(TierEvicted evicted);
   void Pump(Instant now);
   void SettleRecords();
   void Settle(const DiskLog::Settled& settled);
@@ -172,6 +173,7 @@ class DiskTier final : public LowerTier {
   Log logger_;
   State state_ = State::kOpening;
   std::optional<Error> refusal_;
+  bool hands_over_ = false;
   DeviceOutbox outbox_;
   SegmentTable table_;
   std::unique_ptr<DiskIndex> index_ = std::make_unique<DiskIndex>();

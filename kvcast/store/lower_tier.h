@@ -36,6 +36,15 @@ struct ListedGroup {
   GroupFacts facts;
 };
 
+// A group that was evicted, with what it held, for a tier below.
+struct EvictedContents {
+  EvictedGroup group;
+  std::optional<uint64_t> end;
+  std::optional<Digest> key;
+  uint64_t bytes = 0;  // That it took, with its index.
+  std::vector<StoredObject> objects;
+};
+
 using TierTicket = uint64_t;
 
 // What was asked for under a ticket is durable, or failed. An object that failed is not here; what
@@ -53,6 +62,7 @@ struct TierRead {
 // A group that is no longer here as a whole: evicted, or damaged.
 struct TierEvicted {
   EvictedGroup group;
+  std::optional<EvictedContents> contents{};  // Of a whole group, where they are handed over.
 };
 // A whole group that somebody else has put: of a tier that several nodes share.
 struct TierArrived {
@@ -69,6 +79,9 @@ class LowerTier {
 
   // Until it is ready it has nothing and takes nothing.
   virtual bool ready() const = 0;
+  // From now on, whole groups that have to go are told with their contents, as far as they can be
+  // had: there is someone else to keep them.
+  virtual void HandOverEvicted() {}
 
   virtual void OnTime(Instant now) = 0;
   virtual std::optional<Instant> deadline() const = 0;

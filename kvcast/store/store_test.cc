@@ -15,6 +15,7 @@ using std::chrono::seconds;
 
 const TrackName kStoreTrack = *TrackName::Of(*TrackNamespace::Of({"a", "b"}), "t");
 constexpr size_t kPayloadBytes = 1000;
+constexpr uint64_t kDemotingBytes = 64 << 10;
 
 std::string StorePayload(Location at) {
   return std::string(kPayloadBytes, static_cast<char>('a' + at.group)) + at.ToString();
@@ -36,6 +37,7 @@ class StoreTest : public testing::Test {
     options.ram_bytes = ram_bytes;
     options.epoch_us = 1'000'000'000;
     options.reads.patience = seconds(10);
+    options.demoting_bytes_max = kDemotingBytes;
     options.max_cache_ms = [](const Properties& properties) {
       const auto most = properties.Find(4);
       return most ? std::optional(most->number) : std::nullopt;
@@ -189,7 +191,7 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   Make(1);
   const std::vector<StoreTicket> tickets = *PutGroup(0, 2, Durability::kDisk);
   ASSERT_EQ(tickets.size(), 3u);
-  EXPECT_EQ(store_->pledged_bytes(), 2 * StorePayload({0, 0}).size());
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 2 * StorePayload({0, 0}).size());
   Take();
   EXPECT_TRUE(written_.empty());
   disks_[0]->FinishWrite();
@@ -199,7 +201,7 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   EXPECT_EQ(written_.at(tickets[0]).level, Durability::kDisk);
   EXPECT_FALSE(written_.at(tickets[0]).error.has_value());
   EXPECT_TRUE(written_.at(tickets[1]).error.has_value());
-  EXPECT_EQ(store_->pledged_bytes(), 0u);
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 0u);
   EXPECT_EQ(store_->counts().write_failures, 1u);
 }
 
@@ -245,6 +247,53 @@ TEST_F(StoreTest, GivesWhatIsOnItsWayDown) {
   EXPECT_TRUE(moved_.contains(0));
   EXPECT_FALSE(InMemory({0, 3}).has_value());
   EXPECT_TRUE(store_->FindGroup(kStoreTrack, 0)->whole());
+}
+
+// A bucket takes what RAM evicts where no disk does, and what a disk evicts.
+TEST_F(StoreTest, LeavesToABucketWhatADiskDoesNotTakeOrKeep) {
+  Make(1, 24'000);
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  store_->AddTier(TierKind::kBucket, std::move(owned));
+  disks_[0]->refuses = true;
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  bucket->FinishWrites();
+  Take();
+  EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 0)->whole());
+  EXPECT_FALSE(disks_[0]->FindGroup(kStoreTrack, 0).has_value());
+
+  disks_[0]->refuses = false;
+  ASSERT_TRUE(PutGroup(20, 4, Durability::kDisk).has_value());
+  disks_[0]->FinishWrites();
+  Take();
+  disks_[0]->Evict(kStoreTrack, 20);
+  Take();
+  EXPECT_TRUE(store_->FindGroup(kStoreTrack, 20)->whole());
+  EXPECT_EQ(bucket->writes(),
+            6u);  // What is known of the track, four objects and the end.
+  bucket->FinishWrites();
+  Take();
+  EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 20)->whole());
+  EXPECT_EQ(store_->demoting_bytes(), 0u);
+}
+
+// The bound is for each tier: what waits for a slow one takes no room from
+// another.
+TEST_F(StoreTest, WhatIsOnItsWayToABucketKeepsNothingFromADisk) {
+  Make(1, 24'000);
+  auto owned = std::make_unique<FakeTier>();
+  store_->AddTier(TierKind::kBucket, std::move(owned));
+  for (uint64_t group = 0; group < 40; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+    disks_[0]->FinishWrites();
+    Take();
+    disks_[0]->Evict(kStoreTrack, group / 2);  // The bucket never answers.
+    Take();
+  }
+  EXPECT_LE(store_->demoting_bytes(), 2 * kDemotingBytes);
+  EXPECT_TRUE(disks_[0]->FindGroup(kStoreTrack, 30).has_value());
 }
 
 TEST_F(StoreTest, LosesWhatNoTierTakes) {
