@@ -137,6 +137,8 @@ std::vector<BucketMount::Options> PrepareBuckets(const std::vector<std::string>&
     bucket.tier.bytes_max = flag->bytes.value_or(0);
     bucket.tier.pack_bytes =
         BlocksDown(std::clamp(memory.queue_bytes / 4, kPackBytesLeast, kPackBytesMost));
+    // Publishers wait when half of the queue is theirs: what they wait for must not wait for them.
+    bucket.tier.enough_bytes = memory.queue_bytes / 8;
     bucket.tier.index_bytes_max = memory.index_bytes;
     bucket.tier.queue_bytes_max = memory.queue_bytes;
     bucket.tier.read_bytes_max = memory.read_bytes;

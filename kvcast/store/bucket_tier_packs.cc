@@ -205,13 +205,6 @@ void BucketTier::ApplyObject(const TrackName& track, const ObjectEntry& object, 
   index_->Apply(track, object, place, length);
 }
 
-// That it was there is known of the track, although it has been removed.
-void BucketTier::LearnOf(const TrackName& track, Location location) {
-  TrackFacts told;
-  told.largest = location;
-  index_->Learn(track, told);
-}
-
 void BucketTier::DropPack(uint32_t segment) {
   const Pack pack = table_.packs.at(segment);
   copies_.ShelterFrom(segment, *index_);
@@ -279,16 +272,7 @@ void BucketTier::Settle(PackQueue::Settled settled, Instant now) {
 
 void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
                               const std::optional<Error>& error) {
-  const auto found = waiting_.find(record.id);
-  KVCAST_CHECK(found != waiting_.end());
-  const Waiting waiting = std::move(found->second);
-  waiting_.erase(found);
-  if (waiting.location) {
-    const auto name = unsettled_.find({waiting.track, *waiting.location});
-    if (name != unsettled_.end() && name->second == record.id) {
-      unsettled_.erase(name);
-    }
-  }
+  const Waiting waiting = Take(record.id);
   const auto* const object = std::get_if<ObjectEntry>(&record.entry);
   if (segment && !waiting.removed) {
     ApplyEntry(record.track, record.entry, *segment, record.offset, record.length);
@@ -301,9 +285,7 @@ void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uin
       waiting.tickets.empty()) {
     leaving_->notes_failed = true;
   }
-  for (const TierTicket ticket : waiting.tickets) {
-    events_.push_back(TierWritten{ticket, error});
-  }
+  Tell(waiting, error);
 }
 
 std::optional<uint32_t> BucketTier::Victim() const {
@@ -386,7 +368,7 @@ void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant no
   if (!draft.ok() || !queue_.CheckFits(track, *draft, entry).ok()) {
     return;
   }
-  waiting_.emplace(++last_record_, Waiting{{}, track, {}, {}, 0, false, false});
+  waiting_.emplace(++last_record_, Waiting{{}, track});
   queue_.Append(last_record_, track, *draft, std::move(entry), 0, now);
   leaving_->last_note = last_record_;
 }

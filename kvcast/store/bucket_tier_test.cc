@@ -125,6 +125,23 @@ TEST(BucketTier, TellsWhichGroupsOthersHaveMadeWholeAndRemoved) {
   EXPECT_EQ(first.evicted[0].group, 4u);
 }
 
+TEST(BucketTier, APackThatHasEnoughWaitsForNoMore) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.enough_bytes = 3000;
+  node.Start();
+  const auto first =
+      node.tier->Put(kBucketTrack, BucketObject({0, 0}, std::string(2000, 'x')), 1, node.now);
+  node.Run();
+  EXPECT_FALSE(node.written.contains(*first));
+  const auto second =
+      node.tier->Put(kBucketTrack, BucketObject({0, 1}, std::string(2000, 'y')), 1, node.now);
+  node.Run();
+  EXPECT_TRUE(node.written.contains(*first));
+  EXPECT_TRUE(node.written.contains(*second));
+  EXPECT_EQ(bucket.put_count(), 1u);
+}
+
 TEST(BucketTier, ReadsNeighboursByOneRequest) {
   MemoryBucket bucket(1);
   BucketNode node(bucket);

@@ -57,8 +57,8 @@ class SegmentDrain {
   bool held() const { return held_; }
   std::vector<TierEvicted> TakeEvicted() { return std::exchange(evicted_, {}); }
   uint64_t damaged() const { return damaged_; }
-  // Of reads under way, and of what is to be handed over.
-  uint64_t read_bytes() const { return read_bytes_ + (leaving_ ? leaving_->bytes() : 0); }
+  // Of what is being read to be handed over.
+  uint64_t leaving_bytes() const { return leaving_ ? leaving_->bytes() : 0; }
 
  private:
   struct Reading {

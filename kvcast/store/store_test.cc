@@ -15,7 +15,6 @@ using std::chrono::seconds;
 
 const TrackName kStoreTrack = *TrackName::Of(*TrackNamespace::Of({"a", "b"}), "t");
 constexpr size_t kPayloadBytes = 1000;
-constexpr uint64_t kDemotingBytes = 64 << 10;
 
 std::string StorePayload(Location at) {
   return std::string(kPayloadBytes, static_cast<char>('a' + at.group)) + at.ToString();
@@ -37,7 +36,6 @@ class StoreTest : public testing::Test {
     options.ram_bytes = ram_bytes;
     options.epoch_us = 1'000'000'000;
     options.reads.patience = seconds(10);
-    options.demoting_bytes_max = kDemotingBytes;
     options.max_cache_ms = [](const Properties& properties) {
       const auto most = properties.Find(4);
       return most ? std::optional(most->number) : std::nullopt;
@@ -277,23 +275,6 @@ TEST_F(StoreTest, LeavesToABucketWhatADiskDoesNotTakeOrKeep) {
   Take();
   EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 20)->whole());
   EXPECT_EQ(store_->demoting_bytes(), 0u);
-}
-
-// The bound is for each tier: what waits for a slow one takes no room from
-// another.
-TEST_F(StoreTest, WhatIsOnItsWayToABucketKeepsNothingFromADisk) {
-  Make(1, 24'000);
-  auto owned = std::make_unique<FakeTier>();
-  store_->AddTier(TierKind::kBucket, std::move(owned));
-  for (uint64_t group = 0; group < 40; ++group) {
-    ASSERT_TRUE(PutGroup(group, 4).has_value());
-    disks_[0]->FinishWrites();
-    Take();
-    disks_[0]->Evict(kStoreTrack, group / 2);  // The bucket never answers.
-    Take();
-  }
-  EXPECT_LE(store_->demoting_bytes(), 2 * kDemotingBytes);
-  EXPECT_TRUE(disks_[0]->FindGroup(kStoreTrack, 30).has_value());
 }
 
 TEST_F(StoreTest, LosesWhatNoTierTakes) {

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "kvcast/store/bucket_tier_fixture_test.h"
@@ -19,6 +18,7 @@ using std::chrono::seconds;
 
 constexpr uint64_t kGroupObjects = 2;
 constexpr Duration kStorePatience = seconds(5);
+constexpr uint64_t kTieredDemotingBytes = 150'000;  // More than a segment holds.
 
 std::string TieredPayload(Location at) {
   return std::string(10'000, static_cast<char>('a' + at.group % 26)) + at.ToString();
@@ -32,6 +32,7 @@ class TieredStore {
     options.eviction = "lru";
     options.epoch_us = 1'000'000'000;
     options.reads.patience = kStorePatience;
+    options.demoting_bytes_max = kTieredDemotingBytes;
     store = std::make_unique<Store>(options);
     AddDisk(segments);
     AddBucket();
@@ -141,7 +142,7 @@ class TieredStore {
       for (uint64_t object = 0; object < kGroupObjects; ++object) {
         const auto payload = PayloadNow({group, object});
         EXPECT_EQ(payload.value_or(TieredPayload({group, object})), TieredPayload({group, object}));
-        readable += payload ? 1 : 0;
+        readable += payload ? 1u : 0u;
       }
     }
     return readable;
@@ -201,82 +202,95 @@ struct Outage {
   const char* name;
   BucketFaults faults;
 };
-class StoreOutage : public testing::TestWithParam<Outage> {};
-
-TEST_P(StoreOutage, HitsGoOnMissesComeInTimeAndNothingAcknowledgedIsLost) {
-  TieredStore tiered(/*segments=*/64);
-  const auto in_bucket = tiered.PutGroup(0, Durability::kBucket);
-  ASSERT_TRUE(in_bucket.ok());
-  tiered.Wait(seconds(2));
-  for (uint64_t group = 1; group < 10; ++group) {
-    ASSERT_TRUE(tiered.PutGroup(group, Durability::kDisk).ok());
-    tiered.Run();
-  }
-  ASSERT_EQ(tiered.store->ram().Look(kBucketTrack, {0, 0}), nullptr);
-  ASSERT_EQ(tiered.store->ram().Look(kBucketTrack, {1, 0}), nullptr);
-  ASSERT_NE(tiered.store->ram().Look(kBucketTrack, {9, 0}), nullptr);
-
-  tiered.bucket.faults() = GetParam().faults;
-  std::map<uint64_t, std::vector<StoreTicket>> pledged;
-  uint64_t refused = 0;
-  for (uint64_t turn = 0; turn < 40; ++turn) {
-    // A hit in memory, a hit on disk, a durable put on disk: without waiting.
-    EXPECT_EQ(tiered.PayloadNow({9, 0}), TieredPayload({9, 0}));
-    EXPECT_EQ(tiered.PayloadNow({1 + turn % 8, 1}), TieredPayload({1 + turn % 8, 1}));
-    if (turn < 10) {
-      const auto on_disk = tiered.PutGroup(100 + turn, Durability::kDisk);
-      ASSERT_TRUE(on_disk.ok()) << on_disk.error().ToString();
-      tiered.Run();
-      for (const StoreTicket ticket : *on_disk) {
-        ASSERT_TRUE(tiered.written.contains(ticket));
-        EXPECT_FALSE(tiered.written.at(ticket).error.has_value());
-      }
+class StoreOutage : public testing::TestWithParam<Outage> {
+ protected:
+  // Group 0 is in the bucket alone, those from 1 to 8 are on the disk, 9 is in memory as well.
+  void Fill() {
+    ASSERT_TRUE(tiered_.PutGroup(0, Durability::kBucket).ok());
+    tiered_.Wait(seconds(2));
+    for (uint64_t group = 1; group < 10; ++group) {
+      ASSERT_TRUE(tiered_.PutGroup(group, Durability::kDisk).ok());
+      tiered_.Run();
     }
-    // A miss within its deadline.
-    const Store::Got got = tiered.store->Get(kBucketTrack, {0, turn % 2}, tiered.now);
+    ASSERT_EQ(tiered_.store->ram().Look(kBucketTrack, {0, 0}), nullptr);
+    ASSERT_EQ(tiered_.store->ram().Look(kBucketTrack, {1, 0}), nullptr);
+    ASSERT_NE(tiered_.store->ram().Look(kBucketTrack, {9, 0}), nullptr);
+  }
+  // A hit in memory, a hit on disk and a durable put on disk, without waiting.
+  void GoOn(uint64_t turn) {
+    EXPECT_TRUE(tiered_.PayloadNow({9, 0}) == TieredPayload({9, 0}));
+    EXPECT_TRUE(tiered_.PayloadNow({1 + turn % 8, 1}) == TieredPayload({1 + turn % 8, 1}));
+    const auto on_disk = tiered_.PutGroup(100 + turn, Durability::kDisk);
+    ASSERT_TRUE(on_disk.ok()) << on_disk.error().ToString();
+    tiered_.Run();
+    for (const StoreTicket ticket : *on_disk) {
+      ASSERT_TRUE(tiered_.written.contains(ticket));
+      EXPECT_FALSE(tiered_.written.at(ticket).error.has_value());
+    }
+  }
+  void MissInTime(uint64_t turn) {
+    const Store::Got got = tiered_.store->Get(kBucketTrack, {0, turn % 2}, tiered_.now);
     if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
       const StoreTicket asked = *ticket;
-      tiered.Run();
-      tiered.Wait(milliseconds(200));
-      ASSERT_TRUE(tiered.reads.contains(asked)) << turn;
+      tiered_.Run();
+      tiered_.Wait(milliseconds(200));
+      ASSERT_TRUE(tiered_.reads.contains(asked)) << turn;
     }
-    // What is to be in the bucket queues, and is refused beyond a bound.
-    const auto waits = tiered.PutGroup(200 + turn, Durability::kBucket);
+  }
+  // What is to be in the bucket queues, and is refused beyond a bound.
+  void Queue(uint64_t group) {
+    const auto waits = tiered_.PutGroup(group, Durability::kBucket);
     if (waits.ok()) {
-      pledged[200 + turn] = *waits;
+      pledged_[group] = *waits;
     } else {
       EXPECT_EQ(waits.error().code(), ErrorCode::kTooLarge) << waits.error().ToString();
-      ++refused;
+      ++refused_;
     }
-    EXPECT_LE(tiered.remote->queued_bytes(), (200u << 10) + 20'000u);
-    tiered.Wait(milliseconds(300));
+    EXPECT_LE(tiered_.remote->queued_bytes(), (200u << 10) + 20'000u);
   }
-  EXPECT_GT(refused, 0u);
+  // All that was taken has come to an end, one way or the other, and who was told that it is there
+  // is right. Returns how many groups that are.
+  size_t CheckAcknowledged() {
+    BucketNode fresh(tiered_.bucket, 2);
+    fresh.Start();
+    size_t reached = 0;
+    for (const auto& [group, tickets] : pledged_) {
+      bool acknowledged = true;
+      for (const StoreTicket ticket : tickets) {
+        EXPECT_TRUE(tiered_.written.contains(ticket));
+        const StoreWritten& written = tiered_.written.at(ticket);
+        acknowledged = acknowledged && !written.error;
+        EXPECT_TRUE(written.error || written.level == Durability::kBucket);
+      }
+      if (acknowledged) {
+        ++reached;
+        const auto facts = fresh.tier->FindGroup(kBucketTrack, group);
+        EXPECT_TRUE(facts && facts->whole()) << group;
+        EXPECT_TRUE(fresh.Payload(kBucketTrack, {group, 1}) == TieredPayload({group, 1}));
+      }
+    }
+    return reached;
+  }
 
-  tiered.bucket.faults() = {};
-  tiered.Wait(std::chrono::minutes(3));
-  // All that was taken has come to an end, one way or the other; and who was
-  // told that it is there is right.
-  BucketNode fresh(tiered.bucket, 2);
-  fresh.Start();
-  uint64_t reached = 0;
-  for (const auto& [group, tickets] : pledged) {
-    bool acknowledged = true;
-    for (const StoreTicket ticket : tickets) {
-      ASSERT_TRUE(tiered.written.contains(ticket));
-      const StoreWritten& written = tiered.written.at(ticket);
-      acknowledged = acknowledged && !written.error;
-      EXPECT_TRUE(written.error || written.level == Durability::kBucket);
-    }
-    if (acknowledged) {
-      ++reached;
-      ASSERT_TRUE(fresh.tier->FindGroup(kBucketTrack, group).has_value()) << group;
-      EXPECT_TRUE(fresh.tier->FindGroup(kBucketTrack, group)->whole());
-      EXPECT_EQ(fresh.Payload(kBucketTrack, {group, 1}), TieredPayload({group, 1}));
-    }
+  TieredStore tiered_{/*segments=*/64};
+  std::map<uint64_t, std::vector<StoreTicket>> pledged_;
+  size_t refused_ = 0;
+};
+
+TEST_P(StoreOutage, HitsGoOnMissesComeInTimeAndNothingAcknowledgedIsLost) {
+  Fill();
+  tiered_.bucket.faults() = GetParam().faults;
+  for (uint64_t turn = 0; turn < 40; ++turn) {
+    GoOn(turn);
+    MissInTime(turn);
+    Queue(200 + turn);
+    tiered_.Wait(milliseconds(300));
   }
-  EXPECT_GT(reached, 0u);
-  EXPECT_EQ(tiered.PayloadNow({0, 1}), TieredPayload({0, 1}));  // It is back.
+  EXPECT_GT(refused_, 0u);
+  tiered_.bucket.faults() = {};
+  tiered_.Wait(std::chrono::minutes(3));
+  EXPECT_GT(CheckAcknowledged(), 0u);
+  EXPECT_TRUE(tiered_.PayloadNow({0, 1}) == TieredPayload({0, 1}));  // It is back.
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StoreOutage,
@@ -285,22 +299,26 @@ INSTANTIATE_TEST_SUITE_P(All, StoreOutage,
                                          Outage{"hanging", {.dead = true}},
                                          Outage{"failing", {.other = 1}},
                                          Outage{"lost", {.lost_reply = 1}}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& outage) { return std::string(outage.param.name); });
 
-// What waits for a bucket that is out must not keep anything from a disk.
+// What waits for a bucket that is out, pledged or evicted, must not keep anything from a disk.
 TEST(StoreTiers, ABucketThatIsOutDoesNotKeepMemoryFromTheDisk) {
-  TieredStore tiered(/*segments=*/64);
+  TieredStore tiered(/*segments=*/8);
   tiered.bucket.faults().dead = true;
   while (tiered.PutGroup(1000 + tiered.remote->queued_bytes(), Durability::kBucket).ok()) {
     tiered.Run();
   }
   EXPECT_EQ(tiered.store->pledged_bytes(Durability::kDisk), 0u);
   EXPECT_GT(tiered.store->pledged_bytes(Durability::kBucket), 0u);
-  for (uint64_t group = 0; group < 40; ++group) {
+  for (uint64_t group = 0; group < 60; ++group) {
     ASSERT_TRUE(tiered.PutGroup(group, Durability::kMemory).ok());
     tiered.Run();
   }
-  EXPECT_EQ(tiered.Readable(40), 40 * kGroupObjects);
+  EXPECT_GT(tiered.disk->counts().segments_removed, 0u);
+  EXPECT_LE(tiered.store->demoting_bytes(), 2 * kTieredDemotingBytes);
+  for (uint64_t group = 50; group < 60; ++group) {  // The last of them are in memory or on disk.
+    EXPECT_TRUE(tiered.PayloadNow({group, 0}) == TieredPayload({group, 0})) << group;
+  }
 }
 
 }  // namespace

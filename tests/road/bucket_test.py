@@ -107,6 +107,13 @@ class Bucket(unittest.TestCase):
         self.check(again, "a", 3)
         self.check(again, "b", 2)
 
+    def test_a_node_serves_more_than_its_memory_holds(self):
+        write_prompt(self.folder, "a", 32 * BLOCK, seed=5)  # 32 MiB, and memory for a third of it.
+        node = Node(KVCAST, "--ram", "16MiB", "--bucket", self.place)
+        self.addCleanup(node.stop)
+        self.put(node, "a", 32, "bucket")
+        self.check(node, "a", 32)
+
     def test_the_tools_read_a_bucket_as_they_do_a_directory(self):
         write_prompt(self.folder, "a", 4 * BLOCK, seed=3)
         node = self.start()

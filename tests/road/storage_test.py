@@ -2,12 +2,14 @@
 """What a node keeps on disk is there after its death: storage_test.py KVCAST"""
 
 import json
+import os
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from cache_files import BLOCK, values, write_model, write_prompt
@@ -74,6 +76,20 @@ class Storage(unittest.TestCase):
                       "disk")
         self.assertEqual(put.returncode, 1)
         self.assertIn("keeps nothing on disk", put.stderr)
+
+    def test_a_bucket_that_does_not_answer_keeps_nobody_from_a_disk(self):
+        write_prompt(self.folder, "a", 2 * BLOCK, seed=1)
+        keys = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing"}
+        with unittest.mock.patch.dict(os.environ, keys):
+            node = self.start("--bucket", "s3://none,endpoint=http://127.0.0.1:1")
+        refused = run(KVCAST, "put", self.folder / "a.tokens", self.folder / "a.safetensors",
+                      "--model", self.folder / "model", "--node", node.address, "--durability",
+                      "bucket")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("The bucket has not been read yet", refused.stderr)
+        put = self.command("put", node, "a", "a.safetensors", "--durability", "disk")
+        self.assertEqual((put["sent"], put["durability"]), (2, "disk"))
+        self.check(node, "a", 2 * BLOCK)
 
     def test_a_directory_is_refused_with_a_reason(self):
         self.start()
