@@ -6,11 +6,11 @@
 namespace kvcast::sim {
 namespace {
 
-constexpr size_t kObjectBytesMax = 4096;
+constexpr size_t kSessionObjectBytesMax = 4096;
 
 moqt::Limits DrawLimits(Random& random) {
   moqt::Limits limits;
-  limits.object_bytes_max = kObjectBytesMax;
+  limits.object_bytes_max = kSessionObjectBytesMax;
   limits.stream_queue_bytes = 256 + random.Below(8192);
   limits.session_queue_bytes = 256 + random.Below(random.Happens(0.5) ? 2000 : 64 * 1024);
   limits.early_bytes = 1 << 16;
@@ -28,7 +28,7 @@ bool SameObject(const Object& a, const Object& b) {
 bool IsTooLarge(const moqt::FetchItem& item) {
   const Object* object = std::get_if<Object>(&item);
   return object != nullptr &&
-         object->payload.size() + object->properties.encoded().size() > kObjectBytesMax;
+         object->payload.size() + object->properties.encoded().size() > kSessionObjectBytesMax;
 }
 
 bool SameItem(const moqt::FetchItem& a, const moqt::FetchItem& b) {

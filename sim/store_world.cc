@@ -5,17 +5,17 @@
 namespace kvcast::sim {
 namespace {
 
-constexpr uint64_t kTracks = 3;
-constexpr uint64_t kGroups = 10;
+constexpr uint64_t kStoreTracks = 3;
+constexpr uint64_t kStoreGroups = 10;
 constexpr uint64_t kObjects = 4;
 constexpr size_t kDisks = 2;
 constexpr size_t kRamBytes = 40'000;
-constexpr uint64_t kSegmentBytes = 32 << 10;
-constexpr uint64_t kBudget = kSuperblockBytes + 8 * kSegmentBytes;
-constexpr uint64_t kPackBytes = 32 << 10;
+constexpr uint64_t kStoreSegmentBytes = 32 << 10;
+constexpr uint64_t kStoreBudget = kSuperblockBytes + 8 * kStoreSegmentBytes;
+constexpr uint64_t kStorePackBytes = 32 << 10;
 constexpr uint64_t kBucketQueueBytes = 40'000;
 constexpr uint64_t kDemotingBytes = 20'000;  // For each of them.
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kStorePatience = std::chrono::seconds(10);
 
 TrackName StoreTrackOf(uint64_t track) {
   return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}),
@@ -74,14 +74,14 @@ void StoreWorld::Start() {
   options.ram_bytes = kRamBytes;
   options.epoch_us = 1'700'000'000'000'000;
   options.key_property = 0x3801;
-  options.reads.patience = kPatience;
+  options.reads.patience = kStorePatience;
   options.demoting_bytes_max = kDemotingBytes;
   store_ = std::make_unique<Store>(options);
   tiers_.clear();
   for (size_t i = 0; i < kDisks; ++i) {
     DiskTierOptions disk;
-    disk.bytes_max = kBudget;
-    disk.segment_bytes = kSegmentBytes;
+    disk.bytes_max = kStoreBudget;
+    disk.segment_bytes = kStoreSegmentBytes;
     disk.key_property = options.key_property;
     disk.seed = random_.Next();
     random_.Fill(disk.fresh.bytes);
@@ -94,7 +94,7 @@ void StoreWorld::Start() {
   bucket.node.bytes.fill(std::byte{1});
   bucket.seed = random_.Next();
   bucket.key_property = options.key_property;
-  bucket.pack_bytes = kPackBytes;
+  bucket.pack_bytes = kStorePackBytes;
   bucket.queue_bytes_max = kBucketQueueBytes;
   bucket.upload_patience = std::chrono::seconds(3);  // So that some are given up.
   auto tier = std::make_unique<BucketTier>(bucket);
@@ -131,7 +131,7 @@ std::string StoreWorld::Play(size_t steps) {
 }
 
 StoreWorld::Name StoreWorld::RandomName() {
-  return {random_.Below(kTracks), {random_.Below(kGroups), random_.Below(kObjects)}};
+  return {random_.Below(kStoreTracks), {random_.Below(kStoreGroups), random_.Below(kObjects)}};
 }
 
 void StoreWorld::Act() {
@@ -294,12 +294,12 @@ void StoreWorld::CheckBounds() {
     Fail(std::to_string(store_->demoting_bytes()) + " bytes are on their way down");
   }
   for (size_t i = 0; i < kDisks; ++i) {
-    if (devices_[i].bytes() > kBudget) {
+    if (devices_[i].bytes() > kStoreBudget) {
       Fail("a disk has files of " + std::to_string(devices_[i].bytes()) + " bytes");
     }
   }
   for (const auto& [ticket, asked] : asked_) {
-    if (now_ >= asked.since + kPatience) {
+    if (now_ >= asked.since + kStorePatience) {
       Fail("someone who asked was not answered in time");
     }
   }

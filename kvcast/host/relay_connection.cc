@@ -13,7 +13,7 @@
 namespace kvcast {
 namespace {
 
-constexpr Duration kFarewell = std::chrono::milliseconds(200);
+constexpr Duration kCloseFarewell = std::chrono::milliseconds(200);
 // Events that are kept while the answer to a request is waited for; a relay could send any number.
 constexpr size_t kKeptEventsMax = 100'000;
 
@@ -229,7 +229,7 @@ bool RelayConnection::Close() {
   }
   session_->Close(moqt::SessionCode::kNoError, "");
   quic_->connection().Poke();
-  const Instant until = Now() + kFarewell;
+  const Instant until = Now() + kCloseFarewell;
   while (!quic_->connection().closed() && Now() < until) {
     loop_->RunOnce(until - Now());
   }

@@ -13,7 +13,7 @@ namespace kvcast {
 namespace {
 
 constexpr Duration kOpenPatience = std::chrono::seconds(30);
-constexpr Duration kReadPatience = std::chrono::seconds(60);
+constexpr Duration kBucketToolPatience = std::chrono::seconds(60);
 constexpr Duration kAskPatience = std::chrono::seconds(20);
 constexpr int kAskTries = 4;
 constexpr uint64_t kBucketWindowBytes = 8 << 20;
@@ -26,7 +26,7 @@ Result<std::unique_ptr<RestingBucket>> RestingBucket::Open(const BucketFlag& fla
   BucketTierOptions options;
   options.prefix = flag.prefix;
   options.key_property = kBlockKeyProperty;
-  options.get_patience = kReadPatience;
+  options.get_patience = kBucketToolPatience;
   options.survey_every = Duration(0);
   auto driven = DrivenBucket::Open(flag.server, options, kOpenPatience, Log());
   if (!driven.ok()) {

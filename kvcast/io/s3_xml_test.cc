@@ -66,16 +66,16 @@ TEST(S3Xml, AnErrorTellsItsCode) {
 
 // A missing bucket is a mistake in the configuration, and no evidence that a pack is gone.
 TEST(S3Xml, OnlyAMissingKeyIsNotFound) {
-  using Kind = BucketError::Kind;
-  EXPECT_EQ(KindOfS3Error(404, "NoSuchKey"), Kind::kNotFound);
-  EXPECT_EQ(KindOfS3Error(404, "NoSuchBucket"), Kind::kOther);
-  EXPECT_EQ(KindOfS3Error(404, ""), Kind::kOther);
-  EXPECT_EQ(KindOfS3Error(503, ""), Kind::kThrottled);
-  EXPECT_EQ(KindOfS3Error(200, "SlowDown"), Kind::kThrottled);
-  EXPECT_EQ(KindOfS3Error(403, "SignatureDoesNotMatch"), Kind::kAuth);
-  EXPECT_EQ(KindOfS3Error(403, ""), Kind::kAuth);
-  EXPECT_EQ(KindOfS3Error(400, "XAmzContentSHA256Mismatch"), Kind::kDamaged);
-  EXPECT_EQ(KindOfS3Error(500, "InternalError"), Kind::kOther);
+  using ErrorKind = BucketError::Kind;
+  EXPECT_EQ(KindOfS3Error(404, "NoSuchKey"), ErrorKind::kNotFound);
+  EXPECT_EQ(KindOfS3Error(404, "NoSuchBucket"), ErrorKind::kOther);
+  EXPECT_EQ(KindOfS3Error(404, ""), ErrorKind::kOther);
+  EXPECT_EQ(KindOfS3Error(503, ""), ErrorKind::kThrottled);
+  EXPECT_EQ(KindOfS3Error(200, "SlowDown"), ErrorKind::kThrottled);
+  EXPECT_EQ(KindOfS3Error(403, "SignatureDoesNotMatch"), ErrorKind::kAuth);
+  EXPECT_EQ(KindOfS3Error(403, ""), ErrorKind::kAuth);
+  EXPECT_EQ(KindOfS3Error(400, "XAmzContentSHA256Mismatch"), ErrorKind::kDamaged);
+  EXPECT_EQ(KindOfS3Error(500, "InternalError"), ErrorKind::kOther);
 }
 
 }  // namespace

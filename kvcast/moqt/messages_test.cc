@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/draft_wire_test.h"
 #include "kvcast/moqt/frame.h"
 
 namespace kvcast::moqt {
 namespace {
+
+using draft::Framed;
 
 TrackName ClockTrack() { return *TrackName::Of(*TrackNamespace::Of({"clock", "demo"}), "now"); }
 

@@ -75,7 +75,7 @@ std::vector<Kind> Kinds() {
 }
 
 // A command is either refused, with nothing sent, or the peer takes what it sends.
-class Places {
+class ParameterPlaces {
  public:
   template <typename Command>
   void Try(SessionPair& pair, Session& session, const std::string& what, Command command) {
@@ -95,10 +95,10 @@ class Places {
 };
 
 TEST(Parameters, OfOursAreSentOnlyWhereTheyMayStand) {
-  Places requests;
-  Places answers;
-  Places updates;
-  Places update_answers;
+  ParameterPlaces requests;
+  ParameterPlaces answers;
+  ParameterPlaces updates;
+  ParameterPlaces update_answers;
   size_t number = 0;
   for (const Parameters& parameters : EveryParameter()) {
     for (const Kind& kind : Kinds()) {

@@ -13,20 +13,22 @@ namespace {
 using moqt::DoneCode;
 using moqt::RequestCode;
 
-TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+TrackNamespace UpstreamSpace(std::initializer_list<std::string_view> fields) {
   return *TrackNamespace::Of(fields);
 }
-TrackName Live(std::string_view name) { return *TrackName::Of(Space({"live", "a"}), name); }
+TrackName LiveUpstream(std::string_view name) {
+  return *TrackName::Of(UpstreamSpace({"live", "a"}), name);
+}
 
 Properties DynamicGroups() { return PropertiesBuilder().Number(0x30, 1).Build(); }
 
 // Two who told of namespaces, one within the other's, and one who wants a track.
 struct Asked {
   Asked() {
-    (void)*one->PublishNamespace(Space({"live"}), {});
-    (void)*two->PublishNamespace(Space({"live", "a"}), {});
+    (void)*one->PublishNamespace(UpstreamSpace({"live"}), {});
+    (void)*two->PublishNamespace(UpstreamSpace({"live", "a"}), {});
     world.Run();
-    subscribed = *subscriber->Subscribe(Live("t"), {});
+    subscribed = *subscriber->Subscribe(LiveUpstream("t"), {});
     world.Run();
   }
   // The request by which a publisher was asked.
@@ -55,10 +57,10 @@ TEST(RelayUpstream, AsksEveryoneWhoMayHaveATrack) {
   EXPECT_EQ(w.subscriber.Take<moqt::RequestAccepted>().size(), 1u);
   w.Accept(w.two, at_two);
   // What both send comes once.
-  w.one.SendGroup(at_one, Live("t"), 0, 3);
+  w.one.SendGroup(at_one, LiveUpstream("t"), 0, 3);
   w.world.Run();
-  w.two.SendGroup(at_two, Live("t"), 0, 3);
-  w.two.SendGroup(at_two, Live("t"), 1, 2);
+  w.two.SendGroup(at_two, LiveUpstream("t"), 0, 3);
+  w.two.SendGroup(at_two, LiveUpstream("t"), 1, 2);
   w.world.Run();
   Brought brought;
   brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -134,7 +136,7 @@ TEST(RelayUpstream, AnswersByTheFilterThatWasWantedLast) {
   setup.path = "/";
   setup.authority = "node.example";
   blunt.Say(2, setup);
-  blunt.Say(0, moqt::Subscribe{0, Live("t"), {}});
+  blunt.Say(0, moqt::Subscribe{0, LiveUpstream("t"), {}});
   moqt::RequestUpdate update;
   update.request_id = 2;
   update.parameters.filter =
@@ -143,7 +145,7 @@ TEST(RelayUpstream, AnswersByTheFilterThatWasWantedLast) {
   const RequestId at_one = Asked::AskedOf(w.one);
   w.Accept(w.one, at_one);
   for (uint64_t group = 0; group < 8; ++group) {
-    w.one.SendGroup(at_one, Live("t"), group, 1);
+    w.one.SendGroup(at_one, LiveUpstream("t"), group, 1);
     w.world.Run();
   }
   EXPECT_EQ(blunt.Groups(), std::vector<uint64_t>{5});
@@ -165,10 +167,10 @@ TEST(RelayUpstream, AsksNobodyForATrackThatIsHereWhole) {
   Client& publisher = world.Join();
   Client& silent = world.Join();
   Client& subscriber = world.Join();
-  publisher.PublishAll(Live("t"), 2, 3);
+  publisher.PublishAll(LiveUpstream("t"), 2, 3);
   (void)*silent->PublishNamespace({}, {});
   world.Run();
-  (void)*subscriber->Subscribe(Live("t"), {});
+  (void)*subscriber->Subscribe(LiveUpstream("t"), {});
   world.Run();
   EXPECT_EQ(subscriber.Take<moqt::RequestAccepted>().size(), 1u);
   EXPECT_EQ(subscriber.One<moqt::PublishDoneReceived>().done.code, DoneCode::kTrackEnded);
@@ -183,7 +185,7 @@ TEST(RelayUpstream, AsksNoLongerForWhatNobodyWaitsFor) {
   EXPECT_EQ(w.one.One<moqt::RequestCancelled>().request, at_one);
   EXPECT_FALSE(w.world.relay().deadline().has_value());
   // The same again, and this time it is answered.
-  w.subscribed = *w.subscriber->Subscribe(Live("t"), {});
+  w.subscribed = *w.subscriber->Subscribe(LiveUpstream("t"), {});
   w.world.Run();
   EXPECT_EQ(w.two.Take<moqt::SubscribeReceived>().size(), 2u);
   w.Accept(w.one, Asked::AskedOf(w.one));
@@ -193,10 +195,10 @@ TEST(RelayUpstream, AsksNoLongerForWhatNobodyWaitsFor) {
 TEST(RelayUpstream, AnswersFromAPublicationThatComesWhileItAsks) {
   Asked w;
   Client& other = w.world.Join();
-  const RequestId published = *other->Publish(Live("t"), {}, {});
+  const RequestId published = *other->Publish(LiveUpstream("t"), {}, {});
   w.world.Run();
   EXPECT_EQ(w.subscriber.One<moqt::RequestAccepted>().request, w.subscribed);
-  other.SendGroup(published, Live("t"), 0, 2);
+  other.SendGroup(published, LiveUpstream("t"), 0, 2);
   w.world.Run();
   Brought brought;
   brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -226,7 +228,7 @@ TEST(RelayUpstream, FollowersWaitForWhoWasAskedToo) {
     const RequestId at_two = Asked::AskedOf(w.two);
     if (accepts) {
       w.Accept(w.two, at_two);
-      w.two.SendGroup(at_two, Live("t"), 0, 3);
+      w.two.SendGroup(at_two, LiveUpstream("t"), 0, 3);
       w.world.Run();
       Brought brought;
       brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -243,15 +245,15 @@ TEST(RelayUpstream, AsksWhoTellsOfANamespaceLaterForWhatIsFollowed) {
   const RequestId at_one = Asked::AskedOf(w.one);
   w.Accept(w.one, at_one);
   Client& late = w.world.Join();
-  (void)*late->PublishNamespace(Space({"live"}), {});
-  (void)*late->PublishNamespace(Space({"elsewhere"}), {});
+  (void)*late->PublishNamespace(UpstreamSpace({"live"}), {});
+  (void)*late->PublishNamespace(UpstreamSpace({"elsewhere"}), {});
   w.world.Run();
   const auto asked = late.One<moqt::SubscribeReceived>();
-  EXPECT_EQ(asked.track, Live("t"));
+  EXPECT_EQ(asked.track, LiveUpstream("t"));
   w.Accept(late, asked.request);
   w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
   w.world.Leave(w.one);
-  late.SendGroup(asked.request, Live("t"), 0, 3);
+  late.SendGroup(asked.request, LiveUpstream("t"), 0, 3);
   w.world.Run();
   Brought brought;
   brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -265,17 +267,17 @@ TEST(RelayUpstream, AsksOthersWhenAPublisherLeaves) {
   Client& publisher = world.Join();
   Client& other = world.Join();
   Client& subscriber = world.Join();
-  (void)*publisher->Publish(Live("t"), {}, {});
-  (void)*other->PublishNamespace(Space({"live"}), {});
+  (void)*publisher->Publish(LiveUpstream("t"), {}, {});
+  (void)*other->PublishNamespace(UpstreamSpace({"live"}), {});
   world.Run();
-  const RequestId subscribed = *subscriber->Subscribe(Live("t"), {});
+  const RequestId subscribed = *subscriber->Subscribe(LiveUpstream("t"), {});
   world.Run();
   EXPECT_TRUE(other.Take<moqt::SubscribeReceived>().empty());
   world.Leave(publisher);
   world.Run();
   const auto asked = other.One<moqt::SubscribeReceived>();
   ASSERT_TRUE(other->AcceptSubscribe(asked.request, {}, {}).ok());
-  other.SendGroup(asked.request, Live("t"), 0, 3);
+  other.SendGroup(asked.request, LiveUpstream("t"), 0, 3);
   world.Run();
   Brought brought;
   brought.TakeFrom(subscriber.session(), subscribed);
@@ -298,7 +300,7 @@ class Bustle {
     for (const auto& asked : client.Take<moqt::SubscribeReceived>()) {
       member.asked.push_back(asked.request);
     }
-    const TrackName track = Live(random_.Below(2) == 0 ? "t" : "u");
+    const TrackName track = LiveUpstream(random_.Below(2) == 0 ? "t" : "u");
     switch (random_.Below(9)) {
       case 0:
         Note(member, client->PublishNamespace(track.space().First(random_.Below(3)), {}));
@@ -393,10 +395,10 @@ TEST(RelayUpstream, ForgetsEverythingInTheEndWhateverHappened) {
 // A track whose groups begin on demand, and one who follows it.
 struct Dynamic {
   Dynamic() {
-    published = *publisher->Publish(Live("t"), {}, DynamicGroups());
-    publisher.SendGroup(published, Live("t"), 4, 1);
+    published = *publisher->Publish(LiveUpstream("t"), {}, DynamicGroups());
+    publisher.SendGroup(published, LiveUpstream("t"), 4, 1);
     world.Run();
-    subscribed = *subscriber->Subscribe(Live("t"), {});
+    subscribed = *subscriber->Subscribe(LiveUpstream("t"), {});
     world.Run();
   }
   // What the publisher is asked for when a subscriber asks for this.
@@ -429,7 +431,7 @@ TEST(RelayNewGroups, ArePassedOnUnlessOneIsOutstanding) {
   EXPECT_EQ(w.Ask(0), Dynamic::Groups{});
   EXPECT_EQ(w.Ask(5), Dynamic::Groups{5});
   EXPECT_EQ(w.Ask(0), Dynamic::Groups{});
-  w.publisher.SendGroup(w.published, Live("t"), 5, 1);
+  w.publisher.SendGroup(w.published, LiveUpstream("t"), 5, 1);
   w.world.Run();
   EXPECT_EQ(w.Ask(0), Dynamic::Groups{0});
 }
@@ -445,7 +447,7 @@ TEST(RelayNewGroups, ThatALaterSubscriberWantsArePassedOn) {
   Client& late = w.world.Join();
   moqt::Parameters parameters;
   parameters.new_group_request = 0;
-  (void)*late->Subscribe(Live("t"), parameters);
+  (void)*late->Subscribe(LiveUpstream("t"), parameters);
   w.world.Run();
   EXPECT_EQ(w.publisher.One<moqt::UpdateReceived>().parameters.new_group_request, 0u);
 }
@@ -455,11 +457,11 @@ TEST(RelayNewGroups, AreAskedForWithTheTrack) {
   RelayWorld world;
   Client& publisher = world.Join();
   Client& subscriber = world.Join();
-  (void)*publisher->PublishNamespace(Space({"live"}), {});
+  (void)*publisher->PublishNamespace(UpstreamSpace({"live"}), {});
   world.Run();
   moqt::Parameters parameters;
   parameters.new_group_request = 3;
-  (void)*subscriber->Subscribe(Live("t"), parameters);
+  (void)*subscriber->Subscribe(LiveUpstream("t"), parameters);
   world.Run();
   const auto asked = publisher.One<moqt::SubscribeReceived>();
   EXPECT_EQ(asked.parameters.new_group_request, 3u);
