@@ -245,8 +245,8 @@ std::string BucketWorld::TakeEvents(Node& node, size_t index) {
       if (!wrong.empty()) {
         return wrong;
       }
-    } else {
-      const EvictedGroup& evicted = std::get<TierEvicted>(*event).group;
+    } else if (const auto* gone = std::get_if<TierEvicted>(&*event)) {
+      const EvictedGroup& evicted = gone->group;
       Note("evicted " + evicted.track.name() + " " + std::to_string(evicted.group));
       ++counts_.evicted;
       evicting_ = true;

@@ -137,12 +137,13 @@ int PlayStores(const Seeds& seeds) {
       [](const auto& total) {
         return fmt::format(
             "{} puts, {} refused, {} that contradict; {} acknowledged, {} failed; {} hits in "
-            "memory, {} read from disk, {} misses; {} groups demoted, {} promises reported gone; "
+            "memory, {} read from below, {} misses; {} groups demoted, {} packs put, {} promises "
+            "gone; "
             "{} "
             "restarts, {} promises held to",
             total.puts, total.refused, total.contradictions, total.acknowledged, total.failed,
-            total.hits, total.reads, total.misses, total.demoted, total.evicted, total.restarts,
-            total.checked);
+            total.hits, total.reads, total.misses, total.demoted, total.packs, total.evicted,
+            total.restarts, total.checked);
       });
 }
 
@@ -177,7 +178,7 @@ int main(int argc, char** argv) {
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);
-  add("store", "A store of RAM and disks that fail, on a machine that dies", 1500,
+  add("store", "A store of RAM, disks and a bucket that fail, on a machine that dies", 1500,
       kvcast::sim::PlayStores);
   CLI11_PARSE(app, argc, argv);
   return status;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kvcast/catalog/block_key.h"
+#include "kvcast/host/bucket_flag.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/disk_flag.h"
 #include "kvcast/host/model_text.h"
@@ -35,11 +36,16 @@ namespace {
 // How long peers have to finish once the node is asked to stop, and then for the last packets.
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
-// And for what is on its way to a disk.
+// And for what is on its way to a disk or a bucket.
 constexpr Duration kFlush = std::chrono::seconds(10);
 
-// A disk that has not answered after this is taken not to have it.
+// A disk that has not answered after this is taken not to have it,
 constexpr Duration kReadPatience = std::chrono::seconds(30);
+// and so is a bucket: computing a block again takes about as long.
+constexpr Duration kBucketReadPatience = std::chrono::seconds(2);
+// Of a bucket's packs.
+constexpr uint64_t kPackBytesLeast = uint64_t{4} << 20;
+constexpr uint64_t kPackBytesMost = uint64_t{64} << 20;
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:4433";
@@ -51,6 +57,7 @@ struct ServeOptions {
   std::string ready_file;
   QuicFlags quic;
   std::vector<std::string> disks;
+  std::vector<std::string> buckets;
   std::vector<std::string> reservations;
 };
 
@@ -71,19 +78,19 @@ uint64_t EpochMicroseconds() {
 
 // What tiers below take of a node's memory: a quarter, for their indexes, and for what is on its
 // way to them and from them.
-struct DiskMemory {
+struct TierMemory {
   uint64_t index_bytes = 0;
   uint64_t queue_bytes = 0;
   uint64_t read_bytes = 0;
 };
 
-DiskMemory MemoryOfDisk(uint64_t ram_bytes, size_t disks) {
-  const uint64_t share = ram_bytes / 4 / disks;
+TierMemory MemoryOfTier(uint64_t ram_bytes, size_t tiers) {
+  const uint64_t share = ram_bytes / 4 / tiers;
   return {share / 4, share / 2, share / 4};
 }
 
 Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<std::string>& flags,
-                                                     uint64_t ram_bytes) {
+                                                     const TierMemory& memory) {
   std::vector<DiskMount::Options> disks;
   for (const std::string& text : flags) {
     const Result<DiskFlag> flag = DiskFlag::Parse(text);
@@ -99,7 +106,6 @@ Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<std::stri
     } else {
       KVCAST_TRY(disk.tier.bytes_max, flag->DefaultBytes());
     }
-    const DiskMemory memory = MemoryOfDisk(ram_bytes, flags.size());
     disk.tier.index_bytes_max = memory.index_bytes;
     disk.tier.queue_bytes_max = memory.queue_bytes;
     disk.tier.read_bytes_max = memory.read_bytes;
@@ -111,15 +117,52 @@ Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<std::stri
   return disks;
 }
 
-// Tiers below have their share of the memory, and what is on its way to them its bounds.
-void ShareMemory(NodeServer::Options& node, uint64_t ram_bytes) {
-  node.relay.ram_bytes = ram_bytes;
-  if (!node.disks.empty()) {
-    const DiskMemory memory = MemoryOfDisk(ram_bytes, node.disks.size());
-    node.relay.ram_bytes = ram_bytes - ram_bytes / 4;
-    node.relay.demoting_bytes_max = memory.queue_bytes / 2;
-    node.relay.limits.pledged_bytes = memory.queue_bytes / 2;
+// `node`: whose packs they are.
+std::vector<BucketMount::Options> PrepareBuckets(const std::vector<std::string>& flags,
+                                                 const NodeId& node, const TierMemory& memory) {
+  std::vector<BucketMount::Options> buckets;
+  for (const std::string& text : flags) {
+    const Result<BucketFlag> flag = BucketFlag::Parse(text);
+    if (!flag.ok()) {
+      throw CLI::ValidationError("--bucket", flag.error().message());
+    }
+    BucketMount::Options bucket;
+    bucket.where = flag->ToString();
+    bucket.server = flag->server;
+    bucket.admission = flag->admission;
+    bucket.tier.prefix = flag->prefix;
+    std::ranges::copy(node, bucket.tier.node.bytes.begin());
+    FillRandom(std::as_writable_bytes(std::span(&bucket.tier.seed, 1)));
+    bucket.tier.key_property = kBlockKeyProperty;
+    bucket.tier.bytes_max = flag->bytes.value_or(0);
+    bucket.tier.pack_bytes =
+        BlocksDown(std::clamp(memory.queue_bytes / 4, kPackBytesLeast, kPackBytesMost));
+    // Publishers wait when half of the queue is theirs: what they wait for must not wait for them.
+    bucket.tier.enough_bytes = memory.queue_bytes / 8;
+    bucket.tier.index_bytes_max = memory.index_bytes;
+    bucket.tier.queue_bytes_max = memory.queue_bytes;
+    bucket.tier.read_bytes_max = memory.read_bytes;
+    bucket.tier.get_patience = kBucketReadPatience;
+    buckets.push_back(std::move(bucket));
   }
+  return buckets;
+}
+
+// Tiers below have their share of the memory, and what is on its way to them its bounds.
+Result<void> PrepareTiers(const ServeOptions& options, const NodeId& id, uint64_t ram_bytes,
+                          NodeServer::Options& node) {
+  node.relay.ram_bytes = ram_bytes;
+  const size_t tiers = options.disks.size() + options.buckets.size();
+  if (tiers == 0) {
+    return {};
+  }
+  const TierMemory memory = MemoryOfTier(ram_bytes, tiers);
+  KVCAST_TRY(node.disks, PrepareDisks(options.disks, memory));
+  node.buckets = PrepareBuckets(options.buckets, id, memory);
+  node.relay.ram_bytes = ram_bytes - ram_bytes / 4;
+  node.relay.demoting_bytes_max = memory.queue_bytes / 2;
+  node.relay.limits.pledged_bytes = memory.queue_bytes / 2;
+  return {};
 }
 
 // TENANT=SIZE each, together no more than the memory that blocks have.
@@ -169,8 +212,7 @@ Result<Ground> Prepare(const ServeOptions& options) {
   }
   NodeServer::Options node;
   node.listen = listen;
-  KVCAST_TRY(node.disks, PrepareDisks(options.disks, *ram_bytes));
-  ShareMemory(node, *ram_bytes);
+  KVCAST_TRY_VOID(PrepareTiers(options, state.node_id(), *ram_bytes, node));
   const auto reservations = Reservations(options.reservations, node.relay.ram_bytes);
   if (!reservations.ok()) {
     throw CLI::ValidationError("--reserve", reservations.error().message());
@@ -202,14 +244,21 @@ std::string AddressAdvice(const SocketAddress& local) {
       local.is_v6() ? "[::]" : "0.0.0.0");
 }
 
-// What a directory holds, and of how much it may.
-std::string DiskLines(const NodeServer& node) {
+// What a directory or a bucket holds, and of how much it may.
+std::string TierLines(const NodeServer& node) {
   std::string lines;
   for (const auto& disk : node.disks()) {
     lines += fmt::format("  disk    {}: {} of {}, {} objects\n", disk->directory().string(),
                          HumanBytes(disk->tier().allocated_bytes()),
                          HumanBytes(disk->options().tier.bytes_max),
                          Grouped(disk->tier().index().object_count()));
+  }
+  for (const auto& bucket : node.buckets()) {
+    const BucketTier& tier = bucket->tier();
+    lines += fmt::format("  bucket  {}: {}\n", bucket->options().where,
+                         tier.ready() ? Grouped(tier.packs().packs.size()) + " packs, " +
+                                            Grouped(tier.index().object_count()) + " objects"
+                                      : "does not answer yet");
   }
   return lines;
 }
@@ -224,7 +273,7 @@ void PrintStart(const Ground& ground, const std::string& address, const NodeServ
       "{}"
       "  state   {}{}\n{}",
       address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes),
-      DiskLines(node), ground.state.directory().string(),
+      TierLines(node), ground.state.directory().string(),
       development ? " (with a certificate for this machine alone)" : "",
       ground.credentials.requires_clients()
           ? "  peers   only clients with a certificate of the authorities in --client-ca\n"
@@ -295,7 +344,7 @@ int RunServe(const ServeOptions& options) {
   ReadyFile ready_file(options.ready_file);
   Metrics metrics;
   TerminalLog log;
-  Progress opening("Opening directories");
+  Progress opening("Opening directories and buckets");
   NodeServer::Options with = ground->node;
   with.on_opening = [&] {
     opening.Update(0, 0);
@@ -319,6 +368,7 @@ int RunServe(const ServeOptions& options) {
   RunFor(**loop, kGoodbye, [&] { return node.peer_count() == 0 || asked_to_stop > 1; });
   node.Close();
   RunFor(**loop, kFarewell, [&] { return node.peer_count() == 0; });
+  node.Flush();
   RunFor(**loop, kFlush, [&] { return node.flushed() || asked_to_stop > 1; });
   return kExitOk;
 }
@@ -339,6 +389,15 @@ void AddStorageOptions(CLI::App& command, ServeOptions& options) {
                   "ssd or hdd, admit says which of the blocks that memory evicts are written: "
                   "all, or second for those that come a second time")
       ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+  command
+      .add_option("--bucket", options.buckets,
+                  "Keep objects in this S3 bucket as well, which nodes may share. endpoint is the "
+                  "server, if it is not Amazon's; style is path or host; bytes is for what this "
+                  "node puts there (no bound if it is not given); credentials are read from "
+                  "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a file")
+      ->type_name(
+          "s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]"
+          "[,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]");
 }
 
 }  // namespace
@@ -353,7 +412,10 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "clients which blocks it holds. With --disk, what memory evicts goes to a directory, and "
       "what "
       "publishers want to be durable goes there at once; after a restart the node has all of it "
-      "again. It prints the address that clients need, with the fingerprint of its "
+      "again. A bucket (--bucket) takes both, too, and is what survives the loss of the machine: "
+      "any "
+      "node that is given it finds what is there. It prints the address that clients need, with "
+      "the fingerprint of its "
       "certificate.\n\n"
       "On its first start it makes a certificate for this machine alone, in the state directory. "
       "To be "
@@ -367,6 +429,8 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "kvcast serve\n"
       "kvcast serve --listen 127.0.0.1:0 --ready-file node.address --ram 512MiB\n"
       "kvcast serve --ram 16GiB --disk /var/lib/kvcast,bytes=500GiB\n"
+      "kvcast serve --disk /var/lib/kvcast --bucket "
+      "s3://caches/prod,endpoint=https://s3.example.org\n"
       "kvcast serve --listen 0.0.0.0:4433 --cert node.pem --key node.key --ram 64GiB\n"
       "kvcast serve --cert node.pem --key node.key --client-ca authority.pem");
   const auto options = std::make_shared<ServeOptions>();

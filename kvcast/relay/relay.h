@@ -58,6 +58,8 @@ class Relay {
   }
   // Every tier is ready, and what it holds is listed.
   bool opened() const { return stock_.opened(); }
+  // What tiers hold that are ready is listed; others may come later.
+  bool listed() const { return stock_.listed(); }
 
   // A server's session takes part until Leave(), which must come before its end.
   PeerId Join(moqt::Session& session);

@@ -53,16 +53,22 @@ void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
 
 bool Relay::IsToWait(const Publication& publication) {
   return publication.durability() != Durability::kMemory &&
-         stock_.store().pledged_bytes() >= limits_.pledged_bytes;
+         stock_.store().pledged_bytes(publication.durability()) >= limits_.pledged_bytes;
 }
 
 void Relay::ContinueHeld() {
-  if (held_.empty() || stock_.store().pledged_bytes() > limits_.pledged_bytes / 2) {
-    return;
-  }
+  // Those who wait for one tier do not wait for another.
   for (const SubscriberId& id : std::exchange(held_, {})) {
-    On(peers_.at(id.peer), moqt::ObjectsReady{id.request});
-    Touch(id.peer);
+    Peer& peer = peers_.at(id.peer);
+    const auto publication = peer.publications.find(id.request);
+    if (publication != peer.publications.end() &&
+        stock_.store().pledged_bytes(publication->second.durability()) >
+            limits_.pledged_bytes / 2) {
+      held_.insert(id);
+    } else {
+      On(peer, moqt::ObjectsReady{id.request});
+      Touch(id.peer);
+    }
   }
 }
 

@@ -294,6 +294,55 @@ TEST_F(RelayStorage, APublisherFasterThanTheDiskWaits) {
   EXPECT_EQ(acknowledged, 10u);
 }
 
+// A bucket that is out holds up those who want to be in it, and nobody else.
+TEST_F(RelayStorage, WhoWaitsForABucketHoldsUpNobodyWhoWaitsForADisk) {
+  Start(100'000'000, /*pledged_bytes=*/1000);
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  world_->relay().AddTier(TierKind::kBucket, std::move(owned));
+  world_->Wait(milliseconds(0));
+  const TrackName slow = BlockTrack("slow");
+  Client& waiting = world_->Join();
+  const RequestId request = *waiting->Publish(slow, {}, DurabilityProperties(Durability::kBucket));
+  world_->Run();
+  for (uint64_t group = 0; group < 10; ++group) {
+    waiting.SendGroup(request, slow, group, 10);
+  }
+  world_->Run();
+  EXPECT_LE(bucket->writes(), 15u);
+  Client& publisher = world_->Join();
+  PublishDurably(publisher, 20);
+  RunAll();
+  ASSERT_TRUE(disk_->FindGroup(kStored, 19).has_value());
+  EXPECT_TRUE(disk_->FindGroup(kStored, 19)->whole());
+  EXPECT_LE(bucket->writes(), 15u);
+  while (bucket->writes() > 0) {
+    bucket->FinishWrites();
+    RunAll();
+  }
+  ASSERT_TRUE(bucket->FindGroup(slow, 9).has_value());
+  EXPECT_TRUE(bucket->FindGroup(slow, 9)->whole());
+}
+
+// What others put into a bucket is listed, and no longer when it has gone.
+TEST_F(RelayStorage, ListsWhatOthersPutIntoABucket) {
+  Start();
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  world_->relay().AddTier(TierKind::kBucket, std::move(owned));
+  world_->Wait(milliseconds(0));
+  bucket->Arrive(kStored, 7, {ObjectAt(kStored, {7, 0}, 100), ObjectAt(kStored, {7, 1}, 100)});
+  world_->Wait(milliseconds(0));
+  EXPECT_EQ(world_->relay().listed_blocks(), 1u);
+  Client& reader = world_->Join();
+  (void)*reader->Fetch(kStored, LocationRange::Groups(7, 7), {});
+  world_->Run();
+  EXPECT_EQ(bucket->reads(), 2u);
+  bucket->Evict(kStored, 7);
+  world_->Wait(milliseconds(0));
+  EXPECT_EQ(world_->relay().listed_blocks(), 0u);
+}
+
 // MAX_CACHE_DURATION holds over a restart.
 TEST_F(RelayStorage, WhatIsStoredExpiresAfterARestartToo) {
   Start();

@@ -106,6 +106,7 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
     return false;
   }
   if (catalogs_.IsListed(track, group)) {
+    keys_.erase({track, group});  // Another tier has it, too.
     return true;
   }
   if (const std::optional<Digest> key = KeyOf(track, group)) {
@@ -161,6 +162,8 @@ void Stock::TakeEvents(Instant now) {
       OnWritten(*written);
     } else if (const auto* due = std::get_if<StoreDue>(&*event)) {
       expiries_.AddGroup(due->group.track, due->group.group, moqt::After(now, due->left_ms));
+    } else if (const auto* arrived = std::get_if<StoreArrived>(&*event)) {
+      List(arrived->group);
     } else {
       listings_.push_back({std::get<StoreTierReady>(*event).tier, std::nullopt});
     }

@@ -41,7 +41,9 @@ class Stock {
     return store_.FindGroup(track, group);
   }
   // Every tier is ready, and what it holds is listed.
-  bool opened() const { return store_.opened() && listings_.empty() && undated_.empty(); }
+  bool opened() const { return store_.opened() && listed(); }
+  // What tiers hold that are ready is listed.
+  bool listed() const { return listings_.empty() && undated_.empty(); }
 
   // A track that is published now, and how durable it is to be.
   Result<void> Describe(const TrackName& track, const Properties& properties,

@@ -87,7 +87,10 @@ TEST(BucketOutage, ABucketThatIsAwayIsAskedOnceASecond) {
   const uint64_t before = bucket.request_count();
   uint64_t refused = 0;
   for (int i = 0; i < 6000; ++i) {
-    refused += node.tier->Get(kBucketTrack, {0, 0}, node.now) ? 0u : 1u;
+    const auto ticket = node.tier->Get(kBucketTrack, {0, 0}, node.now);
+    ASSERT_TRUE(ticket.has_value());
+    node.TakeEvents();
+    refused += node.reads.contains(*ticket) ? 1u : 0u;
     node.Wait(milliseconds(100));
   }
   EXPECT_LE(bucket.request_count() - before, 601u);

@@ -7,11 +7,13 @@
 namespace kvcast {
 
 BucketTier::BucketTier(const BucketTierOptions& options, Log log)
-    : options_(options),
+    : IndexedTier(options.key_property),
+      options_(options),
       logger_(std::move(log)),
       calls_(Scatter(options.seed)),
       queue_({.prefix = options.prefix,
               .pack_bytes = options.pack_bytes,
+              .enough_bytes = std::min(options.enough_bytes, options.pack_bytes),
               .linger = options.linger,
               .patience = options.upload_patience,
               .uploads_max = options.uploads_max,
@@ -98,16 +100,7 @@ std::optional<Instant> BucketTier::deadline() const {
   return first;
 }
 
-std::optional<TierEvent> BucketTier::Next() {
-  if (next_event_ == events_.size()) {
-    events_.clear();
-    next_event_ = 0;
-    return std::nullopt;
-  }
-  return std::move(events_[next_event_++]);
-}
-
-Result<void> BucketTier::CheckTakes() const {
+Result<void> BucketTier::CheckTakes(Instant /*now*/) const {
   if (state_ == State::kRefused) {
     return *refusal_;
   }
@@ -128,131 +121,38 @@ Result<void> BucketTier::CheckTakes() const {
   return {};
 }
 
-Result<void> BucketTier::CheckAgainstEnds(const TrackName& track, Location location) const {
-  if (index_->PresenceOf(track, location) == Presence::kGone) {
-    return Error(ErrorCode::kMismatch,
-                 "Object " + location.ToString() + " contradicts what the track has said before.");
-  }
-  return {};
+Result<void> BucketTier::CheckFits(const TrackName& track, const RecordDraft& draft,
+                                   const EntryBody& entry) const {
+  return queue_.CheckFits(track, draft, entry);
 }
 
-Result<TierTicket> BucketTier::Put(const TrackName& track, const Object& object,
-                                   uint64_t received_us, Instant now) {
-  KVCAST_TRY_VOID(CheckTakes());
-  KVCAST_TRY_VOID(CheckAgainstEnds(track, object.location));
-  const RecordBody body = StoredObject{object, received_us};
-  KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, body}));
-  EntryBody entry = EntryOf(body, draft.payload_sum(), options_.key_property);
-  const uint32_t identity = std::get<ObjectEntry>(entry).identity;
-  const Error mismatch(ErrorCode::kMismatch,
-                       "Another object stands at " + object.location.ToString() + ".");
-  if (const auto found = index_->Find(track, object.location)) {
-    if (found->identity != identity) {
-      return mismatch;
-    }
-    // Of what this start has put, it knows every removal that it made since. What it found may have
-    // been removed by a pack that no listing has shown: only a pack of its own is out of its reach.
-    const Pack* pack = table_.Find(found->place.segment);
-    if (pack != nullptr && !pack->leaving && pack->id.node == table_.node) {
-      events_.push_back(TierWritten{++last_ticket_, std::nullopt});
-      return last_ticket_;
-    }
-  }
-  if (const auto same = unsettled_.find({track, object.location}); same != unsettled_.end()) {
-    Waiting& waiting = waiting_.at(same->second);
-    if (waiting.identity != identity) {
-      return mismatch;
-    }
-    waiting.tickets.push_back(++last_ticket_);
-    return last_ticket_;
-  }
-  KVCAST_TRY_VOID(queue_.CheckFits(track, draft, entry));
-  const TierTicket ticket = Write(track, draft, std::move(entry), received_us, now);
-  Waiting& waiting = waiting_.at(last_record_);
-  waiting.group = object.location.group;
-  waiting.location = object.location;
-  waiting.identity = identity;
-  unsettled_[{track, object.location}] = last_record_;
-  return ticket;
+// Of what this start has put, it knows every removal that it made since. What it found may have
+// been removed by a pack that no listing has shown: only a pack of its own is out of its reach.
+bool BucketTier::IsDurable(DiskPlace place) const {
+  const Pack* pack = table_.Find(place.segment);
+  return pack != nullptr && !pack->leaving && pack->id.node == table_.node;
 }
 
-TierTicket BucketTier::Write(const TrackName& track, const RecordDraft& draft, EntryBody entry,
-                             uint64_t received_us, Instant now) {
-  waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, {}, {}, 0, false, false});
-  queue_.Append(last_record_, track, draft, std::move(entry), received_us, now);
-  return last_ticket_;
+void BucketTier::Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
+                        uint64_t received_us, Instant now) {
+  queue_.Append(record, track, draft, std::move(entry), received_us, now);
 }
 
-Result<TierTicket> BucketTier::Describe(const TrackName& track, const TrackFacts& facts,
-                                        Instant now) {
-  KVCAST_TRY_VOID(CheckTakes());
-  TrackFacts told = facts;
-  told.gaps.resize(std::min(told.gaps.size(), kGapsMax));
-  // It must be possible to write down all that is known, now and when a pack goes.
-  KVCAST_TRY(const RecordDraft alone, RecordDraft::Of({track, told}));
-  KVCAST_TRY_VOID(queue_.CheckFits(track, alone, told));
-  const TrackFacts* known = index_->FindTrack(track);
-  if (known != nullptr && facts.end &&
-      ((known->end && known->end != facts.end) ||
-       (known->largest && known->largest >= facts.end))) {
-    return Error(ErrorCode::kMismatch,
-                 "The end at " + facts.end->ToString() + " contradicts what was told before.");
-  }
-  index_->Learn(track, told);
-  const RecordBody body = *index_->FindTrack(track);
-  KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, body}));
-  KVCAST_TRY_VOID(queue_.CheckFits(track, draft, EntryOf(body, 0, 0)));
-  return Write(track, draft, EntryOf(body, 0, 0), 0, now);
-}
-
-Result<TierTicket> BucketTier::EndGroup(const TrackName& track, const GroupEnd& end, Instant now) {
-  KVCAST_TRY_VOID(CheckTakes());
-  const auto known = index_->FindGroup(track, end.group);
-  if ((known && known->end && *known->end != end.end) ||
-      index_->LastObject(track, end.group) >= end.end) {
-    return Error(ErrorCode::kMismatch, "The end of group " + std::to_string(end.group) +
-                                           " contradicts what was told before.");
-  }
-  KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, end}));
-  KVCAST_TRY_VOID(queue_.CheckFits(track, draft, end));
-  index_->LearnGroupEnd(track, end);
-  const TierTicket ticket = Write(track, draft, end, 0, now);
-  waiting_.at(last_record_).group = end.group;
-  return ticket;
-}
-
-Result<TierTicket> BucketTier::Remove(const TrackName& track, std::optional<uint64_t> group,
-                                      Instant now) {
-  KVCAST_TRY_VOID(CheckTakes());
-  const Removal removal{group, {}};
-  KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, removal}));
-  KVCAST_TRY_VOID(queue_.CheckFits(track, draft, removal));
-  for (auto& [record, waiting] : waiting_) {
-    if (waiting.track == track && (!group || waiting.group == *group)) {
-      waiting.removed = true;
-      waiting.forgotten = waiting.forgotten || !group;
-      if (waiting.location) {
-        unsettled_.erase({track, *waiting.location});
-      }
-    }
-  }
+void BucketTier::OnRemove(const TrackName& track, std::optional<uint64_t> group) {
   copies_.Forget(track, group);
-  if (group) {
-    index_->EraseGroup(track, *group, 0);
-  } else {
-    index_->EraseTrack(track);
-  }
-  return Write(track, draft, removal, 0, now);
 }
 
 std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location location, Instant now) {
-  if (state_ != State::kReady || reads_.bytes() >= options_.read_bytes_max ||
-      calls_.breaker().Refuses(now)) {
+  if (state_ != State::kReady || reads_.bytes() >= options_.read_bytes_max) {
     return std::nullopt;
   }
   const auto found = index_->Use(track, location);
   if (!found) {
     return std::nullopt;
+  }
+  if (calls_.breaker().Refuses(now)) {
+    events_.push_back(TierRead{++last_ticket_, std::nullopt});
+    return last_ticket_;
   }
   reads_.Ask({++last_ticket_, track, location, *found, now + options_.get_patience});
   return last_ticket_;

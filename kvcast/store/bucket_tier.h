@@ -16,8 +16,7 @@
 #include "kvcast/store/bucket_calls.h"
 #include "kvcast/store/bucket_reads.h"
 #include "kvcast/store/bucket_survey.h"
-#include "kvcast/store/disk_index.h"
-#include "kvcast/store/lower_tier.h"
+#include "kvcast/store/indexed_tier.h"
 #include "kvcast/store/pack_copies.h"
 #include "kvcast/store/pack_queue.h"
 #include "kvcast/store/pack_removals.h"
@@ -30,8 +29,9 @@ struct BucketTierOptions {
   PackNode node;                              // Whose packs ours are: random, kept across starts.
   uint64_t seed = 0;                          // For names of packs and for delays: random.
   uint64_t key_property = 0;                  // The immutable property that holds a group's key.
-  uint64_t pack_bytes = 64 << 20;             // At most, and
-  Duration linger = std::chrono::seconds(1);  // after so long a pack is closed.
+  uint64_t pack_bytes = 64 << 20;             // At most. A pack is closed
+  uint64_t enough_bytes = UINT64_MAX;         // when it has so much, is full,
+  Duration linger = std::chrono::seconds(1);  // or is so old.
   uint64_t bytes_max = 0;                     // For packs of this node; 0: no bound.
   uint64_t queue_bytes_max = 256 << 20;       // Of puts that are not in the bucket yet.
   uint64_t read_bytes_max = 256 << 20;        // Of gets that are under way.
@@ -66,9 +66,11 @@ struct BucketTierCounts {
 // Objects in a bucket, in immutable packs that several nodes may share. docs/design/bucket-tier.md
 // tells why it is built so.
 //
-// Nothing is called back: requests for the bucket are taken out after every input, and what came of
-// them is handed in.
-class BucketTier final : public LowerTier {
+// A put is too large if it does not fit a pack or too much waits, as it does when the bucket is
+// away. A removal reaches what this node knows of: another node's put that it has not seen yet
+// stays. Nothing is called back: requests for the bucket are taken out after every input, and what
+// came of them is handed in.
+class BucketTier final : public IndexedTier {
  public:
   enum class State : uint8_t { kOpening, kReady, kRefused };
 
@@ -89,54 +91,18 @@ class BucketTier final : public LowerTier {
   void OnCompletion(BucketCompletion completion, Instant now);
   void OnTime(Instant now) override;
   std::optional<Instant> deadline() const override;
-  std::optional<TierEvent> Next() override;
 
   // What waits is put into the bucket now, without waiting for more.
   void Flush(Instant now);
 
-  // Too large: it does not fit a pack, or too much waits, as it does when the bucket is away.
-  Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
-                         Instant now) override;
-  Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
-                              Instant now) override;
-  Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now) override;
-  // Reaches what this node knows of: another node's put that it has not seen yet stays.
-  Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
-                            Instant now) override;
-  // Absent, too, while the bucket is known to be away. Answered within `get_patience`.
+  // Answered within `get_patience`, and at once while the bucket is known to be away.
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
-  Presence PresenceOf(const TrackName& track, Location location) const override {
-    return index_->PresenceOf(track, location);
-  }
-  const TrackFacts* FindTrack(const TrackName& track) const override {
-    return index_->FindTrack(track);
-  }
-  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const override {
-    return index_->FindGroup(track, group);
-  }
-  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
-    return index_->GroupFrom(track, group);
-  }
-  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const override {
-    return index_->GroupUpTo(track, group);
-  }
-  std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
-    return index_->ObjectFrom(track, location);
-  }
-  std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after,
-                                  size_t count_max) const override {
-    return index_->Groups(after, count_max);
-  }
-  std::vector<TrackName> Tracks(const std::optional<TrackName>& after,
-                                size_t count_max) const override {
-    return index_->Tracks(after, count_max);
-  }
-  const DiskIndex& index() const { return *index_; }
   // Of the index and of what stands in more than one pack.
   size_t index_bytes() const { return index_->bytes() + copies_.bytes(); }
 
   const PackTable& packs() const { return table_; }
+  const PackCopies& copies() const { return copies_; }
   uint64_t queued_bytes() const { return queue_.queued_bytes(); }
   bool away() const { return calls_.breaker().open(); }
   // Nothing is under way or waiting but the next survey.
@@ -144,16 +110,7 @@ class BucketTier final : public LowerTier {
   BucketTierCounts counts() const;
 
  private:
-  using Name = std::pair<TrackName, Location>;
-  struct Waiting {
-    std::vector<TierTicket> tickets;  // None: the tier's own note.
-    TrackName track;
-    std::optional<uint64_t> group;     // Of an object, or of an end.
-    std::optional<Location> location;  // Of an object.
-    uint32_t identity = 0;
-    bool removed = false;    // Before it was in the bucket,
-    bool forgotten = false;  // with the whole track.
-  };
+  using GroupName = std::pair<TrackName, uint64_t>;
   // A pack that is being given up: what it says is read, what must outlive it is written down
   // elsewhere, then it is deleted.
   struct Leaving {
@@ -171,9 +128,12 @@ class BucketTier final : public LowerTier {
   void AddPack(BucketSurvey::Found found, Instant now);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
                   uint32_t length);
+  // Groups that a pack says something of, and whether they are whole now.
+  std::map<GroupName, bool> WholeGroups(const SegmentContents& contents) const;
+  // Tells which of them others have made whole, or removed.
+  void TellChanged(const std::map<GroupName, bool>& before);
   void ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
                    uint32_t length);
-  void LearnOf(const TrackName& track, Location location);
   void DropPack(uint32_t segment);
   void SettlePacks(Instant now);
   void Settle(PackQueue::Settled settled, Instant now);
@@ -198,10 +158,13 @@ class BucketTier final : public LowerTier {
   void Note(const TrackName& track, const RecordBody& body, Instant now);
   void DeleteIfNoted(Instant now);
 
-  Result<void> CheckTakes() const;
-  Result<void> CheckAgainstEnds(const TrackName& track, Location location) const;
-  TierTicket Write(const TrackName& track, const RecordDraft& draft, EntryBody entry,
-                   uint64_t received_us, Instant now);
+  Result<void> CheckTakes(Instant now) const override;
+  Result<void> CheckFits(const TrackName& track, const RecordDraft& draft,
+                         const EntryBody& entry) const override;
+  bool IsDurable(DiskPlace place) const override;
+  void Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
+              uint64_t received_us, Instant now) override;
+  void OnRemove(const TrackName& track, std::optional<uint64_t> group) override;
 
   BucketTierOptions options_;
   Log logger_;
@@ -211,7 +174,6 @@ class BucketTier final : public LowerTier {
   PackTable table_;
   PackRemovals removals_;
   PackCopies copies_;
-  std::unique_ptr<DiskIndex> index_ = std::make_unique<DiskIndex>();
   PackQueue queue_;
   BucketReads reads_;
   std::optional<BucketSurvey> survey_;
@@ -220,12 +182,6 @@ class BucketTier final : public LowerTier {
   std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
   std::optional<Leaving> leaving_;
   Instant leave_again_{};
-  TierTicket last_ticket_ = 0;
-  uint64_t last_record_ = 0;
-  std::map<uint64_t, Waiting> waiting_;  // By record.
-  std::map<Name, uint64_t> unsettled_;   // Objects that are not in the bucket yet.
-  std::vector<TierEvent> events_;
-  size_t next_event_ = 0;
   bool was_away_ = false;
   BucketTierCounts counts_;
 };

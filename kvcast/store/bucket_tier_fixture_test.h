@@ -133,6 +133,8 @@ class BucketNode {
       } else if (auto* read = std::get_if<TierRead>(&*event)) {
         EXPECT_FALSE(reads.contains(read->ticket)) << "answered twice";
         reads[read->ticket] = std::move(read->found);
+      } else if (auto* came = std::get_if<TierArrived>(&*event)) {
+        arrived.push_back(std::move(came->group));
       } else {
         evicted.push_back(std::get<TierEvicted>(*event).group);
       }
@@ -149,6 +151,7 @@ class BucketNode {
   std::map<TierTicket, Error> failed;
   std::map<TierTicket, std::optional<StoredObject>> reads;
   std::vector<EvictedGroup> evicted;
+  std::vector<ListedGroup> arrived;
 };
 
 }  // namespace kvcast

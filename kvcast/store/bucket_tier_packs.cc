@@ -104,8 +104,48 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
                   .written_us = outcome.body.written_us,
                   .has_removals = removes,
                   .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen))});
+  // At a start all there is will be listed.
+  const auto before = state_ == State::kReady ? WholeGroups(contents) : std::map<GroupName, bool>();
   for (const SegmentEntry& entry : contents.entries) {
     ApplyEntry(contents.track_of(entry), entry.body, segment, entry.offset, entry.length);
+  }
+  TellChanged(before);
+}
+
+std::map<BucketTier::GroupName, bool> BucketTier::WholeGroups(
+    const SegmentContents& contents) const {
+  std::map<GroupName, bool> groups;
+  const auto add = [&](const TrackName& track, uint64_t group) {
+    const auto facts = index_->FindGroup(track, group);
+    groups.try_emplace({track, group}, facts && facts->whole());
+  };
+  for (const SegmentEntry& entry : contents.entries) {
+    const TrackName& track = contents.track_of(entry);
+    if (const auto* object = std::get_if<ObjectEntry>(&entry.body)) {
+      add(track, object->location.group);
+    } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
+      add(track, end->group);
+    } else if (const auto* removal = std::get_if<Removal>(&entry.body)) {
+      auto group = removal->group ? removal->group : index_->GroupFrom(track, 0);
+      while (group) {
+        add(track, *group);
+        const bool last = removal->group || *group == UINT64_MAX;
+        group = last ? std::nullopt : index_->GroupFrom(track, *group + 1);
+      }
+    }
+  }
+  return groups;
+}
+
+void BucketTier::TellChanged(const std::map<GroupName, bool>& before) {
+  for (const auto& [name, was_whole] : before) {
+    auto listed = index_->Listed(name.first, name.second);
+    const bool whole = listed && listed->facts.whole();
+    if (whole && !was_whole) {
+      events_.push_back(TierArrived{*std::move(listed)});
+    } else if (!whole && was_whole) {
+      events_.push_back(TierEvicted{{name.first, name.second}});
+    }
   }
 }
 
@@ -163,13 +203,6 @@ void BucketTier::ApplyObject(const TrackName& track, const ObjectEntry& object, 
     copies_.Add(track, object.location, known->place, known->length);
   }
   index_->Apply(track, object, place, length);
-}
-
-// That it was there is known of the track, although it has been removed.
-void BucketTier::LearnOf(const TrackName& track, Location location) {
-  TrackFacts told;
-  told.largest = location;
-  index_->Learn(track, told);
 }
 
 void BucketTier::DropPack(uint32_t segment) {
@@ -239,16 +272,7 @@ void BucketTier::Settle(PackQueue::Settled settled, Instant now) {
 
 void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
                               const std::optional<Error>& error) {
-  const auto found = waiting_.find(record.id);
-  KVCAST_CHECK(found != waiting_.end());
-  const Waiting waiting = std::move(found->second);
-  waiting_.erase(found);
-  if (waiting.location) {
-    const auto name = unsettled_.find({waiting.track, *waiting.location});
-    if (name != unsettled_.end() && name->second == record.id) {
-      unsettled_.erase(name);
-    }
-  }
+  const Waiting waiting = Take(record.id);
   const auto* const object = std::get_if<ObjectEntry>(&record.entry);
   if (segment && !waiting.removed) {
     ApplyEntry(record.track, record.entry, *segment, record.offset, record.length);
@@ -261,9 +285,7 @@ void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uin
       waiting.tickets.empty()) {
     leaving_->notes_failed = true;
   }
-  for (const TierTicket ticket : waiting.tickets) {
-    events_.push_back(TierWritten{ticket, error});
-  }
+  Tell(waiting, error);
 }
 
 std::optional<uint32_t> BucketTier::Victim() const {
@@ -346,7 +368,7 @@ void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant no
   if (!draft.ok() || !queue_.CheckFits(track, *draft, entry).ok()) {
     return;
   }
-  waiting_.emplace(++last_record_, Waiting{{}, track, {}, {}, 0, false, false});
+  waiting_.emplace(++last_record_, Waiting{{}, track});
   queue_.Append(last_record_, track, *draft, std::move(entry), 0, now);
   leaving_->last_note = last_record_;
 }

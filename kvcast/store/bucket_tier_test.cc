@@ -101,6 +101,47 @@ TEST(BucketTier, AFreshNodeFindsEverybodysPacks) {
   EXPECT_EQ(first.Payload(kBucketTrack, {1, 0}), "second");
 }
 
+// So that a node can tell its clients what others have put.
+TEST(BucketTier, TellsWhichGroupsOthersHaveMadeWholeAndRemoved) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  BucketNode second(bucket, 2);
+  first.Start();
+  second.Start();
+  Object object = BucketObject({4, 0}, "kv");
+  ASSERT_TRUE(second.Put(kBucketTrack, object).ok());
+  first.Wait(minutes(2));
+  EXPECT_TRUE(first.arrived.empty());  // It may lack objects.
+  ASSERT_TRUE(second.Settle(second.tier->EndGroup(kBucketTrack, {4, 1}, second.now)).ok());
+  first.Wait(minutes(2));
+  ASSERT_EQ(first.arrived.size(), 1u);
+  EXPECT_EQ(first.arrived[0].track, kBucketTrack);
+  EXPECT_EQ(first.arrived[0].group, 4u);
+  EXPECT_TRUE(first.arrived[0].facts.whole());
+  EXPECT_TRUE(second.arrived.empty());
+  ASSERT_TRUE(second.Settle(second.tier->Remove(kBucketTrack, std::nullopt, second.now)).ok());
+  first.Wait(minutes(2));
+  ASSERT_EQ(first.evicted.size(), 1u);
+  EXPECT_EQ(first.evicted[0].group, 4u);
+}
+
+TEST(BucketTier, APackThatHasEnoughWaitsForNoMore) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.enough_bytes = 3000;
+  node.Start();
+  const auto first =
+      node.tier->Put(kBucketTrack, BucketObject({0, 0}, std::string(2000, 'x')), 1, node.now);
+  node.Run();
+  EXPECT_FALSE(node.written.contains(*first));
+  const auto second =
+      node.tier->Put(kBucketTrack, BucketObject({0, 1}, std::string(2000, 'y')), 1, node.now);
+  node.Run();
+  EXPECT_TRUE(node.written.contains(*first));
+  EXPECT_TRUE(node.written.contains(*second));
+  EXPECT_EQ(bucket.put_count(), 1u);
+}
+
 TEST(BucketTier, ReadsNeighboursByOneRequest) {
   MemoryBucket bucket(1);
   BucketNode node(bucket);

@@ -1,5 +1,7 @@
 #include "kvcast/store/demotion_desk.h"
 
+#include <numeric>
+
 #include "kvcast/store/nearest_key.h"
 
 namespace kvcast {
@@ -41,17 +43,25 @@ std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, I
   return std::nullopt;
 }
 
-bool DemotionDesk::Take(const Leaving& leaving, Instant now) {
+bool DemotionDesk::HasRoom(size_t tier, const EvictedContents& contents) const {
+  const auto found = bytes_.find(tier);
+  return found == bytes_.end() || found->second == 0 ||
+         found->second + contents.bytes <= bytes_max_;
+}
+
+uint64_t DemotionDesk::bytes() const {
+  return std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0},
+                         [](uint64_t sum, const auto& one) { return sum + one.second; });
+}
+
+bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
   const EvictedContents& contents = leaving.contents;
   if (FindIn(contents.group.track, contents.group.group) != nullptr) {
     return true;  // Once is enough.
   }
-  if (bytes_ > 0 && bytes_ + contents.bytes > bytes_max_) {
-    ++refused_;
-    return false;
-  }
   for (size_t tier = 0; tier < tiers_->size(); ++tier) {
-    if (!tiers_->at(tier).ready() || !Admits(tier, contents)) {
+    if (tiers_->kind(tier) < kind || !tiers_->at(tier).ready() || !HasRoom(tier, contents) ||
+        !Admits(tier, contents)) {
       continue;
     }
     if (const auto waiting = Write(tier, leaving, now)) {
@@ -61,8 +71,9 @@ bool DemotionDesk::Take(const Leaving& leaving, Instant now) {
         group.objects.emplace(stored.object.location.object, stored.object);
       }
       group.bytes = contents.bytes;
+      group.tier = tier;
       group.waiting = *waiting;
-      bytes_ += group.bytes;
+      bytes_[tier] += group.bytes;
       ++taken_;
       return true;
     }
@@ -103,7 +114,8 @@ void DemotionDesk::Drop(const TrackName& track, uint64_t group) {
 
 void DemotionDesk::Erase(const TrackName& track, uint64_t group) {
   const auto found = tracks_.find(track);
-  bytes_ -= found->second.at(group).bytes;
+  const Group& erased = found->second.at(group);
+  bytes_.at(erased.tier) -= erased.bytes;
   found->second.erase(group);
   if (found->second.empty()) {
     tracks_.erase(found);

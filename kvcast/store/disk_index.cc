@@ -183,6 +183,23 @@ std::optional<DiskIndex::Found> DiskIndex::Use(const TrackName& track, Location 
   return found;
 }
 
+Result<void> DiskIndex::CheckSame(const TrackName& track, const Object& object,
+                                  std::optional<uint32_t> waiting) const {
+  const auto found = Find(track, object.location);
+  if (!found && !waiting) {
+    return {};
+  }
+  const RecordBody body = StoredObject{object, 0};
+  KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, body}));
+  const EntryBody entry = EntryOf(body, draft.payload_sum(), 0);
+  const uint32_t identity = std::get<ObjectEntry>(entry).identity;
+  if (identity != waiting.value_or(identity) || (found && identity != found->identity)) {
+    return Error(ErrorCode::kMismatch,
+                 "Another object stands at " + object.location.ToString() + ".");
+  }
+  return {};
+}
+
 Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
   if (Find(name, location)) {
     return Presence::kExists;
@@ -279,6 +296,15 @@ bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
   const auto track = tracks_.find(name);
   return track != tracks_.end() && (track->second.written.segment == segment ||
                                     track->second.written_largest < track->second.facts.largest);
+}
+
+std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
+  const Group* const group = GroupIn(name, number);
+  if (group == nullptr) {
+    return std::nullopt;
+  }
+  return ListedGroup{name, number, group->key,
+                     GroupFacts{group->end, group->objects.size(), group->payload_bytes}};
 }
 
 std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,

@@ -50,6 +50,9 @@ class DiskIndex {
   std::optional<Found> Find(const TrackName& track, Location location) const;
   // Counts as a use of its group.
   std::optional<Found> Use(const TrackName& track, Location location);
+  // Mismatch: another object stands there, or waits to: `waiting` is its identity.
+  Result<void> CheckSame(const TrackName& track, const Object& object,
+                         std::optional<uint32_t> waiting) const;
   Presence PresenceOf(const TrackName& track, Location location) const;
   const TrackFacts* FindTrack(const TrackName& track) const;
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
@@ -67,6 +70,7 @@ class DiskIndex {
   // Whether its facts would be lost, or be too old, without a segment.
   bool FactsNeed(const TrackName& track, uint32_t segment) const;
 
+  std::optional<ListedGroup> Listed(const TrackName& track, uint64_t group) const;
   // In order, beginning behind a place, at most so many.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t count_max) const;
   std::vector<TrackName> Tracks(const std::optional<TrackName>& after, size_t count_max) const;

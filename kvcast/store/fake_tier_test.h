@@ -23,6 +23,7 @@ class FakeTier final : public LowerTier {
   size_t reads_max = 64;  // At a time.
 
   bool ready() const override { return is_ready; }
+  void HandOverEvicted() override { hands_over_ = true; }
   void OnTime(Instant) override {}
   std::optional<Instant> deadline() const override { return std::nullopt; }
   std::optional<TierEvent> Next() override {
@@ -52,6 +53,18 @@ class FakeTier final : public LowerTier {
       return last_ticket_;
     }
     return Refusal();
+  }
+  Result<void> CheckSame(const TrackName& track, const Object& object) const override {
+    const StoredObject* known = Find(track, object.location);
+    const bool waits = std::ranges::any_of(writes_, [&](const Write& write) {
+      return write.stored && write.track == track &&
+             write.stored->object.location == object.location &&
+             !write.stored->object.ConsistentWith(object);
+    });
+    if (waits || (known != nullptr && !known->object.ConsistentWith(object))) {
+      return Error(ErrorCode::kMismatch, "Another stands there.");
+    }
+    return {};
   }
   Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant) override {
     if (!Takes()) {
@@ -198,10 +211,35 @@ class FakeTier final : public LowerTier {
     events_.push_back(
         TierRead{read.ticket, fails || stored == nullptr ? std::nullopt : std::optional(*stored)});
   }
-  void Evict(const TrackName& track, uint64_t group) {
-    if (tracks_.contains(track) && tracks_.at(track).groups.erase(group) > 0) {
-      events_.push_back(TierEvicted{{track, group}});
+  // Somebody else has put a whole group.
+  void Arrive(const TrackName& track, uint64_t group, const std::vector<Object>& objects) {
+    Track& known = tracks_[track];
+    for (const Object& object : objects) {
+      known.groups[group].objects.emplace(object.location.object, StoredObject{object, 0});
+      known.facts.largest = std::max(known.facts.largest, std::optional(object.location));
     }
+    known.groups[group].end = objects.size();
+    for (ListedGroup& listed : Groups(std::nullopt, 0)) {
+      if (listed.track == track && listed.group == group) {
+        events_.push_back(TierArrived{std::move(listed)});
+      }
+    }
+  }
+  void Evict(const TrackName& track, uint64_t group) {
+    const Group* const found = GroupOf(track, group);
+    if (found == nullptr) {
+      return;
+    }
+    TierEvicted evicted{{track, group}};
+    if (hands_over_ && found->end == found->objects.size() && !found->objects.empty()) {
+      evicted.contents = EvictedContents{{track, group}, found->end, std::nullopt, 0, {}};
+      for (const auto& [number, stored] : found->objects) {
+        evicted.contents->bytes += stored.object.payload.size();
+        evicted.contents->objects.push_back(stored);
+      }
+    }
+    tracks_.at(track).groups.erase(group);
+    events_.push_back(std::move(evicted));
   }
   size_t get_count = 0;
 
@@ -240,6 +278,7 @@ class FakeTier final : public LowerTier {
   std::deque<Read> reads_;
   std::deque<TierEvent> events_;
   TierTicket last_ticket_ = 0;
+  bool hands_over_ = false;
 };
 
 }  // namespace kvcast

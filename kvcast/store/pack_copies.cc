@@ -36,6 +36,11 @@ void PackCopies::Add(const TrackName& track, Location location, DiskPlace place,
   }
 }
 
+bool PackCopies::Has(const TrackName& name, Location location) const {
+  const auto track = tracks_.find(name);
+  return track != tracks_.end() && track->second.copies.contains(location);
+}
+
 void PackCopies::AddEnd(const TrackName& track, const GroupEnd& end, DiskPlace place) {
   TrackFor(track).ends.emplace(end.group, End{place, end.end});
 }

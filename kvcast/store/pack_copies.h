@@ -28,6 +28,7 @@ class PackCopies {
   void Mention(const TrackName& track, DiskPlace place);
   // An object that the index has, and not there.
   void Add(const TrackName& track, Location location, DiskPlace place, uint32_t length);
+  bool Has(const TrackName& track, Location location) const;
   void AddEnd(const TrackName& track, const GroupEnd& end, DiskPlace place);
 
   // Before the index erases what lies where `goes` says, of a group or of a track: what stands

@@ -114,7 +114,8 @@ void PackQueue::Upload(ClosedPack pack, BucketCalls& calls) {
 }
 
 void PackQueue::Pump(BucketCalls& calls, Instant now) {
-  if (open_ && now >= open_->since + options_.linger) {
+  if (open_ &&
+      (now >= open_->since + options_.linger || open_->record_bytes >= options_.enough_bytes)) {
     Close(now);
   }
   GiveUpOld(now);

@@ -24,8 +24,9 @@ class PackQueue {
   struct Options {
     std::string prefix;
     uint64_t pack_bytes = 0;
-    Duration linger{};    // How long a pack waits for more.
-    Duration patience{};  // How long a closed pack is tried to be uploaded.
+    uint64_t enough_bytes = UINT64_MAX;  // A pack of so much waits for no more.
+    Duration linger{};                   // How long another one does.
+    Duration patience{};                 // How long a closed pack is tried to be uploaded.
     size_t uploads_max = 1;
     uint64_t bytes_max = 0;  // For all packs of this node; 0: no bound.
   };

@@ -23,15 +23,6 @@
 
 namespace kvcast {
 
-// A group that was evicted, with what it held, for a tier below.
-struct EvictedContents {
-  EvictedGroup group;
-  std::optional<uint64_t> end;
-  std::optional<Digest> key;
-  uint64_t bytes = 0;  // That it took, with its index.
-  std::vector<StoredObject> objects;
-};
-
 struct RamTierOptions {
   // For payloads, properties, names, the index, pins, and what policies remember.
   size_t bytes_max = 0;

@@ -96,6 +96,13 @@ bool ReadDesk::OnRead(size_t tier, TierRead read, Instant now) {
   const auto reading = readings_.find(found->second);
   asked_.erase(found);
   reading->second.asked.reset();
+  // A name stands for one content: that of the first tier which has it, whether or not it answers.
+  for (size_t before = 0; before < tier && read.found; ++before) {
+    const LowerTier& other = tiers_->at(before);
+    if (other.ready() && !other.CheckSame(reading->first.first, read.found->object).ok()) {
+      read.found.reset();
+    }
+  }
   if (read.found) {
     Finish(reading, std::move(read.found));
   } else {

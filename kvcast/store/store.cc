@@ -33,6 +33,11 @@ Store::Store(const StoreOptions& options)
 void Store::AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
                     std::unique_ptr<Admission> admission) {
   ram_.HandOverEvicted();
+  for (size_t above = 0; above < tiers_.size(); ++above) {
+    if (tiers_.kind(above) < kind) {
+      tiers_.at(above).HandOverEvicted();
+    }
+  }
   tiers_.Add(kind, std::move(tier), std::move(admission));
   was_ready_.push_back(false);
 }
@@ -71,7 +76,7 @@ Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size
     if (asked.ok()) {
       pledges_.insert_or_assign({home, *asked},
                                 Pledge{++last_ticket_, LevelOf(tiers_.kind(home)), bytes, track});
-      pledged_bytes_ += bytes;
+      pledged_bytes_[LevelOf(tiers_.kind(home))] += bytes;
       ++pledged_tracks_[track];
       return Asked(last_ticket_);
     }
@@ -99,17 +104,10 @@ Result<Store::Asked> Store::Describe(const TrackName& track, const Properties& p
   return asked;
 }
 
-Result<void> Store::CheckBelow(const TrackName& track, const Object& object, Instant now) {
-  tiers_touched_ = true;
+Result<void> Store::CheckBelow(const TrackName& track, const Object& object) const {
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    LowerTier& below = tiers_.at(tier);
-    if (below.ready() && below.PresenceOf(track, object.location) == Presence::kExists) {
-      // It compares, and writes nothing. One that cannot tell just now has it: what stands there
-      // stays, and the newcomer is dropped.
-      const Result<TierTicket> same = below.Put(track, object, WallAt(now), now);
-      if (!same.ok() && same.error().code() == ErrorCode::kMismatch) {
-        return same.error();
-      }
+    if (tiers_.at(tier).ready()) {
+      KVCAST_TRY_VOID(tiers_.at(tier).CheckSame(track, object));
     }
   }
   return {};
@@ -122,10 +120,12 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
     return StoreContradiction("Object " + object.location.ToString());
   }
+  const bool in_ram = ram_.Look(track, object.location) != nullptr;
+  if (!in_ram) {
+    KVCAST_TRY_VOID(CheckBelow(track, object));
+  }
   Kept kept;
-  if (below == Presence::kExists && ram_.Look(track, object.location) == nullptr) {
-    KVCAST_TRY_VOID(CheckBelow(track, object, now));
-  } else if (moving == nullptr) {
+  if ((in_ram || below != Presence::kExists) && moving == nullptr) {
     KVCAST_TRY(kept.is_new, ram_.Put(track, object, WallAt(now)));
     SettleRam(now);
   }
@@ -213,17 +213,24 @@ void Store::SettleRam(Instant now) {
     const EvictedGroup group = evicted.group;
     const bool whole = evicted.end == evicted.objects.size() && !evicted.objects.empty();
     if (!tiers_.empty() && whole && !IsKeptBelow(evicted)) {
-      (void)Demote(std::move(evicted), now);
+      (void)Demote(std::move(evicted), TierKind::kDisk, now);
     }
     LeaveToTiers(group.track, now);
     events_.push_back(StoreMoved{group});
   }
 }
 
-bool Store::Demote(EvictedContents evicted, Instant now) {
+bool Store::Demote(EvictedContents evicted, TierKind kind, Instant now) {
   tiers_touched_ = true;
-  TrackFacts facts = *Find(evicted.group.track);
-  return demotions_.Take({std::move(evicted), std::move(facts)}, now);
+  TrackFacts facts = Find(evicted.group.track).value_or(TrackFacts());
+  return demotions_.Take({std::move(evicted), std::move(facts)}, kind, now);
+}
+
+uint64_t Store::pledged_bytes(Durability level) const {
+  // As Write() chooses.
+  const bool disk = level == Durability::kDisk && tiers_.Has(TierKind::kDisk);
+  const auto found = pledged_bytes_.find(disk ? Durability::kDisk : Durability::kBucket);
+  return found == pledged_bytes_.end() ? 0 : found->second;
 }
 
 void Store::Remove(const TrackName& track, uint64_t group, Instant now) {

@@ -62,7 +62,12 @@ struct StoreDue {
   EvictedGroup group;
   uint64_t left_ms = 0;
 };
-using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue>;
+// A tier has a whole group that was not put here.
+struct StoreArrived {
+  ListedGroup group;
+};
+using StoreEvent =
+    std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue, StoreArrived>;
 
 struct StoreCounts {
   uint64_t ram_hits = 0;
@@ -80,8 +85,8 @@ struct StoreCounts {
 // Objects in RAM and in the tiers below, and the policy that moves them.
 //
 // What is put goes to RAM, and where durability asks for it to a tier as well, at once; what RAM
-// evicts and no tier has goes down then, if a tier admits it. What is read from below comes up
-// again. docs/design/tiers.md tells why.
+// evicts and no tier has goes down then, if a tier admits it, and what a disk evicts goes to a
+// bucket. What is read from below comes up again. docs/design/tiers.md tells why.
 //
 // Nothing is called back: what comes later has a ticket and is taken out as an event, after every
 // input. Whoever drives a tier calls OnTime() when that has had input.
@@ -158,14 +163,15 @@ class Store {
   uint64_t WallAt(Instant now) const;
   StoreCounts counts() const;
   uint64_t demoting_bytes() const { return demotions_.bytes(); }
-  // Payloads that are to be durable and are not yet: whoever brings more should wait.
-  uint64_t pledged_bytes() const { return pledged_bytes_; }
+  // Payloads that are not durable yet and are to be, where those of this level go: whoever brings
+  // more should wait.
+  uint64_t pledged_bytes(Durability level) const;
   size_t reads_waiting() const { return desk_.waiting(); }
 
  private:
   struct Pledge {
     StoreTicket ticket;
-    Durability level;
+    Durability level;  // That is reached.
     size_t bytes;
     TrackName track;
   };
@@ -173,8 +179,8 @@ class Store {
 
   // Writes to the first tier for this level that takes it.
   Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
-  // The object is in some tier below: whether it is the same one.
-  Result<void> CheckBelow(const TrackName& track, const Object& object, Instant now);
+  // Mismatch: a tier below has another one there, or is about to.
+  Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
   // Forgets in RAM what a tier below knows of a track that has nothing in RAM.
@@ -187,7 +193,8 @@ class Store {
   void Promote(const TrackName& track, const StoredObject& stored, Instant now);
   void WarmSome(Instant now);
   bool IsKeptBelow(const EvictedContents& evicted) const;
-  bool Demote(EvictedContents evicted, Instant now);
+  // To a tier of this kind, or of one further down.
+  bool Demote(EvictedContents evicted, TierKind kind, Instant now);
 
   StoreOptions options_;
   RamTier ram_;
@@ -198,7 +205,7 @@ class Store {
   WarmQueue warming_;
   std::optional<Instant> warm_again_;  // There was too much to look through at once.
   std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
-  uint64_t pledged_bytes_ = 0;
+  std::map<Durability, uint64_t> pledged_bytes_;
   std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
   StoreTicket last_ticket_ = 0;
   std::deque<StoreEvent> events_;

@@ -132,7 +132,13 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
   if (auto* read = std::get_if<TierRead>(&event)) {
     (void)desk_.OnRead(tier, std::move(*read), now);
   } else if (auto* evicted = std::get_if<TierEvicted>(&event)) {
+    const auto& [track, group] = evicted->group;
+    if (evicted->contents && !tiers_.HasWhole(track, group, Durability::kBucket)) {
+      (void)Demote(*std::move(evicted->contents), TierKind::kBucket, now);
+    }
     events_.push_back(StoreMoved{std::move(evicted->group)});
+  } else if (auto* arrived = std::get_if<TierArrived>(&event)) {
+    events_.push_back(StoreArrived{std::move(arrived->group)});
   } else {
     const TierWritten& written = std::get<TierWritten>(event);
     const auto pledge = pledges_.find({tier, written.ticket});
@@ -142,7 +148,7 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     }
     counts_.write_failures += written.error ? 1u : 0u;
     events_.push_back(StoreWritten{pledge->second.ticket, pledge->second.level, written.error});
-    pledged_bytes_ -= pledge->second.bytes;
+    pledged_bytes_.at(pledge->second.level) -= pledge->second.bytes;
     const auto count = pledged_tracks_.find(pledge->second.track);
     if (--count->second == 0) {
       pledged_tracks_.erase(count);

@@ -189,7 +189,7 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   Make(1);
   const std::vector<StoreTicket> tickets = *PutGroup(0, 2, Durability::kDisk);
   ASSERT_EQ(tickets.size(), 3u);
-  EXPECT_EQ(store_->pledged_bytes(), 2 * StorePayload({0, 0}).size());
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 2 * StorePayload({0, 0}).size());
   Take();
   EXPECT_TRUE(written_.empty());
   disks_[0]->FinishWrite();
@@ -199,7 +199,7 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   EXPECT_EQ(written_.at(tickets[0]).level, Durability::kDisk);
   EXPECT_FALSE(written_.at(tickets[0]).error.has_value());
   EXPECT_TRUE(written_.at(tickets[1]).error.has_value());
-  EXPECT_EQ(store_->pledged_bytes(), 0u);
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 0u);
   EXPECT_EQ(store_->counts().write_failures, 1u);
 }
 
@@ -245,6 +245,36 @@ TEST_F(StoreTest, GivesWhatIsOnItsWayDown) {
   EXPECT_TRUE(moved_.contains(0));
   EXPECT_FALSE(InMemory({0, 3}).has_value());
   EXPECT_TRUE(store_->FindGroup(kStoreTrack, 0)->whole());
+}
+
+// A bucket takes what RAM evicts where no disk does, and what a disk evicts.
+TEST_F(StoreTest, LeavesToABucketWhatADiskDoesNotTakeOrKeep) {
+  Make(1, 24'000);
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  store_->AddTier(TierKind::kBucket, std::move(owned));
+  disks_[0]->refuses = true;
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  bucket->FinishWrites();
+  Take();
+  EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 0)->whole());
+  EXPECT_FALSE(disks_[0]->FindGroup(kStoreTrack, 0).has_value());
+
+  disks_[0]->refuses = false;
+  ASSERT_TRUE(PutGroup(20, 4, Durability::kDisk).has_value());
+  disks_[0]->FinishWrites();
+  Take();
+  disks_[0]->Evict(kStoreTrack, 20);
+  Take();
+  EXPECT_TRUE(store_->FindGroup(kStoreTrack, 20)->whole());
+  EXPECT_EQ(bucket->writes(),
+            6u);  // What is known of the track, four objects and the end.
+  bucket->FinishWrites();
+  Take();
+  EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 20)->whole());
+  EXPECT_EQ(store_->demoting_bytes(), 0u);
 }
 
 TEST_F(StoreTest, LosesWhatNoTierTakes) {
@@ -343,10 +373,40 @@ TEST_F(StoreTest, RefusesWhatContradictsATierBelow) {
   EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
             ErrorCode::kMismatch);
   EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
-  // One that cannot compare just now has it: the newcomer is dropped.
+  // One that takes nothing just now compares all the same.
   disks_[0]->refuses = true;
-  EXPECT_FALSE(store_->Put(kStoreTrack, other, Durability::kMemory, now_)->is_new);
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
   EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+// What waits to be written is known as well, although memory may have lost it by then.
+TEST_F(StoreTest, RefusesWhatContradictsAWriteUnderWay) {
+  Make(1);
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_).ok());
+  store_->ram().Remove(kStoreTrack, Location{0, 0});
+  Object other = StoreObject({0, 0});
+  other.payload = Bytes::Of("other bytes");
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+// Two tiers may have come to hold two contents, since others write into a bucket: then a name
+// stands for what the first of them has, whether or not that can be read just now.
+TEST_F(StoreTest, NeverReadsFromATierWhatAnEarlierOneContradicts) {
+  Make(2);
+  Object other = StoreObject({0, 0});
+  other.payload = Bytes::Of("other bytes");
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, 0}), 0, now_).ok());
+  ASSERT_TRUE(disks_[1]->Put(kStoreTrack, other, 0, now_).ok());
+  Finish();
+  const StoreTicket ticket = Ask({0, 0});
+  disks_[0]->FinishRead(/*fails=*/true);
+  Take();
+  Finish();
+  EXPECT_FALSE(read_.at(ticket).has_value());
 }
 
 // After a restart, only what is written on disk tells how old an object is.
