@@ -18,6 +18,7 @@
 #include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
+#include "kvcast/host/payload_memory.h"
 #include "kvcast/host/quic_flags.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
@@ -52,6 +53,7 @@ struct ServeOptions {
   QuicFlags quic;
   std::vector<std::string> disks;
   std::vector<std::string> reservations;
+  bool no_prefault = false;
 };
 
 // What a node runs with, once the machine has been asked for it.
@@ -59,6 +61,7 @@ struct Ground {
   NodeState state;
   ServerCredentials credentials;
   NodeServer::Options node;
+  PayloadShare payloads;
 };
 
 // What the time of day was at Instant(), by which objects on disk are dated.
@@ -182,7 +185,8 @@ Result<Ground> Prepare(const ServeOptions& options) {
   node.quic.connection = options.quic.Options();
   FillRandom(node.relay.boot);
   FillRandom(std::as_writable_bytes(std::span(&node.relay.secret, 1)));
-  return Ground{std::move(state), credentials, node};
+  return Ground{std::move(state), credentials, node,
+                PayloadShare::Of(node.relay.ram_bytes, memory)};
 }
 
 // What a client is told to find the node, and to be sure of it: HOST:PORT#FINGERPRINT.
@@ -215,15 +219,15 @@ std::string DiskLines(const NodeServer& node) {
 }
 
 void PrintStart(const Ground& ground, const std::string& address, const NodeServer& node,
-                bool development) {
+                const std::string& payloads, bool development) {
   fmt::print(
       "kvcast is serving. Ctrl-C stops it.\n"
       "  node    {}\n"
       "          {}\n"
-      "  memory  {} for blocks\n"
+      "  memory  {} for blocks{}\n"
       "{}"
       "  state   {}{}\n{}",
-      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes),
+      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes), payloads,
       DiskLines(node), ground.state.directory().string(),
       development ? " (with a certificate for this machine alone)" : "",
       ground.credentials.requires_clients()
@@ -295,8 +299,21 @@ int RunServe(const ServeOptions& options) {
   ReadyFile ready_file(options.ready_file);
   Metrics metrics;
   TerminalLog log;
-  Progress opening("Opening directories");
   NodeServer::Options with = ground->node;
+  std::string payloads;
+  if (!options.no_prefault) {
+    auto arena = SetAside(ground->payloads, [&] {
+      (*loop)->RunOnce(Duration::zero());
+      return asked_to_stop == 0;
+    });
+    if (arena.ok()) {
+      payloads = ", " + DescribeArena(*arena);
+      with.payload_memory = std::move(arena->memory);
+    } else {  // It only receives more slowly.
+      Log(&log, "node").Warning("memory not set aside", {{"reason", arena.error().ToString()}});
+    }
+  }
+  Progress opening("Opening directories");
   with.on_opening = [&] {
     opening.Update(0, 0);
     return asked_to_stop == 0;
@@ -311,7 +328,7 @@ int RunServe(const ServeOptions& options) {
   if (const auto written = ready_file.Write(address); !written.ok()) {
     return Failed(written.error());
   }
-  PrintStart(*ground, address, node, options.certificate.empty());
+  PrintStart(*ground, address, node, payloads, options.certificate.empty());
   while (asked_to_stop == 0) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }
@@ -332,6 +349,8 @@ void AddStorageOptions(CLI::App& command, ServeOptions& options) {
                   "Of that memory, keep so much for a tenant's blocks: others do not evict them; "
                   "may be given several times")
       ->type_name("TENANT=SIZE");
+  command.add_flag("--no-prefault", options.no_prefault,
+                   "Take memory from the machine as it is needed, instead of at the start");
   command
       .add_option("--disk", options.disks,
                   "Keep objects in this directory as well; may be given several times. bytes is "

@@ -9,15 +9,28 @@
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
+namespace {
+
+relay::Relay::Options WithChunks(relay::Relay::Options options, ChunkPool& payload_chunks) {
+  options.payload_chunks = payload_chunks.memory_bytes() > 0 ? &payload_chunks : nullptr;
+  return options;
+}
+
+}  // namespace
 
 NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log)
     : loop_(&loop),
       options_(options),
       log_(log, "node"),
       refusals_(log_),
-      relay_(options.relay, metrics, log),
+      payload_chunks_(/*bytes_max=*/0, options.payload_memory),
+      relay_(WithChunks(options.relay, payload_chunks_), metrics, log),
       gauges_(metrics),
-      timer_(loop, [this] { OnStoreInput(); }) {}
+      timer_(loop, [this] { OnStoreInput(); }) {
+  if (payload_chunks_.memory_bytes() > 0) {
+    options_.session.payload_chunks = &payload_chunks_;
+  }
+}
 
 NodeServer::~NodeServer() = default;
 

@@ -28,6 +28,8 @@ class NodeServer : private NodePeerOwner {
     relay::Relay::Options relay;
     moqt::Limits session;
     QuicServer::Options quic;
+    // Set aside for payloads that come in, and part of relay.ram_bytes; may be empty.
+    ChunkMemory payload_memory;
     std::vector<DiskMount::Options> disks;
     // Asked now and then while directories are being opened: false gives the start up.
     std::function<bool()> on_opening = [] { return true; };
@@ -68,6 +70,7 @@ class NodeServer : private NodePeerOwner {
   Options options_;
   Log log_;
   RefusalLog refusals_;
+  ChunkPool payload_chunks_;  // Before the relay and all sessions, which use it.
   relay::Relay relay_;
   std::vector<std::unique_ptr<DiskMount>> disks_;  // After the relay, which owns their tiers.
   DiskGauges gauges_;

@@ -14,6 +14,7 @@ StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
   store.ram_bytes = options.ram_bytes;
   store.reservations = options.reservations;
+  store.payload_chunks = options.payload_chunks;
   store.epoch_us = options.epoch_us;
   store.key_property = kBlockKeyProperty;
   store.secret = options.secret;

@@ -39,6 +39,7 @@ class Relay {
     size_t ram_bytes = size_t{4} << 30;
     // Of ram_bytes, by tenant: what others cannot evict. REQUIRES: RamTier::Of() takes them.
     std::map<std::string, uint64_t> reservations{};
+    ChunkPool* payload_chunks = nullptr;  // Where sessions put payloads; outlives the relay.
     NodeId node{};
     BootId boot{};
     uint64_t secret = 0;  // Random: what peers name and key must not collide at their will.

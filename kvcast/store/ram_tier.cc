@@ -67,6 +67,7 @@ RamTier::RamTier(const RamTierOptions& options, std::unique_ptr<RamPools> pools)
     : bytes_max_(options.bytes_max),
       key_property_(options.key_property),
       pinned_bytes_max_(options.bytes_max / 100 * options.pinned_percent),
+      payload_chunks_(options.payload_chunks),
       index_(std::make_unique<RamIndex>(options.secret)),
       pools_(std::move(pools)),
       pins_(std::make_unique<PinBook>()) {}
@@ -78,8 +79,19 @@ bool RamTier::Fits(size_t bytes) const {
   return taken <= bytes_max_ && bytes <= bytes_max_ - taken;
 }
 
+void RamTier::TrimIdle(size_t bytes) {
+  if (payload_chunks_ == nullptr) {
+    return;
+  }
+  const size_t taken = this->bytes() + pools_->headroom() + bytes + payload_chunks_->CollectIdle();
+  if (taken > bytes_max_) {
+    payload_chunks_->Discard(taken - bytes_max_);
+  }
+}
+
 bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
   if (Fits(bytes)) {
+    TrimIdle(bytes);
     return true;
   }
   const bool shielded =
@@ -97,6 +109,7 @@ bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
   if (shielded) {
     pools_->Unpin(*keep);
   }
+  TrimIdle(bytes);
   return Fits(bytes);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/base/chunk.h"
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/object/location.h"
@@ -41,6 +42,9 @@ struct RamTierOptions {
   uint64_t secret = 0;           // Random, and nobody else's business: peers choose names and keys.
   unsigned pinned_percent = 50;  // Of bytes_max, for pins that have an owner.
   std::map<std::string, uint64_t> reservations{};  // Bytes by tenant.
+  // Where payloads come from that are put, if memory was set aside for them: what of it is idle
+  // counts too, and goes back to the machine as more is needed for other things. Outlives the tier.
+  ChunkPool* payload_chunks = nullptr;
 };
 
 // Objects in memory, by track and location, up to a number of bytes.
@@ -113,7 +117,8 @@ class RamTier {
   std::vector<EvictedContents> TakeEvictedContents();
   void HandOverEvicted() { hands_over_ = true; }
 
-  // All that the tier takes from the heap. Never more than it may.
+  // All that the tier takes, payloads with it. Never more than it may, nor with what is set aside
+  // for payloads and idle.
   size_t bytes() const { return index_->bytes() + pools_->bytes() + pins_->bytes(); }
   uint64_t pinned_bytes() const { return pins_->pinned_bytes(); }
   // What the groups of a tenant with a reservation take; of any other, those of all without.
@@ -128,6 +133,8 @@ class RamTier {
   RamGroup* FindIn(const TrackName& track, uint64_t number) const;
   // Whether so many bytes more are within the bounds, with headroom for the policies.
   bool Fits(size_t bytes) const;
+  // Gives back what of the memory set aside would be too much beside so many bytes more.
+  void TrimIdle(size_t bytes);
   // Makes room for so many bytes more; false if that cannot be. Never takes `keep`.
   bool EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep);
   void Add(RamTrack& track, RamGroup* group, StoredObject stored);
@@ -137,6 +144,7 @@ class RamTier {
   size_t bytes_max_;
   uint64_t key_property_;
   uint64_t pinned_bytes_max_;
+  ChunkPool* payload_chunks_;
   std::unique_ptr<RamIndex> index_;
   std::unique_ptr<RamPools> pools_;
   std::unique_ptr<PinBook> pins_;
