@@ -53,6 +53,7 @@ struct ServeOptions {
   QuicFlags quic;
   std::vector<std::string> disks;
   std::vector<std::string> reservations;
+  std::vector<std::string> disk_reservations;
   bool no_prefault = false;
 };
 
@@ -125,19 +126,26 @@ void ShareMemory(NodeServer::Options& node, uint64_t ram_bytes) {
   }
 }
 
-// TENANT=SIZE each, together no more than the memory that blocks have.
-Result<std::map<std::string, uint64_t>> Reservations(const std::vector<std::string>& flags,
-                                                     uint64_t ram_bytes) {
-  RamTierOptions ram;
-  ram.bytes_max = ram_bytes;
+// TENANT=SIZE each.
+Result<std::map<std::string, uint64_t>> ParseReservations(const std::vector<std::string>& flags) {
+  std::map<std::string, uint64_t> reservations;
   for (const std::string& flag : flags) {
     const size_t equals = std::min(flag.find('='), flag.size());
     KVCAST_TRY(const Tenant tenant, Tenant::Of(flag.substr(0, equals)));
     KVCAST_TRY(const uint64_t bytes, ParseBytes(flag.substr(std::min(equals + 1, flag.size()))));
-    if (!ram.reservations.emplace(tenant.name(), bytes).second) {
+    if (!reservations.emplace(tenant.name(), bytes).second) {
       return Error(ErrorCode::kInvalid, "'" + tenant.name() + "' is there twice.");
     }
   }
+  return reservations;
+}
+
+// Together no more than the memory that blocks have.
+Result<std::map<std::string, uint64_t>> RamReservations(const std::vector<std::string>& flags,
+                                                        uint64_t ram_bytes) {
+  RamTierOptions ram;
+  ram.bytes_max = ram_bytes;
+  KVCAST_TRY(ram.reservations, ParseReservations(flags));
   if (const Result<RamTier> tier = RamTier::Of(ram); !tier.ok()) {
     return tier.error();
   }
@@ -174,9 +182,16 @@ Result<Ground> Prepare(const ServeOptions& options) {
   node.listen = listen;
   KVCAST_TRY(node.disks, PrepareDisks(options.disks, *ram_bytes));
   ShareMemory(node, *ram_bytes);
-  const auto reservations = Reservations(options.reservations, node.relay.ram_bytes);
+  const auto reservations = RamReservations(options.reservations, node.relay.ram_bytes);
   if (!reservations.ok()) {
     throw CLI::ValidationError("--reserve", reservations.error().message());
+  }
+  const auto disk_reservations = ParseReservations(options.disk_reservations);
+  if (!disk_reservations.ok()) {
+    throw CLI::ValidationError("--reserve-disk", disk_reservations.error().message());
+  }
+  for (DiskMount::Options& disk : node.disks) {
+    disk.reservations = *disk_reservations;
   }
   node.relay.reservations = *reservations;
   node.relay.epoch_us = EpochMicroseconds();
@@ -358,6 +373,11 @@ void AddStorageOptions(CLI::App& command, ServeOptions& options) {
                   "ssd or hdd, admit says which of the blocks that memory evicts are written: "
                   "all, or second for those that come a second time")
       ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+  command
+      .add_option("--reserve-disk", options.disk_reservations,
+                  "Of each directory, keep so much for a tenant's blocks: others do not evict "
+                  "them; may be given several times, for half of a directory in all")
+      ->type_name("TENANT=SIZE");
 }
 
 }  // namespace
