@@ -274,6 +274,7 @@ void Relay::EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterato
   for (const StoreTicket ticket : fetch->second.Cancel(stock_.store())) {
     reads_.erase(ticket);
   }
+  stock_.store().ram().Unpin(fetch->second.pin());
   peer.crowded.erase(fetch->first);
   peer.fetches.erase(fetch);
 }

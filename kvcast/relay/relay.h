@@ -188,6 +188,7 @@ class Relay {
   void Continue(Peer& peer, moqt::RequestId fetch);
   // Hands what tiers have read to the fetches that wait for it.
   void TakeReads();
+  void WarmAfter(const TrackName& track, const LocationRange& range, moqt::GroupOrder order);
   void EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterator fetch);
   // Tells publishers what has become durable.
   void TakeAcks();
@@ -212,6 +213,7 @@ class Relay {
   std::map<TrackName, Upstream> upstream_;
   std::set<SubscriberId> held_;                // Publications that wait for what is to be durable.
   std::map<StoreTicket, SubscriberId> reads_;  // Which fetch waits for each.
+  PinOwner last_pin_ = 0;
   PeerId next_peer_ = 0;
   Instant now_;
   std::set<PeerId> to_drain_;

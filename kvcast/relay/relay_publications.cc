@@ -2,11 +2,30 @@
 #include <iterator>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
 namespace {
+
+// Where an object says that there is nothing before it.
+std::vector<LocationRange> GapsBefore(const Object& object) {
+  std::vector<LocationRange> gaps;
+  if (object.properties.empty()) {
+    return gaps;
+  }
+  const Location at = object.location;
+  const auto groups = object.properties.Find(property::kPriorGroupIdGap);
+  if (groups && groups->number > 0 && groups->number <= at.group) {
+    gaps.push_back(LocationRange::Groups(at.group - groups->number, at.group - 1));
+  }
+  const auto objects = object.properties.Find(property::kPriorObjectIdGap);
+  if (objects && objects->number > 0 && objects->number <= at.object) {
+    gaps.push_back({{at.group, at.object - objects->number}, {at.group, at.object - 1}});
+  }
+  return gaps;
+}
 
 // What a publisher's reason to end is to those behind us: some are between it and us alone.
 moqt::DoneCode ForAudience(moqt::DoneCode code) {
@@ -89,6 +108,9 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   if (object.status == ObjectStatus::kNormal) {
     KVCAST_TRY(const bool is_new,
                stock_.Keep(track, object, level, now_, publication.ExpiryFrom(now_)));
+    for (const LocationRange& gap : GapsBefore(object)) {
+      KVCAST_TRY_VOID(stock_.AddGap(track, gap, now_));
+    }
     if (!is_new) {
       return {};
     }

@@ -73,6 +73,9 @@ class RamTier {
   // another end was told.
   Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
   Result<void> EndTrack(const TrackName& track, Location end);
+  // Its publisher says that nothing stands there. Mismatch: something does. Where there is no room
+  // for it, it is forgotten.
+  Result<void> AddGap(const TrackName& track, const LocationRange& gap);
 
   // True if the object is new, false if it was here. Mismatch: another object stands there, or none
   // can, so the track is malformed. Too large: its group would not fit an empty tier. Otherwise it
@@ -109,6 +112,10 @@ class RamTier {
   void Remove(const TrackName& track, uint64_t group);
   // The same of one object, which ends the group's pins; the group goes with the last one.
   void Remove(const TrackName& track, Location location);
+  // The object that was put last was refused after all: it was never here, nor its track if that
+  // was not. `largest` is what the track had before.
+  void TakeBack(const TrackName& track, Location location, std::optional<Location> largest,
+                bool was_known);
   // Forgets what outlived a track's objects; false if it has any.
   bool Forget(const TrackName& track);
   // Groups evicted since the last call, with their objects if these are to be handed over: they
@@ -116,10 +123,14 @@ class RamTier {
   std::vector<EvictedGroup> TakeEvicted();
   std::vector<EvictedContents> TakeEvictedContents();
   void HandOverEvicted() { hands_over_ = true; }
+  // What others keep in memory about what is here, which is part of the tier's bytes from now on.
+  void CountBeside(size_t bytes);
 
   // All that the tier takes, payloads with it. Never more than it may, nor with what is set aside
   // for payloads and idle.
-  size_t bytes() const { return index_->bytes() + pools_->bytes() + pins_->bytes(); }
+  size_t bytes() const {
+    return index_->bytes() + pools_->bytes() + pins_->bytes() + beside_bytes_;
+  }
   uint64_t pinned_bytes() const { return pins_->pinned_bytes(); }
   // What the groups of a tenant with a reservation take; of any other, those of all without.
   uint64_t tenant_bytes(std::string_view tenant) const { return pools_->PoolOf(tenant).bytes; }
@@ -148,6 +159,7 @@ class RamTier {
   std::unique_ptr<RamIndex> index_;
   std::unique_ptr<RamPools> pools_;
   std::unique_ptr<PinBook> pins_;
+  size_t beside_bytes_ = 0;
   bool hands_over_ = false;
   std::vector<EvictedContents> evicted_;
 };
