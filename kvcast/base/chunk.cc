@@ -79,7 +79,9 @@ ChunkRef::ChunkRef(const ChunkRef& other) : header_(other.header_) {
 
 size_t ChunkRef::capacity() const { return header_->capacity; }
 
-size_t ChunkRef::memory_bytes() const { return sizeof(Header) + header_->capacity; }
+size_t ChunkRef::memory_bytes() const {
+  return (header_->in_arena ? 0 : sizeof(Header)) + header_->capacity;
+}
 
 const std::byte* ChunkRef::data() const { return header_->data; }
 
@@ -150,6 +152,10 @@ ChunkRef ChunkPool::Allocate(size_t bytes) {
 size_t ChunkPool::bytes_used() const { return shelf_->bytes_used.load(std::memory_order_relaxed); }
 
 size_t ChunkPool::memory_bytes() const { return shelf_->arena ? shelf_->arena->bytes() : 0; }
+
+size_t ChunkPool::overhead_bytes() const {
+  return shelf_->arena ? shelf_->arena->overhead_bytes() : 0;
+}
 
 size_t ChunkPool::CollectIdle() {
   if (shelf_->arena == nullptr) {

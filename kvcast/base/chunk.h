@@ -34,7 +34,8 @@ class ChunkRef {
 
   explicit operator bool() const { return header_ != nullptr; }
   size_t capacity() const;
-  // What it takes of memory: its bytes and what is written in front of them.
+  // What it takes of memory: its bytes and what is written in front of them; in memory that was set
+  // aside nothing is, there all of that is the pool's.
   size_t memory_bytes() const;
   const std::byte* data() const;
   // For the writer alone, and only for bytes that no reader has been shown.
@@ -87,9 +88,10 @@ class ChunkPool {
   size_t bytes_used() const;
   // The same, and those kept for reuse.
   size_t bytes_reserved() const { return bytes_reserved_; }
-  // All of the memory that was set aside; and what of it is in nobody's hands, and not given back
-  // to the machine.
+  // All of the memory that was set aside; what of it never becomes a chunk; and what is in nobody's
+  // hands, and not given back to the machine.
   size_t memory_bytes() const;
+  size_t overhead_bytes() const;
   size_t CollectIdle();
   // Gives so much of that back, or a little more, if there is as much and it can be.
   void Discard(size_t bytes);

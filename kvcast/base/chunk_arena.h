@@ -31,6 +31,8 @@ class ChunkRef::Arena {
   void Discard(size_t bytes);
 
   size_t bytes() const { return memory_.bytes.size(); }
+  // Headers, and what is left over at both ends.
+  size_t overhead_bytes() const { return memory_.bytes.size() - units_ * kUnitBytes; }
   // Free, and not given back.
   size_t idle_bytes() const { return idle_bytes_; }
 

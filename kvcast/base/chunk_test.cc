@@ -103,6 +103,9 @@ TEST(ChunkPool, CutsChunksFromMemoryThatWasSetAside) {
   const ChunkRef small = pool.Allocate(16 * 1024);
   EXPECT_TRUE(Within(large, memory) && Within(small, memory));
   EXPECT_EQ(pool.CollectIdle(), idle - kChunkBytesMax - 16 * 1024);
+  EXPECT_EQ(
+      pool.CollectIdle() + pool.overhead_bytes() + large.memory_bytes() + small.memory_bytes(),
+      memory.bytes.size());
   EXPECT_EQ(pool.bytes_reserved(), 0u);
   EXPECT_FALSE(pool.Allocate(8 * 1024)) << "What is small would waste a unit.";
 }

@@ -80,7 +80,7 @@ TEST(Arena, HoldsChunksUntilTheLastHasGone) {
 }
 
 TEST(Arena, SaysWhyThereIsNone) {
-  const Result<Arena> arena = MapArena(size_t{1} << 60);
+  const Result<Arena> arena = MapArena({.bytes = size_t{1} << 60});
   ASSERT_FALSE(arena.ok());
   EXPECT_EQ(arena.error().code(), ErrorCode::kMachine);
 }

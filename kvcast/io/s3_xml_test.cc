@@ -66,16 +66,15 @@ TEST(S3Xml, AnErrorTellsItsCode) {
 
 // A missing bucket is a mistake in the configuration, and no evidence that a pack is gone.
 TEST(S3Xml, OnlyAMissingKeyIsNotFound) {
-  using Kind = BucketError::Kind;
-  EXPECT_EQ(KindOfS3Error(404, "NoSuchKey"), Kind::kNotFound);
-  EXPECT_EQ(KindOfS3Error(404, "NoSuchBucket"), Kind::kOther);
-  EXPECT_EQ(KindOfS3Error(404, ""), Kind::kOther);
-  EXPECT_EQ(KindOfS3Error(503, ""), Kind::kThrottled);
-  EXPECT_EQ(KindOfS3Error(200, "SlowDown"), Kind::kThrottled);
-  EXPECT_EQ(KindOfS3Error(403, "SignatureDoesNotMatch"), Kind::kAuth);
-  EXPECT_EQ(KindOfS3Error(403, ""), Kind::kAuth);
-  EXPECT_EQ(KindOfS3Error(400, "XAmzContentSHA256Mismatch"), Kind::kDamaged);
-  EXPECT_EQ(KindOfS3Error(500, "InternalError"), Kind::kOther);
+  EXPECT_EQ(KindOfS3Error(404, "NoSuchKey"), BucketError::Kind::kNotFound);
+  EXPECT_EQ(KindOfS3Error(404, "NoSuchBucket"), BucketError::Kind::kOther);
+  EXPECT_EQ(KindOfS3Error(404, ""), BucketError::Kind::kOther);
+  EXPECT_EQ(KindOfS3Error(503, ""), BucketError::Kind::kThrottled);
+  EXPECT_EQ(KindOfS3Error(200, "SlowDown"), BucketError::Kind::kThrottled);
+  EXPECT_EQ(KindOfS3Error(403, "SignatureDoesNotMatch"), BucketError::Kind::kAuth);
+  EXPECT_EQ(KindOfS3Error(403, ""), BucketError::Kind::kAuth);
+  EXPECT_EQ(KindOfS3Error(400, "XAmzContentSHA256Mismatch"), BucketError::Kind::kDamaged);
+  EXPECT_EQ(KindOfS3Error(500, "InternalError"), BucketError::Kind::kOther);
 }
 
 }  // namespace

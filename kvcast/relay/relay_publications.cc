@@ -99,6 +99,25 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
                    : Result<void>();
 }
 
+// What fetches are to be sent gives way to what would have no room at all.
+Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
+  const auto keep = [&] {
+    return stock_.Keep(publication.track(), object, publication.durability(), now_,
+                       publication.ExpiryFrom(now_));
+  };
+  Result<bool> kept = keep();
+  if (!kept.ok() && kept.error().code() == ErrorCode::kTooLarge &&
+      stock_.store().ram().pinned_bytes() > 0) {
+    for (const auto& [id, peer] : peers_) {
+      for (const auto& [request, fetch] : peer.fetches) {
+        stock_.store().ram().Unpin(fetch.pin());
+      }
+    }
+    kept = keep();
+  }
+  return kept;
+}
+
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
   const Object& object = received.object;
   const TrackName& track = publication.track();
@@ -106,8 +125,7 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   const std::optional<uint64_t> previous = publication.OnObject(received);
   metrics_.Received(object);
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(const bool is_new,
-               stock_.Keep(track, object, level, now_, publication.ExpiryFrom(now_)));
+    KVCAST_TRY(const bool is_new, Keep(publication, object));
     for (const LocationRange& gap : GapsBefore(object)) {
       KVCAST_TRY_VOID(stock_.AddGap(track, gap, now_));
     }

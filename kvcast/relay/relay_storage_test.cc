@@ -202,7 +202,7 @@ TEST_F(RelayStorage, ReadsAheadOfWhoBeginsATrack) {
 // Others may fill memory meanwhile: what a fetch is about to send stays.
 TEST_F(RelayStorage, AFetchThatIsBeingSentKeepsItsGroups) {
   RelayWorld::Options options = LittleRoom();
-  options.relay.ram_bytes = 400'000;
+  options.relay.ram_bytes = 1'600'000;
   world_ = std::make_unique<RelayWorld>(options);
   Client& publisher = world_->Join();
   publisher.PublishAll(kStored, 2, 50, 1000);
@@ -210,7 +210,7 @@ TEST_F(RelayStorage, AFetchThatIsBeingSentKeepsItsGroups) {
   Client& reader = world_->Join();
   const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
   world_->Run();  // It stands still: nobody takes it.
-  for (int other = 0; other < 20; ++other) {
+  for (int other = 0; other < 60; ++other) {
     publisher.PublishAll(BlockTrack("other" + std::to_string(other)), 1, 50, 1000);
     world_->Run();
   }

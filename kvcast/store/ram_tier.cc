@@ -70,7 +70,8 @@ RamTier::RamTier(const RamTierOptions& options, std::unique_ptr<RamPools> pools)
       payload_chunks_(options.payload_chunks),
       index_(std::make_unique<RamIndex>(options.secret)),
       pools_(std::move(pools)),
-      pins_(std::make_unique<PinBook>()) {}
+      pins_(std::make_unique<PinBook>()),
+      overhead_bytes_(payload_chunks_ == nullptr ? 0 : payload_chunks_->overhead_bytes()) {}
 
 RamTier::RamTier(size_t bytes_max) : RamTier(std::move(*Of({.bytes_max = bytes_max}))) {}
 

@@ -129,7 +129,7 @@ class RamTier {
   // All that the tier takes, payloads with it. Never more than it may, nor with what is set aside
   // for payloads and idle.
   size_t bytes() const {
-    return index_->bytes() + pools_->bytes() + pins_->bytes() + beside_bytes_;
+    return index_->bytes() + pools_->bytes() + pins_->bytes() + beside_bytes_ + overhead_bytes_;
   }
   uint64_t pinned_bytes() const { return pins_->pinned_bytes(); }
   // What the groups of a tenant with a reservation take; of any other, those of all without.
@@ -159,6 +159,7 @@ class RamTier {
   std::unique_ptr<RamIndex> index_;
   std::unique_ptr<RamPools> pools_;
   std::unique_ptr<PinBook> pins_;
+  size_t overhead_bytes_;  // Of the memory set aside.
   size_t beside_bytes_ = 0;
   bool hands_over_ = false;
   std::vector<EvictedContents> evicted_;

@@ -89,6 +89,19 @@ TEST_F(RamTierArena, GivesWayToWhatIsNotInIt) {
   EXPECT_GT(tier_.object_count() * kArenaPayload, kArenaTierBytes / 2);
 }
 
+// Used, idle, or headers: there is no byte of it that nobody counts.
+TEST_F(RamTierArena, CountsAllOfIt) {
+  const size_t without = RamTier(kArenaTierBytes).bytes();
+  EXPECT_EQ(tier_.bytes() + chunks_.CollectIdle(), without + chunks_.memory_bytes());
+  Put(0, 4, 200'000);
+  const size_t used = chunks_.memory_bytes() - chunks_.CollectIdle() - chunks_.overhead_bytes();
+  EXPECT_GE(used, 800'000u);
+  EXPECT_GT(tier_.bytes(), without + chunks_.overhead_bytes() + used);
+  tier_.Remove(ArenaTrack(0), 0);
+  EXPECT_TRUE(tier_.Forget(ArenaTrack(0)));
+  EXPECT_EQ(tier_.bytes() + chunks_.CollectIdle(), without + chunks_.memory_bytes());
+}
+
 // Whoever reads keeps what it reads, however often its place was given up since.
 TEST_F(RamTierArena, LeavesToReadersWhatTheyRead) {
   Put(0, 4, kArenaPayload);

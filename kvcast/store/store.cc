@@ -18,6 +18,7 @@ RamTier RamOf(const StoreOptions& options) {
   ram.key_property = options.key_property;
   ram.secret = options.secret;
   ram.reservations = options.reservations;
+  ram.pinned_percent = options.pinned_percent;
   ram.payload_chunks = options.payload_chunks;
   return std::move(*RamTier::Of(ram));
 }

@@ -30,6 +30,7 @@ struct StoreOptions {
   uint64_t key_property = 0;  // The immutable property that holds a group's key.
   uint64_t secret = 0;        // Random, and nobody else's business: peers choose names and keys.
   std::map<std::string, uint64_t> reservations{};  // Bytes of RAM by tenant.
+  unsigned pinned_percent = 50;                    // Of RAM, for pins that have an owner.
   ChunkPool* payload_chunks = nullptr;             // Where payloads come from; outlives the store.
   ReadDesk::Limits reads{};
   WarmQueue::Limits warming{};
