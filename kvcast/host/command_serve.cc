@@ -328,6 +328,9 @@ int RunServe(const ServeOptions& options) {
       Log(&log, "node").Warning("memory not set aside", {{"reason", arena.error().ToString()}});
     }
   }
+  if (asked_to_stop > 0) {
+    return kExitOk;
+  }
   Progress opening("Opening directories");
   with.on_opening = [&] {
     opening.Update(0, 0);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "kvcast/io/clock.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
 
@@ -12,6 +14,10 @@ namespace {
 
 // As huge pages are.
 constexpr uint64_t kArenaStep = uint64_t{2} << 20;
+
+// A machine that has to gather its memory first, to make huge pages, may take far longer than the
+// second that some gigabytes usually take; a node is wanted before that.
+constexpr Duration kPrefaultPatience = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -26,12 +32,13 @@ PayloadShare PayloadShare::Of(uint64_t ram_bytes, const MemoryFacts& machine) {
 
 Result<Arena> SetAside(const PayloadShare& share, const std::function<bool()>& go_on) {
   Progress progress("Setting memory aside");
+  const Instant until = Now() + kPrefaultPatience;
   ArenaOptions options;
   options.bytes = share.bytes;
   options.prefault_bytes = share.prefault_bytes;
   options.on_progress = [&](size_t done, size_t total) {
     progress.Update(done, total);
-    return go_on();
+    return go_on() && Now() < until;
   };
   Result<Arena> arena = MapArena(options);
   progress.Done();

@@ -22,8 +22,8 @@ struct PayloadShare {
   static PayloadShare Of(uint64_t ram_bytes, const MemoryFacts& machine);
 };
 
-// Sets it aside, and shows on stderr how far it is if that takes longer than two seconds.
-// `go_on` is asked meanwhile: false leaves the rest for when it is needed.
+// Sets it aside, and shows on stderr how far it is if that takes longer than two seconds; after ten
+// seconds the rest is left for when it is needed. `go_on` is asked meanwhile: false leaves it too.
 Result<Arena> SetAside(const PayloadShare& share, const std::function<bool()>& go_on);
 
 // "3.75 GiB of it set aside, 3.75 GiB in huge pages", for people.
