@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvcast/store/disk_eviction.h"
+
 namespace kvcast::sim {
 namespace {
 
@@ -85,7 +87,9 @@ void StoreWorld::Start() {
     disk.key_property = options.key_property;
     disk.seed = random_.Next();
     random_.Fill(disk.fresh.bytes);
-    auto tier = std::make_unique<DiskTier>(disk, std::make_unique<OldestFirst>());
+    DiskEvictionOptions eviction;
+    eviction.limits = {.bytes_max = kBudget, .ghosts_max = 100};
+    auto tier = std::make_unique<DiskTier>(disk, *DiskEviction::Of(eviction));
     tiers_.push_back(tier.get());
     store_->AddTier(TierKind::kDisk, std::move(tier));
   }

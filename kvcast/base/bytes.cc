@@ -7,20 +7,20 @@
 
 namespace kvcast {
 
-Bytes::Rest::Rest(const Rest& other) : list_(other.list_) {
+Bytes::Several::Several(const Several& other) : list_(other.list_) {
   if (list_ != nullptr) {
     list_->owners.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
-void Bytes::Rest::Release() {
+void Bytes::Several::Release() {
   List* const list = std::exchange(list_, nullptr);
   if (list != nullptr && list->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     delete list;
   }
 }
 
-void Bytes::Rest::Append(const Piece& piece) {
+void Bytes::Several::Append(const Piece& piece) {
   // Nobody but the only owner could make a second one.
   if (list_ == nullptr || list_->owners.load(std::memory_order_acquire) > 1) {
     List* const own = new List;
@@ -33,7 +33,7 @@ void Bytes::Rest::Append(const Piece& piece) {
   list_->pieces.push_back(piece);
 }
 
-size_t Bytes::Rest::memory_bytes() const {
+size_t Bytes::Several::memory_bytes() const {
   return list_ == nullptr ? 0 : sizeof(List) + list_->pieces.capacity() * sizeof(Piece);
 }
 
@@ -73,9 +73,12 @@ Bytes Bytes::Of(ChunkRef chunk, size_t offset, size_t length) {
 
 void Bytes::AppendPiece(const Piece& piece) {
   if (size_ == 0) {
-    first_ = piece;
+    only_ = piece;
   } else {
-    rest_.Append(piece);
+    if (several_.size() == 0) {
+      several_.Append(std::exchange(only_, Piece()));
+    }
+    several_.Append(piece);
   }
   size_ += piece.length;
 }
@@ -112,7 +115,7 @@ std::span<const std::byte> Bytes::piece(size_t index) const {
 }
 
 size_t Bytes::memory_bytes() const {
-  size_t bytes = rest_.memory_bytes();
+  size_t bytes = several_.memory_bytes();
   for (size_t i = 0; i < piece_count(); ++i) {
     const ChunkRef& chunk = PieceAt(i).chunk;
     bytes += i > 0 && PieceAt(i - 1).chunk.SameAs(chunk) ? 0 : chunk.memory_bytes();

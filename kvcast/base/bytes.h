@@ -33,12 +33,12 @@ class Bytes {
   Bytes(const Bytes&) = default;
   // What was moved from is empty.
   Bytes(Bytes&& other) noexcept
-      : first_(std::move(other.first_)),
-        rest_(std::move(other.rest_)),
+      : only_(std::move(other.only_)),
+        several_(std::move(other.several_)),
         size_(std::exchange(other.size_, 0)) {}
   Bytes& operator=(Bytes other) noexcept {
-    std::swap(first_, other.first_);
-    rest_.swap(other.rest_);
+    std::swap(only_, other.only_);
+    several_.swap(other.several_);
     std::swap(size_, other.size_);
     return *this;
   }
@@ -60,7 +60,9 @@ class Bytes {
   void Append(const Bytes& other);
 
   // The pieces in order; none is empty.
-  size_t piece_count() const { return size_ == 0 ? 0 : 1 + rest_.size(); }
+  size_t piece_count() const {
+    return several_.size() > 0 ? several_.size() : (size_ == 0 ? 0 : 1);
+  }
   // What it keeps from being freed: its chunks whole, however little of them it shows, each once if
   // its pieces follow each other, and the list of pieces.
   size_t memory_bytes() const;
@@ -83,18 +85,18 @@ class Bytes {
     uint32_t length = 0;
   };
   // Pieces that several owners share; whoever appends to them gets a list of its own first.
-  class Rest {
+  class Several {
    public:
-    Rest() = default;
-    Rest(const Rest& other);
-    Rest(Rest&& other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
-    Rest& operator=(Rest other) noexcept {
+    Several() = default;
+    Several(const Several& other);
+    Several(Several&& other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
+    Several& operator=(Several other) noexcept {
       swap(other);
       return *this;
     }
-    ~Rest() { Release(); }
+    ~Several() { Release(); }
 
-    void swap(Rest& other) noexcept { std::swap(list_, other.list_); }
+    void swap(Several& other) noexcept { std::swap(list_, other.list_); }
     size_t size() const { return list_ == nullptr ? 0 : list_->pieces.size(); }
     const Piece& operator[](size_t index) const { return list_->pieces[index]; }
     void Append(const Piece& piece);
@@ -109,12 +111,13 @@ class Bytes {
 
     List* list_ = nullptr;
   };
-  const Piece& PieceAt(size_t index) const { return index == 0 ? first_ : rest_[index - 1]; }
+  const Piece& PieceAt(size_t index) const { return several_.size() > 0 ? several_[index] : only_; }
   void AppendPiece(const Piece& piece);
 
-  // Most payloads are one piece, which then costs no allocation.
-  Piece first_;
-  Rest rest_;
+  // One piece costs no allocation. Of several none is here, so that a copy counts one owner more in
+  // one place: each place is a wait for memory.
+  Piece only_;
+  Several several_;
   size_t size_ = 0;
 };
 

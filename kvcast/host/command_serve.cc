@@ -19,6 +19,7 @@
 #include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
+#include "kvcast/host/payload_memory.h"
 #include "kvcast/host/quic_flags.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
@@ -59,6 +60,8 @@ struct ServeOptions {
   std::vector<std::string> disks;
   std::vector<std::string> buckets;
   std::vector<std::string> reservations;
+  std::vector<std::string> disk_reservations;
+  bool no_prefault = false;
 };
 
 // What a node runs with, once the machine has been asked for it.
@@ -66,6 +69,7 @@ struct Ground {
   NodeState state;
   ServerCredentials credentials;
   NodeServer::Options node;
+  PayloadShare payloads;
 };
 
 // What the time of day was at Instant(), by which objects on disk are dated.
@@ -165,19 +169,26 @@ Result<void> PrepareTiers(const ServeOptions& options, const NodeId& id, uint64_
   return {};
 }
 
-// TENANT=SIZE each, together no more than the memory that blocks have.
-Result<std::map<std::string, uint64_t>> Reservations(const std::vector<std::string>& flags,
-                                                     uint64_t ram_bytes) {
-  RamTierOptions ram;
-  ram.bytes_max = ram_bytes;
+// TENANT=SIZE each.
+Result<std::map<std::string, uint64_t>> ParseReservations(const std::vector<std::string>& flags) {
+  std::map<std::string, uint64_t> reservations;
   for (const std::string& flag : flags) {
     const size_t equals = std::min(flag.find('='), flag.size());
     KVCAST_TRY(const Tenant tenant, Tenant::Of(flag.substr(0, equals)));
     KVCAST_TRY(const uint64_t bytes, ParseBytes(flag.substr(std::min(equals + 1, flag.size()))));
-    if (!ram.reservations.emplace(tenant.name(), bytes).second) {
+    if (!reservations.emplace(tenant.name(), bytes).second) {
       return Error(ErrorCode::kInvalid, "'" + tenant.name() + "' is there twice.");
     }
   }
+  return reservations;
+}
+
+// Together no more than the memory that blocks have.
+Result<std::map<std::string, uint64_t>> RamReservations(const std::vector<std::string>& flags,
+                                                        uint64_t ram_bytes) {
+  RamTierOptions ram;
+  ram.bytes_max = ram_bytes;
+  KVCAST_TRY(ram.reservations, ParseReservations(flags));
   if (const Result<RamTier> tier = RamTier::Of(ram); !tier.ok()) {
     return tier.error();
   }
@@ -213,9 +224,16 @@ Result<Ground> Prepare(const ServeOptions& options) {
   NodeServer::Options node;
   node.listen = listen;
   KVCAST_TRY_VOID(PrepareTiers(options, state.node_id(), *ram_bytes, node));
-  const auto reservations = Reservations(options.reservations, node.relay.ram_bytes);
+  const auto reservations = RamReservations(options.reservations, node.relay.ram_bytes);
   if (!reservations.ok()) {
     throw CLI::ValidationError("--reserve", reservations.error().message());
+  }
+  const auto disk_reservations = ParseReservations(options.disk_reservations);
+  if (!disk_reservations.ok()) {
+    throw CLI::ValidationError("--reserve-disk", disk_reservations.error().message());
+  }
+  for (DiskMount::Options& disk : node.disks) {
+    disk.reservations = *disk_reservations;
   }
   node.relay.reservations = *reservations;
   node.relay.epoch_us = EpochMicroseconds();
@@ -224,7 +242,8 @@ Result<Ground> Prepare(const ServeOptions& options) {
   node.quic.connection = options.quic.Options();
   FillRandom(node.relay.boot);
   FillRandom(std::as_writable_bytes(std::span(&node.relay.secret, 1)));
-  return Ground{std::move(state), credentials, node};
+  return Ground{std::move(state), credentials, node,
+                PayloadShare::Of(node.relay.ram_bytes, memory)};
 }
 
 // What a client is told to find the node, and to be sure of it: HOST:PORT#FINGERPRINT.
@@ -264,15 +283,15 @@ std::string TierLines(const NodeServer& node) {
 }
 
 void PrintStart(const Ground& ground, const std::string& address, const NodeServer& node,
-                bool development) {
+                const std::string& payloads, bool development) {
   fmt::print(
       "kvcast is serving. Ctrl-C stops it.\n"
       "  node    {}\n"
       "          {}\n"
-      "  memory  {} for blocks\n"
+      "  memory  {} for blocks{}\n"
       "{}"
       "  state   {}{}\n{}",
-      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes),
+      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes), payloads,
       TierLines(node), ground.state.directory().string(),
       development ? " (with a certificate for this machine alone)" : "",
       ground.credentials.requires_clients()
@@ -344,8 +363,24 @@ int RunServe(const ServeOptions& options) {
   ReadyFile ready_file(options.ready_file);
   Metrics metrics;
   TerminalLog log;
-  Progress opening("Opening directories and buckets");
   NodeServer::Options with = ground->node;
+  std::string payloads;
+  if (!options.no_prefault) {
+    auto arena = SetAside(ground->payloads, [&] {
+      (*loop)->RunOnce(Duration::zero());
+      return asked_to_stop == 0;
+    });
+    if (arena.ok()) {
+      payloads = ", " + DescribeArena(*arena);
+      with.payload_memory = std::move(arena->memory);
+    } else {  // It only receives more slowly.
+      Log(&log, "node").Warning("memory not set aside", {{"reason", arena.error().ToString()}});
+    }
+  }
+  if (asked_to_stop > 0) {
+    return kExitOk;
+  }
+  Progress opening("Opening directories and buckets");
   with.on_opening = [&] {
     opening.Update(0, 0);
     return asked_to_stop == 0;
@@ -360,7 +395,7 @@ int RunServe(const ServeOptions& options) {
   if (const auto written = ready_file.Write(address); !written.ok()) {
     return Failed(written.error());
   }
-  PrintStart(*ground, address, node, options.certificate.empty());
+  PrintStart(*ground, address, node, payloads, options.certificate.empty());
   while (asked_to_stop == 0) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }
@@ -382,6 +417,8 @@ void AddStorageOptions(CLI::App& command, ServeOptions& options) {
                   "Of that memory, keep so much for a tenant's blocks: others do not evict them; "
                   "may be given several times")
       ->type_name("TENANT=SIZE");
+  command.add_flag("--no-prefault", options.no_prefault,
+                   "Take memory from the machine as it is needed, instead of at the start");
   command
       .add_option("--disk", options.disks,
                   "Keep objects in this directory as well; may be given several times. bytes is "
@@ -398,6 +435,11 @@ void AddStorageOptions(CLI::App& command, ServeOptions& options) {
       ->type_name(
           "s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]"
           "[,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]");
+  command
+      .add_option("--reserve-disk", options.disk_reservations,
+                  "Of each directory, keep so much for a tenant's blocks: others do not evict "
+                  "them; may be given several times, for half of a directory in all")
+      ->type_name("TENANT=SIZE");
 }
 
 }  // namespace

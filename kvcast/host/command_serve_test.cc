@@ -63,7 +63,8 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   EXPECT_TRUE(address.starts_with("127.0.0.1:"));
   EXPECT_EQ(address.back(), '\n');
   address.pop_back();
-  for (const std::string& part : {address, std::string("64 MiB"), state}) {
+  for (const std::string& part :
+       {address, std::string("64 MiB for blocks, 60 MiB of it set aside, "), state}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in " << outcome.out;
   }
 }

@@ -14,6 +14,11 @@ namespace {
 // How much of what it has seen a bucket's admission remembers: as of a disk of this size.
 constexpr uint64_t kBucketAdmissionBytes = uint64_t{1} << 40;
 
+relay::Relay::Options WithChunks(relay::Relay::Options options, ChunkPool& payload_chunks) {
+  options.payload_chunks = payload_chunks.memory_bytes() > 0 ? &payload_chunks : nullptr;
+  return options;
+}
+
 }  // namespace
 
 NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log)
@@ -21,10 +26,15 @@ NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics
       options_(options),
       log_(log, "node"),
       refusals_(log_),
-      relay_(options.relay, metrics, log),
+      payload_chunks_(/*bytes_max=*/0, options.payload_memory),
+      relay_(WithChunks(options.relay, payload_chunks_), metrics, log),
       disk_gauges_(metrics),
       bucket_gauges_(metrics),
-      timer_(loop, [this] { OnStoreInput(); }) {}
+      timer_(loop, [this] { OnStoreInput(); }) {
+  if (payload_chunks_.memory_bytes() > 0) {
+    options_.session.payload_chunks = &payload_chunks_;
+  }
+}
 
 NodeServer::~NodeServer() = default;
 

@@ -30,6 +30,8 @@ class NodeServer : private NodePeerOwner {
     relay::Relay::Options relay;
     moqt::Limits session;
     QuicServer::Options quic;
+    // Set aside for payloads that come in, and part of relay.ram_bytes; may be empty.
+    ChunkMemory payload_memory;
     std::vector<DiskMount::Options> disks;
     std::vector<BucketMount::Options> buckets;
     // How long a start waits for buckets. One that does not answer is read when it does.
@@ -79,6 +81,7 @@ class NodeServer : private NodePeerOwner {
   Options options_;
   Log log_;
   RefusalLog refusals_;
+  ChunkPool payload_chunks_;  // Before the relay and all sessions, which use it.
   relay::Relay relay_;
   std::vector<std::unique_ptr<DiskMount>> disks_;  // After the relay, which owns their tiers.
   std::vector<std::unique_ptr<BucketMount>> buckets_;

@@ -31,6 +31,7 @@
 #include "kvcast/io/disk_device.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/scratch_directory.h"
+#include "kvcast/store/disk_eviction.h"
 #include "kvcast/store/disk_tier.h"
 
 namespace kvcast {
@@ -86,7 +87,10 @@ class Disk {
     tier.segment_bytes = kSegmentBytes;
     FillRandom(tier.fresh.bytes);
     FillRandom(std::as_writable_bytes(std::span(&tier.seed, 1)));
-    tier_.emplace(tier, std::make_unique<OldestFirst>());
+    DiskEvictionOptions eviction;
+    eviction.limits = {.bytes_max = kBudget, .ghosts_max = 1000};
+    eviction.secret = tier.seed;
+    tier_.emplace(tier, *DiskEviction::Of(eviction));
   }
 
   DiskTier& tier() { return *tier_; }

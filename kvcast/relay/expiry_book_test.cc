@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "kvcast/base/random.h"
+#include "kvcast/store/heap_bytes_test.h"
+
 namespace kvcast::relay {
 namespace {
 
@@ -27,6 +33,40 @@ TEST(ExpiryBook, GivesWhatIsDueInOrderAcrossTracksAndGroups) {
   EXPECT_EQ(book.next(), At(9));
   EXPECT_EQ(book.TakeDue(At(9))->track, Name("t"));
   EXPECT_FALSE(book.next().has_value());
+}
+
+// It is part of the memory for blocks, so it must know what it takes.
+TEST(ExpiryBook, CountsEveryByte) {
+  Random random(7);
+  ExpiryBook book;
+  const size_t before = HeapBytes();
+  std::vector<TrackName> names;
+  for (int i = 0; i < 8; ++i) {
+    names.push_back(Name("a name too long for the string itself " + std::to_string(i)));
+  }
+  const size_t ours = HeapBytes() - before;
+  for (int step = 0; step < 3000; ++step) {
+    const TrackName& track = names[random.Below(names.size())];
+    const uint64_t group = random.Below(6);
+    const Instant at = At(static_cast<int64_t>(random.Below(1000)));
+    switch (random.Below(6)) {
+      case 0:
+        book.Forget(track, group);
+        break;
+      case 1:
+        book.Join(track, group);
+        break;
+      case 2:
+        (void)book.TakeDue(At(static_cast<int64_t>(random.Below(400))));
+        break;
+      case 3:
+        book.AddGroup(track, group, at);
+        break;
+      default:
+        book.Add(track, {group, random.Below(100)}, at);
+    }
+    ASSERT_EQ(HeapBytes() - before - ours, book.bytes()) << step;
+  }
 }
 
 TEST(ExpiryBook, ForgetsAGroupAltogether) {

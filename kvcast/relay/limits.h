@@ -34,6 +34,11 @@ struct Limits {
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
 
+  // What a fetch is about to be sent stays in memory for so long, while it is being answered.
+  Duration fetch_pin = std::chrono::seconds(10);
+  // A fetch that has to be read from a tier below has as many groups behind it warmed, up to this.
+  uint64_t warm_groups = 8;
+
   // Payloads that wait to be durable, of all peers: at this, publications that ask for it pause.
   size_t pledged_bytes = 64 * 1024 * 1024;
   // How long a publication that asked for durability is remembered after its end, for those who

@@ -10,10 +10,15 @@
 namespace kvcast::relay {
 namespace {
 
+// Of memory, for what fetches are about to be sent: whoever publishes must find room.
+constexpr unsigned kPinnedPercent = 12;
+
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
   store.ram_bytes = options.ram_bytes;
   store.reservations = options.reservations;
+  store.payload_chunks = options.payload_chunks;
+  store.pinned_percent = kPinnedPercent;
   store.epoch_us = options.epoch_us;
   store.key_property = kBlockKeyProperty;
   store.secret = options.secret;
@@ -274,6 +279,7 @@ void Relay::EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterato
   for (const StoreTicket ticket : fetch->second.Cancel(stock_.store())) {
     reads_.erase(ticket);
   }
+  stock_.store().ram().Unpin(fetch->second.pin());
   peer.crowded.erase(fetch->first);
   peer.fetches.erase(fetch);
 }

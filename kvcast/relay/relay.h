@@ -39,6 +39,7 @@ class Relay {
     size_t ram_bytes = size_t{4} << 30;
     // Of ram_bytes, by tenant: what others cannot evict. REQUIRES: RamTier::Of() takes them.
     std::map<std::string, uint64_t> reservations{};
+    ChunkPool* payload_chunks = nullptr;  // Where sessions put payloads; outlives the relay.
     NodeId node{};
     BootId boot{};
     uint64_t secret = 0;  // Random: what peers name and key must not collide at their will.
@@ -183,6 +184,7 @@ class Relay {
   // The rest of a publication did not come in time, unless it waits for us.
   void OnEndOverdue(const Ending& ending);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
+  Result<bool> Keep(const Publication& publication, const Object& object);
   void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
   // If it was the track's last, its audience is told why.
   void EndPublication(Peer& peer, Publications::iterator publication, moqt::DoneCode code,
@@ -197,6 +199,7 @@ class Relay {
   void Continue(Peer& peer, moqt::RequestId fetch);
   // Hands what tiers have read to the fetches that wait for it.
   void TakeReads();
+  void WarmAfter(const TrackName& track, const LocationRange& range, moqt::GroupOrder order);
   void EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterator fetch);
   // Tells publishers what has become durable.
   void TakeAcks();
@@ -221,6 +224,7 @@ class Relay {
   std::map<TrackName, Upstream> upstream_;
   std::set<SubscriberId> held_;                // Publications that wait for what is to be durable.
   std::map<StoreTicket, SubscriberId> reads_;  // Which fetch waits for each.
+  PinOwner last_pin_ = 0;
   PeerId next_peer_ = 0;
   Instant now_;
   std::set<PeerId> to_drain_;

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/timers.h"
@@ -10,6 +11,24 @@
 
 namespace kvcast::relay {
 namespace {
+
+// Where an object says that there is nothing before it.
+std::vector<LocationRange> GapsBefore(const Object& object) {
+  std::vector<LocationRange> gaps;
+  if (object.properties.empty()) {
+    return gaps;
+  }
+  const Location at = object.location;
+  const auto groups = object.properties.Find(property::kPriorGroupIdGap);
+  if (groups && groups->number > 0 && groups->number <= at.group) {
+    gaps.push_back(LocationRange::Groups(at.group - groups->number, at.group - 1));
+  }
+  const auto objects = object.properties.Find(property::kPriorObjectIdGap);
+  if (objects && objects->number > 0 && objects->number <= at.object) {
+    gaps.push_back({{at.group, at.object - objects->number}, {at.group, at.object - 1}});
+  }
+  return gaps;
+}
 
 // What a publisher's reason to end is to those behind us: some are between it and us alone.
 moqt::DoneCode ForAudience(moqt::DoneCode code) {
@@ -89,6 +108,25 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
                    : Result<void>();
 }
 
+// What fetches are to be sent gives way to what would have no room at all.
+Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
+  const auto keep = [&] {
+    return stock_.Keep(publication.track(), object, publication.durability(), now_,
+                       publication.ExpiryFrom(now_));
+  };
+  Result<bool> kept = keep();
+  if (!kept.ok() && kept.error().code() == ErrorCode::kTooLarge &&
+      stock_.store().ram().pinned_bytes() > 0) {
+    for (const auto& [id, peer] : peers_) {
+      for (const auto& [request, fetch] : peer.fetches) {
+        stock_.store().ram().Unpin(fetch.pin());
+      }
+    }
+    kept = keep();
+  }
+  return kept;
+}
+
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
   const Object& object = received.object;
   const TrackName& track = publication.track();
@@ -96,8 +134,10 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   const std::optional<uint64_t> previous = publication.OnObject(received);
   metrics_.Received(object);
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(const bool is_new,
-               stock_.Keep(track, object, level, now_, publication.ExpiryFrom(now_)));
+    KVCAST_TRY(const bool is_new, Keep(publication, object));
+    for (const LocationRange& gap : GapsBefore(object)) {
+      KVCAST_TRY_VOID(stock_.AddGap(track, gap, now_));
+    }
     if (!is_new) {
       return {};
     }

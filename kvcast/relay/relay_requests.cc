@@ -8,6 +8,14 @@
 namespace kvcast::relay {
 namespace {
 
+// FILL_TIMEOUT: how long a fetch waits in all for what is not at hand.
+std::optional<Duration> PatienceOf(const moqt::Parameters& parameters) {
+  constexpr uint64_t kMost = 3'600'000;
+  return parameters.fill_timeout_ms ? std::optional<Duration>(std::chrono::milliseconds(
+                                          std::min(*parameters.fill_timeout_ms, kMost)))
+                                    : std::nullopt;
+}
+
 // The end of the last group that a fetch covers is known only if no object can come after it.
 bool EndsTrack(const TrackFacts& facts, Location last) {
   return facts.end && facts.largest == last && *facts.end == Location{last.group, last.object + 1};
@@ -156,9 +164,32 @@ void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
   metrics_.fetches.Add();
   const moqt::GroupOrder order =
       event.parameters.group_order.value_or(moqt::GroupOrder::kAscending);
-  peer.fetches.emplace(event.request, FetchAnswer(*peer.session, event.request,
-                                                  FetchCursor(event.track, range, order)));
+  FetchCursor cursor(event.track, range, order, PatienceOf(event.parameters));
+  const PinOwner owner = ++last_pin_;
+  // While it is sent, for some time; if too much is pinned already, it goes without.
+  (void)stock_.store()
+      .ram()
+      .Pin(event.track, range.first.group, range.last.group, owner, now_ + limits_.fetch_pin)
+      .ok();
+  WarmAfter(event.track, range, order);
+  peer.fetches.emplace(event.request,
+                       FetchAnswer(*peer.session, event.request, std::move(cursor), owner));
   Continue(peer, event.request);
+}
+
+// Whoever reads a track from its beginning, and finds it below, is likely to ask for more of it.
+void Relay::WarmAfter(const TrackName& track, const LocationRange& range, moqt::GroupOrder order) {
+  Store& store = stock_.store();
+  const uint64_t groups =
+      std::min<uint64_t>(range.last.group - range.first.group + 1, limits_.warm_groups);
+  if (order != moqt::GroupOrder::kAscending || groups == 0 ||
+      range.last.group > UINT64_MAX - groups || store.ram().FindGroup(track, range.first.group) ||
+      !store.IsBelow(track, range.first.group)) {
+    return;
+  }
+  const LocationRange next = LocationRange::Groups(range.last.group + 1, range.last.group + groups);
+  (void)store.Warm(track, next,
+                   now_);  // If too much is to be warmed, it comes when it is asked for.
 }
 
 void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {

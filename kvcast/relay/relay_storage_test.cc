@@ -113,6 +113,115 @@ TEST_F(RelayStorage, AnswersForAStoredTrackAfterARestart) {
   EXPECT_EQ(live.track_end->done.code, moqt::DoneCode::kTrackEnded);
 }
 
+// What its publisher left out does not exist, and the node says so for as long as it has the track.
+TEST_F(RelayStorage, KnowsGapsAfterARestart) {
+  Start();
+  {
+    Client& publisher = world_->Join();
+    const RequestId request = PublishDurably(publisher, 1);
+    const moqt::StreamId stream = publisher.OpenGroup(request, 4);
+    Object first = ObjectAt(kStored, {4, 2});
+    first.properties = PropertiesBuilder()
+                           .Number(property::kPriorGroupIdGap, 3)
+                           .Number(property::kPriorObjectIdGap, 2)
+                           .Build();
+    ASSERT_TRUE(publisher->SendObject(request, stream, first).ok());
+    ASSERT_TRUE(publisher->EndSubgroup(request, stream).ok());
+    RunAll();
+  }
+  for (const bool restarted : {false, true}) {
+    SCOPED_TRACE(restarted);
+    if (restarted) {
+      Start();
+    }
+    Client& reader = world_->Join();
+    for (const auto order : {moqt::GroupOrder::kAscending, moqt::GroupOrder::kDescending}) {
+      moqt::Parameters parameters;
+      parameters.group_order = order;
+      const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 4), parameters);
+      RunAll();
+      Brought brought;
+      brought.TakeFrom(reader.session(), fetch);
+      EXPECT_EQ(brought.objects.size(), 4u);
+      EXPECT_EQ(brought.items.size(), 4u) << "Nothing of it is unknown.";
+    }
+  }
+}
+
+// FILL_TIMEOUT is what a fetch may wait for a disk in all.
+TEST_F(RelayStorage, AFetchWaitsForADiskNoLongerThanItWants) {
+  Start();
+  PublishDurably(world_->Join(), 2);
+  RunAll();
+  Start();
+  Client& reader = world_->Join();
+  moqt::Parameters parameters;
+  parameters.fill_timeout_ms = 3000;
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), parameters);
+  parameters.fill_timeout_ms = 0;
+  const RequestId at_once = *reader->Fetch(kStored, LocationRange::Groups(0, 1), parameters);
+  world_->Run();
+  Brought none;
+  none.TakeFrom(reader.session(), at_once);
+  EXPECT_TRUE(none.objects.empty());
+  EXPECT_TRUE(none.fetch_end && none.fetch_end->complete);
+  world_->Wait(milliseconds(2000));
+  disk_->FinishRead();  // The first object; there is a second left for the others.
+  world_->Wait(milliseconds(0));
+  world_->Run();
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 1u);
+  EXPECT_FALSE(brought.fetch_end);
+  world_->Wait(milliseconds(1000));
+  world_->Run();
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 1u);
+  ASSERT_TRUE(brought.fetch_end && brought.fetch_end->complete);
+  EXPECT_TRUE(std::get<moqt::RangeEnd>(brought.items.back()).unknown);
+}
+
+// Whoever begins to read a track that is on disk will want the rest of it.
+TEST_F(RelayStorage, ReadsAheadOfWhoBeginsATrack) {
+  Start();
+  PublishDurably(world_->Join(), 6);
+  RunAll();
+  Start();
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
+  RunAll();
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 6u);
+  EXPECT_EQ(disk_->get_count, 12u);
+  // As much again is in memory; what nobody comes near to is not.
+  EXPECT_EQ(world_->Fetch(reader, kStored, LocationRange::Groups(2, 3)).objects.size(), 6u);
+  EXPECT_EQ(disk_->get_count, 12u);
+}
+
+// Others may fill memory meanwhile: what a fetch is about to send stays.
+TEST_F(RelayStorage, AFetchThatIsBeingSentKeepsItsGroups) {
+  RelayWorld::Options options = LittleRoom();
+  options.relay.ram_bytes = 1'600'000;
+  world_ = std::make_unique<RelayWorld>(options);
+  Client& publisher = world_->Join();
+  publisher.PublishAll(kStored, 2, 50, 1000);
+  world_->Run();
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
+  world_->Run();  // It stands still: nobody takes it.
+  for (int other = 0; other < 60; ++other) {
+    publisher.PublishAll(BlockTrack("other" + std::to_string(other)), 1, 50, 1000);
+    world_->Run();
+  }
+  Brought brought;
+  do {
+    brought.TakeFrom(reader.session(), fetch);
+  } while (world_->Step());
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 100u);
+}
+
 // A fetch that waits for a disk waits alone.
 TEST_F(RelayStorage, AStalledDiskDelaysNobodyElse) {
   Start();

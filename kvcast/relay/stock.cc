@@ -5,6 +5,7 @@
 
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/moqt/timers.h"
+#include "kvcast/store/disk_index.h"
 
 namespace kvcast::relay {
 namespace {
@@ -23,6 +24,23 @@ Stock::Stock(const StoreOptions& store, const NodeId& node, const BootId& boot,
       metrics_(&metrics),
       log_(std::move(log)),
       max_cache_ms_(store.max_cache_ms) {}
+
+void Stock::NoteKey(const TrackName& track, uint64_t group, const Digest& key) {
+  if (keys_.insert_or_assign({track, group}, key).second) {
+    key_bytes_ += HeapBytesOf(track);
+  }
+}
+
+void Stock::DropKey(const TrackName& track, uint64_t group) {
+  if (keys_.erase({track, group}) > 0) {
+    key_bytes_ -= HeapBytesOf(track);
+  }
+}
+
+void Stock::CountBooks(Instant now) {
+  store_.ram().CountBeside(expiries_.bytes() + key_bytes_);
+  store_.SettleRam(now);
+}
 
 Result<void> Stock::Describe(const TrackName& track, const Properties& properties,
                              std::optional<Location> largest, Durability level, Instant now) {
@@ -57,10 +75,11 @@ Result<bool> Stock::Keep(const TrackName& track, const Object& object, Durabilit
   if (object.location.object == 0 && Catalogs::CanList(track)) {
     const Result<std::optional<Digest>> key = BlockKeyIn(object.properties);
     if (key.ok() && *key) {
-      keys_.insert_or_assign({track, group}, **key);
+      NoteKey(track, group, **key);
     }
   }
   (void)ListIfWhole(track, group);
+  CountBooks(now);
   return true;
 }
 
@@ -111,7 +130,7 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
   }
   if (const std::optional<Digest> key = KeyOf(track, group)) {
     catalogs_.List(track, group, *key, facts->payload_bytes);
-    keys_.erase({track, group});
+    DropKey(track, group);
   }
   return true;
 }
@@ -119,7 +138,7 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
 void Stock::Unlist(const TrackName& track, uint64_t group) {
   catalogs_.Unlist(track, group);
   if (!store_.FindGroup(track, group)) {
-    keys_.erase({track, group});
+    DropKey(track, group);
   }
   if (!store_.GroupFrom(track, 0)) {
     emptied_.push_back(track);
@@ -137,6 +156,7 @@ void Stock::OnInput(Instant now) {
   TakeEvents(now);
   ListSome();
   DateSome(now);
+  CountBooks(now);
 }
 
 std::optional<Instant> Stock::deadline() const {
@@ -239,7 +259,7 @@ void Stock::List(const ListedGroup& group) {
   if (facts && max_cache_ms_ && max_cache_ms_(facts->properties)) {
     undated_.push_back(group);
   } else {
-    keys_.insert_or_assign({group.track, group.group}, *group.key);
+    NoteKey(group.track, group.group, *group.key);
     Relist(group.track, group.group);
   }
 }
@@ -260,7 +280,7 @@ void Stock::DateSome(Instant now) {
 void Stock::OnDated(const StoreRead& read) {
   const ListedGroup dated = std::move(dating_.extract(read.ticket).mapped());
   if (read.found) {  // Else it is served while it may be, and not listed.
-    keys_.insert_or_assign({dated.track, dated.group}, *dated.key);
+    NoteKey(dated.track, dated.group, *dated.key);
     Relist(dated.track, dated.group);
   }
 }
@@ -289,6 +309,7 @@ void Stock::KeepCatalog(const CatalogChange& change, Instant now) {
 std::vector<CatalogChange> Stock::Settle(Instant now) {
   std::vector<CatalogChange> all;
   TakeEvents(now);
+  CountBooks(now);
   // A catalog that is only beginning to be written is not shown.
   for (std::vector<CatalogChange> changes; listings_.empty();) {
     changes = catalogs_.TakeChanges();

@@ -17,6 +17,7 @@
 #include "kvcast/relay/expiry_book.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/relay_metrics.h"
+#include "kvcast/store/counted_allocator.h"
 #include "kvcast/store/store.h"
 
 namespace kvcast::relay {
@@ -62,6 +63,11 @@ class Stock {
     return store_.EndTrack(track, end, now);
   }
 
+  // Nothing stands there, says the track's publisher.
+  Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+    return store_.AddGap(track, gap, now);
+  }
+
   // A tier had input, or the time has come for something.
   void OnTime(Instant now);
   // Gives up what may be kept no longer, and takes what is there.
@@ -79,6 +85,9 @@ class Stock {
 
  private:
   using GroupName = std::pair<TrackName, uint64_t>;
+  // Of groups that are not whole yet.
+  using Keys = std::map<GroupName, Digest, std::less<>,
+                        CountedAllocator<std::pair<const GroupName, Digest>>>;
   // A tier whose groups are being listed.
   struct Listing {
     size_t tier;
@@ -98,6 +107,10 @@ class Stock {
   void List(const ListedGroup& group);
   void DateSome(Instant now);
   void OnDated(const StoreRead& read);
+  void NoteKey(const TrackName& track, uint64_t group, const Digest& key);
+  void DropKey(const TrackName& track, uint64_t group);
+  // What the books take is part of the memory for blocks.
+  void CountBooks(Instant now);
   void KeepCatalog(const CatalogChange& change, Instant now);
 
   Store store_;
@@ -107,7 +120,8 @@ class Stock {
   RelayMetrics* metrics_;
   Log log_;
   std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms_;
-  std::map<GroupName, Digest> keys_;  // Of groups that are not whole yet.
+  size_t key_bytes_ = 0;
+  Keys keys_{CountedAllocator<std::pair<const GroupName, Digest>>(&key_bytes_)};
   std::deque<Listing> listings_;
   // Groups that may be kept only for so long, and nobody knows since when.
   std::deque<ListedGroup> undated_;

@@ -211,9 +211,7 @@ Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
   const TrackFacts& facts = track->second.facts;
   const Group* group = GroupIn(name, location.group);
   const bool gone =
-      (facts.end && location >= *facts.end) ||
-      (group != nullptr && group->end && location.object >= *group->end) ||
-      std::ranges::any_of(facts.gaps, [&](const auto& gap) { return gap.Contains(location); });
+      facts.IsGone(location) || (group != nullptr && group->end && location.object >= *group->end);
   return gone ? Presence::kGone : Presence::kUnknown;
 }
 
@@ -345,7 +343,7 @@ void DiskIndex::Merge(Track& track, const TrackFacts& facts) {
   known.largest = std::max(known.largest, facts.largest);
   known.end = known.end ? known.end : facts.end;
   for (const LocationRange& gap : facts.gaps) {
-    if (known.gaps.size() < kGapsMax && std::ranges::find(known.gaps, gap) == known.gaps.end()) {
+    if (known.gaps.size() < kGapsMax && !known.HasGap(gap)) {
       known.gaps.push_back(gap);
     }
   }

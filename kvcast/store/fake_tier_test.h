@@ -74,6 +74,11 @@ class FakeTier final : public LowerTier {
     known.properties = known.properties.empty() ? facts.properties : known.properties;
     known.largest = std::max(known.largest, facts.largest);
     known.end = facts.end ? facts.end : known.end;
+    for (const LocationRange& gap : facts.gaps) {
+      if (!known.HasGap(gap)) {
+        known.gaps.push_back(gap);
+      }
+    }
     writes_.push_back({++last_ticket_, track, std::nullopt});
     return last_ticket_;
   }
@@ -115,7 +120,7 @@ class FakeTier final : public LowerTier {
     const auto group = found->second.groups.find(location.group);
     const bool ended = group != found->second.groups.end() && group->second.end &&
                        location.object >= *group->second.end;
-    const bool gone = ended || (found->second.facts.end && location >= *found->second.facts.end);
+    const bool gone = ended || found->second.facts.IsGone(location);
     return Find(track, location) != nullptr ? Presence::kExists
            : gone                           ? Presence::kGone
                                             : Presence::kUnknown;

@@ -1,6 +1,8 @@
 #include "kvcast/store/ram_index.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace kvcast {
 namespace {
@@ -49,6 +51,14 @@ size_t RamIndex::ObjectBytes(const RamGroup* group, const Object& object) {
                                      : group->objects.GrowthFor(object.location.object));
 }
 
+// As many again when there is no room for one more, or four at first.
+size_t RamIndex::GapBytes(const RamTrack& track) {
+  const std::vector<LocationRange>& gaps = track.facts.gaps;
+  return gaps.size() < gaps.capacity()
+             ? 0
+             : (std::max<size_t>(4, 2 * gaps.size()) - gaps.capacity()) * sizeof(LocationRange);
+}
+
 RamTrack& RamIndex::AddTrack(const TrackName& name, const Properties& properties, RamPool& pool) {
   const auto added = tracks_.try_emplace(name, &bytes_).first;
   RamTrack& track = added->second;
@@ -80,6 +90,14 @@ void RamIndex::AddObject(RamGroup& group, StoredObject stored) {
   ++object_count_;
 }
 
+void RamIndex::AddGap(RamTrack& track, const LocationRange& gap) {
+  std::vector<LocationRange>& gaps = track.facts.gaps;
+  const size_t growth = GapBytes(track);
+  gaps.reserve(gaps.capacity() + growth / sizeof(LocationRange));
+  gaps.push_back(gap);
+  bytes_ += growth;
+}
+
 void RamIndex::EraseObject(RamGroup& group, uint64_t number) {
   const size_t before = group.bytes;
   const Object& object = group.objects.Find(number)->object;
@@ -98,7 +116,8 @@ void RamIndex::EraseGroup(RamGroup& group) {
 }
 
 void RamIndex::EraseTrack(RamTrack& track) {
-  bytes_ -= CopiedBytes(track.name()) + CopiedBytes(track.facts.properties.encoded());
+  bytes_ -= CopiedBytes(track.name()) + CopiedBytes(track.facts.properties.encoded()) +
+            track.facts.gaps.capacity() * sizeof(LocationRange);
   table_.Remove(track);
   tracks_.erase(tracks_.find(track.name()));
 }

@@ -98,11 +98,13 @@ class RamIndex {
   size_t TrackBytes(const TrackName& name, const Properties& properties) const;
   static size_t GroupBytes(const RamTrack* track, uint64_t number);
   static size_t ObjectBytes(const RamGroup* group, const Object& object);
+  static size_t GapBytes(const RamTrack& track);
 
   // REQUIRES: it is not there.
   RamTrack& AddTrack(const TrackName& name, const Properties& properties, RamPool& pool);
   RamGroup& AddGroup(RamTrack& track, uint64_t number);
   void AddObject(RamGroup& group, StoredObject stored);
+  void AddGap(RamTrack& track, const LocationRange& gap);
 
   // REQUIRES: it is there.
   void EraseObject(RamGroup& group, uint64_t object);

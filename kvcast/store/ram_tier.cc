@@ -67,9 +67,11 @@ RamTier::RamTier(const RamTierOptions& options, std::unique_ptr<RamPools> pools)
     : bytes_max_(options.bytes_max),
       key_property_(options.key_property),
       pinned_bytes_max_(options.bytes_max / 100 * options.pinned_percent),
+      payload_chunks_(options.payload_chunks),
       index_(std::make_unique<RamIndex>(options.secret)),
       pools_(std::move(pools)),
-      pins_(std::make_unique<PinBook>()) {}
+      pins_(std::make_unique<PinBook>()),
+      overhead_bytes_(payload_chunks_ == nullptr ? 0 : payload_chunks_->overhead_bytes()) {}
 
 RamTier::RamTier(size_t bytes_max) : RamTier(std::move(*Of({.bytes_max = bytes_max}))) {}
 
@@ -78,8 +80,19 @@ bool RamTier::Fits(size_t bytes) const {
   return taken <= bytes_max_ && bytes <= bytes_max_ - taken;
 }
 
+void RamTier::TrimIdle(size_t bytes) {
+  if (payload_chunks_ == nullptr) {
+    return;
+  }
+  const size_t taken = this->bytes() + pools_->headroom() + bytes + payload_chunks_->CollectIdle();
+  if (taken > bytes_max_) {
+    payload_chunks_->Discard(taken - bytes_max_);
+  }
+}
+
 bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
   if (Fits(bytes)) {
+    TrimIdle(bytes);
     return true;
   }
   const bool shielded =
@@ -97,6 +110,7 @@ bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
   if (shielded) {
     pools_->Unpin(*keep);
   }
+  TrimIdle(bytes);
   return Fits(bytes);
 }
 
@@ -167,6 +181,25 @@ Result<void> RamTier::EndTrack(const TrackName& name, Location end) {
   return {};
 }
 
+Result<void> RamTier::AddGap(const TrackName& name, const LocationRange& gap) {
+  KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
+  for (auto at = track->groups.From(gap.first.group);
+       track->groups.At(at) != nullptr && track->groups.At(at)->number <= gap.last.group;
+       at = track->groups.Next(at)) {
+    const RamGroup& group = *track->groups.At(at)->group;
+    const uint64_t from = group.number == gap.first.group ? gap.first.object : 0;
+    const StoredObject* const stored = group.objects.At(group.objects.From(from));
+    if (stored != nullptr && gap.Contains(stored->object.location)) {
+      return Contradiction("A gap over " + stored->object.location.ToString());
+    }
+  }
+  if (track->facts.gaps.size() < TrackFacts::kGapsMax && !track->facts.HasGap(gap) &&
+      EvictFor(RamIndex::GapBytes(*track), *track->pool, nullptr)) {
+    index_->AddGap(*track, gap);
+  }
+  return {};
+}
+
 Result<bool> RamTier::Put(const TrackName& name, const Object& object, uint64_t received_us) {
   if (IsStrewn(object.payload)) {
     Object gathered = object;
@@ -183,7 +216,7 @@ Result<bool> RamTier::Put(const TrackName& name, const Object& object, uint64_t 
   }
   if (known != nullptr ||
       (group != nullptr && group->end && object.location.object >= *group->end) ||
-      (track != nullptr && track->facts.end && object.location >= *track->facts.end)) {
+      (track != nullptr && track->facts.IsGone(object.location))) {
     return Contradiction("Object " + object.location.ToString());
   }
   const size_t need = (track == nullptr ? index_->TrackBytes(name, {}) : 0) +
@@ -399,6 +432,23 @@ void RamTier::Remove(const TrackName& name, Location location) {
   const size_t before = group->bytes;
   index_->EraseObject(*group, location.object);
   pools_->OnChange(*group, before);
+}
+
+void RamTier::TakeBack(const TrackName& name, Location location, std::optional<Location> largest,
+                       bool was_known) {
+  Remove(name, location);
+  if (RamTrack* const track = index_->FindTrack(name)) {
+    track->facts.largest = largest;
+    if (!was_known) {
+      (void)Forget(name);
+    }
+  }
+}
+
+void RamTier::CountBeside(size_t bytes) {
+  if (std::exchange(beside_bytes_, bytes) < bytes) {
+    (void)EvictFor(0, pools_->PoolOf(std::string_view()), nullptr);
+  }
 }
 
 bool RamTier::Forget(const TrackName& name) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/base/chunk.h"
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/object/location.h"
@@ -32,6 +33,9 @@ struct RamTierOptions {
   uint64_t secret = 0;           // Random, and nobody else's business: peers choose names and keys.
   unsigned pinned_percent = 50;  // Of bytes_max, for pins that have an owner.
   std::map<std::string, uint64_t> reservations{};  // Bytes by tenant.
+  // Where payloads come from that are put, if memory was set aside for them: what of it is idle
+  // counts too, and goes back to the machine as more is needed for other things. Outlives the tier.
+  ChunkPool* payload_chunks = nullptr;
 };
 
 // Objects in memory, by track and location, up to a number of bytes.
@@ -60,6 +64,9 @@ class RamTier {
   // another end was told.
   Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
   Result<void> EndTrack(const TrackName& track, Location end);
+  // Its publisher says that nothing stands there. Mismatch: something does. Where there is no room
+  // for it, it is forgotten.
+  Result<void> AddGap(const TrackName& track, const LocationRange& gap);
 
   // True if the object is new, false if it was here. Mismatch: another object stands there, or none
   // can, so the track is malformed. Too large: its group would not fit an empty tier. Otherwise it
@@ -96,6 +103,10 @@ class RamTier {
   void Remove(const TrackName& track, uint64_t group);
   // The same of one object, which ends the group's pins; the group goes with the last one.
   void Remove(const TrackName& track, Location location);
+  // The object that was put last was refused after all: it was never here, nor its track if that
+  // was not. `largest` is what the track had before.
+  void TakeBack(const TrackName& track, Location location, std::optional<Location> largest,
+                bool was_known);
   // Forgets what outlived a track's objects; false if it has any.
   bool Forget(const TrackName& track);
   // Groups evicted since the last call, with their objects if these are to be handed over: they
@@ -103,9 +114,14 @@ class RamTier {
   std::vector<EvictedGroup> TakeEvicted();
   std::vector<EvictedContents> TakeEvictedContents();
   void HandOverEvicted() { hands_over_ = true; }
+  // What others keep in memory about what is here, which is part of the tier's bytes from now on.
+  void CountBeside(size_t bytes);
 
-  // All that the tier takes from the heap. Never more than it may.
-  size_t bytes() const { return index_->bytes() + pools_->bytes() + pins_->bytes(); }
+  // All that the tier takes, payloads with it. Never more than it may, nor with what is set aside
+  // for payloads and idle.
+  size_t bytes() const {
+    return index_->bytes() + pools_->bytes() + pins_->bytes() + beside_bytes_ + overhead_bytes_;
+  }
   uint64_t pinned_bytes() const { return pins_->pinned_bytes(); }
   // What the groups of a tenant with a reservation take; of any other, those of all without.
   uint64_t tenant_bytes(std::string_view tenant) const { return pools_->PoolOf(tenant).bytes; }
@@ -119,6 +135,8 @@ class RamTier {
   RamGroup* FindIn(const TrackName& track, uint64_t number) const;
   // Whether so many bytes more are within the bounds, with headroom for the policies.
   bool Fits(size_t bytes) const;
+  // Gives back what of the memory set aside would be too much beside so many bytes more.
+  void TrimIdle(size_t bytes);
   // Makes room for so many bytes more; false if that cannot be. Never takes `keep`.
   bool EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep);
   void Add(RamTrack& track, RamGroup* group, StoredObject stored);
@@ -128,9 +146,12 @@ class RamTier {
   size_t bytes_max_;
   uint64_t key_property_;
   uint64_t pinned_bytes_max_;
+  ChunkPool* payload_chunks_;
   std::unique_ptr<RamIndex> index_;
   std::unique_ptr<RamPools> pools_;
   std::unique_ptr<PinBook> pins_;
+  size_t overhead_bytes_;  // Of the memory set aside.
+  size_t beside_bytes_ = 0;
   bool hands_over_ = false;
   std::vector<EvictedContents> evicted_;
 };

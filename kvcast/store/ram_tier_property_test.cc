@@ -81,6 +81,12 @@ class ModelledRam {
         break;
       case 3:
         Forget(track);
+        Measure([&] {  // Beyond all that is put.
+          (void)tier_
+              ->AddGap(names_[track],
+                       LocationRange::Groups(kGroups + random_.Below(40), kGroups + 40))
+              .ok();
+        });
         break;
       case 4:
       case 5:

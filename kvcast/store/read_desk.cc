@@ -1,5 +1,6 @@
 #include "kvcast/store/read_desk.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvcast {
@@ -18,7 +19,8 @@ std::optional<ReadDesk::Readings::iterator> ReadDesk::Find(const TrackName& trac
   return reading;
 }
 
-bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now) {
+bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now,
+                   std::optional<Duration> patience) {
   if (tickets_.size() >= limits_.waiting_max) {
     return false;
   }
@@ -27,7 +29,7 @@ bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location
     return false;
   }
   (*reading)->second.tickets.insert(ticket);
-  const Instant until = now + limits_.patience;
+  const Instant until = now + std::min(limits_.patience, patience.value_or(limits_.patience));
   tickets_.emplace(ticket, Waiter{{track, location}, until});
   deadlines_.emplace(until, ticket);
   AskTier(*reading, now);

@@ -95,8 +95,10 @@ bool SegmentDrain::Keeps(const SegmentEntry& entry, const ObjectEntry& object) {
     const bool used = parts_.index->GroupUsed(track, group);
     const auto facts = parts_.index->FindGroup(track, group);
     const uint64_t bytes = facts ? facts->payload_bytes : 0;
-    decision->second = bytes <= keep_bytes_left_ && parts_.policy->Keep(track, group, used);
-    keep_bytes_left_ -= decision->second ? bytes : 0;
+    if (!parts_.policy->Owes(track, group)) {
+      decision->second = bytes <= keep_bytes_left_ && parts_.policy->Keep(track, group, used);
+      keep_bytes_left_ -= decision->second ? bytes : 0;
+    }
     parts_.index->ClearUse(track, group);
   }
   return decision->second;

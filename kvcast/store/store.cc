@@ -18,6 +18,8 @@ RamTier RamOf(const StoreOptions& options) {
   ram.key_property = options.key_property;
   ram.secret = options.secret;
   ram.reservations = options.reservations;
+  ram.pinned_percent = options.pinned_percent;
+  ram.payload_chunks = options.payload_chunks;
   return std::move(*RamTier::Of(ram));
 }
 
@@ -125,6 +127,9 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
     KVCAST_TRY_VOID(CheckBelow(track, object));
   }
   Kept kept;
+  const TrackFacts* const known = ram_.Find(track);
+  const bool was_known = known != nullptr;
+  const std::optional<Location> largest = was_known ? known->largest : std::nullopt;
   if ((in_ram || below != Presence::kExists) && moving == nullptr) {
     KVCAST_TRY(kept.is_new, ram_.Put(track, object, WallAt(now)));
     SettleRam(now);
@@ -134,7 +139,7 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   });
   if (!asked.ok()) {
     if (kept.is_new) {
-      ram_.Remove(track, object.location);  // Refused is refused.
+      ram_.TakeBack(track, object.location, largest, was_known);  // Refused is refused.
     }
     return asked.error();
   }
@@ -176,6 +181,38 @@ Result<void> Store::EndTrack(const TrackName& track, Location end, Instant now) 
   KVCAST_TRY_VOID(ram_.EndTrack(track, end));
   SettleRam(now);
   (void)TellTiers(track, now);
+  return {};
+}
+
+std::optional<Location> Store::FirstBelow(const TrackName& track,
+                                          const LocationRange& range) const {
+  for (auto group = tiers_.GroupFrom(track, range.first.group);
+       group && *group <= range.last.group && *group < LocationRange::kWholeGroup;
+       group = tiers_.GroupFrom(track, *group + 1)) {
+    const uint64_t from = *group == range.first.group ? range.first.object : 0;
+    const auto object = tiers_.ObjectFrom(track, {*group, from});
+    if (object && range.Contains({*group, *object})) {
+      return Location{*group, *object};
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+  if (const std::optional<Location> standing = FirstBelow(track, gap)) {
+    return StoreContradiction("A gap over " + standing->ToString());
+  }
+  KVCAST_TRY_VOID(ram_.AddGap(track, gap));
+  SettleRam(now);
+  TrackFacts told;
+  told.gaps = {gap};
+  tiers_touched_ = true;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    const TrackFacts* const known = tiers_.at(tier).FindTrack(track);
+    if (known != nullptr && !known->Covers(told)) {
+      (void)tiers_.at(tier).Describe(track, told, now).ok();  // Unknown is never wrong.
+    }
+  }
   return {};
 }
 

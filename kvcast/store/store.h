@@ -30,6 +30,8 @@ struct StoreOptions {
   uint64_t key_property = 0;  // The immutable property that holds a group's key.
   uint64_t secret = 0;        // Random, and nobody else's business: peers choose names and keys.
   std::map<std::string, uint64_t> reservations{};  // Bytes of RAM by tenant.
+  unsigned pinned_percent = 50;                    // Of RAM, for pins that have an owner.
+  ChunkPool* payload_chunks = nullptr;             // Where payloads come from; outlives the store.
   ReadDesk::Limits reads{};
   WarmQueue::Limits warming{};
   uint64_t demoting_bytes_max = uint64_t{64} << 20;
@@ -127,10 +129,14 @@ class Store {
   Result<Asked> EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
                          Instant now);
   Result<void> EndTrack(const TrackName& track, Location end, Instant now);
+  // The track's publisher says that nothing stands there. Mismatch: something does.
+  Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now);
 
   // The object, if it is in memory; a ticket, if a tier below may have it; else neither.
   using Got = std::variant<std::monostate, Object, StoreTicket>;
-  Got Get(const TrackName& track, Location location, Instant now);
+  // `patience`: how long a tier may take, if that is less than any read may.
+  Got Get(const TrackName& track, Location location, Instant now,
+          std::optional<Duration> patience = std::nullopt);
   void Cancel(StoreTicket ticket) { desk_.Cancel(ticket); }
   // Has a range in RAM before anybody asks. False: too much is to be warmed already.
   bool Warm(const TrackName& track, const LocationRange& range, Instant now);
@@ -148,6 +154,8 @@ class Store {
   // Of a tier that has the whole group, or else of the one that has most of it.
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
   Presence PresenceOf(const TrackName& track, Location location);
+  // Nothing of the range exists, as publishers have said.
+  bool IsGone(const TrackName& track, const LocationRange& range) const;
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   // A tier below has something of the group, or is about to.
@@ -181,6 +189,7 @@ class Store {
   Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
   // Mismatch: a tier below has another one there, or is about to.
   Result<void> CheckBelow(const TrackName& track, const Object& object) const;
+  std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
   // Forgets in RAM what a tier below knows of a track that has nothing in RAM.

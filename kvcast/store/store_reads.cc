@@ -15,7 +15,8 @@ constexpr size_t kLookAtMost = 4096;
 
 }  // namespace
 
-Store::Got Store::Get(const TrackName& track, Location location, Instant now) {
+Store::Got Store::Get(const TrackName& track, Location location, Instant now,
+                      std::optional<Duration> patience) {
   if (std::optional<Object> here = ram_.Get(track, location)) {
     ++counts_.ram_hits;
     return *std::move(here);
@@ -24,7 +25,8 @@ Store::Got Store::Get(const TrackName& track, Location location, Instant now) {
     ++counts_.ram_hits;
     return *moving;
   }
-  if (desk_.Ask(last_ticket_ + 1, track, location, now)) {
+  if ((!patience || *patience > Duration::zero()) &&
+      desk_.Ask(last_ticket_ + 1, track, location, now, patience)) {
     return ++last_ticket_;
   }
   ++counts_.misses;
@@ -284,10 +286,34 @@ Presence Store::PresenceOf(const TrackName& track, Location location) {
   }
   const auto group = ram_.FindGroup(track, location.group);
   const bool gone =
-      (facts->end && location >= *facts->end) ||
-      (group && group->end && location.object >= *group->end) ||
-      std::ranges::any_of(facts->gaps, [&](const auto& gap) { return gap.Contains(location); });
+      facts->IsGone(location) || (group && group->end && location.object >= *group->end);
   return gone ? Presence::kGone : Presence::kUnknown;
+}
+
+bool Store::IsGone(const TrackName& track, const LocationRange& range) const {
+  const std::optional<TrackFacts> facts = Find(track);
+  Location at = range.first;
+  for (size_t looks = 0; facts && looks < kLookAtMost; ++looks) {
+    if (at > range.last || (facts->end && at >= *facts->end)) {
+      return true;
+    }
+    Location last = at;
+    if (const LocationRange* const gap = facts->GapAt(at)) {
+      last = gap->last;
+    } else {
+      const std::optional<GroupFacts> group = FindGroup(track, at.group);
+      if (!group || !group->end || at.object < *group->end) {
+        return false;
+      }
+      last.object = LocationRange::kWholeGroup;
+    }
+    if (last >= range.last) {
+      return true;
+    }
+    at = last.object == LocationRange::kWholeGroup ? Location{last.group + 1, 0}
+                                                   : Location{last.group, last.object + 1};
+  }
+  return false;
 }
 
 std::optional<uint64_t> Store::GroupFrom(const TrackName& track, uint64_t group) const {

@@ -217,6 +217,65 @@ TEST_F(StoreTest, RefusesALevelAtOnceThatItDoesNotHave) {
   EXPECT_FALSE(InMemory({0, 0}).has_value());
 }
 
+// Or a track would be said to have an object that was never there.
+TEST_F(StoreTest, ARefusedPutLeavesNoTrace) {
+  Make(1);
+  disks_[0]->refuses = true;
+  ASSERT_FALSE(store_->Put(kStoreTrack, StoreObject({3, 0}), Durability::kDisk, now_).ok());
+  EXPECT_FALSE(store_->Find(kStoreTrack).has_value());
+  const size_t empty = store_->ram().bytes();
+  ASSERT_TRUE(PutGroup(0, 2));
+  ASSERT_FALSE(store_->Put(kStoreTrack, StoreObject({3, 0}), Durability::kDisk, now_).ok());
+  EXPECT_EQ(store_->Find(kStoreTrack)->largest, (Location{0, 1}));
+  EXPECT_FALSE(store_->GroupFrom(kStoreTrack, 1));
+  store_->Remove(kStoreTrack, 0, now_);
+  EXPECT_TRUE(store_->Forget(kStoreTrack, now_));
+  EXPECT_EQ(store_->ram().bytes(), empty);
+}
+
+TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
+  Make(1);
+  ASSERT_TRUE(PutGroup(0, 2, Durability::kDisk));
+  Finish();
+  const LocationRange objects{{5, 2}, {5, 4}};
+  ASSERT_TRUE(store_->AddGap(kStoreTrack, LocationRange::Groups(1, 4), now_).ok());
+  ASSERT_TRUE(store_->AddGap(kStoreTrack, objects, now_).ok());
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {5, 5}), Presence::kUnknown);
+  EXPECT_TRUE(store_->IsGone(kStoreTrack, {{0, 2}, {4, 100}}));
+  EXPECT_FALSE(store_->IsGone(kStoreTrack, {{0, 2}, {5, 3}}));
+  EXPECT_TRUE(store_->IsGone(kStoreTrack, objects));
+  // What contradicts it is refused, whoever says it.
+  EXPECT_EQ(store_->Put(kStoreTrack, StoreObject({2, 0}), Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_EQ(store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, now_).error().code(),
+            ErrorCode::kMismatch);
+  // The tier that has the track knows it too, for later.
+  const auto after = disks_[0]->AfterDeath();
+  EXPECT_EQ(after->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
+  EXPECT_EQ(after->FindTrack(kStoreTrack)->gaps.size(), 2u);
+}
+
+TEST_F(StoreTest, AGapOverWhatOnlyADiskHasIsRefused) {
+  Fill();
+  ASSERT_FALSE(InMemory({0, 0}));
+  EXPECT_EQ(store_->AddGap(kStoreTrack, LocationRange::Groups(0, 0), now_).error().code(),
+            ErrorCode::kMismatch);
+}
+
+// A peer may claim as many gaps as it likes.
+TEST_F(StoreTest, RemembersOnlySoManyGaps) {
+  Make(0);
+  for (uint64_t group = 0; group < 5000; ++group) {
+    ASSERT_TRUE(
+        store_->AddGap(kStoreTrack, LocationRange::Groups(2 * group, 2 * group), now_).ok());
+    ASSERT_LE(store_->ram().bytes(), size_t{1} << 20);
+  }
+  EXPECT_EQ(store_->Find(kStoreTrack)->gaps.size(), TrackFacts::kGapsMax);
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {0, 0}), Presence::kGone);
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {9998, 0}), Presence::kUnknown);
+}
+
 TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
   Make(2);
   disks_[0]->refuses = true;
@@ -328,6 +387,23 @@ TEST_F(StoreTest, AnswersEveryoneInTimeWhateverATierDoes) {
   EXPECT_TRUE(read_.at(later).has_value());
   EXPECT_EQ(store_->reads_waiting(), 0u);
   EXPECT_EQ(disks_[0]->reads(), 0u);  // Nobody wants the one behind any more.
+}
+
+TEST_F(StoreTest, WhoeverHasLessTimeIsAnsweredSooner) {
+  Fill();
+  const Store::Got soon = store_->Get(kStoreTrack, {0, 0}, now_, seconds(2));
+  ASSERT_TRUE(std::holds_alternative<StoreTicket>(soon));
+  const StoreTicket patient = Ask({0, 0});
+  EXPECT_TRUE(
+      std::holds_alternative<std::monostate>(store_->Get(kStoreTrack, {0, 1}, now_, seconds(0))));
+  EXPECT_EQ(store_->deadline(), now_ + seconds(2));
+  now_ += seconds(2);
+  Take();
+  ASSERT_TRUE(read_.contains(std::get<StoreTicket>(soon)));
+  EXPECT_FALSE(read_.at(std::get<StoreTicket>(soon)).has_value());
+  EXPECT_FALSE(read_.contains(patient));
+  Finish();
+  EXPECT_TRUE(read_.at(patient).has_value());
 }
 
 TEST_F(StoreTest, AsksATierAgainThatHadTooMuchToRead) {
