@@ -95,7 +95,7 @@ TEST_F(DiskMountTest, KeepsWhatIsReserved) {
   for (uint64_t number = 0; number < 70; ++number) {
     Put(Block("a", number));
   }
-  for (uint64_t number = 0; number < 1500; ++number) {
+  for (uint64_t number = 0; number < 700; ++number) {
     Put(Block("b", number));
   }
   ASSERT_GT(tier_->counts().segments_removed, 20u);

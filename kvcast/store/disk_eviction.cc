@@ -211,7 +211,7 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
                                           const DiskIndex& index) const {
   Rooms rooms;
   for (const SegmentView& view : segments) {
-    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes)};
+    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes), view.bytes / 4 * 3};
   }
   for (const auto& [name, track] : tracks_) {
     const bool owed = track.pool->reserved > 0 && track.pool->beyond() == 0;
@@ -227,7 +227,8 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
         if (held.condemned) {
           room->second.wanted -= std::min(room->second.wanted, share.bytes);
         } else {
-          room->second.moved_max += share.bytes;
+          room->second.moved_max =
+              std::min(room->second.moved_max + share.bytes, room->second.most);
         }
       }
     }

@@ -83,10 +83,12 @@ class DiskEviction final : public DiskPolicy {
     uint64_t group = 0;
   };
 
-  // What of a segment nobody has condemned, and may stay in all.
+  // What of a segment nobody has condemned, and how much of it may be moved: at the most three
+  // quarters, since moving a segment that is all reserved would bring nothing, again and again.
   struct Room {
     uint64_t wanted = 0;
     uint64_t moved_max = 0;
+    uint64_t most = 0;
   };
   using Rooms = std::map<uint32_t, Room>;
 

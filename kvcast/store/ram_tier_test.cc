@@ -238,5 +238,18 @@ TEST(RamTier, RefusesTracksThatItHasNoRoomFor) {
   EXPECT_FALSE(tier.Put(RamTrack("x"), ObjectAt(0, 0)).ok());
 }
 
+// A peer may claim as many gaps as it likes.
+TEST(RamTier, RemembersOnlySoManyGaps) {
+  RamTier tier(1 << 20);
+  const TrackName track = *TrackName::Of(*TrackNamespace::Of({"a", "b"}), "gaps");
+  for (uint64_t group = 0; group < 5000; ++group) {
+    ASSERT_TRUE(tier.AddGap(track, LocationRange::Groups(2 * group, 2 * group)).ok());
+    ASSERT_LE(tier.bytes(), size_t{1} << 20);
+  }
+  EXPECT_EQ(tier.Find(track)->gaps.size(), TrackFacts::kGapsMax);
+  EXPECT_TRUE(tier.Find(track)->IsGone({0, 0}));
+  EXPECT_FALSE(tier.Find(track)->IsGone({9998, 0}));
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -245,7 +245,6 @@ TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
   EXPECT_TRUE(store_->IsGone(kStoreTrack, {{0, 2}, {4, 100}}));
   EXPECT_FALSE(store_->IsGone(kStoreTrack, {{0, 2}, {5, 3}}));
   EXPECT_TRUE(store_->IsGone(kStoreTrack, objects));
-  // What contradicts it is refused, whoever says it.
   EXPECT_EQ(store_->Put(kStoreTrack, StoreObject({2, 0}), Durability::kMemory, now_).error().code(),
             ErrorCode::kMismatch);
   EXPECT_EQ(store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, now_).error().code(),
@@ -261,19 +260,6 @@ TEST_F(StoreTest, AGapOverWhatOnlyADiskHasIsRefused) {
   ASSERT_FALSE(InMemory({0, 0}));
   EXPECT_EQ(store_->AddGap(kStoreTrack, LocationRange::Groups(0, 0), now_).error().code(),
             ErrorCode::kMismatch);
-}
-
-// A peer may claim as many gaps as it likes.
-TEST_F(StoreTest, RemembersOnlySoManyGaps) {
-  Make(0);
-  for (uint64_t group = 0; group < 5000; ++group) {
-    ASSERT_TRUE(
-        store_->AddGap(kStoreTrack, LocationRange::Groups(2 * group, 2 * group), now_).ok());
-    ASSERT_LE(store_->ram().bytes(), size_t{1} << 20);
-  }
-  EXPECT_EQ(store_->Find(kStoreTrack)->gaps.size(), TrackFacts::kGapsMax);
-  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {0, 0}), Presence::kGone);
-  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {9998, 0}), Presence::kUnknown);
 }
 
 TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
