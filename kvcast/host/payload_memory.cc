@@ -26,7 +26,7 @@ PayloadShare PayloadShare::Of(uint64_t ram_bytes, const MemoryFacts& machine) {
       std::min(machine.available_bytes, machine.cgroup_bytes_max.value_or(machine.total_bytes));
   PayloadShare share;
   share.bytes = ram_bytes / 16 * 15 / kArenaStep * kArenaStep;
-  share.prefault_bytes = std::min<uint64_t>(share.bytes, spare / 8 * 7 / kArenaStep * kArenaStep);
+  share.prefault_bytes = std::min<uint64_t>(share.bytes, spare / 2 / kArenaStep * kArenaStep);
   return share;
 }
 

@@ -17,8 +17,8 @@ struct PayloadShare {
   size_t bytes = 0;
   size_t prefault_bytes = 0;
 
-  // All but a sixteenth, which names and the index take in any case; at once no more than leaves an
-  // eighth of what the machine has to spare.
+  // All but a sixteenth, which names and the index take in any case; at once no more than
+  // half of what the machine has to spare: another node may start beside it, or an engine.
   static PayloadShare Of(uint64_t ram_bytes, const MemoryFacts& machine);
 };
 

@@ -24,13 +24,13 @@ TEST(PayloadShare, LeavesRoomForNames) {
 TEST(PayloadShare, TakesNoMoreAtOnceThanTheMachineHasToSpare) {
   const PayloadShare share = PayloadShare::Of(32 * kGiB, MachineWith(64 * kGiB, 8 * kGiB));
   EXPECT_EQ(share.bytes, 30 * kGiB);
-  EXPECT_EQ(share.prefault_bytes, 7 * kGiB);
+  EXPECT_EQ(share.prefault_bytes, 4 * kGiB);
 }
 
 TEST(PayloadShare, KeepsToTheControlGroup) {
   MemoryFacts machine = MachineWith(64 * kGiB, 60 * kGiB);
   machine.cgroup_bytes_max = kGiB;
-  EXPECT_EQ(PayloadShare::Of(kGiB, machine).prefault_bytes, 896u << 20);
+  EXPECT_EQ(PayloadShare::Of(kGiB, machine).prefault_bytes, 512u << 20);
 }
 
 TEST(PayloadShare, SaysWhatItIs) {
