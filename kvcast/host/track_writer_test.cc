@@ -160,6 +160,18 @@ TEST_F(WantedTest, WhatIsNoLongerWantedIsBrokenOff) {
   EXPECT_EQ(Seen(), "1.2 )");
 }
 
+// What came before it is not missing to whoever subscribes in the middle of a group.
+TEST_F(WantedTest, TheNextSubscriptionLacksNothingThatTheLastOneLeftOut) {
+  writer_.Want({{0, 0}, {0, LocationRange::kWholeGroup}});
+  Send(4);
+  EXPECT_EQ(Seen(), "0.0 0.1 0.2 )");
+  request_ = *publisher_.Publish(*TrackName::Of(*TrackNamespace::Of({"a"}), "u"), {}, {});
+  writer_.Continue(request_);
+  writer_.Want({{1, 1}, {5, LocationRange::kWholeGroup}});
+  Send(2);
+  EXPECT_EQ(Seen(), "1.1 1.2 )");
+}
+
 // The subgroup lacks an object that was not wanted at its time, and is now.
 TEST_F(WantedTest, AStreamThatLacksWhatIsWantedNowDoesNotEndWell) {
   writer_.Want({{0, 0}, {0, LocationRange::kWholeGroup}});

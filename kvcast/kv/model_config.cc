@@ -93,6 +93,13 @@ class ConfigText {
     return *count;
   }
 
+  // The first of several names that is there, or the first of all.
+  std::string_view FirstOf(std::initializer_list<std::string_view> names) const {
+    const auto found = std::find_if(names.begin(), names.end(),
+                                    [&](std::string_view name) { return Find(name) != nullptr; });
+    return found == names.end() ? *names.begin() : *found;
+  }
+
   Result<std::optional<bool>> Flag(std::string_view name) const {
     const Json* found = Find(name);
     if (found == nullptr) {
@@ -217,7 +224,7 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
     if (hidden % heads != 0) {
       return MalformedConfig("A hidden size of " + std::to_string(hidden) + " is not divided by " +
                              std::to_string(heads) + " heads.")
-          .At(text.Place("hidden_size"));
+          .At(text.Place(text.FirstOf({"hidden_size", "n_embd", "d_model"})));
     }
     head_size = hidden / heads;
   }

@@ -94,7 +94,7 @@ void Audience::Forward(const TrackName& track, const LiveObject& live, Instant n
   for (const SubscriberId& id : found->second) {
     Subscription& subscription = members_.at(id).subscription;
     const bool sent = subscription.Forward(live, now);
-    if (subscription.watch().has_end()) {
+    if (subscription.watch().TakeMoved()) {
       moved_.insert(id);
     }
     if (!sent) {
@@ -123,7 +123,7 @@ void Audience::EndSubgroup(const TrackName& track, uint64_t group, uint64_t subg
     Subscription& subscription = members_.at(id).subscription;
     subscription.EndSubgroup(group, subgroup, complete, now);
     touched_.insert(id.peer);
-    if (subscription.watch().has_end()) {
+    if (subscription.watch().TakeMoved()) {
       moved_.insert(id);
     }
   }
@@ -169,7 +169,9 @@ void Audience::EndRanges(const Knowledge& known, Instant now) {
     const bool on_its_way = waited && (member.subscription.is_sending() ||
                                        known.is_coming(member.track, watch.range()));
     if (answer == RangeWatch::Answer::kOver || (waited && !on_its_way)) {
-      member.subscription.EndRange();
+      member.subscription.EndRange(answer == RangeWatch::Answer::kOver
+                                       ? "All of the range has been sent."
+                                       : "Nothing more of the range has come for a while.");
       touched_.insert(id.peer);
       Remove(id);
       continue;

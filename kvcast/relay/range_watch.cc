@@ -8,41 +8,50 @@ namespace kvcast::relay {
 RangeWatch::RangeWatch(const LocationRange& range, std::optional<Location> largest, Instant now)
     : range_(range), next_(range.first.group) {
   if (largest && largest->group > range_.last.group) {
+    passed_ = true;
     quiet_since_ = now;
   }
 }
 
-void RangeWatch::OnObject(const Object& object, Instant now) {
+void RangeWatch::OnObject(Location at, std::span<const LocationRange> gaps, Instant now) {
   if (!has_end()) {
     return;
   }
-  NoteGaps(object);
+  for (const LocationRange& gap : gaps) {
+    NoteGap(gap);
+  }
+  const bool of_it = range_.Contains(at);
+  const bool first_beyond = !passed_ && at.group > range_.last.group;
+  begun_ = begun_ || of_it;
+  passed_ = passed_ || first_beyond;
+  moved_ = moved_ || of_it || first_beyond;
   // The first beyond the range counts, and those of the range that come after it.
-  const bool beyond = object.location.group > range_.last.group;
-  if (quiet_since_ ? range_.Contains(object.location) : beyond) {
+  if (begun_ && passed_ && (of_it || first_beyond)) {
     quiet_since_ = now;
   }
 }
 
 void RangeWatch::OnSubgroupEnd(uint64_t group, Instant now) {
-  if (quiet_since_ && group >= range_.first.group && group <= range_.last.group) {
+  if (!has_end() || group < range_.first.group || group > range_.last.group) {
+    return;
+  }
+  moved_ = true;
+  if (quiet_since_) {
     quiet_since_ = now;
   }
 }
 
 // Two objects of a track do not tell of the same gap, since one that exists stands behind each.
-void RangeWatch::NoteGaps(const Object& object) {
-  if (object.properties.empty() || missing_groups_.size() + missing_objects_.size() >= kGapsMax) {
+void RangeWatch::NoteGap(const LocationRange& gap) {
+  if (gap.last.group < next_ || gap.first.group > range_.last.group ||
+      missing_groups_.size() + missing_objects_.size() >= kGapsMax) {
     return;
   }
-  const Location at = object.location;
-  const auto groups = object.properties.Find(property::kPriorGroupIdGap);
-  if (groups && groups->number > 0 && groups->number <= at.group) {
-    missing_groups_.emplace(at.group - groups->number, at.group - 1);
-  }
-  const auto objects = object.properties.Find(property::kPriorObjectIdGap);
-  if (objects && objects->number > 0 && at.group >= next_ && at.group <= range_.last.group) {
-    missing_objects_[at.group] += objects->number;
+  moved_ = true;
+  if (gap.last.object == LocationRange::kWholeGroup) {
+    missing_groups_.emplace(gap.first.group, gap.last.group);
+  } else {
+    missing_objects_[gap.last.group] += gap.last.object - gap.first.object + 1;
   }
 }
 
@@ -70,6 +79,9 @@ RangeWatch::Answer RangeWatch::Ask(const Look& look) {
       return Answer::kUnknown;
     }
     missing_objects_.erase(next_);
+    if (gap != missing_groups_.end()) {
+      missing_groups_.erase(missing_groups_.begin(), std::next(gap));  // They have told all.
+    }
     over_ = last >= range_.last.group;
     next_ = over_ ? next_ : last + 1;
   }

@@ -5,10 +5,11 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "kvcast/base/time.h"
 #include "kvcast/object/location.h"
-#include "kvcast/object/object.h"
 #include "kvcast/store/track_facts.h"
 
 namespace kvcast::relay {
@@ -36,26 +37,31 @@ class RangeWatch {
   bool has_end() const { return range_.last.group != LocationRange::kWholeGroup; }
   const LocationRange& range() const { return range_; }
 
-  // An object of the track has come, wherever it stands.
-  void OnObject(const Object& object, Instant now);
+  // An object of the track has come, wherever it stands, and says that so much does not exist.
+  void OnObject(Location at, std::span<const LocationRange> gaps, Instant now);
   // A stream of the track has ended.
   void OnSubgroupEnd(uint64_t group, Instant now);
+  // Whether anything has come since the last call that may change the answer.
+  bool TakeMoved() { return std::exchange(moved_, false); }
   // REQUIRES: has_end().
   Answer Ask(const Look& look);
   // The last time that anything of the range moved, or that the track was seen to be beyond it;
-  // absent while it is not.
+  // absent while it is not, and while nothing of it has come: later groups may come first.
   std::optional<Instant> quiet_since() const { return quiet_since_; }
 
  private:
   static constexpr size_t kGapsMax = 256;
   static constexpr size_t kGroupsAtOnce = 256;
 
-  void NoteGaps(const Object& object);
+  void NoteGap(const LocationRange& gap);
   bool IsWhole(uint64_t group, const Look& look) const;
 
   LocationRange range_;
   uint64_t next_;  // All groups of the range before it are whole, or do not exist.
   bool over_ = false;
+  bool moved_ = false;
+  bool begun_ = false;   // Something of it has come,
+  bool passed_ = false;  // and something beyond it.
   std::optional<Instant> quiet_since_;
   std::map<uint64_t, uint64_t> missing_groups_;   // Runs that do not exist, first to last.
   std::map<uint64_t, uint64_t> missing_objects_;  // How many of a group do not exist.

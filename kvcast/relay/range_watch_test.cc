@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "kvcast/relay/gaps.h"
+
 namespace kvcast::relay {
 namespace {
 
@@ -25,6 +27,10 @@ Object At(Location location, uint64_t group_gap = 0, uint64_t object_gap = 0) {
   }
   object.properties = std::move(properties).Build();
   return object;
+}
+
+void Tell(RangeWatch& watch, const Object& object, Instant now) {
+  watch.OnObject(object.location, GapsBefore(object), now);
 }
 
 // Groups of so many objects each, of which all have come or not.
@@ -75,7 +81,7 @@ TEST(RangeWatch, TakesGroupsThatDoNotExistForWhole) {
   RangeWatch watch({{0, 0}, {kMaxId - 1, kMaxId}}, std::nullopt, kStart);
   Groups groups;
   groups.known[0] = {1, 1, 0};
-  watch.OnObject(At({kMaxId, 0}, kMaxId - 1), kStart);
+  Tell(watch, At({kMaxId, 0}, kMaxId - 1), kStart);
   EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
 }
 
@@ -83,24 +89,24 @@ TEST(RangeWatch, CountsObjectsThatDoNotExist) {
   RangeWatch watch({{0, 0}, {0, kMaxId}}, std::nullopt, kStart);
   Groups groups;
   groups.known[0] = {7, 2, 0};
-  watch.OnObject(At({0, 3}, 0, 3), kStart);
+  Tell(watch, At({0, 3}, 0, 3), kStart);
   EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
-  watch.OnObject(At({0, 6}, 0, 2), kStart);
+  Tell(watch, At({0, 6}, 0, 2), kStart);
   EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
 }
 
 TEST(RangeWatch, IsQuietSinceTheLastOfTheRangeOnceTheTrackIsPastIt) {
   RangeWatch watch({{1, 1}, {2, kMaxId}}, Location{2, 9}, kStart);
   EXPECT_EQ(watch.quiet_since(), std::nullopt);
-  watch.OnObject(At({2, 10}), kStart + 1 * kSecond);
+  Tell(watch, At({2, 10}), kStart + 1 * kSecond);
   EXPECT_EQ(watch.quiet_since(), std::nullopt);
-  watch.OnObject(At({3, 0}), kStart + 2 * kSecond);
-  watch.OnObject(At({4, 0}), kStart + 3 * kSecond);
-  watch.OnObject(At({1, 0}), kStart + 4 * kSecond);
+  Tell(watch, At({3, 0}), kStart + 2 * kSecond);
+  Tell(watch, At({4, 0}), kStart + 3 * kSecond);
+  Tell(watch, At({1, 0}), kStart + 4 * kSecond);
   watch.OnSubgroupEnd(3, kStart + 5 * kSecond);
   watch.OnSubgroupEnd(0, kStart + 5 * kSecond);
   EXPECT_EQ(watch.quiet_since(), kStart + 2 * kSecond);
-  watch.OnObject(At({1, 1}), kStart + 6 * kSecond);
+  Tell(watch, At({1, 1}), kStart + 6 * kSecond);
   EXPECT_EQ(watch.quiet_since(), kStart + 6 * kSecond);
   watch.OnSubgroupEnd(1, kStart + 7 * kSecond);
   EXPECT_EQ(watch.quiet_since(), kStart + 7 * kSecond);
@@ -124,13 +130,40 @@ TEST(RangeWatch, LooksAtSoManyGroupsAtOnce) {
   EXPECT_EQ(groups.looks, 1000u);
 }
 
+// Every other group does not exist; gaps that were passed make room for others.
+TEST(RangeWatch, FollowsASparseTrackToItsEnd) {
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  Answer answer = Answer::kUnknown;
+  for (uint64_t group = 1; group <= 1999; group += 2) {
+    EXPECT_EQ(answer, Answer::kUnknown) << group;
+    groups.known[group] = {1, 1, 0};
+    Tell(watch, At({group, 0}, 1), kStart);
+    answer = watch.Ask(groups.Look());
+  }
+  EXPECT_EQ(answer, Answer::kOver);
+}
+
+// Who comes first is not always who is first: nothing has been left alone that has not begun.
+TEST(RangeWatch, IsNotQuietBeforeAnythingOfItHasCome) {
+  RangeWatch watch({{0, 0}, {5, kMaxId}}, std::nullopt, kStart);
+  Tell(watch, At({12, 0}), kStart);
+  EXPECT_TRUE(watch.TakeMoved());
+  Tell(watch, At({11, 0}), kStart + 4 * kSecond);
+  EXPECT_FALSE(watch.TakeMoved());
+  EXPECT_EQ(watch.quiet_since(), std::nullopt);
+  Tell(watch, At({5, 0}), kStart + 9 * kSecond);
+  EXPECT_TRUE(watch.TakeMoved());
+  EXPECT_EQ(watch.quiet_since(), kStart + 9 * kSecond);
+}
+
 // A publisher cannot make us remember more and more.
 TEST(RangeWatch, DoesNotKnowOfGapsBeyondSoMany) {
   RangeWatch watch({{0, 0}, {1999, kMaxId}}, std::nullopt, kStart);
   Groups groups;
   for (uint64_t group = 1; group <= 2001; group += 2) {
     groups.known[group] = {1, 1, 0};
-    watch.OnObject(At({group, 0}, 1), kStart);
+    Tell(watch, At({group, 0}, 1), kStart);
   }
   Answer answer = Answer::kMore;
   while (answer == Answer::kMore) {

@@ -7,28 +7,11 @@
 
 #include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/timers.h"
+#include "kvcast/relay/gaps.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
 namespace {
-
-// Where an object says that there is nothing before it.
-std::vector<LocationRange> GapsBefore(const Object& object) {
-  std::vector<LocationRange> gaps;
-  if (object.properties.empty()) {
-    return gaps;
-  }
-  const Location at = object.location;
-  const auto groups = object.properties.Find(property::kPriorGroupIdGap);
-  if (groups && groups->number > 0 && groups->number <= at.group) {
-    gaps.push_back(LocationRange::Groups(at.group - groups->number, at.group - 1));
-  }
-  const auto objects = object.properties.Find(property::kPriorObjectIdGap);
-  if (objects && objects->number > 0 && objects->number <= at.object) {
-    gaps.push_back({{at.group, at.object - objects->number}, {at.group, at.object - 1}});
-  }
-  return gaps;
-}
 
 // What a publisher's reason to end is to those behind us: some are between it and us alone.
 moqt::DoneCode ForAudience(moqt::DoneCode code) {
@@ -132,10 +115,15 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   const TrackName& track = publication.track();
   const Durability level = publication.durability();
   const std::optional<uint64_t> previous = publication.OnObject(received);
+  const std::vector<LocationRange> gaps = GapsBefore(object);
   metrics_.Received(object);
   if (object.status == ObjectStatus::kNormal) {
+    // What makes a track malformed is not kept, so it is looked at before.
+    for (const LocationRange& gap : gaps) {
+      KVCAST_TRY_VOID(stock_.store().CheckGap(track, gap));
+    }
     KVCAST_TRY(const bool is_new, Keep(publication, object));
-    for (const LocationRange& gap : GapsBefore(object)) {
+    for (const LocationRange& gap : gaps) {
       KVCAST_TRY_VOID(stock_.AddGap(track, gap, now_));
     }
     if (!is_new) {
@@ -155,7 +143,8 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
         stock_.EndGroup(track, object.location.group, object.location.object + 1, level, now_));
   }
   audience_.Forward(
-      track, {object, previous, received.first_of_subgroup, received.ends_group, received.since},
+      track,
+      {object, previous, received.first_of_subgroup, received.ends_group, received.since, gaps},
       now_);
   return {};
 }

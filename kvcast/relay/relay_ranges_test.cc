@@ -385,6 +385,7 @@ TEST_F(RelayRanges, LeaveNothingBehindIfTheSubscriberGoesWhileTheyWait) {
   Client& another = world_.Join();
   ASSERT_TRUE(another->Subscribe(track_, RangeOf({2, 1}, 3)).ok());
   world_.Run();
+  SendOpenGroup(3, 1);
   SendOpenGroup(4, 1);
   world_.Run();
   ASSERT_NE(world_.relay().deadline(), std::nullopt);
@@ -415,9 +416,10 @@ TEST_F(RelayRanges, WaitAsLongAsATracksObjectsMayTake) {
   const RequestId published =
       *publisher_->Publish(slow, {}, PropertiesBuilder().Number(0x02, longer_ms).Build());
   world_.Run();
-  ASSERT_TRUE(subscriber_->Subscribe(slow, RangeOf({0, 0}, 0)).ok());
+  ASSERT_TRUE(subscriber_->Subscribe(slow, RangeOf({0, 0}, 1)).ok());
   world_.Run();
-  publisher_.SendGroup(published, slow, 1, 1);
+  publisher_.SendGroup(published, slow, 0, 1);
+  publisher_.SendGroup(published, slow, 2, 1);
   world_.Run();
   Wait(longer - kMoment);
   EXPECT_FALSE(HasEnded());

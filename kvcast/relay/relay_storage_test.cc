@@ -113,6 +113,26 @@ TEST_F(RelayStorage, AnswersForAStoredTrackAfterARestart) {
   EXPECT_EQ(live.track_end->done.code, moqt::DoneCode::kTrackEnded);
 }
 
+// What contradicts what another publisher has sent is not kept.
+TEST_F(RelayStorage, KeepsNothingThatMakesATrackMalformed) {
+  Start();
+  PublishDurably(world_->Join(), 3);
+  RunAll();
+  Client& liar = world_->Join();
+  const RequestId request = PublishDurably(liar, 0);
+  const moqt::StreamId stream = liar.OpenGroup(request, 10);
+  Object contradicting = ObjectAt(kStored, {10, 0});
+  contradicting.properties = PropertiesBuilder().Number(property::kPriorGroupIdGap, 9).Build();
+  ASSERT_TRUE(liar->SendObject(request, stream, contradicting).ok());
+  RunAll();
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 10), {});
+  RunAll();
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 9u);
+}
+
 // What its publisher left out does not exist, and the node says so for as long as it has the track.
 TEST_F(RelayStorage, KnowsGapsAfterARestart) {
   Start();

@@ -69,7 +69,7 @@ void Subscription::Reset(Stream& stream) {
 
 bool Subscription::Forward(const LiveObject& live, Instant now) {
   const Object& object = live.object;
-  watch_.OnObject(object, now);
+  watch_.OnObject(object.location, live.gaps, now);
   if (!wanted().Contains(object.location)) {
     if (object.location.group > wanted().last.group && object.forwarding != Forwarding::kDatagram) {
       streams_[{object.location.group, object.subgroup}].omitted = true;
@@ -149,11 +149,11 @@ bool Subscription::is_sending() const {
   return std::ranges::any_of(streams_, [](const auto& each) { return each.second.id.has_value(); });
 }
 
-void Subscription::EndRange() {
+void Subscription::EndRange(const std::string& reason) {
   for (auto& [place, stream] : streams_) {
     Close(stream, true);
   }
-  End(moqt::DoneCode::kSubscriptionEnded, "All of the range has been sent.");
+  End(moqt::DoneCode::kSubscriptionEnded, reason);
 }
 
 void Subscription::End(moqt::DoneCode code, std::string reason) {

@@ -39,8 +39,8 @@ class Subscription {
 
   // Streams that are open are reset.
   void End(moqt::DoneCode code, std::string reason);
-  // All of the range was sent: streams that are open end well, unless something was left out.
-  void EndRange();
+  // Nothing of the range follows: streams that are open end well, unless something was left out.
+  void EndRange(const std::string& reason);
   // What is left of the range; only of use where that has an end.
   RangeWatch& watch() { return watch_; }
   // Whether any stream is open.

@@ -90,6 +90,20 @@ void RamIndex::AddObject(RamGroup& group, StoredObject stored) {
   ++object_count_;
 }
 
+const StoredObject* RamIndex::FirstIn(const RamTrack& track, const LocationRange& range) {
+  for (auto at = track.groups.From(range.first.group);
+       track.groups.At(at) != nullptr && track.groups.At(at)->number <= range.last.group;
+       at = track.groups.Next(at)) {
+    const RamGroup& group = *track.groups.At(at)->group;
+    const uint64_t from = group.number == range.first.group ? range.first.object : 0;
+    const StoredObject* const stored = group.objects.At(group.objects.From(from));
+    if (stored != nullptr && range.Contains(stored->object.location)) {
+      return stored;
+    }
+  }
+  return nullptr;
+}
+
 void RamIndex::AddGap(RamTrack& track, const LocationRange& gap) {
   std::vector<LocationRange>& gaps = track.facts.gaps;
   const size_t growth = GapBytes(track);

@@ -91,6 +91,8 @@ class RamIndex {
     const RamGroupSlot* const slot = track.groups.Find(number);
     return slot == nullptr ? nullptr : slot->group;
   }
+  // The first object of the range; null if there is none.
+  static const StoredObject* FirstIn(const RamTrack& track, const LocationRange& range);
   // The first track behind a name, or of all; null if there is none.
   const RamTrack* TrackAfter(const std::optional<TrackName>& name) const;
 

@@ -181,18 +181,16 @@ Result<void> RamTier::EndTrack(const TrackName& name, Location end) {
   return {};
 }
 
+Result<void> RamTier::CheckGap(const TrackName& name, const LocationRange& gap) const {
+  const RamTrack* const track = index_->FindTrack(name);
+  const StoredObject* const standing = track == nullptr ? nullptr : RamIndex::FirstIn(*track, gap);
+  return standing == nullptr ? Result<void>()
+                             : Contradiction("A gap over " + standing->object.location.ToString());
+}
+
 Result<void> RamTier::AddGap(const TrackName& name, const LocationRange& gap) {
+  KVCAST_TRY_VOID(CheckGap(name, gap));
   KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
-  for (auto at = track->groups.From(gap.first.group);
-       track->groups.At(at) != nullptr && track->groups.At(at)->number <= gap.last.group;
-       at = track->groups.Next(at)) {
-    const RamGroup& group = *track->groups.At(at)->group;
-    const uint64_t from = group.number == gap.first.group ? gap.first.object : 0;
-    const StoredObject* const stored = group.objects.At(group.objects.From(from));
-    if (stored != nullptr && gap.Contains(stored->object.location)) {
-      return Contradiction("A gap over " + stored->object.location.ToString());
-    }
-  }
   if (track->facts.gaps.size() < TrackFacts::kGapsMax && !track->facts.HasGap(gap) &&
       EvictFor(RamIndex::GapBytes(*track), *track->pool, nullptr)) {
     index_->AddGap(*track, gap);

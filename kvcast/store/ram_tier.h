@@ -64,8 +64,9 @@ class RamTier {
   // another end was told.
   Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
   Result<void> EndTrack(const TrackName& track, Location end);
-  // Its publisher says that nothing stands there. Mismatch: something does. Where there is no room
-  // for it, it is forgotten.
+  // Its publisher says that nothing stands there. Mismatch: something does.
+  Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const;
+  // The same, and remembers it; where there is no room for that, it is forgotten.
   Result<void> AddGap(const TrackName& track, const LocationRange& gap);
 
   // True if the object is new, false if it was here. Mismatch: another object stands there, or none

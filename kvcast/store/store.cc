@@ -198,10 +198,15 @@ std::optional<Location> Store::FirstBelow(const TrackName& track,
   return std::nullopt;
 }
 
-Result<void> Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+Result<void> Store::CheckGap(const TrackName& track, const LocationRange& gap) const {
   if (const std::optional<Location> standing = FirstBelow(track, gap)) {
     return StoreContradiction("A gap over " + standing->ToString());
   }
+  return ram_.CheckGap(track, gap);
+}
+
+Result<void> Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+  KVCAST_TRY_VOID(CheckGap(track, gap));
   KVCAST_TRY_VOID(ram_.AddGap(track, gap));
   SettleRam(now);
   TrackFacts told;

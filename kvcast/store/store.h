@@ -130,6 +130,8 @@ class Store {
                          Instant now);
   Result<void> EndTrack(const TrackName& track, Location end, Instant now);
   // The track's publisher says that nothing stands there. Mismatch: something does.
+  Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const;
+  // The same, and remembers it.
   Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now);
 
   // The object, if it is in memory; a ticket, if a tier below may have it; else neither.
