@@ -88,7 +88,7 @@ void StoreWorld::Start() {
     disk.seed = random_.Next();
     random_.Fill(disk.fresh.bytes);
     DiskEvictionOptions eviction;
-    eviction.limits = {.bytes_max = kBudget, .ghosts_max = 100};
+    eviction.limits = {.bytes_max = kStoreBudget, .ghosts_max = 100};
     auto tier = std::make_unique<DiskTier>(disk, *DiskEviction::Of(eviction));
     tiers_.push_back(tier.get());
     store_->AddTier(TierKind::kDisk, std::move(tier));

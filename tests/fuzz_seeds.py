@@ -124,6 +124,7 @@ def pack_pieces() -> list[bytes]:
 
 
 SEEDS = {
+    "acknowledgement_fuzz": lambda: inputs("durability", "properties", "object"),
     "cache_track_fuzz": lambda: inputs("track_naming", "wire") + [b";l=0-3", b";l=1-2;h=0-7"],
     "catalog_fuzz": lambda: [data[:-CATALOG_CHECK_BYTES] for data in inputs("catalog", "objects")],
     "control_fuzz": messages,

@@ -86,7 +86,8 @@ class ChunkPool {
 
   // Bytes of chunks that somebody holds.
   size_t bytes_used() const;
-  // The same, and those kept for reuse.
+  // Of chunks from the heap: those that somebody holds, and those kept for reuse. What was set
+  // aside is not counted here.
   size_t bytes_reserved() const { return bytes_reserved_; }
   // All of the memory that was set aside; what of it never becomes a chunk; and what is in nobody's
   // hands, and not given back to the machine.

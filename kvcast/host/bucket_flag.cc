@@ -3,16 +3,14 @@
 #include <cstdlib>
 #include <initializer_list>
 
+#include "kvcast/host/flag_words.h"
 #include "kvcast/io/human_units.h"
 
 namespace kvcast {
 namespace {
 
 Error BadBucket(const std::string& what) {
-  return Error(ErrorCode::kInvalid,
-               what +
-                   ". It is s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host]"
-                   "[,bytes=SIZE][,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]");
+  return Error(ErrorCode::kInvalid, what + ". It is " + kBucketGrammar);
 }
 
 // The first of these that is set.
@@ -27,8 +25,9 @@ std::string FromEnvironment(std::initializer_list<const char*> names) {
 }
 
 // Absent: no such word.
-std::optional<Error> TakeWord(std::string_view name, std::string_view value, BucketFlag& flag,
+std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
                               std::optional<bool>& path_style) {
+  const auto& [whole, name, value] = word;
   if (name == "endpoint") {
     flag.server.endpoint = value;
   } else if (name == "region" && !value.empty()) {
@@ -52,8 +51,7 @@ std::optional<Error> TakeWord(std::string_view name, std::string_view value, Buc
   } else if (name == "ca" && !value.empty()) {
     flag.server.ca_file = value;
   } else {
-    return BadBucket("'" + std::string(name) + (value.empty() ? "" : "=") + std::string(value) +
-                     "' says nothing");
+    return BadBucket("'" + std::string(whole) + "' says nothing");
   }
   return std::nullopt;
 }
@@ -68,8 +66,8 @@ Result<BucketFlag> BucketFlag::Parse(std::string_view text) {
   flag.server.region = FromEnvironment({"AWS_REGION", "AWS_DEFAULT_REGION"});
   flag.server.endpoint = FromEnvironment({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
   std::optional<bool> path_style;
-  size_t comma = text.find(',');
-  std::string_view place = text.substr(5, comma == std::string_view::npos ? comma : comma - 5);
+  const FlagWords typed(text);
+  const std::string_view place = typed.where.substr(5);
   const size_t slash = place.find('/');
   flag.server.bucket = place.substr(0, slash);
   flag.prefix = slash == std::string_view::npos ? "" : place.substr(slash + 1);
@@ -79,15 +77,8 @@ Result<BucketFlag> BucketFlag::Parse(std::string_view text) {
   if (flag.server.bucket.empty()) {
     return BadBucket("There is no bucket in '" + std::string(text) + "'");
   }
-  while (comma != std::string_view::npos) {
-    text = text.substr(comma + 1);
-    comma = text.find(',');
-    const std::string_view word = text.substr(0, comma);
-    const size_t equals = word.find('=');
-    const bool has_value = equals != std::string_view::npos;
-    if (auto wrong =
-            TakeWord(word.substr(0, equals),
-                     has_value ? word.substr(equals + 1) : std::string_view(), flag, path_style)) {
+  for (const FlagWord& word : typed.words) {
+    if (auto wrong = TakeWord(word, flag, path_style)) {
       return *wrong;
     }
   }

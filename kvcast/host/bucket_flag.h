@@ -10,11 +10,11 @@
 
 namespace kvcast {
 
-// A bucket in which a node keeps objects, as it is typed:
-//
-//   s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]
-//   [,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]
-//
+// A bucket in which a node keeps objects, as it is typed.
+inline constexpr char kBucketGrammar[] =
+    "s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]"
+    "[,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]";
+
 // Keys and secrets are not typed: others see the command line. They come from AWS_ACCESS_KEY_ID and
 // AWS_SECRET_ACCESS_KEY, or from a file.
 struct BucketFlag {

@@ -158,16 +158,14 @@ void StorageFlags::AddTo(CLI::App& command, StorageFlags& flags) {
                   "for all of its files (half of the file system if it is not given), class is "
                   "ssd or hdd, admit says which of the blocks that memory evicts are written: "
                   "all, or second for those that come a second time")
-      ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+      ->type_name(kDiskGrammar);
   command
       .add_option("--bucket", flags.buckets,
                   "Keep objects in this S3 bucket as well, which nodes may share. endpoint is the "
                   "server, if it is not Amazon's; style is path or host; bytes is for what this "
                   "node puts there (no bound if it is not given); credentials are read from "
                   "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a file")
-      ->type_name(
-          "s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]"
-          "[,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]");
+      ->type_name(kBucketGrammar);
   command
       .add_option("--reserve-disk", flags.disk_reservations,
                   "Of each directory, keep so much for a tenant's blocks: others do not evict "
