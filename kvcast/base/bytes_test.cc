@@ -116,6 +116,17 @@ TEST(Bytes, AreCopiedIntoAPoolForAsLongAsItHasRoom) {
   EXPECT_TRUE(Bytes::Copy(AsBytes(text), pool).has_value());
 }
 
+TEST(Bytes, WasteLittleOfAPool) {
+  ChunkPool pool(4 << 20);
+  for (const size_t size :
+       {1u, 255u, 257u, 5000u, 160u * 1024, 160u * 1024 + 300, 300u * 1024, 2u << 20}) {
+    const std::string text(size, 'x');
+    const Bytes copy = *Bytes::Copy(AsBytes(text), pool);
+    EXPECT_EQ(copy.ToString(), text);
+    EXPECT_LE(pool.bytes_used(), size + size / 8 + 16 * 1024) << size;
+  }
+}
+
 TEST(BytesDeathTest, StopsOnASliceThatIsNotThere) {
   EXPECT_DEATH(Bytes::Of("abc").Slice(2, 2), "check failed");
 }

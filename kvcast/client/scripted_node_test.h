@@ -30,6 +30,7 @@ struct NodeScript {
   bool refuse_acks = false;
   bool refuse_fetch = false;
   bool silent_on_fetch = false;
+  bool silent_on_catalogs = false;
   moqt::RequestCode refusal = moqt::RequestCode::kUnauthorized;
   // Changes what a fetch of a cache's track brings.
   std::function<void(std::vector<moqt::FetchItem>&)> alter;
@@ -199,7 +200,9 @@ class ScriptedNode {
   }
   void On(const moqt::FetchReceived& asked) {
     if (CatalogTrack::Parse(asked.track).ok()) {
-      ServeCatalog(asked);
+      if (!script.silent_on_catalogs) {
+        ServeCatalog(asked);
+      }
       return;
     }
     fetches_.push_back(asked);
