@@ -181,9 +181,6 @@ class ScriptedNode {
     if (script.on_publish_done) {
       script.on_publish_done(event.done);
     }
-    if (space_) {
-      SubscribeNext();
-    }
   }
   void On(const moqt::PublishNamespaceReceived& told) {
     (void)session_->AcceptPublishNamespace(told.request, {});
@@ -214,6 +211,8 @@ class ScriptedNode {
         if (end->complete && end->end_of_group && !script.never_list) {
           List(found->second, end->group);
         }
+      } else if (std::holds_alternative<moqt::TrackEnd>(*item) && space_) {
+        SubscribeNext();
       }
     }
   }

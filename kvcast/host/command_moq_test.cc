@@ -160,6 +160,20 @@ TEST_F(MoqCommandTest, ANamespaceIsAnnouncedAndItsTrackServedToWhoAsks) {
   EXPECT_EQ(published.status, kExitOk) << published.err;
 }
 
+TEST_F(MoqCommandTest, ARelayIsReachedWhereSeveralDraftsAreOffered) {
+  const LocalNode node;
+  const auto loop = *EventLoop::Make();
+  RelayConnection::Options options{*RelayUri::Parse("moqt://" + node.address().host_and_port),
+                                   node.address().trust, std::nullopt};
+  options.quic.alpns.push_back("moqt-99");
+  const Instant until = Now() + std::chrono::seconds(60);  // Only so as not to hang.
+  const auto relay = RelayConnection::Open(*loop, options, until);
+  ASSERT_TRUE(relay.ok()) << relay.error().ToString();
+  const moqt::RequestId space =
+      *(*relay)->session().PublishNamespace(*TrackNamespace::Of({"demo"}), {});
+  EXPECT_TRUE((*relay)->Answer(space, "", until).ok());
+}
+
 // Whoever comes after another has left gets what is still to come.
 TEST_F(MoqCommandTest, ANamespaceServesOneSubscriberAfterTheOther) {
   LocalNode node;

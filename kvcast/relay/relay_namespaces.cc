@@ -296,9 +296,11 @@ void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request,
     audience_.EndTrack(track, moqt::DoneCode::kInternalError, "The publisher has left.");
   }
   AnswerWaiting(track, best);
-  if (const auto left = upstream_.find(track);
-      left != upstream_.end() && left->second.waiting.empty()) {
+  const auto left = upstream_.find(track);
+  if (left != upstream_.end() && left->second.waiting.empty()) {
     upstream_.erase(left);
+  } else if (left != upstream_.end()) {
+    left->second.refusal.reset();  // Who is asked from now on may say something else.
   }
 }
 

@@ -140,6 +140,22 @@ TEST_F(RelayRendezvous, IsNotWaitedForByOthers) {
   EXPECT_EQ(other.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
 }
 
+// Who comes later hears what was said to its own request.
+TEST_F(RelayRendezvous, DoesNotKeepARefusalForOthers) {
+  (void)*publisher_->PublishNamespace(track_.space(), {});
+  world_.Run();
+  const RequestId first = publisher_.One<moqt::SubscribeReceived>().request;
+  ASSERT_TRUE(publisher_->RefuseRequest(first, {RequestCode::kExcessiveLoad, 20, "", {}}).ok());
+  world_.Run();
+  Client& other = world_.Join();
+  (void)*other->Subscribe(track_, {});
+  world_.Run();
+  const RequestId second = publisher_.One<moqt::SubscribeReceived>().request;
+  ASSERT_TRUE(publisher_->RefuseRequest(second, {RequestCode::kDoesNotExist, {}, "", {}}).ok());
+  world_.Run();
+  EXPECT_EQ(other.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+}
+
 TEST_F(RelayRendezvous, TakesNoLongerThanTheNodeLikes) {
   moqt::Parameters parameters;
   parameters.rendezvous_timeout_ms = UINT64_MAX;
