@@ -173,24 +173,19 @@ class Publisher {
         writer.Want(*std::exchange(range_, std::nullopt));
         EndIfPast(writer);
       }
-      if (!wanted_) {
-        KVCAST_TRY_VOID(AwaitInterest());
-        if (relay_.interrupted()) {
+      if (wanted_) {
+        const uint64_t before = writer.sent();
+        const Result<void> sent = writer.Send(payload);
+        largest_ = writer.largest();
+        next_group_ = writer.next().group;
+        if (sent.ok()) {
+          EndIfPast(writer);
           return {};
         }
-        continue;
-      }
-      const uint64_t before = writer.sent();
-      const Result<void> sent = writer.Send(payload);
-      largest_ = writer.largest();
-      next_group_ = writer.next().group;
-      if (sent.ok()) {
-        EndIfPast(writer);
-        return {};
-      }
-      KVCAST_TRY_VOID(UnlessSubscriberLeft(sent.error()));
-      if (writer.sent() > before) {
-        return {};  // Only the end of its group came too late.
+        KVCAST_TRY_VOID(UnlessSubscriberLeft(sent.error()));
+        if (writer.sent() > before) {
+          return {};  // Only the end of its group came too late.
+        }
       }
       KVCAST_TRY_VOID(AwaitInterest());
       if (relay_.interrupted()) {
@@ -238,13 +233,11 @@ class Publisher {
     while (!wanted_ && !relay_.interrupted()) {
       KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(deadline));
       if (!event && !relay_.interrupted()) {
+        const char* const why =
+            subscribed_ ? ", and the relay wants no objects before (FORWARD is 0)" : "";
         return Error(ErrorCode::kNotFound,
-                     fmt::format("Nobody has subscribed within {} s{}. --wait says how long to "
-                                 "wait.",
-                                 flags_.wait_s,
-                                 subscribed_ ? ", and the relay wants no objects before (FORWARD "
-                                               "is 0)"
-                                             : ""));
+                     fmt::format("Nobody has subscribed within {} s{}. --wait says how long.",
+                                 flags_.wait_s, why));
       }
       KVCAST_TRY_VOID(Handle(event));
     }

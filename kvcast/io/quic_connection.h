@@ -77,11 +77,9 @@ class QuicConnection {
     std::optional<ngtcp2_cid> before_retry;
     std::span<const uint8_t> token;
   };
-  // Client: the session exists from now on if a single protocol is offered; of several it must know
-  // which one it is to speak, and is made when the handshake is over. If nothing comes of it, the
-  // session is told in either case.
+  // The session is made when the handshake is over; a client's at once, if it offers one protocol
+  // only. A client's is told if nothing comes of it.
   static Result<std::unique_ptr<QuicConnection>> Connect(Setup setup);
-  // Server: the session is made when the handshake is over.
   static Result<std::unique_ptr<QuicConnection>> Accept(Setup setup, const FirstPacket& first);
   ~QuicConnection();
   QuicConnection(const QuicConnection&) = delete;
