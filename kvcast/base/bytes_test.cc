@@ -104,7 +104,7 @@ TEST(Bytes, SayWhatMemoryTheyKeep) {
 }
 
 TEST(Bytes, AreCopiedIntoAPoolForAsLongAsItHasRoom) {
-  ChunkPool pool(600 * 1024);
+  ChunkPool pool(500 * 1024);
   const std::string text(300 * 1024, 'x');
   std::optional<Bytes> first = Bytes::Copy(AsBytes(text), pool);
   ASSERT_TRUE(first.has_value());
