@@ -32,7 +32,7 @@ Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer
     : session_(&session),
       index_(&index),
       offer_(std::move(offer)),
-      codec_(offer_.kind.rung(), offer_.pages.shape()),
+      codec_(Codec::Plain(offer_.kind.rung(), offer_.pages.shape())),
       patience_(patience) {
   KVCAST_CHECK(offer_.blocks.size() == offer_.pages.block_count());
   report_.blocks = offer_.blocks.size();
@@ -166,10 +166,11 @@ bool Publication::SendToken() {
   if (next_token_ == 0) {
     object.properties = BlockHashProperties(offer_.blocks[number]);
   }
-  object.payload = codec_.EncodeToken(*block_, next_token_);
+  object.payload = codec_->Encode(*block_, next_token_);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
-  if (sent.ok() && ++next_token_ == offer_.pages.shape().tokens()) {
+  next_token_ += codec_->TokensFrom(next_token_);
+  if (sent.ok() && next_token_ == offer_.pages.shape().tokens()) {
     sent = session_->EndSubgroup(*request_, subgroup_);
     block_.reset();
     next_token_ = 0;

@@ -1,0 +1,24 @@
+#include "kvcast/codec/kernels.h"
+
+#include "kvcast/codec/simd_kernels.h"
+
+namespace kvcast {
+
+std::span<const Kernels* const> UsableKernels() {
+#ifdef KVCAST_X86_KERNELS
+  static constexpr const Kernels* kAll[] = {&kScalarKernels, &kAvx2Kernels, &kAvx512Kernels};
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
+  return std::span(kAll).first(avx512 ? 3 : avx2 ? 2 : 1);
+#else
+  static constexpr const Kernels* kAll[] = {&kScalarKernels};
+  return kAll;
+#endif
+}
+
+const Kernels& ScalarKernels() { return kScalarKernels; }
+const Kernels& BestKernels() { return *UsableKernels().back(); }
+
+}  // namespace kvcast
