@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import kvcast_catalog as catalog
+import kvcast_codec
 import kvcast_disk
 import kvcast_durability
 import kvcast_kv_file as kv_file
@@ -321,6 +322,7 @@ TOPICS = {
     "kv_file": kv_files,
     "disk": kvcast_disk.disk,
     "durability": kvcast_durability.durability,
+    "codec": kvcast_codec.codec,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

@@ -6,6 +6,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/hex.h"
+#include "kvcast/kv/track_properties.h"
 
 namespace kvcast {
 
@@ -55,7 +56,8 @@ void Publication::Start(Instant now) {
   }
   const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
   const Properties properties =
-      asks_durability() ? DurabilityProperties(offer_.durability) : Properties();
+      WithFormat(asks_durability() ? DurabilityProperties(offer_.durability) : Properties(),
+                 codec_->format().Encode());
   const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, properties);
   if (!request.ok()) {
     Fail(PublishFault::kNodeLost, request.error().message());
@@ -163,9 +165,8 @@ bool Publication::SendToken() {
   const size_t number = missing_[next_];
   Object object;
   object.location = {number, next_token_};
-  if (next_token_ == 0) {
-    object.properties = BlockHashProperties(offer_.blocks[number]);
-  }
+  object.properties =
+      ObjectProperties(offer_.blocks[number], next_token_, codec_->format().run_tokens);
   object.payload = codec_->Encode(*block_, next_token_);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);

@@ -11,7 +11,7 @@
 
 KVCAST_TARGET_BEGIN("avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
 
-#include "kvcast/codec/simd_rows.h"
+#include "kvcast/codec/simd_packed_rows.h"
 
 namespace kvcast {
 namespace {
