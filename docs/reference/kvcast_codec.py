@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from kvcast_names import RUNGS, Reader, Refused, vi64
 from kvcast_numbers import (BF16, FP16, LARGEST, SPAN_MIN, bf16_above, bits_of, bounded, crc32c,
-                            e2m1_of, e2m1_value, e4m3_of, e4m3_value, f32, value_of)
+                            cut, e2m1_of, e2m1_value, e4m3_of, e4m3_value, f32, value_of)
+from kvcast_rans import OTHER, STATES, RansReader, Table, rans_write
 
 TYPES = [BF16, FP16]
 LOSSLESS = ("BF16-lossless", "FP16-lossless")
@@ -13,7 +14,6 @@ EXACT = {"BF16": BF16, "FP16": FP16, "BF16-lossless": BF16, "FP16-lossless": FP1
 BUILT = (*EXACT, "Int8", "FP8", "Int4", "FP4")
 FORMAT_VERSION, OBJECT_VERSION = 1, 2
 LAYERS_MAX, HEADS_MAX, SIZE_MAX, TOKENS_MAX, FORMAT_BYTES_MAX = 4096, 65536, 65536, 65535, 65000
-STATES, LOW, OTHER = 64, 1 << 16, 15
 SCALE_MIN, SCALE_MAX = 0x0880, 0x7B80
 
 
@@ -144,10 +144,6 @@ def unpack_codes(data: bytes, count: int) -> list[int]:
     return ([byte & 15 for byte in data] + [byte >> 4 for byte in data])[:count]
 
 
-def _cut(row: list, size: int) -> list[list]:
-    return [row[at:at + size] for at in range(0, len(row), size)]
-
-
 def int8_row(row: list[float]) -> tuple[bytes, bytes, bytes]:
     largest = max(map(abs, row))
     scale = 0 if largest < SPAN_MIN else bf16_above(f32(largest / f32(127.0)))
@@ -158,7 +154,7 @@ def int8_row(row: list[float]) -> tuple[bytes, bytes, bytes]:
 
 def int4_row(row: list[float], kind: str) -> tuple[bytes, bytes, bytes]:
     scales = offsets = codes = b""
-    for group in _cut(row, 32):
+    for group in cut(row, 32):
         low = min(group)
         low = 0.0 if abs(low) < SPAN_MIN else low
         span = f32(max(group) - low)
@@ -173,9 +169,9 @@ def int4_row(row: list[float], kind: str) -> tuple[bytes, bytes, bytes]:
 def fp4_row(row: list[float], tensor: float) -> tuple[bytes, bytes, bytes]:
     to_scale = f32(1 / f32(6 * tensor))
     scales = codes = b""
-    for group in _cut(row, 32):
+    for group in cut(row, 32):
         packed = []
-        for block in _cut(group, 16):
+        for block in cut(group, 16):
             scale = e4m3_of(f32(max(map(abs, block)) * to_scale))
             inverse = f32(1 / f32(e4m3_value(scale) * tensor)) if scale else 0.0
             scales += bytes([scale])
@@ -206,7 +202,7 @@ def decode_row(form: Format, size: int, static, scales: bytes, offsets: bytes, c
         return [f32(e4m3_value(code) * static) for code in codes]
     out = []
     reader = Reader(codes)
-    for group, count in enumerate(len(part) for part in _cut(list(range(size)), 32)):
+    for group, count in enumerate(len(part) for part in cut(list(range(size)), 32)):
         unpacked = unpack_codes(reader.take((count + 1) // 2), count)
         if form.rung == "Int4":
             scale = value_of(BF16, struct.unpack_from("<H", scales, 2 * group)[0])
@@ -230,68 +226,6 @@ def check_scales(form: Format, scales: bytes, offsets: bytes) -> None:
         sound = sound and (magnitude == 0 or least <= magnitude <= LARGEST[form.value_type])
     if not sound:
         raise Refused("a scale that nobody writes")
-
-
-# ---- The entropy coder ----------------------------------------------------------------------------
-
-
-class Table:
-    def __init__(self, exponents: bytes, shares: bytes):
-        self.exponents, self.shares = exponents, shares
-        self.starts = [sum(shares[:symbol]) for symbol in range(16)]
-        self.slots = [symbol for symbol in range(16) for _ in range(shares[symbol])]
-
-    def symbol_of(self, exponent: int) -> int:
-        return self.exponents.find(bytes([exponent])) if exponent in self.exponents else OTHER
-
-
-def state_of(position: int) -> int:
-    return position % 4 * 16 + position // 4
-
-
-def rans_write(units: list[tuple[Table, bytes]]) -> tuple[list[int], list[int]]:
-    """States and words, as they are read."""
-    states, words = [LOW] * STATES, []
-    for table, exponents in reversed(units):
-        for step in reversed(_cut(list(exponents), STATES)):
-            for position in sorted(range(len(step)), key=state_of, reverse=True):
-                symbol, at = table.symbol_of(step[position]), state_of(position)
-                share = table.shares[symbol]
-                if states[at] >= share << 24:
-                    words.append(states[at] & 0xFFFF)
-                    states[at] >>= 16
-                states[at] = (states[at] // share << 8) + states[at] % share + table.starts[symbol]
-    return states, words[::-1]
-
-
-class RansReader:
-    def __init__(self, states: list[int], words: list[int], others: bytes):
-        self.states, self.words, self.others = states, words[::-1], others[::-1]
-        if any(state < LOW for state in states):
-            raise Refused("a state out of range")
-
-    def unit(self, table: Table, count: int) -> list[int]:
-        out = []
-        for size in (len(part) for part in _cut(list(range(count)), STATES)):
-            for position in range(size):
-                at = state_of(position)
-                slot = self.states[at] & 255
-                symbol = table.slots[slot]
-                self.states[at] = table.shares[symbol] * (self.states[at] >> 8) + slot - table.starts[symbol]
-                if symbol == OTHER and not self.others:
-                    raise Refused("an exponent is missing")
-                out.append(self.others[-1] if symbol == OTHER else table.exponents[symbol])
-                self.others = self.others[:-1] if symbol == OTHER else self.others
-            for at in range(STATES):
-                if self.states[at] < LOW:
-                    if not self.words:
-                        raise Refused("a word is missing")
-                    self.states[at] = self.states[at] << 16 | self.words.pop()
-        return out
-
-    def end(self) -> None:
-        if self.words or self.others or any(state != LOW for state in self.states):
-            raise Refused("the exponents do not end where they must")
 
 
 # ---- Bodies: some tokens of a block ---------------------------------------------------------------
@@ -356,7 +290,7 @@ def encode_lossless(form: Format, values: list[int]) -> bytes:
     planes = b""
     for shift in (15, 9, 8) if half else ():
         bits = [v >> shift & 1 for v in ordered]
-        planes += bytes(sum(bit << i for i, bit in enumerate(byte)) for byte in _cut(bits, 8))
+        planes += bytes(sum(bit << i for i, bit in enumerate(byte)) for byte in cut(bits, 8))
     return (struct.pack("<I", len(others)) + low + planes + others
             + struct.pack("<64I", *states) + struct.pack(f"<{len(words)}H", *words))
 
@@ -401,10 +335,10 @@ def encode(form: Format, first_token: int, values: list[int]) -> bytes:
         raise Refused("not an object's tokens")
     if form.rung in LOSSLESS:
         return seal(form, tokens, encode_lossless(form, values))
-    cut = _cut(values, form.values())
+    each = cut(values, form.values())
     if form.rung in EXACT:
         return seal(form, tokens, struct.pack(f"<{len(values)}H", *values))
-    return seal(form, tokens, b"".join(encode_rows(form, token) for token in cut))
+    return seal(form, tokens, b"".join(encode_rows(form, token) for token in each))
 
 
 def decode(form: Format, first_token: int, payload: bytes, out: str) -> list[int]:
@@ -421,7 +355,7 @@ def decode(form: Format, first_token: int, payload: bytes, out: str) -> list[int
         if len(body) != 2 * tokens * form.values():
             raise Refused("another size than such tokens have")
         return [bits for bits, in struct.iter_unpack("<H", body)]
-    return [bits for token in _cut(body, len(body) // tokens) for bits in decode_rows(form, token, out)]
+    return [bits for token in cut(body, len(body) // tokens) for bits in decode_rows(form, token, out)]
 
 
 # ---- Golden vectors -------------------------------------------------------------------------------

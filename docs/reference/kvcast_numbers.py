@@ -12,6 +12,10 @@ LARGEST = {BF16: 0x7B80, FP16: 0x7BFF}
 SPAN_MIN = 2.0**-100
 
 
+def cut(row: list, size: int) -> list[list]:
+    return [row[at:at + size] for at in range(0, len(row), size)]
+
+
 def f32(value: float) -> float:
     """Rounded to FP32. Of sums, products and quotients of FP32 numbers, rounding the double
     result gives what rounding the exact one would."""

@@ -9,9 +9,9 @@
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/rans.h"
 
-KVCAST_TARGET_BEGIN("avx2,f16c")
+KVCAST_AVX2_BEGIN
 
-#include "kvcast/codec/simd_packed_rows.h"
+#include "kvcast/codec/simd_fp4_rows.h"
 
 namespace kvcast {
 namespace {
@@ -119,6 +119,29 @@ struct Avx2 {
              _mm256_add_ps(x.v[3], a)}};
   }
 
+  static Floats Minus(const Floats& x, const Floats& y) {
+    Floats out;
+    for (size_t i = 0; i < 4; ++i) {
+      out.v[i] = _mm256_sub_ps(x.v[i], y.v[i]);
+    }
+    return out;
+  }
+  static Floats SmallAsZero(const Floats& x) {
+    Floats out;
+    for (size_t i = 0; i < 4; ++i) {
+      const __m256 large = _mm256_cmp_ps(Absolute(x.v[i]), _mm256_set1_ps(kSpanMin), _CMP_GE_OQ);
+      out.v[i] = _mm256_and_ps(large, x.v[i]);
+    }
+    return out;
+  }
+  static void StoreInversesOrZeros(float* to, const Floats& x) {
+    for (size_t i = 0; i < 4; ++i) {
+      const __m256 any = _mm256_cmp_ps(x.v[i], _mm256_setzero_ps(), _CMP_NEQ_OQ);
+      const __m256 inverse = _mm256_div_ps(_mm256_set1_ps(1.0F), x.v[i]);
+      _mm256_storeu_ps(to + 8 * i, _mm256_and_ps(any, inverse));
+    }
+  }
+
   static __m256i RoundedToBf16(__m256 x) {
     const __m256i bits = _mm256_castps_si256(x);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -130,17 +153,26 @@ struct Avx2 {
     const __m256 within = _mm256_max_ps(_mm256_min_ps(x, most), _mm256_set1_ps(-65504.0F));
     return _mm256_cvtps_ph(within, _MM_FROUND_TO_NEAREST_INT);
   }
+  // Past the caches: pages are far larger, and a line that is not read first costs half as much.
+  // The caller has a fence behind it.
+  static void StoreHalfLine(std::byte* to, __m256i half) {
+    if (reinterpret_cast<uintptr_t>(to) % sizeof(half) == 0) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to), half);
+    } else {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), half);
+    }
+  }
   template <ValueType kType>
   static void Store(std::byte* to, const Floats& x) {
     for (size_t i = 0; i < 2; ++i) {
       const __m256 a = x.v[2 * i];
       const __m256 b = x.v[2 * i + 1];
-      auto* const half = reinterpret_cast<__m256i*>(to) + i;
+      std::byte* const half = to + i * sizeof(__m256i);
       if constexpr (kType == ValueType::kFp16) {
-        _mm256_storeu_si256(half, Joined(RoundedToHalf(a), RoundedToHalf(b)));
+        StoreHalfLine(half, Joined(RoundedToHalf(a), RoundedToHalf(b)));
       } else {
         const __m256i mixed = _mm256_packus_epi32(RoundedToBf16(a), RoundedToBf16(b));
-        _mm256_storeu_si256(half, _mm256_permute4x64_epi64(mixed, 0xd8));
+        StoreHalfLine(half, _mm256_permute4x64_epi64(mixed, 0xd8));
       }
     }
   }
@@ -408,7 +440,7 @@ void Avx2JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count
     const __m256i sign = _mm256_and_si256(_mm256_slli_epi16(rest, 8),
                                           _mm256_set1_epi16(static_cast<int16_t>(kSignBit)));
     const __m256i mantissa = _mm256_and_si256(rest, _mm256_set1_epi16(127));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i * kPageValueBytes),
+    Avx2::StoreHalfLine(to + i * kPageValueBytes,
                         _mm256_or_si256(_mm256_or_si256(sign, mantissa), middle));
   }
   kScalarKernels.join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);

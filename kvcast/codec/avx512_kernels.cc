@@ -9,9 +9,9 @@
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/rans.h"
 
-KVCAST_TARGET_BEGIN("avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
+KVCAST_AVX512_BEGIN
 
-#include "kvcast/codec/simd_packed_rows.h"
+#include "kvcast/codec/simd_fp4_rows.h"
 
 namespace kvcast {
 namespace {
@@ -106,6 +106,24 @@ struct Avx512 {
     return {_mm512_add_ps(x.a, _mm512_set1_ps(y)), _mm512_add_ps(x.b, _mm512_set1_ps(y))};
   }
 
+  static Floats Minus(const Floats& x, const Floats& y) {
+    return {_mm512_sub_ps(x.a, y.a), _mm512_sub_ps(x.b, y.b)};
+  }
+  static __m512 SmallAsZero(__m512 x) {
+    const __mmask16 large =
+        _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(kSpanMin), _CMP_GE_OQ);
+    return _mm512_maskz_mov_ps(large, x);
+  }
+  static Floats SmallAsZero(const Floats& x) { return {SmallAsZero(x.a), SmallAsZero(x.b)}; }
+  static __m512 InverseOrZero(__m512 x) {
+    const __mmask16 any = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+    return _mm512_maskz_div_ps(any, _mm512_set1_ps(1.0F), x);
+  }
+  static void StoreInversesOrZeros(float* to, const Floats& x) {
+    _mm512_storeu_ps(to, InverseOrZero(x.a));
+    _mm512_storeu_ps(to + 16, InverseOrZero(x.b));
+  }
+
   static __m512i RoundedToBf16(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -117,15 +135,24 @@ struct Avx512 {
     const __m512 within = _mm512_max_ps(_mm512_min_ps(x, most), _mm512_set1_ps(-65504.0F));
     return _mm512_cvtps_ph(within, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }
+  // Past the caches where it fills a line of them: pages are far larger, and a line that is not
+  // read first costs half as much. The caller has a fence behind it.
+  static void StoreLine(std::byte* to, __m512i line) {
+    if (reinterpret_cast<uintptr_t>(to) % sizeof(line) == 0) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
+    } else {
+      _mm512_storeu_si512(to, line);
+    }
+  }
   template <ValueType kType>
   static void Store(std::byte* to, const Floats& x) {
     if constexpr (kType == ValueType::kFp16) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), RoundedToHalf(x.a));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to) + 1, RoundedToHalf(x.b));
+      StoreLine(to, _mm512_inserti64x4(_mm512_castsi256_si512(RoundedToHalf(x.a)),
+                                       RoundedToHalf(x.b), 1));
     } else {
       const __m512i mixed = _mm512_packus_epi32(RoundedToBf16(x.a), RoundedToBf16(x.b));
       const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-      _mm512_storeu_si512(to, _mm512_permutexvar_epi64(order, mixed));
+      StoreLine(to, _mm512_permutexvar_epi64(order, mixed));
     }
   }
 
@@ -310,7 +337,7 @@ void Avx512JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t cou
         _mm512_and_si512(_mm512_slli_epi16(rest, 8),
                          _mm512_set1_epi16(static_cast<int16_t>(kSignBit))),
         0xca);
-    _mm512_storeu_si512(to + i * kPageValueBytes, _mm512_or_si512(ends, middle));
+    Avx512::StoreLine(to + i * kPageValueBytes, _mm512_or_si512(ends, middle));
   }
   kScalarKernels.join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
 }

@@ -1,6 +1,7 @@
 #include "kvcast/codec/codec.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <string>
 #include <utility>
@@ -138,8 +139,10 @@ Result<uint32_t> Codec::Decode(std::span<const std::byte> payload, uint32_t firs
                                            std::to_string(object.tokens) + ".")
         .At(2);
   }
-  KVCAST_TRY_VOID(DecodeBody(object.body, first_token, object.tokens, block));
-  return uint32_t{object.tokens};
+  const Result<void> decoded = DecodeBody(object.body, first_token, object.tokens, block);
+  // Kernels write past the caches: whoever is told of it next must find it written.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return decoded.ok() ? Result<uint32_t>(uint32_t{object.tokens}) : decoded.error();
 }
 
 }  // namespace kvcast

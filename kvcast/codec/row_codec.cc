@@ -65,6 +65,17 @@ bool AllE4m3Scales(std::span<const std::byte> codes) {
   return outside == 0;
 }
 
+// A token's rows lie far apart in memory, each too short for the processor to see where it goes on:
+// so it is told, two planes ahead.
+constexpr size_t kPlanesAhead = 2;
+constexpr size_t kLineBytes = 64;
+
+void Prefetch(const std::byte* from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kLineBytes) {
+    __builtin_prefetch(from + at);
+  }
+}
+
 }  // namespace
 
 RowCodec::RowCodec(const TrackFormat& format, ValueType pages, const Kernels& kernels)
@@ -92,6 +103,18 @@ size_t RowCodec::BodyBytesMax(uint32_t tokens) const {
   return tokens * (scale_bytes_ + offset_bytes_ + code_bytes_);
 }
 
+// Only where a token's heads lie side by side; elsewhere rows are too short to pay.
+void RowCodec::PrefetchPlane(const BlockView& block, uint32_t token, size_t index) const {
+  if (index >= segments_.size()) {
+    return;
+  }
+  const Segment& segment = segments_[index];
+  const size_t row = size_t{segment.size} * kPageValueBytes;
+  if (block.HeadStride(segment.layer, segment.plane) == row) {
+    Prefetch(block.Row(token, segment.layer, segment.plane, 0).data(), row * segment.rows);
+  }
+}
+
 template <typename Byte>
 CodedRows<Byte> RowCodec::PartsOf(const Segment& segment, Byte* token) const {
   CodedRows<Byte> parts;
@@ -107,7 +130,9 @@ size_t RowCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32
                             std::span<std::byte> body) const {
   std::byte* out = body.data();
   for (uint32_t token = first_token; token < first_token + tokens; ++token) {
-    for (const Segment& segment : segments_) {
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      const Segment& segment = segments_[i];
+      PrefetchPlane(block, token, i + kPlanesAhead);
       const PageRows<const std::byte> rows = {
           block.Row(token, segment.layer, segment.plane, 0).data(),
           block.HeadStride(segment.layer, segment.plane), segment.rows, segment.size, pages()};

@@ -33,6 +33,7 @@ class RowCodec final : public Codec {
                           BlockView& block) const override;
   // Malformed: a scale or an offset that no encoder writes.
   Result<void> CheckParts(std::span<const std::byte> token) const;
+  void PrefetchPlane(const BlockView& block, uint32_t token, size_t index) const;
   template <typename Byte>
   CodedRows<Byte> PartsOf(const Segment& segment, Byte* token) const;
 

@@ -17,7 +17,8 @@ inline constexpr size_t kGroupBytes = size_t{kGroupValues} * kPageValueBytes;
 
 // The last values of a row that do not fill a group, as a group.
 struct Padded {
-  alignas(64) std::byte values[kGroupBytes];
+  alignas(64) std::byte unused[16];
+  std::byte values[kGroupBytes];  // On no line's border: what goes past the caches is slow to read.
 
   // Behind them stand copies of the first, which change no minimum and no maximum.
   Padded(const std::byte* from, uint32_t count) {
