@@ -170,7 +170,9 @@ bool Publication::SendToken() {
   object.payload = codec_->Encode(*block_, next_token_);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
-  next_token_ += codec_->TokensFrom(next_token_);
+  if (sent.ok()) {
+    next_token_ += codec_->TokensFrom(next_token_);
+  }
   if (sent.ok() && next_token_ == offer_.pages.shape().tokens()) {
     sent = session_->EndSubgroup(*request_, subgroup_);
     block_.reset();
