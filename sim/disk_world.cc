@@ -62,7 +62,17 @@ DiskWorld::DiskWorld(uint64_t seed, std::optional<DiskPlan> plan)
   } else {
     DrawFaults(seed);
   }
-  tier_ = std::make_unique<DiskTier>(Options(kBudget), std::make_unique<OldestFirst>());
+  by_worth_ = seed % 2 == 1;
+  tier_ = std::make_unique<DiskTier>(Options(kBudget), Policy(kBudget));
+}
+
+std::unique_ptr<DiskPolicy> DiskWorld::Policy(uint64_t bytes_max) const {
+  if (!by_worth_) {
+    return std::make_unique<OldestFirst>();
+  }
+  DiskEvictionOptions options;
+  options.limits = {.bytes_max = bytes_max, .ghosts_max = 100};
+  return *DiskEviction::Of(options);
 }
 
 void DiskWorld::DrawFaults(uint64_t seed) {
@@ -246,7 +256,7 @@ void DiskWorld::Restart() {
   }
   faults.misdirect_at = 0;
   device_.faults() = faults;
-  tier_ = std::make_unique<DiskTier>(Options(kBudget), std::make_unique<OldestFirst>());
+  tier_ = std::make_unique<DiskTier>(Options(kBudget), Policy(kBudget));
   model_.OnRestart();
   gets_.clear();
 }
@@ -285,7 +295,7 @@ std::string DiskWorld::TryFlips(size_t count) {
 }
 
 std::string DiskWorld::LookThrough(MemoryDevice device, uint64_t bytes_max, size_t lost_max) {
-  DiskTier tier(Options(bytes_max), std::make_unique<OldestFirst>());
+  DiskTier tier(Options(bytes_max), Policy(bytes_max));
   Instant now = now_;
   std::set<std::pair<TrackName, uint64_t>> evicted;
   std::map<TierTicket, DiskModel::Name> gets;

@@ -7,6 +7,7 @@
 
 #include "kvcast/base/digest.h"
 #include "kvcast/base/random.h"
+#include "kvcast/store/disk_eviction.h"
 #include "kvcast/store/disk_tier.h"
 #include "kvcast/store/memory_device.h"
 #include "sim/disk_model.h"
@@ -61,6 +62,7 @@ class DiskWorld {
  private:
   void DrawFaults(uint64_t seed);
   DiskTierOptions Options(uint64_t bytes_max);
+  std::unique_ptr<DiskPolicy> Policy(uint64_t bytes_max) const;
   void Ask();
   void AskPut();
   void AskRemove();
@@ -83,6 +85,7 @@ class DiskWorld {
   DiskModel model_;
   Instant now_{std::chrono::hours(1)};
   std::map<TierTicket, DiskModel::Name> gets_;
+  bool by_worth_ = false;   // An eviction decides what goes, and not age.
   bool forgiving_ = false;  // Something happened that may cost what was acknowledged.
   bool gave_up_ = false;
   DiskWorldCounts counts_;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "sim/bucket_world.h"
 #include "sim/catalog_world.h"
 #include "sim/disk_world.h"
 #include "sim/road_world.h"
@@ -38,6 +39,19 @@ int Play(const Seeds& seeds, const std::function<void(Counts&, const Counts&)>& 
   }
   fmt::print("{} seeds from {}, 0 violations: {}\n", seeds.count, seeds.first, text(total));
   return 0;
+}
+
+int PlayBuckets(const Seeds& seeds) {
+  return Play<BucketWorld, BucketWorldCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) {
+        return fmt::format(
+            "{} requests, {} faults, {} outages, {} times left alone, {} restarts; {} "
+            "acknowledged, {} failed, {} hits, {} misses, {} groups evicted; {} buckets damaged",
+            total.requests, total.faults, total.outages, total.away, total.restarts,
+            total.acknowledged, total.failed, total.hits, total.misses, total.evicted,
+            total.damaged);
+      });
 }
 
 int PlayCatalogs(const Seeds& seeds) {
@@ -123,12 +137,13 @@ int PlayStores(const Seeds& seeds) {
       [](const auto& total) {
         return fmt::format(
             "{} puts, {} refused, {} that contradict; {} acknowledged, {} failed; {} hits in "
-            "memory, {} read from disk, {} misses; {} groups demoted, {} promises reported gone; "
+            "memory, {} read from below, {} misses; {} groups demoted, {} packs put, {} promises "
+            "gone; "
             "{} "
             "restarts, {} promises held to",
             total.puts, total.refused, total.contradictions, total.acknowledged, total.failed,
-            total.hits, total.reads, total.misses, total.demoted, total.evicted, total.restarts,
-            total.checked);
+            total.hits, total.reads, total.misses, total.demoted, total.packs, total.evicted,
+            total.restarts, total.checked);
       });
 }
 
@@ -153,6 +168,7 @@ int main(int argc, char** argv) {
       status = play(seeds);
     });
   };
+  add("bucket", "Bucket tiers on a bucket that fails in every way", 800, kvcast::sim::PlayBuckets);
   add("catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
       kvcast::sim::PlayCatalogs);
   add("disk", "A disk tier whose disk loses its power after every step", 400,
@@ -162,7 +178,7 @@ int main(int argc, char** argv) {
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);
-  add("store", "A store of RAM and disks that fail, on a machine that dies", 1500,
+  add("store", "A store of RAM, disks and a bucket that fail, on a machine that dies", 1500,
       kvcast::sim::PlayStores);
   CLI11_PARSE(app, argc, argv);
   return status;

@@ -19,7 +19,7 @@ constexpr Duration kPublishPatience = seconds(3);
 constexpr Duration kPublishMax = seconds(50);
 // More than a world ever holds, and less: then the node evicts.
 constexpr size_t kRamPlenty = 16 << 20;
-constexpr size_t kRamLittle = 24 << 10;
+constexpr size_t kRamLittle = 64 << 10;
 
 moqt::Setup ClientSetup() {
   moqt::Setup setup;

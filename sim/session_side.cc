@@ -329,7 +329,12 @@ void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
     header.priority = static_cast<uint8_t>(random_->Below(4));
     header.end_of_group = random_->Happens(0.5);
     if (const auto stream = session_.OpenSubgroup(id, header); stream.ok()) {
-      request.streams[*stream].group = header.group;
+      SessionRequest::Stream& state = request.streams[*stream];
+      state.group = header.group;
+      state.priority = *header.priority;
+      if (header.mode != moqt::SubgroupHeader::Mode::kFirstObject) {
+        state.subgroup = header.subgroup;
+      }
     }
     return;
   }
@@ -344,6 +349,10 @@ void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
     const uint64_t next =
         state.items.empty() ? 0 : std::get<Object>(state.items.back()).location.object + 1;
     Object object = MakeObject({state.group, next + random_->Below(3)});
+    const Location first =
+        state.items.empty() ? object.location : std::get<Object>(state.items.front()).location;
+    object.subgroup = state.subgroup.value_or(first.object);
+    object.priority = state.priority;
     if (session_.SendObject(id, stream, object).ok()) {
       state.items.emplace_back(std::move(object));
       ++sent_;

@@ -31,7 +31,10 @@ struct SessionRequest {
     std::vector<moqt::FetchItem> items;
     bool ended = false;  // By FIN.
     bool reset = false;
-    uint64_t group = 0;  // Of a subgroup.
+    // Of a subgroup, as its header says; absent: it is called after its first object.
+    uint64_t group = 0;
+    std::optional<uint64_t> subgroup;
+    uint8_t priority = 0;
   };
 
   Kind kind = Kind::kPublish;

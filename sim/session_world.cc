@@ -6,11 +6,11 @@
 namespace kvcast::sim {
 namespace {
 
-constexpr size_t kObjectBytesMax = 4096;
+constexpr size_t kSessionObjectBytesMax = 4096;
 
 moqt::Limits DrawLimits(Random& random) {
   moqt::Limits limits;
-  limits.object_bytes_max = kObjectBytesMax;
+  limits.object_bytes_max = kSessionObjectBytesMax;
   limits.stream_queue_bytes = 256 + random.Below(8192);
   limits.session_queue_bytes = 256 + random.Below(random.Happens(0.5) ? 2000 : 64 * 1024);
   limits.early_bytes = 1 << 16;
@@ -21,7 +21,14 @@ moqt::Limits DrawLimits(Random& random) {
 
 bool SameObject(const Object& a, const Object& b) {
   return a.location == b.location && a.status == b.status && a.properties == b.properties &&
-         a.forwarding == b.forwarding && a.payload == b.payload;
+         a.forwarding == b.forwarding && a.subgroup == b.subgroup && a.priority == b.priority &&
+         a.payload == b.payload;
+}
+
+bool IsTooLarge(const moqt::FetchItem& item) {
+  const Object* object = std::get_if<Object>(&item);
+  return object != nullptr &&
+         object->payload.size() + object->properties.encoded().size() > kSessionObjectBytesMax;
 }
 
 bool SameItem(const moqt::FetchItem& a, const moqt::FetchItem& b) {
@@ -260,8 +267,9 @@ void SessionWorld::CheckStreams(const std::string& what, const SessionRequest& s
   for (const auto& [id, sent] : sender.streams) {
     const auto got = receiver.streams.find(id);
     const bool whole = got != receiver.streams.end() && got->second.ended;
-    // A stream that ended may be stopped by a receiver to whom one of its objects is too large.
-    const bool refused = got != receiver.streams.end() && got->second.reset;
+    // A stream that ended is stopped by a receiver to whom one of its objects is too large.
+    const bool refused = got != receiver.streams.end() && got->second.reset &&
+                         std::ranges::any_of(sent.items, IsTooLarge);
     if (sent.ended && !given_up && !whole && !refused) {
       return Violate(what + " has a stream that was not taken whole.");
     }

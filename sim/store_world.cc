@@ -2,18 +2,22 @@
 
 #include <algorithm>
 
+#include "kvcast/store/disk_eviction.h"
+
 namespace kvcast::sim {
 namespace {
 
-constexpr uint64_t kTracks = 3;
-constexpr uint64_t kGroups = 10;
+constexpr uint64_t kStoreTracks = 3;
+constexpr uint64_t kStoreGroups = 10;
 constexpr uint64_t kObjects = 4;
 constexpr size_t kDisks = 2;
 constexpr size_t kRamBytes = 40'000;
-constexpr uint64_t kSegmentBytes = 32 << 10;
-constexpr uint64_t kBudget = kSuperblockBytes + 8 * kSegmentBytes;
-constexpr uint64_t kDemotingBytes = 20'000;
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr uint64_t kStoreSegmentBytes = 32 << 10;
+constexpr uint64_t kStoreBudget = kSuperblockBytes + 8 * kStoreSegmentBytes;
+constexpr uint64_t kStorePackBytes = 32 << 10;
+constexpr uint64_t kBucketQueueBytes = 40'000;
+constexpr uint64_t kDemotingBytes = 20'000;  // For each of them.
+constexpr Duration kStorePatience = std::chrono::seconds(10);
 
 TrackName StoreTrackOf(uint64_t track) {
   return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}),
@@ -44,19 +48,27 @@ void StoreWorldCounts::Add(const StoreWorldCounts& more) {
   reads += more.reads;
   misses += more.misses;
   demoted += more.demoted;
+  packs += more.packs;
   evicted += more.evicted;
   restarts += more.restarts;
   checked += more.checked;
 }
 
-StoreWorld::StoreWorld(uint64_t seed) : random_(seed) {
+StoreWorld::StoreWorld(uint64_t seed) : random_(seed), bucket_(seed), side_(bucket_) {
   for (size_t i = 0; i < kDisks; ++i) {
     MemoryDevice& device = devices_.emplace_back(seed * kDisks + i);
     device.faults().reorder = random_.Happens(0.5);
     device.faults().fail_at = random_.Happens(0.5) ? 20 + random_.Below(400) : 0;
     device.faults().fail_count = 1 + random_.Below(4);
   }
+  if (random_.Happens(0.7)) {
+    for (double* chance : {&faults_.refuse, &faults_.throttle, &faults_.hang, &faults_.lost_reply,
+                           &faults_.cut, &faults_.other}) {
+      *chance = random_.Happens(0.3) ? 0.1 : 0;
+    }
+  }
   Start();
+  bucket_.faults() = faults_;
 }
 
 void StoreWorld::Start() {
@@ -64,21 +76,34 @@ void StoreWorld::Start() {
   options.ram_bytes = kRamBytes;
   options.epoch_us = 1'700'000'000'000'000;
   options.key_property = 0x3801;
-  options.reads.patience = kPatience;
+  options.reads.patience = kStorePatience;
   options.demoting_bytes_max = kDemotingBytes;
   store_ = std::make_unique<Store>(options);
   tiers_.clear();
   for (size_t i = 0; i < kDisks; ++i) {
     DiskTierOptions disk;
-    disk.bytes_max = kBudget;
-    disk.segment_bytes = kSegmentBytes;
+    disk.bytes_max = kStoreBudget;
+    disk.segment_bytes = kStoreSegmentBytes;
     disk.key_property = options.key_property;
     disk.seed = random_.Next();
     random_.Fill(disk.fresh.bytes);
-    auto tier = std::make_unique<DiskTier>(disk, std::make_unique<OldestFirst>());
+    DiskEvictionOptions eviction;
+    eviction.limits = {.bytes_max = kStoreBudget, .ghosts_max = 100};
+    auto tier = std::make_unique<DiskTier>(disk, *DiskEviction::Of(eviction));
     tiers_.push_back(tier.get());
     store_->AddTier(TierKind::kDisk, std::move(tier));
   }
+  BucketTierOptions bucket;
+  bucket.prefix = "kvcast";
+  bucket.node.bytes.fill(std::byte{1});
+  bucket.seed = random_.Next();
+  bucket.key_property = options.key_property;
+  bucket.pack_bytes = kStorePackBytes;
+  bucket.queue_bytes_max = kBucketQueueBytes;
+  bucket.upload_patience = std::chrono::seconds(3);  // So that some are given up.
+  auto tier = std::make_unique<BucketTier>(bucket);
+  remote_ = tier.get();
+  store_->AddTier(TierKind::kBucket, std::move(tier));
 }
 
 void StoreWorld::Note(const std::string& event) {
@@ -91,7 +116,7 @@ void StoreWorld::Note(const std::string& event) {
 std::string StoreWorld::Play(size_t steps) {
   for (size_t step = 0; step < steps && wrong_.empty(); ++step) {
     if (random_.Happens(0.5)) {
-      StepDevice();
+      Step();
     } else if (random_.Happens(0.004)) {
       Restart();
     } else if (random_.Happens(0.05)) {
@@ -110,7 +135,7 @@ std::string StoreWorld::Play(size_t steps) {
 }
 
 StoreWorld::Name StoreWorld::RandomName() {
-  return {random_.Below(kTracks), {random_.Below(kGroups), random_.Below(kObjects)}};
+  return {random_.Below(kStoreTracks), {random_.Below(kStoreGroups), random_.Below(kObjects)}};
 }
 
 void StoreWorld::Act() {
@@ -136,13 +161,14 @@ void StoreWorld::Put(bool contradicts) {
   if (contradicts && store_->PresenceOf(track, name.second) == Presence::kExists) {
     ++counts_.contradictions;
     object.payload = Bytes::Of("something else");
-    const auto kept = store_->Put(track, object, Durability::kMemory, now_);
-    if (kept.ok() && kept->is_new) {
+    if (store_->Put(track, object, Durability::kMemory, now_).ok()) {
       Fail("other bytes were taken under a name that has some");
     }
     return;
   }
-  const Durability level = random_.Happens(0.5) ? Durability::kDisk : Durability::kMemory;
+  const Durability level = random_.Happens(0.5)   ? Durability::kMemory
+                           : random_.Happens(0.7) ? Durability::kDisk
+                                                  : Durability::kBucket;
   const auto kept = store_->Put(track, object, level, now_);
   Note("put " + std::to_string(name.first) + name.second.ToString());
   ++(kept.ok() ? counts_.puts : counts_.refused);
@@ -184,16 +210,34 @@ void StoreWorld::Compare(const Name& name, const Object& object) {
   }
 }
 
-void StoreWorld::StepDevice() {
-  const size_t which = random_.Below(kDisks);
+void StoreWorld::Step() {
+  const size_t which = random_.Below(kDisks + 1);
+  (void)(which < kDisks ? StepDisk(which) : StepBucket());
+}
+
+bool StoreWorld::StepDisk(size_t which) {
   for (DeviceRequest& request : tiers_[which]->TakeRequests()) {
     devices_[which].Submit(std::move(request));
   }
-  if (const auto completion = devices_[which].Next()) {
+  const auto completion = devices_[which].Next();
+  if (completion) {
     forgiving_ =
         forgiving_ || (completion->error && tiers_[which]->state() == DiskTier::State::kOpening);
     tiers_[which]->OnCompletion(*completion, now_);
   }
+  return completion.has_value();
+}
+
+bool StoreWorld::StepBucket() {
+  side_.OnTime(now_);
+  for (BucketRequest& request : remote_->TakeRequests(now_)) {
+    side_.Submit(std::move(request));
+  }
+  auto completion = side_.Next();
+  if (completion) {
+    remote_->OnCompletion(*std::move(completion), now_);
+  }
+  return completion.has_value();
 }
 
 void StoreWorld::TakeEvents() {
@@ -212,7 +256,8 @@ void StoreWorld::TakeEvents() {
       Note((written->error ? "failed " : "acknowledged ") + std::to_string(written->ticket));
       ++(written->error ? counts_.failed : counts_.acknowledged);
       if (!written->error) {
-        promised_.insert(pledge->second);
+        Durability& level = promised_[pledge->second];
+        level = std::max(level, written->level);
       }
       pledged_.erase(pledge);
     }
@@ -232,14 +277,16 @@ void StoreWorld::OnRead(const StoreRead& read) {
   asked_.erase(asked);
 }
 
-// What a tier reports as gone is no longer promised, unless another has it.
+// What a tier reports as gone is no longer promised, unless another has it. From a bucket without a
+// bound nothing goes.
 void StoreWorld::OnMoved(const EvictedGroup& moved) {
-  for (auto name = promised_.begin(); name != promised_.end();) {
-    const bool gone = StoreTrackOf(name->first) == moved.track &&
-                      name->second.group == moved.group &&
-                      !store_->tiers().Holder(moved.track, name->second);
+  for (auto promise = promised_.begin(); promise != promised_.end();) {
+    const auto& [track, location] = promise->first;
+    const bool gone = StoreTrackOf(track) == moved.track && location.group == moved.group &&
+                      promise->second != Durability::kBucket &&
+                      !store_->tiers().Holder(moved.track, location);
     counts_.evicted += gone ? 1 : 0;
-    name = gone ? promised_.erase(name) : std::next(name);
+    promise = gone ? promised_.erase(promise) : std::next(promise);
   }
 }
 
@@ -247,16 +294,16 @@ void StoreWorld::CheckBounds() {
   if (store_->ram().bytes() > kRamBytes) {
     Fail("RAM holds " + std::to_string(store_->ram().bytes()) + " bytes");
   }
-  if (store_->demoting_bytes() > kDemotingBytes) {
+  if (store_->demoting_bytes() > (kDisks + 1) * kDemotingBytes) {
     Fail(std::to_string(store_->demoting_bytes()) + " bytes are on their way down");
   }
   for (size_t i = 0; i < kDisks; ++i) {
-    if (devices_[i].bytes() > kBudget) {
+    if (devices_[i].bytes() > kStoreBudget) {
       Fail("a disk has files of " + std::to_string(devices_[i].bytes()) + " bytes");
     }
   }
   for (const auto& [ticket, asked] : asked_) {
-    if (now_ >= asked.since + kPatience) {
+    if (now_ >= asked.since + kStorePatience) {
       Fail("someone who asked was not answered in time");
     }
   }
@@ -266,7 +313,10 @@ void StoreWorld::Restart() {
   Note("restart");
   ++counts_.restarts;
   counts_.demoted += store_->counts().demoted;
+  counts_.packs += remote_->counts().packs_put;
   store_.reset();
+  side_.Abandon();
+  bucket_.faults() = {};
   asked_.clear();
   pledged_.clear();
   const bool power_cut = random_.Happens(0.5);
@@ -279,20 +329,21 @@ void StoreWorld::Restart() {
   Start();
   SettleDown();
   CheckPromises();
+  bucket_.faults() = faults_;
 }
 
 void StoreWorld::SettleDown() {
   for (int waits = 0; waits < 4 && wrong_.empty();) {
     bool moved = false;
     for (size_t i = 0; i < kDisks; ++i) {
-      for (DeviceRequest& request : tiers_[i]->TakeRequests()) {
-        devices_[i].Submit(std::move(request));
-      }
-      while (const auto completion = devices_[i].Next()) {
+      while (StepDisk(i)) {
         moved = true;
-        tiers_[i]->OnCompletion(*completion, now_);
         TakeEvents();
       }
+    }
+    while (StepBucket()) {
+      moved = true;
+      TakeEvents();
     }
     TakeEvents();
     if (!moved) {
@@ -308,8 +359,9 @@ void StoreWorld::CheckPromises() {
     return;
   }
   // Those that were asked for at once are answered at once: the rest waits for its turn.
-  const std::set<Name> promised = promised_;
-  for (const Name& name : promised) {
+  const std::map<Name, Durability> promised = promised_;
+  for (const auto& one : promised) {
+    const Name& name = one.first;
     if (!promised_.contains(name)) {
       continue;  // Reported as gone meanwhile.
     }
@@ -323,7 +375,8 @@ void StoreWorld::CheckPromises() {
       SettleDown();
     }
     ++counts_.checked;
-    if (counts_.reads + counts_.hits == before && promised_.contains(name) && !forgiving_) {
+    const bool forgiven = forgiving_ && one.second != Durability::kBucket;
+    if (counts_.reads + counts_.hits == before && promised_.contains(name) && !forgiven) {
       Fail("track " + std::to_string(name.first) + " has lost " + name.second.ToString());
     }
   }

@@ -10,7 +10,9 @@
 
 #include "kvcast/base/digest.h"
 #include "kvcast/base/random.h"
+#include "kvcast/store/bucket_tier.h"
 #include "kvcast/store/disk_tier.h"
+#include "kvcast/store/memory_bucket.h"
 #include "kvcast/store/memory_device.h"
 #include "kvcast/store/store.h"
 
@@ -23,9 +25,10 @@ struct StoreWorldCounts {
   uint64_t acknowledged = 0;
   uint64_t failed = 0;
   uint64_t hits = 0;     // In memory,
-  uint64_t reads = 0;    // from a disk,
+  uint64_t reads = 0;    // from below,
   uint64_t misses = 0;   // or neither.
   uint64_t demoted = 0;  // Groups.
+  uint64_t packs = 0;    // Put into the bucket.
   uint64_t evicted = 0;
   uint64_t restarts = 0;
   uint64_t checked = 0;  // Promises that were held to after a restart.
@@ -33,9 +36,11 @@ struct StoreWorldCounts {
   void Add(const StoreWorldCounts& more);
 };
 
-// A store of little RAM and two disks that fail, on a machine that is killed and loses its power:
+// A store of little RAM, two disks and a bucket, all of which fail, on a machine that is killed and
+// loses its power:
 //
-//   what was acknowledged is found after every restart, unless it was reported as gone;
+//   what was acknowledged is found after every restart, unless it was reported as gone, and a
+//   bucket that has no bound on its room loses nothing;
 //   whatever is found is what was put first under its name, to the bit;
 //   everyone who asks is answered once, in time;
 //   RAM and disks stay within their bounds, and what waits within its own.
@@ -62,8 +67,10 @@ class StoreWorld {
   void Put(bool contradicts);
   void EndGroup();
   void Get();
-  // One step of one device.
-  void StepDevice();
+  // One step of one device, or of the bucket.
+  void Step();
+  bool StepDisk(size_t which);
+  bool StepBucket();
   void TakeEvents();
   void OnRead(const StoreRead& read);
   void OnMoved(const EvictedGroup& moved);
@@ -80,11 +87,15 @@ class StoreWorld {
   Random random_;
   std::vector<MemoryDevice> devices_;
   std::vector<DiskTier*> tiers_;  // The store's.
+  MemoryBucket bucket_;
+  BucketSide side_;
+  BucketFaults faults_;           // While it is not looked through.
+  BucketTier* remote_ = nullptr;  // The store's.
   std::unique_ptr<Store> store_;
   Instant now_{std::chrono::hours(1)};
   std::map<StoreTicket, Asked> asked_;
   std::map<StoreTicket, Name> pledged_;
-  std::set<Name> promised_;
+  std::map<Name, Durability> promised_;
   // A start that was not shown all of a disk may give room away that held something.
   bool forgiving_ = false;
   std::string wrong_;

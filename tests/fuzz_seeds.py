@@ -111,7 +111,20 @@ def disk_pieces() -> list[bytes]:
     return found + [bytes([1, kind]) + bytes(range(40)) for kind in range(4)]
 
 
+def pack_pieces() -> list[bytes]:
+    """Keys, trailers and indexes; the first byte says which."""
+    found = []
+    for case in json.loads((VECTORS / "bucket.json").read_text())["cases"]:
+        key = case["in"].get("key") or case["out"]["key"]
+        found.append(bytes([0]) + key.replace("kvcast/", "kv/").encode())
+        for _, piece in case["in"].get("read", []) or case.get("out", {}).get("parts", []):
+            data = bytes.fromhex(piece)
+            found += [bytes([1]) + data[-64:-4], bytes([2]) + data[:-64]]
+    return found
+
+
 SEEDS = {
+    "acknowledgement_fuzz": lambda: inputs("durability", "properties", "object"),
     "cache_track_fuzz": lambda: inputs("track_naming", "wire") + [b";l=0-3", b";l=1-2;h=0-7"],
     "catalog_fuzz": lambda: [data[:-CATALOG_CHECK_BYTES] for data in inputs("catalog", "objects")],
     "control_fuzz": messages,
@@ -122,6 +135,7 @@ SEEDS = {
     "kv_file_fuzz": lambda: inputs("kv_file", "file"),
     "model_config_fuzz": lambda: inputs("model", "config"),
     "model_files_fuzz": lambda: [b'{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}'],
+    "pack_format_fuzz": pack_pieces,
     "parameters_fuzz": parameters,
     "properties_fuzz": lambda: inputs("properties", "wire", "first_object"),
     "token_list_fuzz": lambda: [b"1 2 3", b"[4, 5,6]\n", b"4294967295 4294967296"],

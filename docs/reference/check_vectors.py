@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+import kvcast_bucket
 import kvcast_catalog as catalog
 import kvcast_codec
 import kvcast_disk
@@ -320,6 +321,7 @@ TOPICS = {
     "track_naming": track_naming,
     "catalog": catalogs,
     "kv_file": kv_files,
+    "bucket": kvcast_bucket.bucket,
     "disk": kvcast_disk.disk,
     "durability": kvcast_durability.durability,
     "codec": kvcast_codec.codec,

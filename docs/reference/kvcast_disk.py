@@ -148,12 +148,9 @@ def export(given: dict) -> bytes:
     return data + end + u32(crc32c(end, place(directory, 0, len(data))))
 
 
-def segment(given: dict) -> bytes:
-    """A sealed segment whose records were committed together."""
-    directory, number = bytes.fromhex(given["directory"]), given["segment"]
-    size, marker = given["segment_bytes"], given["marker"]
-
-    data = block(b"kvcastS\n", directory + u64(number) + u64(size) + u64(marker))
+def with_records(data: bytes, given: dict, directory: bytes, number: int) -> tuple[bytes, bytes]:
+    """Records behind what stands before them, and the contents of a footer that lists them."""
+    marker = given["marker"]
     names: list[bytes] = []
     entries = b""
     for ordinal, record in enumerate(given["records"]):
@@ -165,7 +162,15 @@ def segment(given: dict) -> bytes:
         entries += (kind + vi64(names.index(name)) + vi64(len(data) // 8) + vi64(len(found))
                     + entry_fields(record, payload, given["key_property"]))
         data += padded(found, 8)
-    index = (vi64(len(names)) + b"".join(names) + vi64(len(given["records"])) + entries)
+    return data, vi64(len(names)) + b"".join(names) + vi64(len(given["records"])) + entries
+
+
+def segment(given: dict) -> bytes:
+    """A sealed segment whose records were committed together."""
+    directory, number = bytes.fromhex(given["directory"]), given["segment"]
+    size, marker = given["segment_bytes"], given["marker"]
+    header = block(b"kvcastS\n", directory + u64(number) + u64(size) + u64(marker))
+    data, index = with_records(header, given, directory, number)
     trailer = (b"kvcastF\n" + u64(marker) + u32(len(index)) + u32(crc32c(index)) + bytes(36))
     footer = index + trailer + u32(crc32c(trailer, place(directory, number, size - 64)))
     return padded(data, BLOCK).ljust(size - len(footer), b"\0") + footer

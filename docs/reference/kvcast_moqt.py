@@ -1,5 +1,7 @@
 """Control messages of MoQT draft-18, read and written; see kvcast_moqt_pieces.py."""
 
+import ipaddress
+import re
 import string
 
 from kvcast_moqt_pieces import (
@@ -16,16 +18,17 @@ UPDATE_OF_FETCH = "REQUEST_UPDATE of a fetch"
 UPDATE_OF_PREFIX = "REQUEST_UPDATE of a prefix"
 UPDATES = (UPDATE_OF_SUBSCRIPTION, UPDATE_OF_FETCH, UPDATE_OF_PREFIX)
 TO_SUBSCRIBER = ("PUBLISH_OK", "SUBSCRIBE", UPDATE_OF_SUBSCRIPTION)
+TIMEOUTS = ("PUBLISH_OK", "SUBSCRIBE", *UPDATES)
 
 # Type, name, encoding, and where it may stand. TRACK_STATUS_OK has what SUBSCRIBE_OK would have had
 # (10.14), so EXPIRES too.
 PARAMETERS = [
-    (0x02, "OBJECT_DELIVERY_TIMEOUT", "varint", TO_SUBSCRIBER),
+    (0x02, "OBJECT_DELIVERY_TIMEOUT", "varint", TIMEOUTS),
     (0x03, "AUTHORIZATION_TOKEN", "token", (
         "PUBLISH", "SUBSCRIBE", *UPDATES, "SUBSCRIBE_NAMESPACE", "SUBSCRIBE_TRACKS",
         "PUBLISH_NAMESPACE", "TRACK_STATUS", "FETCH")),
     (0x04, "RENDEZVOUS_TIMEOUT", "varint", ("SUBSCRIBE",)),
-    (0x06, "SUBGROUP_DELIVERY_TIMEOUT", "varint", TO_SUBSCRIBER),
+    (0x06, "SUBGROUP_DELIVERY_TIMEOUT", "varint", TIMEOUTS),
     (0x08, "EXPIRES", "varint", (
         "SUBSCRIBE_OK", "PUBLISH", "PUBLISH_OK", "REQUEST_UPDATE_OK", "TRACK_STATUS_OK")),
     (0x09, "LARGEST_OBJECT", "location", (
@@ -126,11 +129,24 @@ def check_path(value: bytes, sender: str) -> str:
     return value.hex()
 
 
+def is_ip_literal(value: bytes) -> bool:
+    """RFC 3986: what may stand in brackets, an IPv6 address or one of a version yet to come."""
+    text = value.decode("latin-1")
+    if re.fullmatch(r"[vV][0-9a-fA-F]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+", text):
+        return True
+    try:
+        return "%" not in text and ipaddress.IPv6Address(text) is not None
+    except ValueError:
+        return False
+
+
 def check_authority(value: bytes, sender: str) -> str:
     if sender == "server":
         raise fault("a server sends no AUTHORITY", INVALID_AUTHORITY)
     host = value[value.find(b"@") + 1 :]
-    if not host or host[:1] == b":" or not is_uri_text(value, ":@[]"):
+    literal = host[1 : host.find(b"]")] if host[:1] == b"[" and b"]" in host else None
+    if not host or host[:1] == b":" or not is_uri_text(value, ":@[]") or (
+            literal is not None and not is_ip_literal(literal)):
         raise fault("no authority of a URI", MALFORMED_AUTHORITY)
     return value.hex()
 

@@ -25,6 +25,9 @@ def make(topic: str, definitions: list[tuple]) -> str:
 
 
 def main() -> int:
+    if sys.argv[1:]:
+        print(f"{sys.argv[0]} takes no arguments: it writes the vectors anew.", file=sys.stderr)
+        return 2
     texts = {topic: make(topic, definitions) for topic, definitions in all_cases().items()}
     for topic, text in texts.items():
         (check_vectors.FOLDER / f"{topic}.json").write_text(text, encoding="utf-8")

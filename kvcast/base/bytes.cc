@@ -7,6 +7,36 @@
 
 namespace kvcast {
 
+Bytes::Several::Several(const Several& other) : list_(other.list_) {
+  if (list_ != nullptr) {
+    list_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Bytes::Several::Release() {
+  List* const list = std::exchange(list_, nullptr);
+  if (list != nullptr && list->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    delete list;
+  }
+}
+
+void Bytes::Several::Append(const Piece& piece) {
+  // Nobody but the only owner could make a second one.
+  if (list_ == nullptr || list_->owners.load(std::memory_order_acquire) > 1) {
+    List* const own = new List;
+    if (list_ != nullptr) {
+      own->pieces = list_->pieces;
+    }
+    Release();
+    list_ = own;
+  }
+  list_->pieces.push_back(piece);
+}
+
+size_t Bytes::Several::memory_bytes() const {
+  return list_ == nullptr ? 0 : sizeof(List) + list_->pieces.capacity() * sizeof(Piece);
+}
+
 template <typename Allocate>
 std::optional<Bytes> Bytes::CopyInto(std::span<const std::byte> bytes, Allocate allocate) {
   Bytes copy;
@@ -43,9 +73,12 @@ Bytes Bytes::Of(ChunkRef chunk, size_t offset, size_t length) {
 
 void Bytes::AppendPiece(const Piece& piece) {
   if (size_ == 0) {
-    first_ = piece;
+    only_ = piece;
   } else {
-    rest_.push_back(piece);
+    if (several_.size() == 0) {
+      several_.Append(std::exchange(only_, Piece()));
+    }
+    several_.Append(piece);
   }
   size_ += piece.length;
 }
@@ -79,6 +112,15 @@ void Bytes::Append(const Bytes& other) {
 std::span<const std::byte> Bytes::piece(size_t index) const {
   const Piece& piece = PieceAt(index);
   return {piece.chunk.data() + piece.offset, piece.length};
+}
+
+size_t Bytes::memory_bytes() const {
+  size_t bytes = several_.memory_bytes();
+  for (size_t i = 0; i < piece_count(); ++i) {
+    const ChunkRef& chunk = PieceAt(i).chunk;
+    bytes += i > 0 && PieceAt(i - 1).chunk.SameAs(chunk) ? 0 : chunk.memory_bytes();
+  }
+  return bytes;
 }
 
 void Bytes::CopyTo(std::span<std::byte> out) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,19 +25,20 @@ inline std::string_view AsText(std::span<const std::byte> bytes) {
 //
 // Copying, slicing and joining share the chunks and copy no payload. A payload received in pieces,
 // kept in a tier and sent to many readers is therefore one copy in memory, with one owner too many
-// to matter. Any thread may read; a Bytes object itself belongs to one.
+// to matter. A copy shares the list of pieces too, so that it costs the same for two megabytes as
+// for two chunks. Any thread may read; a Bytes object itself belongs to one.
 class Bytes {
  public:
   Bytes() = default;
   Bytes(const Bytes&) = default;
   // What was moved from is empty.
   Bytes(Bytes&& other) noexcept
-      : first_(std::move(other.first_)),
-        rest_(std::move(other.rest_)),
+      : only_(std::move(other.only_)),
+        several_(std::move(other.several_)),
         size_(std::exchange(other.size_, 0)) {}
   Bytes& operator=(Bytes other) noexcept {
-    std::swap(first_, other.first_);
-    rest_.swap(other.rest_);
+    std::swap(only_, other.only_);
+    several_.swap(other.several_);
     std::swap(size_, other.size_);
     return *this;
   }
@@ -58,7 +60,12 @@ class Bytes {
   void Append(const Bytes& other);
 
   // The pieces in order; none is empty.
-  size_t piece_count() const { return size_ == 0 ? 0 : 1 + rest_.size(); }
+  size_t piece_count() const {
+    return several_.size() > 0 ? several_.size() : (size_ == 0 ? 0 : 1);
+  }
+  // What it keeps from being freed: its chunks whole, however little of them it shows, each once if
+  // its pieces follow each other, and the list of pieces.
+  size_t memory_bytes() const;
   std::span<const std::byte> piece(size_t index) const;
 
   // REQUIRES: out.size() == size().
@@ -77,12 +84,40 @@ class Bytes {
     uint32_t offset = 0;
     uint32_t length = 0;
   };
-  const Piece& PieceAt(size_t index) const { return index == 0 ? first_ : rest_[index - 1]; }
+  // Pieces that several owners share; whoever appends to them gets a list of its own first.
+  class Several {
+   public:
+    Several() = default;
+    Several(const Several& other);
+    Several(Several&& other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
+    Several& operator=(Several other) noexcept {
+      swap(other);
+      return *this;
+    }
+    ~Several() { Release(); }
+
+    void swap(Several& other) noexcept { std::swap(list_, other.list_); }
+    size_t size() const { return list_ == nullptr ? 0 : list_->pieces.size(); }
+    const Piece& operator[](size_t index) const { return list_->pieces[index]; }
+    void Append(const Piece& piece);
+    size_t memory_bytes() const;
+
+   private:
+    struct List {
+      std::atomic<uint32_t> owners{1};
+      std::vector<Piece> pieces;
+    };
+    void Release();
+
+    List* list_ = nullptr;
+  };
+  const Piece& PieceAt(size_t index) const { return several_.size() > 0 ? several_[index] : only_; }
   void AppendPiece(const Piece& piece);
 
-  // Most payloads are one piece, which then costs no allocation.
-  Piece first_;
-  std::vector<Piece> rest_;
+  // One piece costs no allocation. Of several none is here, so that a copy counts one owner more in
+  // one place: each place is a wait for memory.
+  Piece only_;
+  Several several_;
   size_t size_ = 0;
 };
 

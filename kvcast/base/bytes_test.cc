@@ -77,6 +77,32 @@ TEST(Bytes, BehaveLikeAString) {
   }
 }
 
+// Copies share their list of pieces until one of them grows.
+TEST(Bytes, GrowWithoutTheirCopies) {
+  Bytes bytes;
+  for (const std::string_view piece : {"one ", "two ", "three "}) {
+    bytes.Append(Bytes::Of(piece));
+  }
+  Bytes copy = bytes;
+  copy.Append(Bytes::Of("four"));
+  bytes.Append(Bytes::Of("for"));
+  EXPECT_EQ(copy.ToString(), "one two three four");
+  EXPECT_EQ(bytes.ToString(), "one two three for");
+  EXPECT_EQ(copy.piece(1).data(), bytes.piece(1).data());
+}
+
+TEST(Bytes, SayWhatMemoryTheyKeep) {
+  EXPECT_EQ(Bytes().memory_bytes(), 0u);
+  const Bytes whole = Bytes::Of(std::string(1000, 'x'));
+  const size_t header = whole.memory_bytes() - 1000;
+  EXPECT_LE(header, 64u);
+  Bytes twice = whole.Slice(0, 10);
+  EXPECT_EQ(twice.memory_bytes(), whole.memory_bytes());
+  twice.Append(whole.Slice(500, 10));
+  EXPECT_LE(twice.memory_bytes(), whole.memory_bytes() + 64);  // One chunk, and a list of pieces.
+  EXPECT_GT(twice.memory_bytes(), whole.memory_bytes());
+}
+
 TEST(Bytes, AreCopiedIntoAPoolForAsLongAsItHasRoom) {
   ChunkPool pool(600 * 1024);
   const std::string text(300 * 1024, 'x');

@@ -5,6 +5,8 @@
 #include <new>
 
 #include "kvcast/base/check.h"
+#include "kvcast/base/chunk_arena.h"
+#include "kvcast/base/chunk_header.h"
 
 namespace kvcast {
 namespace {
@@ -19,14 +21,6 @@ size_t SizeIndex(size_t bytes) {
 
 }  // namespace
 
-// The header sits in front of the bytes, in one allocation. Its size keeps them aligned for SIMD.
-struct alignas(64) ChunkRef::Header {
-  std::atomic<uint32_t> refs{1};
-  uint32_t capacity = 0;
-  Header* next = nullptr;        // While returned or kept.
-  std::shared_ptr<Shelf> shelf;  // Empty for a chunk from the heap, or one that nobody holds.
-};
-
 // Where chunks come back to. Any thread pushes; only the pool takes, and it takes all at once, so
 // that no chunk can leave and come back between another thread's read and its exchange.
 struct ChunkRef::Shelf {
@@ -34,6 +28,7 @@ struct ChunkRef::Shelf {
   std::atomic<size_t> bytes_used{0};
   std::atomic<bool> open{true};
   std::array<Header*, kSizes> kept{};  // The pool's own thread.
+  std::unique_ptr<Arena> arena;        // The same; stays until the last of its chunks is gone.
 
   ~Shelf() {
     FreeAll(returned.load());
@@ -49,16 +44,24 @@ struct ChunkRef::Shelf {
       list = next;
     }
   }
+  Header* FromArena(size_t size) {
+    return arena == nullptr || size < Arena::kFirstSize ? nullptr
+                                                        : arena->Take(size - Arena::kFirstSize);
+  }
 };
 
 ChunkRef::Header* ChunkRef::NewHeader(size_t capacity) {
   void* memory = ::operator new(sizeof(Header) + capacity, std::align_val_t(alignof(Header)));
   Header* header = new (memory) Header;
   header->capacity = static_cast<uint32_t>(capacity);
+  header->data = static_cast<std::byte*>(memory) + sizeof(Header);
   return header;
 }
 
 void ChunkRef::FreeHeader(Header* header) {
+  if (header->in_arena) {
+    return;  // It goes with the arena.
+  }
   header->~Header();
   ::operator delete(header, std::align_val_t(alignof(Header)));
 }
@@ -76,13 +79,13 @@ ChunkRef::ChunkRef(const ChunkRef& other) : header_(other.header_) {
 
 size_t ChunkRef::capacity() const { return header_->capacity; }
 
-const std::byte* ChunkRef::data() const {
-  return reinterpret_cast<const std::byte*>(header_) + sizeof(Header);
+size_t ChunkRef::memory_bytes() const {
+  return (header_->in_arena ? 0 : sizeof(Header)) + header_->capacity;
 }
 
-std::byte* ChunkRef::mutable_data() {
-  return reinterpret_cast<std::byte*>(header_) + sizeof(Header);
-}
+const std::byte* ChunkRef::data() const { return header_->data; }
+
+std::byte* ChunkRef::mutable_data() { return header_->data; }
 
 void ChunkRef::Release() {
   Header* header = std::exchange(header_, nullptr);
@@ -103,8 +106,12 @@ void ChunkRef::Release() {
   }
 }
 
-ChunkPool::ChunkPool(size_t bytes_max)
-    : bytes_max_(bytes_max), shelf_(std::make_shared<ChunkRef::Shelf>()) {}
+ChunkPool::ChunkPool(size_t bytes_max, ChunkMemory memory)
+    : bytes_max_(bytes_max), shelf_(std::make_shared<ChunkRef::Shelf>()) {
+  if (!memory.bytes.empty()) {
+    shelf_->arena = std::make_unique<ChunkRef::Arena>(std::move(memory));
+  }
+}
 
 // Chunks still held free themselves, or are freed with the shelf if they come back this instant.
 ChunkPool::~ChunkPool() {
@@ -117,14 +124,17 @@ ChunkRef ChunkPool::Allocate(size_t bytes) {
   KVCAST_CHECK(bytes > 0 && bytes <= kChunkBytesMax);
   const size_t size = SizeIndex(bytes);
   const size_t cost = sizeof(ChunkRef::Header) + (kSmallestCapacity << size);
-  if (shelf_->kept[size] == nullptr) {
+  ChunkRef::Header* header = shelf_->FromArena(size);
+  if (header == nullptr && shelf_->kept[size] == nullptr) {
     TakeReturned();
+    header = shelf_->FromArena(size);
   }
-  if (shelf_->kept[size] == nullptr && bytes_reserved_ + cost > bytes_max_) {
+  if (header == nullptr && shelf_->kept[size] == nullptr && bytes_reserved_ + cost > bytes_max_) {
     DropKept();
   }
-  ChunkRef::Header* header = shelf_->kept[size];
   if (header != nullptr) {
+    header->refs.store(1, std::memory_order_relaxed);
+  } else if (header = shelf_->kept[size]; header != nullptr) {
     shelf_->kept[size] = std::exchange(header->next, nullptr);
     header->refs.store(1, std::memory_order_relaxed);
   } else {
@@ -141,13 +151,40 @@ ChunkRef ChunkPool::Allocate(size_t bytes) {
 
 size_t ChunkPool::bytes_used() const { return shelf_->bytes_used.load(std::memory_order_relaxed); }
 
+size_t ChunkPool::memory_bytes() const { return shelf_->arena ? shelf_->arena->bytes() : 0; }
+
+size_t ChunkPool::overhead_bytes() const {
+  return shelf_->arena ? shelf_->arena->overhead_bytes() : 0;
+}
+
+size_t ChunkPool::CollectIdle() {
+  if (shelf_->arena == nullptr) {
+    return 0;
+  }
+  TakeReturned();
+  return shelf_->arena->idle_bytes();
+}
+
+void ChunkPool::Discard(size_t bytes) {
+  if (shelf_->arena != nullptr) {
+    shelf_->arena->Discard(bytes);
+  }
+}
+
 void ChunkPool::TakeReturned() {
+  if (shelf_->returned.load(std::memory_order_relaxed) == nullptr) {
+    return;
+  }
   ChunkRef::Header* list = shelf_->returned.exchange(nullptr, std::memory_order_acquire);
   while (list != nullptr) {
     ChunkRef::Header* next = list->next;
-    const size_t size = SizeIndex(list->capacity);
-    list->next = shelf_->kept[size];
-    shelf_->kept[size] = list;
+    if (list->in_arena) {
+      shelf_->arena->Give(list);
+    } else {
+      const size_t size = SizeIndex(list->capacity);
+      list->next = shelf_->kept[size];
+      shelf_->kept[size] = list;
+    }
     list = next;
   }
 }

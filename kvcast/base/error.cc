@@ -34,11 +34,7 @@ Error Error::At(uint64_t offset) && {
 
 Error Error::In(std::string_view name) && {
   // A file may be called anything, and an error is one line, on a terminal or in a log.
-  std::string outer;
-  for (const char c : name) {
-    const bool is_control = (c >= 0 && c < ' ') || c == '\x7f';
-    outer += is_control ? Printable({&c, 1}) : std::string(1, c);
-  }
+  const std::string outer = Harmless(name);
   name_ = name_.empty() ? outer : outer + ": " + name_;
   return std::move(*this);
 }

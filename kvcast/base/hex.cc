@@ -57,4 +57,19 @@ std::string Printable(std::string_view text, size_t bytes_max) {
   return text.size() > bytes_max ? printable + "..." : printable;
 }
 
+std::string Harmless(std::string_view text) {
+  std::string harmless;
+  while (!text.empty()) {
+    const char c = text[0];
+    // Unicode has a second set of controls, U+0080 to U+009F: two bytes in UTF-8, and some
+    // terminals obey them.
+    const bool is_second_set = c == '\xc2' && text.size() > 1 && (text[1] & 0xe0) == 0x80;
+    const bool is_control = (c >= 0 && c < ' ') || c == '\x7f' || is_second_set;
+    const std::string_view piece = text.substr(0, is_second_set ? 2 : 1);
+    harmless += is_control ? Printable(piece) : std::string(piece);
+    text.remove_prefix(piece.size());
+  }
+  return harmless;
+}
+
 }  // namespace kvcast

@@ -23,4 +23,8 @@ int HexDigitValue(char digit);
 // longer than `bytes_max` ends in "...". Names and messages from a peer go through this.
 std::string Printable(std::string_view text, size_t bytes_max = 80);
 
+// Text of others in any language, for a terminal or a log: what would move a cursor, change colours
+// or begin a line becomes \xNN.
+std::string Harmless(std::string_view text);
+
 }  // namespace kvcast

@@ -22,5 +22,19 @@ TEST(Printable, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
 }
 
+TEST(Harmless, LeavesATerminalAsItWas) {
+  EXPECT_EQ(Harmless("a\x1b[31mred"), "a\\x1b[31mred");
+  EXPECT_EQ(Harmless("two\nlines, ünïcode \\"), "two\\x0alines, ünïcode \\");
+  EXPECT_EQ(Harmless("\x7f\r"), "\\x7f\\x0d");
+}
+
+TEST(Harmless, KnowsTheSecondSetOfControls) {
+  EXPECT_EQ(Harmless("\xc2\x9b"
+                     "2J \xc2\x80\xc2\xa0"),
+            "\\xc2\\x9b"
+            "2J \\xc2\\x80\xc2\xa0");
+  EXPECT_EQ(Harmless("\xc3\x9b \xc2"), "\xc3\x9b \xc2");
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -23,6 +23,8 @@ struct NodeScript {
   bool refuse_publish = false;
   bool silent_on_publish = false;
   bool hold_publish = false;  // Accepts, but wants no objects for now.
+  std::optional<moqt::SubscriptionFilter> publish_filter{};  // Wants only some objects.
+  std::function<void(const moqt::PublishDone&)> on_publish_done;
   bool give_up_publish = false;
   bool never_list = false;
   bool refuse_acks = false;
@@ -166,8 +168,14 @@ class ScriptedNode {
     } else if (!script.silent_on_publish) {
       moqt::Parameters parameters;
       parameters.forward = script.hold_publish ? std::optional(false) : std::nullopt;
+      parameters.filter = script.publish_filter;
       (void)session_->AcceptPublish(offered.request, parameters);
       publications_.emplace(offered.request, offered.track);
+    }
+  }
+  void On(const moqt::PublishDoneReceived& event) {
+    if (script.on_publish_done) {
+      script.on_publish_done(event.done);
     }
   }
   void On(const moqt::ObjectsReady& ready) {

@@ -54,24 +54,24 @@ struct Avx2 {
     second = LargestOf(Magnitudes(LoadVector(from + 32)));
   }
 
-  template <ValueType kType>
+  template <HalfType kType>
   static __m256i BoundedWords(const std::byte* from) {
-    constexpr uint16_t kLargest = kType == ValueType::kBf16 ? kBf16Largest : kHalfLargest;
+    constexpr uint16_t kLargest = kType == HalfType::kBf16 ? kBf16Largest : kHalfLargest;
     const __m256i words = LoadVector(from);
     const __m256i magnitudes =
         _mm256_min_epu16(Magnitudes(words), _mm256_set1_epi16(static_cast<int16_t>(kLargest)));
     return _mm256_or_si256(
         magnitudes, _mm256_and_si256(words, _mm256_set1_epi16(static_cast<int16_t>(kSignBit))));
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static __m256 Widened(__m128i words) {
-    if constexpr (kType == ValueType::kFp16) {
+    if constexpr (kType == HalfType::kFp16) {
       return _mm256_cvtph_ps(words);
     } else {
       return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
     }
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static Floats Load(const std::byte* from) {
     const __m256i a = BoundedWords<kType>(from);
     const __m256i b = BoundedWords<kType>(from + 32);
@@ -89,7 +89,7 @@ struct Avx2 {
     const auto bits = static_cast<uint16_t>(key);
     return (bits & kSignBit) != 0 ? static_cast<uint16_t>(bits ^ kMagnitude) : bits;
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static void LowAndHigh(const std::byte* from, uint16_t& low, uint16_t& high) {
     const __m256i first = Ordered(BoundedWords<kType>(from));
     const __m256i second = Ordered(BoundedWords<kType>(from + 32));
@@ -162,13 +162,13 @@ struct Avx2 {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), half);
     }
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static void Store(std::byte* to, const Floats& x) {
     for (size_t i = 0; i < 2; ++i) {
       const __m256 a = x.v[2 * i];
       const __m256 b = x.v[2 * i + 1];
       std::byte* const half = to + i * sizeof(__m256i);
-      if constexpr (kType == ValueType::kFp16) {
+      if constexpr (kType == HalfType::kFp16) {
         StoreHalfLine(half, Joined(RoundedToHalf(a), RoundedToHalf(b)));
       } else {
         const __m256i mixed = _mm256_packus_epi32(RoundedToBf16(a), RoundedToBf16(b));

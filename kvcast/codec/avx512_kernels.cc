@@ -47,9 +47,9 @@ struct Avx512 {
     second = LargestOf(_mm512_extracti64x4_epi64(magnitudes, 1));
   }
 
-  template <ValueType kType>
+  template <HalfType kType>
   static __m512i BoundedWords(const std::byte* from) {
-    constexpr uint16_t kLargest = kType == ValueType::kBf16 ? kBf16Largest : kHalfLargest;
+    constexpr uint16_t kLargest = kType == HalfType::kBf16 ? kBf16Largest : kHalfLargest;
     const __m512i words = LoadWords(from);
     const __m512i magnitudes =
         _mm512_min_epu16(_mm512_and_si512(words, _mm512_set1_epi16(kMagnitude)),
@@ -58,12 +58,12 @@ struct Avx512 {
     return _mm512_ternarylogic_epi64(_mm512_set1_epi16(static_cast<int16_t>(kSignBit)), words,
                                      magnitudes, 0xca);
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static Floats Load(const std::byte* from) {
     const __m512i words = BoundedWords<kType>(from);
     const __m256i first = _mm512_castsi512_si256(words);
     const __m256i second = _mm512_extracti64x4_epi64(words, 1);
-    if constexpr (kType == ValueType::kFp16) {
+    if constexpr (kType == HalfType::kFp16) {
       return {_mm512_cvtph_ps(first), _mm512_cvtph_ps(second)};
     } else {
       return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(first), 16)),
@@ -80,7 +80,7 @@ struct Avx512 {
     const auto bits = static_cast<uint16_t>(key);
     return (bits & kSignBit) != 0 ? static_cast<uint16_t>(bits ^ kMagnitude) : bits;
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static void LowAndHigh(const std::byte* from, uint16_t& low, uint16_t& high) {
     const __m512i keys = Ordered(BoundedWords<kType>(from));
     const __m256i first = _mm512_castsi512_si256(keys);
@@ -144,9 +144,9 @@ struct Avx512 {
       _mm512_storeu_si512(to, line);
     }
   }
-  template <ValueType kType>
+  template <HalfType kType>
   static void Store(std::byte* to, const Floats& x) {
-    if constexpr (kType == ValueType::kFp16) {
+    if constexpr (kType == HalfType::kFp16) {
       StoreLine(to, _mm512_inserti64x4(_mm512_castsi256_si512(RoundedToHalf(x.a)),
                                        RoundedToHalf(x.b), 1));
     } else {

@@ -17,14 +17,14 @@ namespace kvcast {
 namespace {
 
 // The type of values that a rung keeps exactly; absent where it keeps none.
-std::optional<ValueType> ExactTypeOf(Rung rung) {
+std::optional<HalfType> ExactTypeOf(Rung rung) {
   switch (rung) {
     case Rung::kBf16:
     case Rung::kBf16Lossless:
-      return ValueType::kBf16;
+      return HalfType::kBf16;
     case Rung::kFp16:
     case Rung::kFp16Lossless:
-      return ValueType::kFp16;
+      return HalfType::kFp16;
     default:
       return std::nullopt;
   }
@@ -32,10 +32,10 @@ std::optional<ValueType> ExactTypeOf(Rung rung) {
 
 }  // namespace
 
-Result<std::unique_ptr<const Codec>> Codec::Of(const TrackFormat& format, ValueType pages,
+Result<std::unique_ptr<const Codec>> Codec::Of(const TrackFormat& format, HalfType pages,
                                                const Kernels& kernels) {
   KVCAST_TRY_VOID(format.Check());
-  const std::optional<ValueType> exact = ExactTypeOf(format.rung);
+  const std::optional<HalfType> exact = ExactTypeOf(format.rung);
   if (exact && (format.value_type != *exact || pages != *exact)) {
     return Error(ErrorCode::kUnsupported, "The rung " + std::string(ToString(format.rung)) +
                                               " keeps values as they are, and pages of " +
@@ -61,11 +61,11 @@ Result<std::unique_ptr<const Codec>> Codec::Of(const TrackFormat& format, ValueT
 
 std::unique_ptr<const Codec> Codec::Plain(Rung rung, const BlockShape& shape) {
   KVCAST_CHECK(rung == Rung::kBf16 || rung == Rung::kFp16);
-  const ValueType type = *ExactTypeOf(rung);
+  const HalfType type = *ExactTypeOf(rung);
   return *Of(TrackFormat::Of(rung, type, shape), type);
 }
 
-Codec::Codec(TrackFormat format, ValueType pages)
+Codec::Codec(TrackFormat format, HalfType pages)
     : format_(std::move(format)),
       shape_(format_.Shape()),
       pages_(pages),

@@ -23,7 +23,7 @@ class Codec {
  public:
   // `pages` is what the engine's pages hold. Invalid: a format that Check() refuses. Unsupported: a
   // rung that is not built, or an exact one between different types of values.
-  static Result<std::unique_ptr<const Codec>> Of(const TrackFormat& format, ValueType pages,
+  static Result<std::unique_ptr<const Codec>> Of(const TrackFormat& format, HalfType pages,
                                                  const Kernels& kernels = BestKernels());
   // Values as they are. REQUIRES: FP16 or BF16, a shape that Check() does not refuse.
   static std::unique_ptr<const Codec> Plain(Rung rung, const BlockShape& shape);
@@ -55,8 +55,8 @@ class Codec {
                           BlockView& block) const;
 
  protected:
-  Codec(TrackFormat format, ValueType pages);
-  ValueType pages() const { return pages_; }
+  Codec(TrackFormat format, HalfType pages);
+  HalfType pages() const { return pages_; }
 
  private:
   virtual size_t BodyBytesMax(uint32_t tokens) const = 0;
@@ -68,7 +68,7 @@ class Codec {
 
   const TrackFormat format_;
   const BlockShape shape_;
-  const ValueType pages_;
+  const HalfType pages_;
   const uint32_t format_sum_;
 };
 

@@ -97,9 +97,9 @@ Bench& Shared() {
 }
 
 std::unique_ptr<const Codec> CodecFor(Rung rung, const Kernels& kernels) {
-  Survey survey(BenchCache::Shape(), ValueType::kBf16);
+  Survey survey(BenchCache::Shape(), HalfType::kBf16);
   survey.Add(Shared().pages.Block(0));
-  return *Codec::Of(*survey.FormatOf(rung), ValueType::kBf16, kernels);
+  return *Codec::Of(*survey.FormatOf(rung), HalfType::kBf16, kernels);
 }
 
 // Objects lie in a ring of as many bytes as there are pages, as if they had just come in.

@@ -13,8 +13,8 @@ namespace {
 
 using kvcast::Bytes;
 using kvcast::Codec;
+using kvcast::HalfType;
 using kvcast::Rung;
-using kvcast::ValueType;
 
 constexpr Rung kFuzzRungs[] = {Rung::kBf16, Rung::kFp8,  Rung::kInt8,         Rung::kFp4,
                                Rung::kInt4, Rung::kFp16, Rung::kBf16Lossless, Rung::kFp16Lossless};
@@ -22,14 +22,14 @@ constexpr Rung kFuzzRungs[] = {Rung::kBf16, Rung::kFp8,  Rung::kInt8,         Ru
 // A rung with a codec for each kernel, made once.
 struct Target {
   Rung rung;
-  ValueType type;
+  HalfType type;
   kvcast::BlockShape shape{{{2, 34, 17}}, 2};
   uint32_t format_sum = 0;
   std::vector<std::unique_ptr<const Codec>> codecs;
 
   explicit Target(Rung of) : rung(of) {
     const bool half = rung == Rung::kFp16 || rung == Rung::kFp16Lossless;
-    type = half ? ValueType::kFp16 : ValueType::kBf16;
+    type = half ? HalfType::kFp16 : HalfType::kBf16;
     kvcast::TestPages pages(shape);
     pages.FillLikeACache(type, 1);
     kvcast::Survey survey(shape, type);

@@ -16,8 +16,8 @@ namespace {
 constexpr Rung kBuiltRungs[] = {Rung::kFp16, Rung::kBf16, Rung::kFp8,          Rung::kInt8,
                                 Rung::kFp4,  Rung::kInt4, Rung::kBf16Lossless, Rung::kFp16Lossless};
 
-ValueType TypeFor(Rung rung) {
-  return rung == Rung::kFp16 || rung == Rung::kFp16Lossless ? ValueType::kFp16 : ValueType::kBf16;
+HalfType TypeFor(Rung rung) {
+  return rung == Rung::kFp16 || rung == Rung::kFp16Lossless ? HalfType::kFp16 : HalfType::kBf16;
 }
 
 // MHA with odd sizes, GQA, and a latent beside them.
@@ -242,12 +242,12 @@ TEST(Codec, SlicesStandAlone) {
 TEST(Codec, ExactRungsDoNotConvert) {
   const Source source(Rung::kBf16);
   const Result<std::unique_ptr<const Codec>> codec =
-      Codec::Of(source.codec->format(), ValueType::kFp16);
+      Codec::Of(source.codec->format(), HalfType::kFp16);
   ASSERT_FALSE(codec.ok());
   EXPECT_EQ(codec.error().code(), ErrorCode::kUnsupported);
   TrackFormat unbuilt = source.codec->format();
   unbuilt.rung = Rung::kAc;
-  EXPECT_EQ(Codec::Of(unbuilt, ValueType::kBf16).error().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(Codec::Of(unbuilt, HalfType::kBf16).error().code(), ErrorCode::kUnsupported);
 }
 
 // The bytes are a contract with other versions and languages.

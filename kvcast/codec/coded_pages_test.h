@@ -56,7 +56,7 @@ class TestPages {
     }
   }
   // What caches look like: a bell of a width that differs from channel to channel.
-  void FillLikeACache(ValueType type, uint64_t seed) {
+  void FillLikeACache(HalfType type, uint64_t seed) {
     Random random(seed);
     size_t channel = 0;
     for (std::vector<std::byte>& buffer : buffers_) {

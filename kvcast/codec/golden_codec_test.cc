@@ -8,8 +8,8 @@
 namespace kvcast {
 namespace {
 
-ValueType TypeCalled(const Json& name) {
-  return name.get<std::string>() == "BF16" ? ValueType::kBf16 : ValueType::kFp16;
+HalfType TypeCalled(const Json& name) {
+  return name.get<std::string>() == "BF16" ? HalfType::kBf16 : HalfType::kFp16;
 }
 
 // Calls visit(row, where its values stand among the canonical ones) for some tokens.

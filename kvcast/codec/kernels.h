@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "kvcast/codec/value_type.h"
+#include "kvcast/codec/half_type.h"
 
 namespace kvcast {
 
@@ -19,7 +19,7 @@ struct PageRows {
   size_t stride = 0;  // From one head to the next, in bytes.
   uint32_t rows = 0;
   uint32_t size = 0;  // Values of a head.
-  ValueType type = ValueType::kBf16;
+  HalfType type = HalfType::kBf16;
 
   Byte* Row(uint32_t row) const { return values + row * stride; }
 };
@@ -36,7 +36,7 @@ struct CodedRows {
   Byte* scales = nullptr;
   Byte* offsets = nullptr;
   const float* statics = nullptr;
-  ValueType offset_type = ValueType::kBf16;
+  HalfType offset_type = HalfType::kBf16;
 };
 
 inline constexpr uint32_t kGroupValues = 32;

@@ -8,14 +8,14 @@
 #include "kvcast/codec/survey.h"
 
 using kvcast::Codec;
+using kvcast::HalfType;
 using kvcast::Rung;
-using kvcast::ValueType;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kvcast::FuzzInput input(data, size);
   const uint8_t choice = input.Byte();
-  const ValueType type = (choice & 1) != 0 ? ValueType::kFp16 : ValueType::kBf16;
-  const ValueType out = (choice & 2) != 0 ? ValueType::kFp16 : ValueType::kBf16;
+  const HalfType type = (choice & 1) != 0 ? HalfType::kFp16 : HalfType::kBf16;
+  const HalfType out = (choice & 2) != 0 ? HalfType::kFp16 : HalfType::kBf16;
   const uint32_t key_size = 1 + input.Byte() % 100;
   const kvcast::BlockShape shape({{1 + (choice >> 5 & 1U), key_size, input.Byte() % 100U}}, 1);
   kvcast::TestPages pages(shape);
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   const bool lossless = (choice & 4) != 0;
-  const Rung exact = type == ValueType::kFp16 ? Rung::kFp16Lossless : Rung::kBf16Lossless;
+  const Rung exact = type == HalfType::kFp16 ? Rung::kFp16Lossless : Rung::kBf16Lossless;
   constexpr Rung kRows[] = {Rung::kInt8, Rung::kFp8, Rung::kInt4, Rung::kFp4};
   const Rung rung = lossless ? exact : kRows[choice >> 3 & 3];
   kvcast::Survey survey(shape, type);
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const kvcast::Bytes object = reference->Encode(pages.Block(), 0);
   kvcast::TestPages expected(shape);
   kvcast::BlockView expected_block = expected.Block();
-  const ValueType to = lossless ? type : out;
+  const HalfType to = lossless ? type : out;
   KVCAST_CHECK(
       (*Codec::Of(format, to, kvcast::ScalarKernels()))->Decode(object, 0, expected_block).ok());
   KVCAST_CHECK(!lossless || kvcast::SameValues(pages.Block(), expected_block));

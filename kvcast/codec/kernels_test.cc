@@ -20,7 +20,7 @@ BlockShape KernelShape(uint32_t size) {
   return BlockShape({{3, size, size}, {1, size + 1, 0}, {2, size, 7}}, 2);
 }
 
-TrackFormat FormatFor(Rung rung, ValueType type, const TestPages& pages, const BlockShape& shape) {
+TrackFormat FormatFor(Rung rung, HalfType type, const TestPages& pages, const BlockShape& shape) {
   Survey survey(shape, type);
   survey.Add(pages.Block());
   return *survey.FormatOf(rung);
@@ -28,14 +28,14 @@ TrackFormat FormatFor(Rung rung, ValueType type, const TestPages& pages, const B
 
 // Whatever the pages hold, every instruction set writes the same objects, and makes the same values
 // of them in either type.
-void ExpectAgreement(const BlockShape& shape, const TestPages& pages, ValueType type, Rung rung) {
+void ExpectAgreement(const BlockShape& shape, const TestPages& pages, HalfType type, Rung rung) {
   const TrackFormat format = FormatFor(rung, type, pages, shape);
   const auto reference = *Codec::Of(format, type, ScalarKernels());
   const std::vector<Bytes> objects = reference->EncodeBlock(pages.Block());
   for (const Kernels* kernels : UsableKernels()) {
     const auto codec = *Codec::Of(format, type, *kernels);
     ASSERT_EQ(codec->EncodeBlock(pages.Block()), objects) << kernels->name << ToString(rung);
-    for (const ValueType out : {ValueType::kBf16, ValueType::kFp16}) {
+    for (const HalfType out : {HalfType::kBf16, HalfType::kFp16}) {
       TestPages expected(shape);
       TestPages got(shape);
       BlockView expected_block = expected.Block();
@@ -56,7 +56,7 @@ void ExpectAgreement(const BlockShape& shape, const TestPages& pages, ValueType 
 TEST(Kernels, AgreeOnWhatCachesLookLike) {
   for (const uint32_t size : {64U, 80U, 96U, 128U, 256U, 576U, 1U, 15U, 33U, 47U}) {
     const BlockShape shape = KernelShape(size);
-    for (const ValueType type : {ValueType::kBf16, ValueType::kFp16}) {
+    for (const HalfType type : {HalfType::kBf16, HalfType::kFp16}) {
       TestPages pages(shape, PageOrder::kHnd, KvPlacement::kPagesFirst);
       pages.FillLikeACache(type, size);
       for (const Rung rung : kKernelRungs) {
@@ -69,7 +69,7 @@ TEST(Kernels, AgreeOnWhatCachesLookLike) {
 TEST(Kernels, AgreeOnAnyBitsAtAll) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const BlockShape shape = KernelShape(static_cast<uint32_t>(16 + seed * 5));
-    for (const ValueType type : {ValueType::kBf16, ValueType::kFp16}) {
+    for (const HalfType type : {HalfType::kBf16, HalfType::kFp16}) {
       TestPages pages(shape);
       pages.FillWithNoise(seed);
       for (const Rung rung : kKernelRungs) {
@@ -92,9 +92,9 @@ TEST(Kernels, DoNotDependOnHowDenormalsAreTreated) {
     }
   }
   for (const Rung rung : kKernelRungs) {
-    const TrackFormat format = FormatFor(rung, ValueType::kBf16, pages, shape);
+    const TrackFormat format = FormatFor(rung, HalfType::kBf16, pages, shape);
     for (const Kernels* kernels : UsableKernels()) {
-      const auto codec = *Codec::Of(format, ValueType::kBf16, *kernels);
+      const auto codec = *Codec::Of(format, HalfType::kBf16, *kernels);
       TestPages kept(shape);
       TestPages flushed(shape);
       BlockView kept_block = kept.Block();

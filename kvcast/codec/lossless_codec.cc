@@ -65,7 +65,7 @@ struct LosslessCodec::Parts {
   std::span<const std::byte> words;
 };
 
-LosslessCodec::LosslessCodec(const TrackFormat& format, ValueType pages, const Kernels& kernels)
+LosslessCodec::LosslessCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels)
     : Codec(format, pages), kernels_(&kernels) {
   size_t table = 0;
   for (uint32_t layer = 0; layer < format.layers.size(); ++layer) {
@@ -80,7 +80,7 @@ LosslessCodec::LosslessCodec(const TrackFormat& format, ValueType pages, const K
 }
 
 size_t LosslessCodec::PlaneBytes(size_t values) const {
-  return pages() == ValueType::kFp16 ? kBitPlanes * ((values + 7) / 8) : 0;
+  return pages() == HalfType::kFp16 ? kBitPlanes * ((values + 7) / 8) : 0;
 }
 
 size_t LosslessCodec::BodyBytesMax(uint32_t tokens) const {
@@ -92,7 +92,7 @@ size_t LosslessCodec::BodyBytesMax(uint32_t tokens) const {
 size_t LosslessCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
                                  std::span<std::byte> body) const {
   const size_t values = tokens * shape().values_per_token();
-  const bool halves = pages() == ValueType::kFp16;
+  const bool halves = pages() == HalfType::kFp16;
   std::byte* const low = body.data() + kCountBytes;
   std::byte* const planes = low + values;
   std::memset(planes, 0, PlaneBytes(values));
@@ -188,7 +188,7 @@ Result<void> LosslessCodec::DecodeBody(std::span<const std::byte> body, uint32_t
       for (uint32_t row = 0; row < unit.rows; ++row, at += unit.size) {
         std::byte* const to = block.MutableRow(token, unit.layer, unit.plane, row).data();
         const uint8_t* const own = exponents.data() + size_t{row} * unit.size;
-        if (pages() == ValueType::kBf16) {
+        if (pages() == HalfType::kBf16) {
           kernels_->join_bf16(own, parts.low.data() + at, unit.size, to);
         } else {
           JoinHalves(own, parts.low.data(), parts.planes, values, at, unit.size, to);

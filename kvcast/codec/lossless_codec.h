@@ -22,7 +22,7 @@ namespace kvcast {
 class LosslessCodec final : public Codec {
  public:
   // REQUIRES: a format that Codec::Of has looked at, of such a rung.
-  LosslessCodec(const TrackFormat& format, ValueType pages, const Kernels& kernels);
+  LosslessCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels);
 
  private:
   struct Unit {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "kvcast/codec/value_type.h"
+#include "kvcast/codec/half_type.h"
 
 namespace kvcast {
 
@@ -72,16 +72,16 @@ inline uint16_t FloatToHalf(float value) {
 }
 
 // A value of a page, finite and bounded.
-inline uint16_t Bounded(ValueType type, uint16_t bits) {
-  const uint16_t largest = type == ValueType::kBf16 ? kBf16Largest : kHalfLargest;
+inline uint16_t Bounded(HalfType type, uint16_t bits) {
+  const uint16_t largest = type == HalfType::kBf16 ? kBf16Largest : kHalfLargest;
   return static_cast<uint16_t>((bits & kSignBit) | std::min<uint16_t>(bits & kMagnitude, largest));
 }
 // REQUIRES: Bounded.
-inline float ToFloat(ValueType type, uint16_t bits) {
-  return type == ValueType::kBf16 ? Bf16ToFloat(bits) : HalfToFloat(bits);
+inline float ToFloat(HalfType type, uint16_t bits) {
+  return type == HalfType::kBf16 ? Bf16ToFloat(bits) : HalfToFloat(bits);
 }
-inline uint16_t FromFloat(ValueType type, float value) {
-  return type == ValueType::kBf16 ? FloatToBf16(value) : FloatToHalf(value);
+inline uint16_t FromFloat(HalfType type, float value) {
+  return type == HalfType::kBf16 ? FloatToBf16(value) : FloatToHalf(value);
 }
 
 // E4M3: sign, 4 bits of exponent with bias 7, 3 of mantissa; no infinity. What the format keeps for

@@ -74,10 +74,10 @@ TEST(NumberFormat, E2m1IsTheNearestOfAllAndTiesGoUp) {
 }
 
 TEST(NumberFormat, WhatIsNotFiniteCountsAsTheLargest) {
-  EXPECT_EQ(Bounded(ValueType::kBf16, 0x7f80), kBf16Largest);
-  EXPECT_EQ(Bounded(ValueType::kBf16, 0xffc1), kBf16Largest | kSignBit);
-  EXPECT_EQ(Bounded(ValueType::kFp16, 0xfc00), kHalfLargest | kSignBit);
-  EXPECT_EQ(Bounded(ValueType::kBf16, 0x3f80), 0x3f80);
+  EXPECT_EQ(Bounded(HalfType::kBf16, 0x7f80), kBf16Largest);
+  EXPECT_EQ(Bounded(HalfType::kBf16, 0xffc1), kBf16Largest | kSignBit);
+  EXPECT_EQ(Bounded(HalfType::kFp16, 0xfc00), kHalfLargest | kSignBit);
+  EXPECT_EQ(Bounded(HalfType::kBf16, 0x3f80), 0x3f80);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void ForEachRun(const BlockView& block, Visit visit) {
 
 }  // namespace
 
-PlainCodec::PlainCodec(const TrackFormat& format, ValueType pages)
+PlainCodec::PlainCodec(const TrackFormat& format, HalfType pages)
     : Codec(format, pages), token_bytes_(shape().values_per_token() * kPageValueBytes) {}
 
 size_t PlainCodec::BodyBytesMax(uint32_t tokens) const { return tokens * token_bytes_; }

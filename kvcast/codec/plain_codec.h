@@ -9,7 +9,7 @@ namespace kvcast {
 class PlainCodec final : public Codec {
  public:
   // REQUIRES: a format that Codec::Of has looked at.
-  PlainCodec(const TrackFormat& format, ValueType pages);
+  PlainCodec(const TrackFormat& format, HalfType pages);
 
  private:
   size_t BodyBytesMax(uint32_t tokens) const override;

@@ -78,7 +78,7 @@ void Prefetch(const std::byte* from, size_t bytes) {
 
 }  // namespace
 
-RowCodec::RowCodec(const TrackFormat& format, ValueType pages, const Kernels& kernels)
+RowCodec::RowCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels)
     : Codec(format, pages), kernel_(RowKernelOf(format.rung, kernels)) {
   size_t statics = 0;
   for (uint32_t layer = 0; layer < format.layers.size(); ++layer) {
@@ -150,7 +150,7 @@ Result<void> RowCodec::CheckParts(std::span<const std::byte> token) const {
                               ? AllE4m3Scales(scales)
                               : AllWithin(scales, kBf16ScaleMin, kBf16ScaleMax, false);
   const bool offsets_fit =
-      format().value_type == ValueType::kBf16
+      format().value_type == HalfType::kBf16
           ? AllWithin(offsets, kBf16ScaleMin, kBf16ScaleMax, /*is_signed=*/true)
           : AllWithin(offsets, 0, kHalfLargest, /*is_signed=*/true);
   if (!scales_fit || !offsets_fit) {

@@ -11,7 +11,7 @@ namespace kvcast {
 class RowCodec final : public Codec {
  public:
   // REQUIRES: a format that Codec::Of has looked at, of such a rung.
-  RowCodec(const TrackFormat& format, ValueType pages, const Kernels& kernels);
+  RowCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels);
 
  private:
   // One plane of one layer, and where its parts begin in a token's body.

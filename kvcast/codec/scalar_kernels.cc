@@ -23,14 +23,14 @@ uint16_t LoadU16(const std::byte* from, size_t index) {
 void StoreU16(std::byte* to, size_t index, uint16_t value) {
   std::memcpy(to + index * sizeof(value), &value, sizeof(value));
 }
-float LoadValue(ValueType type, const std::byte* row, size_t index) {
+float LoadValue(HalfType type, const std::byte* row, size_t index) {
   return ToFloat(type, Bounded(type, LoadU16(row, index)));
 }
-void StoreValue(ValueType type, std::byte* row, size_t index, float value) {
+void StoreValue(HalfType type, std::byte* row, size_t index, float value) {
   StoreU16(row, index, FromFloat(type, value));
 }
 
-float LargestOf(ValueType type, const std::byte* row, uint32_t first, uint32_t end) {
+float LargestOf(HalfType type, const std::byte* row, uint32_t first, uint32_t end) {
   uint16_t largest = 0;
   for (uint32_t i = first; i < end; ++i) {
     largest = std::max<uint16_t>(largest, Bounded(type, LoadU16(row, i)) & kMagnitude);

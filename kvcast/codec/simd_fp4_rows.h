@@ -13,7 +13,7 @@ struct Fp4Scales {
 };
 
 // Writes the scales of 32 values, or of the first `blocks` times 16, and gives their codes.
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 typename V::ByteCodes Fp4Codes(const std::byte* values, uint32_t blocks, const Fp4Scales& by,
                                std::byte* scales) {
   uint16_t largest[2] = {};
@@ -27,7 +27,7 @@ typename V::ByteCodes Fp4Codes(const std::byte* values, uint32_t blocks, const F
   return V::ToE2m1(V::ScaledHalves(V::template Load<kType>(values), inverse[0], inverse[1]));
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdEncodeFp4Whole(const SimdSource& from, const SimdCoded& to) {
   constexpr uint32_t kGroups = GroupBatch::kMost / 2;  // Of two blocks.
   const float tensor = to.statics[0];
@@ -54,7 +54,7 @@ void SimdEncodeFp4Whole(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
   if (from.size % kGroupValues == 0) {
     SimdEncodeFp4Whole<V, kType>(from, to);
@@ -87,7 +87,7 @@ void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdDecodeFp4(const SimdConstCoded& from, const SimdTarget& to) {
   const std::byte* codes = from.codes;
   const std::byte* scales = from.scales;
@@ -120,11 +120,11 @@ void SimdDecodeFp4(const SimdConstCoded& from, const SimdTarget& to) {
 }
 
 // Both types of values, chosen once for a plane.
-#define KVCAST_BOTH_TYPES(name, Kernel, From, To, typed)                    \
-  template <typename V>                                                     \
-  void name(const From& from, const To& to) {                               \
-    typed.type == ValueType::kBf16 ? Kernel<V, ValueType::kBf16>(from, to)  \
-                                   : Kernel<V, ValueType::kFp16>(from, to); \
+#define KVCAST_BOTH_TYPES(name, Kernel, From, To, typed)                  \
+  template <typename V>                                                   \
+  void name(const From& from, const To& to) {                             \
+    typed.type == HalfType::kBf16 ? Kernel<V, HalfType::kBf16>(from, to)  \
+                                  : Kernel<V, HalfType::kFp16>(from, to); \
   }
 KVCAST_BOTH_TYPES(AnyEncodeInt8, SimdEncodeInt8, SimdSource, SimdCoded, from)
 KVCAST_BOTH_TYPES(AnyDecodeInt8, SimdDecodeInt8, SimdConstCoded, SimdTarget, to)

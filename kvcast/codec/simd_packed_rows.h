@@ -28,7 +28,7 @@ inline void SpreadCodes(const std::byte* from, uint32_t count, std::byte* to) {
 }
 
 // Writes the scale and the offset of 32 values and gives their codes, one a byte.
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 typename V::ByteCodes Int4Codes(const std::byte* values, size_t group, const SimdCoded& to) {
   uint16_t low_bits = 0;
   uint16_t high_bits = 0;
@@ -65,7 +65,7 @@ struct GroupBatch {
   }
 };
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdEncodeInt4Whole(const SimdSource& from, const SimdCoded& to) {
   const uint32_t groups = from.rows * (from.size / kGroupValues);
   for (uint32_t first = 0; first < groups; first += GroupBatch::kMost) {
@@ -81,8 +81,8 @@ void SimdEncodeInt4Whole(const SimdSource& from, const SimdCoded& to) {
     const typename V::Floats spans =
         V::SmallAsZero(V::Minus(V::template Load<kType>(batch.words[1]), lows));
     V::template Store<kType>(batch.words[0], lows);
-    V::template Store<ValueType::kBf16>(batch.words[1], V::Scaled(spans, 1.0F / 15.0F));
-    V::StoreInversesOrZeros(batch.inverses, V::template Load<ValueType::kBf16>(batch.words[1]));
+    V::template Store<HalfType::kBf16>(batch.words[1], V::Scaled(spans, 1.0F / 15.0F));
+    V::StoreInversesOrZeros(batch.inverses, V::template Load<HalfType::kBf16>(batch.words[1]));
     std::memcpy(to.offsets + first * sizeof(uint16_t), batch.words[0],
                 batch.count * sizeof(uint16_t));
     std::memcpy(to.scales + first * sizeof(uint16_t), batch.words[1],
@@ -96,7 +96,7 @@ void SimdEncodeInt4Whole(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdEncodeInt4(const SimdSource& from, const SimdCoded& to) {
   if (from.size % kGroupValues == 0) {
     SimdEncodeInt4Whole<V, kType>(from, to);
@@ -122,7 +122,7 @@ void SimdEncodeInt4(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void Int4Values(const std::byte* codes, size_t group, const SimdConstCoded& from,
                 std::byte* values) {
   const float scale = Bf16ToFloat(LoadWord(from.scales, group));
@@ -130,7 +130,7 @@ void Int4Values(const std::byte* codes, size_t group, const SimdConstCoded& from
   V::template Store<kType>(values, V::Plus(V::Scaled(V::FromNibbles(codes), scale), low));
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdDecodeInt4(const SimdConstCoded& from, const SimdTarget& to) {
   const std::byte* codes = from.codes;
   size_t group = 0;

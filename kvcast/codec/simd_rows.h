@@ -39,7 +39,7 @@ inline void StoreWord(std::byte* to, size_t index, uint16_t value) {
   std::memcpy(to + index * sizeof(value), &value, sizeof(value));
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 float RowLargest(const std::byte* values, uint32_t size) {
   typename V::Words largest = V::NoWords();
   uint32_t i = 0;
@@ -53,7 +53,7 @@ float RowLargest(const std::byte* values, uint32_t size) {
   return ToFloat(kType, Bounded(kType, V::LargestWord(largest)));
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdEncodeInt8(const SimdSource& from, const SimdCoded& to) {
   std::byte* codes = to.codes;
   for (uint32_t row = 0; row < from.rows; ++row, codes += from.size) {
@@ -77,7 +77,7 @@ void SimdEncodeInt8(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdDecodeInt8(const SimdConstCoded& from, const SimdTarget& to) {
   const std::byte* codes = from.codes;
   for (uint32_t row = 0; row < to.rows; ++row, codes += to.size) {
@@ -98,7 +98,7 @@ void SimdDecodeInt8(const SimdConstCoded& from, const SimdTarget& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdEncodeFp8(const SimdSource& from, const SimdCoded& to) {
   std::byte* codes = to.codes;
   for (uint32_t row = 0; row < from.rows; ++row, codes += from.size) {
@@ -119,7 +119,7 @@ void SimdEncodeFp8(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
-template <typename V, ValueType kType>
+template <typename V, HalfType kType>
 void SimdDecodeFp8(const SimdConstCoded& from, const SimdTarget& to) {
   const std::byte* codes = from.codes;
   for (uint32_t row = 0; row < to.rows; ++row, codes += to.size) {

@@ -57,7 +57,7 @@ ExponentTable TableOf(const std::array<uint64_t, 256>& counts) {
   return table;
 }
 
-Survey::Survey(const BlockShape& shape, ValueType type, const Slice& slice)
+Survey::Survey(const BlockShape& shape, HalfType type, const Slice& slice)
     : shape_(shape), type_(type), slice_(slice) {
   const TrackFormat format = TrackFormat::Of(Rung::kBf16, type, shape, slice);
   largest_.resize(format.RowCount());
@@ -68,7 +68,7 @@ void Survey::AddRow(const std::byte* values, uint32_t size, size_t row, size_t p
   for (uint32_t i = 0; i < size; ++i) {
     uint16_t bits = 0;
     std::memcpy(&bits, values + i * kPageValueBytes, sizeof(bits));
-    const uint32_t exponent = type_ == ValueType::kBf16 ? bits >> 7 & 255U : bits >> 10 & 31U;
+    const uint32_t exponent = type_ == HalfType::kBf16 ? bits >> 7 & 255U : bits >> 10 & 31U;
     ++exponents_[plane][exponent];
     largest_[row] = std::max<uint16_t>(largest_[row], Bounded(type_, bits) & kMagnitude);
   }

@@ -15,7 +15,7 @@ namespace kvcast {
 // The same blocks give the same constants on every machine, in whatever order they were added.
 class Survey {
  public:
-  Survey(const BlockShape& shape, ValueType type, const Slice& slice = {});
+  Survey(const BlockShape& shape, HalfType type, const Slice& slice = {});
 
   // REQUIRES: a block of this shape with values of this type.
   void Add(const BlockView& block);
@@ -28,7 +28,7 @@ class Survey {
   void AddRow(const std::byte* values, uint32_t size, size_t row, size_t plane);
 
   const BlockShape shape_;
-  const ValueType type_;
+  const HalfType type_;
   const Slice slice_;
   std::vector<uint16_t> largest_;     // Magnitudes, per layer, plane and head.
   std::vector<Histogram> exponents_;  // Per layer and plane.

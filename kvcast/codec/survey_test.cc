@@ -37,8 +37,8 @@ TEST(Survey, NamesTheMostFrequentExponents) {
 TEST(Survey, GivesFp8PowersOfTwo) {
   const BlockShape shape({{2, 8, 8}}, 4);
   TestPages pages(shape);
-  pages.FillLikeACache(ValueType::kBf16, 5);
-  Survey survey(shape, ValueType::kBf16);
+  pages.FillLikeACache(HalfType::kBf16, 5);
+  Survey survey(shape, HalfType::kBf16);
   survey.Add(pages.Block());
   const TrackFormat format = *survey.FormatOf(Rung::kFp8);
   ASSERT_EQ(format.scales.size(), 4u);
@@ -51,10 +51,10 @@ TEST(Survey, DoesNotDependOnTheOrderOfBlocks) {
   const BlockShape shape({{2, 8, 8}, {1, 16, 0}}, 4);
   TestPages a(shape);
   TestPages b(shape);
-  a.FillLikeACache(ValueType::kFp16, 1);
-  b.FillLikeACache(ValueType::kFp16, 2);
-  Survey forward(shape, ValueType::kFp16);
-  Survey backward(shape, ValueType::kFp16);
+  a.FillLikeACache(HalfType::kFp16, 1);
+  b.FillLikeACache(HalfType::kFp16, 2);
+  Survey forward(shape, HalfType::kFp16);
+  Survey backward(shape, HalfType::kFp16);
   forward.Add(a.Block());
   forward.Add(b.Block());
   backward.Add(b.Block());

@@ -107,8 +107,7 @@ bool ExponentTable::IsSound() const {
   return total == kTotal && std::ranges::adjacent_find(sorted) == sorted.end();
 }
 
-TrackFormat TrackFormat::Of(Rung rung, ValueType type, const BlockShape& shape,
-                            const Slice& slice) {
+TrackFormat TrackFormat::Of(Rung rung, HalfType type, const BlockShape& shape, const Slice& slice) {
   TrackFormat format;
   format.rung = rung;
   format.value_type = type;
@@ -218,13 +217,13 @@ Result<TrackFormat> TrackFormat::Parse(std::string_view encoded) {
   KVCAST_TRY(const uint8_t rung, reader.U8());
   KVCAST_TRY(const uint8_t type, reader.U8());
   KVCAST_TRY(const uint8_t parts, reader.U8());
-  if (rung >= AllRungs().size() || type > static_cast<uint8_t>(ValueType::kFp16)) {
+  if (rung >= AllRungs().size() || type > static_cast<uint8_t>(HalfType::kFp16)) {
     return Error(ErrorCode::kUnsupported, "The track has a rung or values of an unknown kind.")
         .At(1);
   }
   TrackFormat format;
   format.rung = static_cast<Rung>(rung);
-  format.value_type = static_cast<ValueType>(type);
+  format.value_type = static_cast<HalfType>(type);
   KVCAST_TRY(format.first_layer, SmallNumber(reader, kFormatLayersMax));
   KVCAST_TRY(format.first_head, SmallNumber(reader, kFormatHeadsMax));
   KVCAST_TRY(format.block_tokens, SmallNumber(reader, kTokensMax));

@@ -11,7 +11,7 @@
 
 #include "kvcast/base/digest.h"
 #include "kvcast/base/result.h"
-#include "kvcast/codec/value_type.h"
+#include "kvcast/codec/half_type.h"
 #include "kvcast/kv/block_shape.h"
 #include "kvcast/kv/rung.h"
 #include "kvcast/kv/slice.h"
@@ -46,9 +46,9 @@ struct TrackFormat {
   static constexpr uint32_t kTokensMax = 65'535;
 
   Rung rung = Rung::kBf16;
-  ValueType value_type = ValueType::kBf16;  // Of the pages it was made from.
-  std::vector<LayerShape> layers;           // Of the slice.
-  uint32_t first_layer = 0;                 // Where the slice begins in the model.
+  HalfType value_type = HalfType::kBf16;  // Of the pages it was made from.
+  std::vector<LayerShape> layers;         // Of the slice.
+  uint32_t first_layer = 0;               // Where the slice begins in the model.
   uint32_t first_head = 0;
   uint32_t block_tokens = 0;
   uint32_t run_tokens = 1;  // In an object; the last of a block may hold fewer.
@@ -58,8 +58,7 @@ struct TrackFormat {
   std::vector<ExponentTable> tables;  // Of the lossless rungs.
 
   // The format of a rung without constants of its own.
-  static TrackFormat Of(Rung rung, ValueType type, const BlockShape& shape,
-                        const Slice& slice = {});
+  static TrackFormat Of(Rung rung, HalfType type, const BlockShape& shape, const Slice& slice = {});
 
   BlockShape Shape() const { return BlockShape(layers, block_tokens); }
   // Planes that hold anything: two a layer, or MLA's one.

@@ -15,7 +15,7 @@ namespace {
 BlockShape FormatShape() { return BlockShape({{2, 4, 4}, {2, 4, 4}, {1, 6, 0}}, 3); }
 
 TEST(TrackFormat, SurvivesItsBytesAtEveryRung) {
-  for (const ValueType type : {ValueType::kBf16, ValueType::kFp16}) {
+  for (const HalfType type : {HalfType::kBf16, HalfType::kFp16}) {
     const Survey survey(FormatShape(), type, {IndexRange{1, 3}, std::nullopt});
     for (const Rung rung : {Rung::kFp16, Rung::kBf16, Rung::kFp8, Rung::kInt8, Rung::kFp4,
                             Rung::kInt4, Rung::kBf16Lossless, Rung::kFp16Lossless}) {
@@ -30,7 +30,7 @@ TEST(TrackFormat, SurvivesItsBytesAtEveryRung) {
 
 // The bytes are a contract with other versions and languages.
 TEST(TrackFormat, IsWrittenAsTheContractHasIt) {
-  TrackFormat format = TrackFormat::Of(Rung::kFp4, ValueType::kBf16, FormatShape());
+  TrackFormat format = TrackFormat::Of(Rung::kFp4, HalfType::kBf16, FormatShape());
   format.scales = {1.0F, 2.0F, 0.5F, 1.0F, 1.0F};
   EXPECT_EQ(ToHex(AsBytes(format.Encode())),
             "01040002"
@@ -46,7 +46,7 @@ TEST(TrackFormat, IsWrittenAsTheContractHasIt) {
 }
 
 TEST(TrackFormat, RefusesWhatNoCodecCouldWorkWith) {
-  const Survey survey(FormatShape(), ValueType::kBf16);
+  const Survey survey(FormatShape(), HalfType::kBf16);
   const TrackFormat good = *survey.FormatOf(Rung::kFp8);
   ASSERT_TRUE(good.Check().ok());
   const auto refused = [&](auto change) {
@@ -70,7 +70,7 @@ TEST(TrackFormat, RefusesWhatNoCodecCouldWorkWith) {
 }
 
 TEST(TrackFormat, RefusesBytesThatEncodeDoesNotWrite) {
-  const Survey survey(FormatShape(), ValueType::kBf16);
+  const Survey survey(FormatShape(), HalfType::kBf16);
   const std::string good = survey.FormatOf(Rung::kFp8)->Encode();
   ASSERT_TRUE(TrackFormat::Parse(good).ok());
   for (size_t length = 0; length < good.size(); ++length) {

@@ -163,6 +163,9 @@ TEST_F(CacheCommands, NameTakesNoPointerForWeights) {
             std::string::npos);
   Write("model/model.safetensors", "");
   EXPECT_NE(Name({Path("a.tokens")}).err.find("the file is empty"), std::string::npos);
+  Write("model/tokenizer.json", "version 1\noid sha256:4d7a\nsize 12\n");
+  EXPECT_NE(Name({Path("a.tokens")}).err.find("tokenizer.json: byte 0: This is a Git LFS"),
+            std::string::npos);
   // What is wrong with a prompt is said before anything of a model is read.
   EXPECT_NE(Name({Path("nosuch.tokens")}).err.find("nosuch.tokens"), std::string::npos);
 }

@@ -137,7 +137,7 @@ int Run(int argc, const char* const* argv) {
 }  // namespace
 
 void PrintProblem(std::string_view message) {
-  fmt::print(stderr, "kvcast: {}\n", Harmless(message));
+  fmt::print(stderr, "kvcast: {}\n", HarmlessLines(message));
 }
 
 int Failed(const Error& error) {

@@ -149,7 +149,7 @@ class Publisher {
       return;
     }
     const LocationRange wanted = relay::WantedBy(asked.parameters.filter, largest_);
-    if (wanted.empty() || (largest_ && wanted.last.group < largest_->group)) {
+    if (wanted.empty() || wanted.last.group < next_group_) {
       Refuse(asked.request, moqt::RequestCode::kInvalidRange);
       return;
     }
@@ -171,11 +171,14 @@ class Publisher {
       }
       if (range_) {
         writer.Want(*std::exchange(range_, std::nullopt));
+        EndIfPast(writer);
       }
       const uint64_t before = writer.sent();
       const Result<void> sent = writer.Send(payload);
       largest_ = writer.largest();
+      next_group_ = writer.next().group;
       if (sent.ok()) {
+        EndIfPast(writer);
         return {};
       }
       KVCAST_TRY_VOID(UnlessSubscriberLeft(sent.error()));
@@ -186,6 +189,17 @@ class Publisher {
       if (relay_.interrupted()) {
         return {};
       }
+    }
+  }
+
+  // The subscription has all that it asked for. The track goes on, and whoever asks next gets the
+  // rest.
+  void EndIfPast(const TrackWriter& writer) {
+    if (subscribed_ && writer.is_past_range()) {
+      (void)relay_.session()
+          .EndTrack(request_, moqt::DoneCode::kSubscriptionEnded, "All of the range has been sent.")
+          .ok();
+      subscribed_ = false;
     }
   }
 
@@ -334,10 +348,10 @@ class Publisher {
     } else if (const auto* status = std::get_if<moqt::TrackStatusReceived>(&*event)) {
       Refuse(status->request, moqt::RequestCode::kNotSupported);
     } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event)) {
-      if (!announced_ || cancelled->request == space_) {
+      if (cancelled->request == space_ || (!announced_ && subscribed_)) {
         return Error(ErrorCode::kMachine, Cancellation(what_, *cancelled));
       }
-      if (cancelled->request == request_) {
+      if (cancelled->request == request_ && subscribed_) {
         subscribed_ = wanted_ = false;
       }
     }
@@ -355,6 +369,7 @@ class Publisher {
   bool wanted_ = true;                  // and wants objects now.
   std::optional<LocationRange> range_;  // What it has last asked for, if that is new.
   std::optional<Location> largest_;
+  uint64_t next_group_ = flags_.layout.first_group;  // Of which there is more to write.
   Instant start_{};
   Instant delivered_{};
   uint64_t objects_ = 0;

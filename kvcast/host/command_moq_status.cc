@@ -21,8 +21,8 @@ struct StatusFlags {
   std::string track;
 };
 
-void PrintText(const std::string& relay, const TrackName& track,
-               const moqt::RequestAccepted& status, const std::string& implementation) {
+void PrintStatusText(const std::string& relay, const TrackName& track,
+                     const moqt::RequestAccepted& status, const std::string& implementation) {
   fmt::print("relay       {}{}\n", relay,
              implementation.empty() ? "" : " (" + implementation + ")");
   fmt::print("track       {}\n", track.Render());
@@ -39,8 +39,8 @@ void PrintText(const std::string& relay, const TrackName& track,
   }
 }
 
-void PrintJson(const std::string& relay, const TrackName& track,
-               const moqt::RequestAccepted& status, const std::string& implementation) {
+void PrintStatusJson(const std::string& relay, const TrackName& track,
+                     const moqt::RequestAccepted& status, const std::string& implementation) {
   Json json{{"relay", relay},          {"implementation", implementation},
             {"track", track.Render()}, {"largest", nullptr},
             {"expires_ms", nullptr},   {"properties", JsonOf(status.properties)}};
@@ -63,7 +63,8 @@ Result<void> RunStatus(const StatusFlags& flags) {
   const auto* status = std::get_if<moqt::RequestAccepted>(&answer);
   const std::string implementation =
       Printable(run.relay->relay_setup().implementation.value_or(""));
-  (flags.moq.json ? PrintJson : PrintText)(uri.ToString(), track, *status, implementation);
+  (flags.moq.json ? PrintStatusJson : PrintStatusText)(uri.ToString(), track, *status,
+                                                       implementation);
   return {};
 }
 

@@ -183,6 +183,25 @@ TEST_F(MoqCommandTest, ANamespaceServesOneSubscriberAfterTheOther) {
   publisher.join();
 }
 
+TEST_F(MoqCommandTest, ASubscriptionIsEndedWithTheLastGroupThatWasAskedFor) {
+  std::vector<moqt::PublishDone> done;
+  NodeScript script;
+  script.never_list = true;
+  script.publish_filter =
+      moqt::SubscriptionFilter{moqt::SubscriptionFilter::Type::kAbsoluteRange, {1, 1}, 2};
+  script.on_publish_done = [&](const moqt::PublishDone& each) { done.push_back(each); };
+  {
+    const ScriptedServer server(script);
+    const CommandOutcome published = Moq({"pub", server.flag(), "demo--live", "--count", "12",
+                                          "--group-objects", "3", "--size", "10", "--json"});
+    EXPECT_EQ(published.status, kExitOk) << published.err;
+    EXPECT_EQ((*ParseJson(published.out))["unwanted"], 7);
+  }
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].code, moqt::DoneCode::kSubscriptionEnded);
+  EXPECT_EQ(done[0].streams, 2U);
+}
+
 // A publisher that breaks a subgroup off, and says that this was the track.
 TEST_F(MoqCommandTest, ASubscriptionThatLacksSomethingHasFailed) {
   const LocalNode node;

@@ -7,15 +7,15 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "kvcast/catalog/block_key.h"
 #include "kvcast/host/command.h"
-#include "kvcast/host/disk_flag.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/host/node_memory.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/host/node_state.h"
+#include "kvcast/host/payload_memory.h"
+#include "kvcast/host/quic_flags.h"
+#include "kvcast/host/storage_flags.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/file.h"
@@ -30,22 +30,18 @@ namespace {
 // How long peers have to finish once the node is asked to stop, and then for the last packets.
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
-// And for what is on its way to a disk.
+// And for what is on its way to a disk or a bucket.
 constexpr Duration kFlush = std::chrono::seconds(10);
-
-// A disk that has not answered after this is taken not to have it.
-constexpr Duration kReadPatience = std::chrono::seconds(30);
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:4433";
-  std::string ram;  // Empty: as much as the machine suggests.
   std::string state_dir;
   std::string certificate;
   std::string key;
   std::string client_authorities;
   std::string ready_file;
-  std::string qlog_dir;
-  std::vector<std::string> disks;
+  QuicFlags quic;
+  StorageFlags storage;
 };
 
 // What a node runs with, once the machine has been asked for it.
@@ -53,6 +49,7 @@ struct Ground {
   NodeState state;
   ServerCredentials credentials;
   NodeServer::Options node;
+  PayloadShare payloads;
 };
 
 // What the time of day was at Instant(), by which objects on disk are dated.
@@ -63,62 +60,9 @@ uint64_t EpochMicroseconds() {
   return static_cast<uint64_t>((now - duration_cast<microseconds>(Now() - Instant())).count());
 }
 
-// What tiers below take of a node's memory: a quarter, for their indexes, and for what is on its
-// way to them and from them.
-struct DiskMemory {
-  uint64_t index_bytes = 0;
-  uint64_t queue_bytes = 0;
-  uint64_t read_bytes = 0;
-};
-
-DiskMemory MemoryOfDisk(uint64_t ram_bytes, size_t disks) {
-  const uint64_t share = ram_bytes / 4 / disks;
-  return {share / 4, share / 2, share / 4};
-}
-
-Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<std::string>& flags,
-                                                     uint64_t ram_bytes) {
-  std::vector<DiskMount::Options> disks;
-  for (const std::string& text : flags) {
-    const Result<DiskFlag> flag = DiskFlag::Parse(text);
-    if (!flag.ok()) {
-      throw CLI::ValidationError("--disk", flag.error().message());
-    }
-    DiskMount::Options disk;
-    disk.directory = flag->directory;
-    disk.admission = flag->admission;
-    disk.tier.disk_class = flag->disk_class;
-    if (flag->bytes) {
-      disk.tier.bytes_max = *flag->bytes;
-    } else {
-      KVCAST_TRY(disk.tier.bytes_max, flag->DefaultBytes());
-    }
-    const DiskMemory memory = MemoryOfDisk(ram_bytes, flags.size());
-    disk.tier.index_bytes_max = memory.index_bytes;
-    disk.tier.queue_bytes_max = memory.queue_bytes;
-    disk.tier.read_bytes_max = memory.read_bytes;
-    disk.tier.key_property = kBlockKeyProperty;
-    FillRandom(disk.tier.fresh.bytes);
-    FillRandom(std::as_writable_bytes(std::span(&disk.tier.seed, 1)));
-    disks.push_back(std::move(disk));
-  }
-  return disks;
-}
-
-// Tiers below have their share of the memory, and what is on its way to them its bounds.
-void ShareMemory(NodeServer::Options& node, uint64_t ram_bytes) {
-  node.relay.ram_bytes = ram_bytes;
-  if (!node.disks.empty()) {
-    const DiskMemory memory = MemoryOfDisk(ram_bytes, node.disks.size());
-    node.relay.ram_bytes = ram_bytes - ram_bytes / 4;
-    node.relay.demoting_bytes_max = memory.queue_bytes / 2;
-    node.relay.limits.pledged_bytes = memory.queue_bytes / 2;
-  }
-}
-
 Result<Ground> Prepare(const ServeOptions& options) {
   KVCAST_TRY(const MemoryFacts memory, ProbeMemory());
-  const Result<uint64_t> ram_bytes = NodeMemory(options.ram, memory);
+  const Result<uint64_t> ram_bytes = NodeMemory(options.storage.ram, memory);
   if (!ram_bytes.ok()) {
     throw CLI::ValidationError("--ram", ram_bytes.error().message());
   }
@@ -144,17 +88,14 @@ Result<Ground> Prepare(const ServeOptions& options) {
   }
   NodeServer::Options node;
   node.listen = listen;
-  KVCAST_TRY(node.disks, PrepareDisks(options.disks, *ram_bytes));
-  ShareMemory(node, *ram_bytes);
+  KVCAST_TRY_VOID(options.storage.Apply(state.node_id(), *ram_bytes, node));
   node.relay.epoch_us = EpochMicroseconds();
-  node.relay.reads.patience = kReadPatience;
   node.relay.node = state.node_id();
-  if (!options.qlog_dir.empty() && !std::filesystem::is_directory(options.qlog_dir)) {
-    throw CLI::ValidationError("--qlog-dir", options.qlog_dir + " is no directory");
-  }
-  node.quic.connection.qlog_directory = options.qlog_dir;
+  node.quic.connection = options.quic.Options();
   FillRandom(node.relay.boot);
-  return Ground{std::move(state), credentials, node};
+  FillRandom(std::as_writable_bytes(std::span(&node.relay.secret, 1)));
+  return Ground{std::move(state), credentials, node,
+                PayloadShare::Of(node.relay.ram_bytes, memory)};
 }
 
 // What a client is told to find the node, and to be sure of it: HOST:PORT#FINGERPRINT.
@@ -174,8 +115,8 @@ std::string AddressAdvice(const SocketAddress& local) {
       local.is_v6() ? "[::]" : "0.0.0.0");
 }
 
-// What a directory holds, and of how much it may.
-std::string DiskLines(const NodeServer& node) {
+// What a directory or a bucket holds, and of how much it may.
+std::string TierLines(const NodeServer& node) {
   std::string lines;
   for (const auto& disk : node.disks()) {
     lines += fmt::format("  disk    {}: {} of {}, {} objects\n", disk->directory().string(),
@@ -183,20 +124,27 @@ std::string DiskLines(const NodeServer& node) {
                          HumanBytes(disk->options().tier.bytes_max),
                          Grouped(disk->tier().index().object_count()));
   }
+  for (const auto& bucket : node.buckets()) {
+    const BucketTier& tier = bucket->tier();
+    lines += fmt::format("  bucket  {}: {}\n", bucket->options().where,
+                         tier.ready() ? Grouped(tier.packs().packs.size()) + " packs, " +
+                                            Grouped(tier.index().object_count()) + " objects"
+                                      : "does not answer yet");
+  }
   return lines;
 }
 
 void PrintStart(const Ground& ground, const std::string& address, const NodeServer& node,
-                bool development) {
+                const std::string& payloads, bool development) {
   fmt::print(
       "kvcast is serving. Ctrl-C stops it.\n"
       "  node    {}\n"
       "          {}\n"
-      "  memory  {} for blocks\n"
+      "  memory  {} for blocks{}\n"
       "{}"
       "  state   {}{}\n{}",
-      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes),
-      DiskLines(node), ground.state.directory().string(),
+      address, AddressAdvice(node.local()), HumanBytes(ground.node.relay.ram_bytes), payloads,
+      TierLines(node), ground.state.directory().string(),
       development ? " (with a certificate for this machine alone)" : "",
       ground.credentials.requires_clients()
           ? "  peers   only clients with a certificate of the authorities in --client-ca\n"
@@ -267,8 +215,24 @@ int RunServe(const ServeOptions& options) {
   ReadyFile ready_file(options.ready_file);
   Metrics metrics;
   TerminalLog log;
-  Progress opening("Opening directories");
   NodeServer::Options with = ground->node;
+  std::string payloads;
+  if (!options.storage.no_prefault) {
+    auto arena = SetAside(ground->payloads, [&] {
+      (*loop)->RunOnce(Duration::zero());
+      return asked_to_stop == 0;
+    });
+    if (arena.ok()) {
+      payloads = ", " + DescribeArena(*arena);
+      with.payload_memory = std::move(arena->memory);
+    } else {  // It only receives more slowly.
+      Log(&log, "node").Warning("memory not set aside", {{"reason", arena.error().ToString()}});
+    }
+  }
+  if (asked_to_stop > 0) {
+    return kExitOk;
+  }
+  Progress opening("Opening directories and buckets");
   with.on_opening = [&] {
     opening.Update(0, 0);
     return asked_to_stop == 0;
@@ -283,7 +247,7 @@ int RunServe(const ServeOptions& options) {
   if (const auto written = ready_file.Write(address); !written.ok()) {
     return Failed(written.error());
   }
-  PrintStart(*ground, address, node, options.certificate.empty());
+  PrintStart(*ground, address, node, payloads, options.certificate.empty());
   while (asked_to_stop == 0) {
     (*loop)->RunOnce(std::chrono::hours(1));
   }
@@ -291,6 +255,7 @@ int RunServe(const ServeOptions& options) {
   RunFor(**loop, kGoodbye, [&] { return node.peer_count() == 0 || asked_to_stop > 1; });
   node.Close();
   RunFor(**loop, kFarewell, [&] { return node.peer_count() == 0; });
+  node.Flush();
   RunFor(**loop, kFlush, [&] { return node.flushed() || asked_to_stop > 1; });
   return kExitOk;
 }
@@ -303,10 +268,14 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "Run a node: keep what engines publish, and serve it to others\n\n"
       "Engines publish KV caches to a node and load them from it, over QUIC. The node keeps them "
       "in "
-      "memory, evicts what was not used for longest when there is no more room, and tells clients "
-      "which blocks it holds. With --disk, what memory evicts goes to a directory, and what "
+      "memory, evicts what is least likely to be used again when there is no more room, and tells "
+      "clients which blocks it holds. With --disk, what memory evicts goes to a directory, and "
+      "what "
       "publishers want to be durable goes there at once; after a restart the node has all of it "
-      "again. It prints the address that clients need, with the fingerprint of its "
+      "again. A bucket (--bucket) takes both, too, and is what survives the loss of the machine: "
+      "any "
+      "node that is given it finds what is there. It prints the address that clients need, with "
+      "the fingerprint of its "
       "certificate.\n\n"
       "On its first start it makes a certificate for this machine alone, in the state directory. "
       "To be "
@@ -320,22 +289,15 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
       "kvcast serve\n"
       "kvcast serve --listen 127.0.0.1:0 --ready-file node.address --ram 512MiB\n"
       "kvcast serve --ram 16GiB --disk /var/lib/kvcast,bytes=500GiB\n"
+      "kvcast serve --disk /var/lib/kvcast --bucket "
+      "s3://caches/prod,endpoint=https://s3.example.org\n"
       "kvcast serve --listen 0.0.0.0:4433 --cert node.pem --key node.key --ram 64GiB\n"
       "kvcast serve --cert node.pem --key node.key --client-ca authority.pem");
   const auto options = std::make_shared<ServeOptions>();
   command->add_option("--listen", options->listen, "Where to listen; port 0 takes a free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  command->add_option("--ram", options->ram, "Memory for blocks, their names and their index")
-      ->type_name("SIZE")
-      ->default_str("4GiB, or half of the memory there is if that is less");
-  command
-      ->add_option("--disk", options->disks,
-                   "Keep objects in this directory as well; may be given several times. bytes is "
-                   "for all of its files (half of the file system if it is not given), class is "
-                   "ssd or hdd, admit says which of the blocks that memory evicts are written: "
-                   "all, or second for those that come a second time")
-      ->type_name("DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+  StorageFlags::AddTo(*command, options->storage);
   command
       ->add_option("--state-dir", options->state_dir,
                    "Where the node's id and development certificate are kept")
@@ -358,10 +320,7 @@ void AddServeCommand(CLI::App& app, int* exit_status) {
                    "Write the address that clients need to this file, for as long as the node "
                    "can be used")
       ->type_name("FILE");
-  command
-      ->add_option("--qlog-dir", options->qlog_dir,
-                   "Leave a qlog file of every connection in this directory, up to 256 MiB each")
-      ->type_name("DIR");
+  QuicFlags::AddTo(*command, options->quic);
   command->callback([options, exit_status] { *exit_status = RunServe(*options); });
 }
 

@@ -63,7 +63,8 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   EXPECT_TRUE(address.starts_with("127.0.0.1:"));
   EXPECT_EQ(address.back(), '\n');
   address.pop_back();
-  for (const std::string& part : {address, std::string("64 MiB"), state}) {
+  for (const std::string& part :
+       {address, std::string("64 MiB for blocks, 60 MiB of it set aside, "), state}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in " << outcome.out;
   }
 }
@@ -98,6 +99,28 @@ TEST(ServeCommand, RefusesADirectoryForLogsThatThereIsNot) {
                  "--qlog-dir", none.c_str()});
   EXPECT_EQ(outcome.status, kExitUsage);
   EXPECT_NE(outcome.err.find("--qlog-dir"), std::string::npos) << outcome.err;
+}
+
+TEST(ServeCommand, RefusesReservationsThatCannotBe) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string state = (scratch / "state").string();
+  const auto refusal = [&](std::initializer_list<const char*> reservations) {
+    std::vector<const char*> words = {"serve", "--listen",    "127.0.0.1:0", "--ram",
+                                      "64MiB", "--state-dir", state.c_str()};
+    for (const char* reservation : reservations) {
+      words.insert(words.end(), {"--reserve", reservation});
+    }
+    const CommandOutcome outcome = RunKvcast(words);
+    EXPECT_EQ(outcome.status, kExitUsage);
+    EXPECT_NE(outcome.err.find("--reserve"), std::string::npos) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_NE(refusal({"acme=60MiB", "umbrella=5MiB"}).find("umbrella"), std::string::npos);
+  EXPECT_NE(refusal({"acme=1MiB", "acme=2MiB"}).find("twice"), std::string::npos);
+  refusal({"acme"});
+  refusal({"acme=much"});
+  refusal({"=1MiB"});
+  refusal({"Acme/model=1MiB"});
 }
 
 // What a script waits for belongs to the node that wrote it.

@@ -9,9 +9,9 @@ void AddStoreCommand(CLI::App& app, int* exit_status) {
   CLI::App* const command = app.add_subcommand(
       "store",
       "Look into a node's store, check it, carry it elsewhere, or see how one would do\n\n"
-      "A node that was given a directory keeps objects there. ls, stat and verify look into it and "
-      "change nothing; export and import carry tracks from one to another. They work while no node "
-      "uses the directory.\n\n"
+      "A node that was given a directory or a bucket keeps objects there. ls, stat and verify look "
+      "into it and change nothing; export and import carry tracks from one to another. They work "
+      "while no node uses the directory; a bucket they see as it was when they began.\n\n"
       "A store holds blocks in as much room as it is given, and lets those go that are worth "
       "least. "
       "What that comes to depends on what is asked for: replay tries it on a trace of requests.");
@@ -19,6 +19,7 @@ void AddStoreCommand(CLI::App& app, int* exit_status) {
   command->footer(
       "kvcast store ls DIR\n"
       "kvcast store verify DIR\n"
+      "kvcast store ls s3://BUCKET/PREFIX,endpoint=https://s3.example.org\n"
       "kvcast store replay trace.jsonl");
   command->require_subcommand(1);
   AddStoreLsCommand(*command, exit_status);
@@ -30,7 +31,10 @@ void AddStoreCommand(CLI::App& app, int* exit_status) {
 }
 
 void AddStoreArgument(CLI::App& command, StoreFlags& flags) {
-  command.add_option("STORE", flags.store, "The directory that a node keeps objects in")
+  command
+      .add_option("STORE", flags.store,
+                  "What a node keeps objects in: a directory, or a bucket as 'kvcast serve "
+                  "--bucket' takes it, s3://BUCKET[/PREFIX]…")
       ->required();
 }
 

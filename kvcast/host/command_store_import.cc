@@ -10,10 +10,12 @@
 #include <set>
 
 #include "kvcast/catalog/block_key.h"
+#include "kvcast/host/bucket_flag.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_store.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/clock.h"
+#include "kvcast/io/driven_bucket.h"
 #include "kvcast/io/driven_disk.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
@@ -27,9 +29,11 @@ constexpr uint64_t kQueuedMax = 64 << 20;
 constexpr size_t kPieceBytes = kChunkBytesMax;
 constexpr Duration kTidyFor = std::chrono::seconds(5);
 
+constexpr Duration kBucketPatience = std::chrono::seconds(30);
+
 struct ImportOptions {
   std::string file;
-  std::string directory;
+  std::string store;
   std::string disk_class = "ssd";
 };
 
@@ -74,13 +78,59 @@ class ImportSource {
   Descriptor file_;
 };
 
-// Puts records into a directory, and waits until they are durable.
+// Where records go.
+class ImportTarget {
+ public:
+  virtual ~ImportTarget() = default;
+  virtual LowerTier& tier() = 0;
+  virtual uint64_t queued_bytes() const = 0;
+  virtual void Turn(Duration wait) = 0;
+  // Nothing more comes.
+  virtual void Hurry() = 0;
+  // What spares the next start some work, when all is durable. False: there is no more to it.
+  virtual bool Tidy() = 0;
+};
+
+class ImportDirectory final : public ImportTarget {
+ public:
+  explicit ImportDirectory(std::unique_ptr<DrivenDisk> disk) : disk_(std::move(disk)) {}
+  LowerTier& tier() override { return disk_->tier(); }
+  uint64_t queued_bytes() const override { return disk_->tier().queued_bytes(); }
+  void Turn(Duration wait) override { disk_->Turn(wait); }
+  void Hurry() override {}
+  bool Tidy() override {
+    if (!sealing_) {
+      sealing_ = true;
+      disk_->tier().Seal(Now());
+    }
+    return !disk_->tier().idle();
+  }
+
+ private:
+  std::unique_ptr<DrivenDisk> disk_;
+  bool sealing_ = false;
+};
+
+class ImportBucket final : public ImportTarget {
+ public:
+  explicit ImportBucket(std::unique_ptr<DrivenBucket> bucket) : bucket_(std::move(bucket)) {}
+  LowerTier& tier() override { return bucket_->tier(); }
+  uint64_t queued_bytes() const override { return bucket_->tier().queued_bytes(); }
+  void Turn(Duration wait) override { bucket_->Turn(wait); }
+  void Hurry() override { bucket_->tier().Flush(Now()); }
+  bool Tidy() override { return false; }
+
+ private:
+  std::unique_ptr<DrivenBucket> bucket_;
+};
+
+// Puts records into a store, and waits until they are durable.
 class Importing {
  public:
-  explicit Importing(DrivenDisk& disk) : disk_(&disk) {}
+  explicit Importing(std::unique_ptr<ImportTarget> target) : target_(std::move(target)) {}
 
   Result<void> Add(const DiskRecord& record) {
-    while (disk_->tier().queued_bytes() > kQueuedMax) {
+    while (target_->queued_bytes() > kQueuedMax) {
       KVCAST_TRY_VOID(Turn());
     }
     const auto ticket = Ask(record);
@@ -92,13 +142,12 @@ class Importing {
   }
 
   Result<void> Finish() {
+    target_->Hurry();
     while (!open_.empty()) {
       KVCAST_TRY_VOID(Turn());
     }
-    // All is durable. What follows only spares the next start some work.
-    disk_->tier().Seal(Now());
     const Instant until = Now() + kTidyFor;
-    while (!disk_->tier().idle() && Now() < until) {
+    while (target_->Tidy() && Now() < until) {
       KVCAST_TRY_VOID(Turn());
     }
     return {};
@@ -109,7 +158,7 @@ class Importing {
 
  private:
   Result<TierTicket> Ask(const DiskRecord& record) {
-    DiskTier& tier = disk_->tier();
+    LowerTier& tier = target_->tier();
     tracks.insert(record.track);
     if (const auto* stored = std::get_if<StoredObject>(&record.body)) {
       ++objects;
@@ -125,8 +174,8 @@ class Importing {
   }
 
   Result<void> Turn() {
-    disk_->Turn(std::chrono::milliseconds(100));
-    while (auto event = disk_->tier().Next()) {
+    target_->Turn(std::chrono::milliseconds(100));
+    while (auto event = target_->tier().Next()) {
       if (auto* written = std::get_if<TierWritten>(&*event)) {
         open_.erase(written->ticket);
         if (written->error) {
@@ -137,24 +186,36 @@ class Importing {
     return {};
   }
 
-  DrivenDisk* disk_;
+  std::unique_ptr<ImportTarget> target_;
   std::set<TierTicket> open_;
 };
 
-Result<std::unique_ptr<DrivenDisk>> OpenTarget(const ImportOptions& options) {
+Result<std::unique_ptr<ImportTarget>> OpenTarget(const ImportOptions& options) {
+  if (BucketFlag::Is(options.store)) {
+    KVCAST_TRY(const BucketFlag flag, BucketFlag::Parse(options.store));
+    BucketTierOptions bucket;
+    bucket.prefix = flag.prefix;
+    bucket.key_property = kBlockKeyProperty;
+    bucket.queue_bytes_max = UINT64_MAX;  // It is looked at before anything is added.
+    bucket.survey_every = Duration(0);
+    KVCAST_TRY(std::unique_ptr<DrivenBucket> driven,
+               DrivenBucket::Open(flag.server, bucket, kBucketPatience, Log()));
+    return std::unique_ptr<ImportTarget>(std::make_unique<ImportBucket>(std::move(driven)));
+  }
   DiskTierOptions tier;
   // What is imported never pushes anything out: the file system's room is the only bound.
   tier.bytes_max = UINT64_MAX / 2;
   tier.disk_class = options.disk_class == "hdd" ? DiskClass::kHdd : DiskClass::kSsd;
   tier.key_property = kBlockKeyProperty;
-  return DrivenDisk::Open(options.directory, tier, std::make_unique<OldestFirst>(), {}, Log());
+  KVCAST_TRY(std::unique_ptr<DrivenDisk> disk,
+             DrivenDisk::Open(options.store, tier, std::make_unique<OldestFirst>(), {}, Log()));
+  return std::unique_ptr<ImportTarget>(std::make_unique<ImportDirectory>(std::move(disk)));
 }
 
-// The head is looked at before the directory is touched.
+// The head is looked at before the store is touched.
 Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
                        std::optional<Importing>& importing, Progress& progress) {
   ExportReader reader;
-  std::unique_ptr<DrivenDisk> disk;
   const uint64_t total = source.bytes();
   uint64_t done = 0;
   bool more = true;
@@ -171,20 +232,20 @@ Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
       if (!*record) {
         break;
       }
-      if (!disk) {
-        KVCAST_TRY(disk, OpenTarget(options));
-        importing.emplace(*disk);
+      if (!importing) {
+        KVCAST_TRY(std::unique_ptr<ImportTarget> target, OpenTarget(options));
+        importing.emplace(std::move(target));
       }
       const Result<void> added = importing->Add(**record);
       if (!added.ok()) {
-        return Error(added.error()).In(options.directory);
+        return Error(added.error()).In(options.store);
       }
     }
     progress.Update(done, total);
   }
   const Result<void> finished = importing ? importing->Finish() : Result<void>();
   if (!finished.ok()) {
-    return Error(finished.error()).In(options.directory);
+    return Error(finished.error()).In(options.store);
   }
   if (!reader.ended()) {
     return Error(ErrorCode::kMalformed, reader.records() == 0
@@ -203,7 +264,7 @@ Result<void> RunImport(const ImportOptions& options) {
   progress.Done();
   fmt::print("imported {}, {} into {}\n",
              Counted(importing ? importing->tracks.size() : 0, "track"),
-             Counted(importing ? importing->objects : 0, "object"), options.directory);
+             Counted(importing ? importing->objects : 0, "object"), options.store);
   return {};
 }
 
@@ -213,17 +274,20 @@ void AddStoreImportCommand(CLI::App& app, int* exit_status) {
   CLI::App* const command = app.add_subcommand(
       "import",
       "Put the tracks of an exported file into a store\n\n"
-      "Takes what 'kvcast store export' wrote. The directory is made if there is none. What is "
-      "there already stays, and nothing is pushed out; an object that is there with other bytes "
-      "ends the import. When it is done, all of it survives a loss of power.\n\n"
+      "Takes what 'kvcast store export' wrote. A directory is made if there is none; a bucket must "
+      "be there. What is there already stays, and nothing is pushed out; an object that is there "
+      "with other bytes ends the import. When it is done, all of it survives a loss of power, and "
+      "in a bucket the loss of this machine.\n\n"
       "A file that turns out to be damaged ends the import too: what stood before the damage has "
       "been checked and is there.");
   command->footer(
       "kvcast store import tracks.kvcast DIR\n"
-      "kvcast store import - DIR < tracks.kvcast");
+      "kvcast store import - DIR < tracks.kvcast\n"
+      "kvcast store import tracks.kvcast s3://BUCKET/PREFIX");
   const auto options = std::make_shared<ImportOptions>();
   command->add_option("FILE", options->file, "What was exported; - is stdin")->required();
-  command->add_option("DIR", options->directory, "The directory of the store")->required();
+  command->add_option("STORE", options->store, "A directory, or a bucket: s3://BUCKET[/PREFIX]…")
+      ->required();
   command
       ->add_option("--class", options->disk_class,
                    "What a new directory lies on: ssd, or hdd for larger segments (default: ssd)")

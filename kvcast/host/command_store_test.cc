@@ -299,7 +299,7 @@ TEST_F(StoreTools, RefuseAnotherVersionUntouched) {
   ASSERT_EQ(RunKvcast({"store", "export", store_.c_str(), file_.c_str()}).status, kExitOk);
   ByteWriter fields;
   fields.Write(std::string(32, '\0'));
-  const std::string block = SealBlock(fields, "kvcastD\n", 7).ToString();
+  const std::string block = SealBlock(fields, {"kvcastD\n", 7, "directory"}).ToString();
   std::ofstream(store_ / "superblock", std::ios::binary) << block << block;
   const auto before = All(store_);
   for (const auto& command :

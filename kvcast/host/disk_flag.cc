@@ -2,33 +2,26 @@
 
 #include <system_error>
 
+#include "kvcast/host/flag_words.h"
 #include "kvcast/io/human_units.h"
 
 namespace kvcast {
 namespace {
 
 Error BadDisk(const std::string& what) {
-  return Error(ErrorCode::kInvalid,
-               what + ". It is DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]");
+  return Error(ErrorCode::kInvalid, what + ". It is " + kDiskGrammar);
 }
 
 }  // namespace
 
 Result<DiskFlag> DiskFlag::Parse(std::string_view text) {
+  const FlagWords typed(text);
   DiskFlag flag;
-  size_t comma = text.find(',');
-  flag.directory = std::string(text.substr(0, comma));
+  flag.directory = std::string(typed.where);
   if (flag.directory.empty()) {
     return BadDisk("There is no directory in '" + std::string(text) + "'");
   }
-  while (comma != std::string_view::npos) {
-    text = text.substr(comma + 1);
-    comma = text.find(',');
-    const std::string_view word = text.substr(0, comma);
-    const size_t equals = word.find('=');
-    const std::string_view name = word.substr(0, equals);
-    const std::string_view value =
-        equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
+  for (const auto& [word, name, value] : typed.words) {
     if (name == "bytes") {
       const Result<uint64_t> bytes = ParseBytes(value);
       if (!bytes.ok()) {

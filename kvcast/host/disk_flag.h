@@ -11,8 +11,8 @@
 
 namespace kvcast {
 
-// A directory in which a node keeps objects, as it is typed: DIR[,bytes=SIZE][,class=ssd|hdd]
-// [,admit=all|second].
+// A directory in which a node keeps objects, as it is typed.
+inline constexpr char kDiskGrammar[] = "DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]";
 struct DiskFlag {
   std::filesystem::path directory;
   std::optional<uint64_t> bytes;  // Absent: as much as DefaultBytes() finds.

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -20,9 +21,13 @@ class DiskMount {
   struct Options {
     std::filesystem::path directory;
     DiskTierOptions tier;
-    std::string admission = "all";  // By name.
+    std::string admission = "all";     // By name.
+    std::string eviction = "default";  // The same.
+    // By tenant: bytes of the directory that others do not evict.
+    std::map<std::string, uint64_t> reservations{};
   };
-  // `on_input`: the tier has had some, so that the store may have events. Invalid: too few bytes.
+  // `on_input`: the tier has had some, so that the store may have events. Invalid: too few bytes,
+  // or more than half of them are reserved.
   // Machine: the directory is not to be had, or another node has it.
   static Result<std::unique_ptr<DiskMount>> Open(EventLoop& loop, const Options& options,
                                                  std::function<void()> on_input, LogSink* log);

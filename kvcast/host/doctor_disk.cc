@@ -48,7 +48,7 @@ Finding DirectAccess(const DiskFacts& disk) {
   return finding;
 }
 
-Finding Durability(const DiskFacts& disk) {
+Finding SyncedWrites(const DiskFacts& disk) {
   Finding finding{"Durability", Verdict::kGood,
                   fmt::format("4 KiB are safe after {}, at worst {}",
                               HumanDuration(disk.sync_median), HumanDuration(disk.sync_slowest)),
@@ -110,8 +110,9 @@ Section JudgeDisk(const Result<DiskFacts>& disk, bool named) {
               "A disk tier needs a directory that kvcast may write to.",
               "Name one (kvcast doctor --disk DIR), and let kvcast's user write to it."}}};
   }
-  return {fmt::format("Disk ({})", disk->directory.string()),
-          {FileSystem(*disk), Space(*disk), DirectAccess(*disk), Speed(*disk), Durability(*disk)}};
+  return {
+      fmt::format("Disk ({})", disk->directory.string()),
+      {FileSystem(*disk), Space(*disk), DirectAccess(*disk), Speed(*disk), SyncedWrites(*disk)}};
 }
 
 }  // namespace kvcast

@@ -37,15 +37,15 @@ Finding HugePages(const MemoryFacts& memory) {
                   "Large buffers in pages of 4 KiB are slow to touch for the first time and to "
                   "find again; in pages of 2 MiB the kernel has 512 times less to do."};
   if (memory.huge_pages > 0) {
-    finding.measured += fmt::format("; {} of {} reserved ones of {} free", memory.huge_pages_free,
-                                    memory.huge_pages, HumanBytes(memory.huge_page_bytes));
+    finding.measured +=
+        fmt::format("; {} of {} reserved ones of {} free, which kvcast leaves alone",
+                    memory.huge_pages_free, memory.huge_pages, HumanBytes(memory.huge_page_bytes));
   }
-  const bool reserved = memory.huge_pages_free > 0;
-  if (setting.empty() && !reserved) {
+  if (setting.empty()) {
     finding.verdict = Verdict::kCouldBeBetter;
     finding.measured = "this kernel offers none";
     finding.advice = "Use a kernel with CONFIG_TRANSPARENT_HUGEPAGE, as those of Debian are.";
-  } else if (setting == "never" && !reserved) {
+  } else if (setting == "never") {
     finding.verdict = Verdict::kCouldBeBetter;
     finding.advice = "Let programs ask for them.";
     finding.commands = {"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};

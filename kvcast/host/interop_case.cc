@@ -19,7 +19,7 @@ constexpr Duration kSetupPatience = milliseconds(2000);
 constexpr Duration kAnswerPatience = milliseconds(2000);
 constexpr Duration kAnnounceSubscribePatience = milliseconds(3000);
 constexpr Duration kBeforeAnnouncePatience = milliseconds(3500);
-constexpr Duration kHeadStart = milliseconds(500);
+constexpr Duration kPublisherHeadStart = milliseconds(500);
 // Between looks at the other of two connections.
 constexpr Duration kLook = milliseconds(5);
 
@@ -37,9 +37,9 @@ struct Reply {
 };
 
 // One run of one case: its connections, and what is noted on the way.
-class Run {
+class CaseRun {
  public:
-  Run(EventLoop& loop, const RelayConnection::Options& target) : loop_(loop), target_(target) {}
+  CaseRun(EventLoop& loop, const RelayConnection::Options& target) : loop_(loop), target_(target) {}
 
   // Null, with a note, if no session comes about. `role` is empty where there is only one.
   std::unique_ptr<RelayConnection> Connect(const std::string& role, Instant deadline) {
@@ -167,13 +167,13 @@ class Run {
 };
 
 InteropFinding SetupOnly(EventLoop& loop, const RelayConnection::Options& target) {
-  Run run(loop, target);
+  CaseRun run(loop, target);
   const auto connection = run.Connect("", Now() + kSetupPatience);
   return connection ? run.Pass({connection.get()}) : run.Fail();
 }
 
 InteropFinding AnnounceOnly(EventLoop& loop, const RelayConnection::Options& target) {
-  Run run(loop, target);
+  CaseRun run(loop, target);
   const auto connection = run.Connect("", Now() + kSetupPatience);
   if (!connection || !run.Announce(*connection, Now() + kAnswerPatience)) {
     return run.Fail();
@@ -182,7 +182,7 @@ InteropFinding AnnounceOnly(EventLoop& loop, const RelayConnection::Options& tar
 }
 
 InteropFinding PublishNamespaceDone(EventLoop& loop, const RelayConnection::Options& target) {
-  Run run(loop, target);
+  CaseRun run(loop, target);
   const auto connection = run.Connect("", Now() + kSetupPatience);
   if (!connection) {
     return run.Fail();
@@ -201,13 +201,13 @@ InteropFinding PublishNamespaceDone(EventLoop& loop, const RelayConnection::Opti
 }
 
 InteropFinding SubscribeError(EventLoop& loop, const RelayConnection::Options& target) {
-  Run run(loop, target);
+  CaseRun run(loop, target);
   const auto connection = run.Connect("", Now() + kSetupPatience);
   if (!connection) {
     return run.Fail();
   }
   const auto request = connection->session().Subscribe(AbsentTrack(), {});
-  const Reply reply = request.ok() ? Run::Await(*connection, *request, Now() + kAnswerPatience)
+  const Reply reply = request.ok() ? CaseRun::Await(*connection, *request, Now() + kAnswerPatience)
                                    : Reply{Reply::Kind::kBroken, request.error().ToString()};
   if (!run.Expect(reply, Reply::Kind::kRefused, "REQUEST_ERROR to SUBSCRIBE")) {
     return run.Fail();
@@ -216,7 +216,7 @@ InteropFinding SubscribeError(EventLoop& loop, const RelayConnection::Options& t
 }
 
 InteropFinding AnnounceSubscribe(EventLoop& loop, const RelayConnection::Options& target) {
-  Run run(loop, target);
+  CaseRun run(loop, target);
   const Instant deadline = Now() + kAnnounceSubscribePatience;
   const auto publisher = run.Connect("publisher", deadline);
   if (!publisher || !run.Announce(*publisher, deadline)) {
@@ -227,8 +227,9 @@ InteropFinding AnnounceSubscribe(EventLoop& loop, const RelayConnection::Options
     return run.Fail();
   }
   const auto request = subscriber->session().Subscribe(TestTrack(), {});
-  const Reply reply = request.ok() ? Run::Await(*subscriber, *request, deadline, publisher.get())
-                                   : Reply{Reply::Kind::kBroken, request.error().ToString()};
+  const Reply reply = request.ok()
+                          ? CaseRun::Await(*subscriber, *request, deadline, publisher.get())
+                          : Reply{Reply::Kind::kBroken, request.error().ToString()};
   if (!run.Expect(reply, Reply::Kind::kAccepted, "SUBSCRIBE_OK")) {
     return run.Fail();
   }
@@ -236,7 +237,7 @@ InteropFinding AnnounceSubscribe(EventLoop& loop, const RelayConnection::Options
 }
 
 InteropFinding SubscribeBeforeAnnounce(EventLoop& loop, const RelayConnection::Options& target) {
-  Run run(loop, target);
+  CaseRun run(loop, target);
   const Instant deadline = Now() + kBeforeAnnouncePatience;
   const auto subscriber = run.Connect("subscriber", deadline);
   if (!subscriber) {
@@ -246,13 +247,13 @@ InteropFinding SubscribeBeforeAnnounce(EventLoop& loop, const RelayConnection::O
   if (!request.ok()) {
     return run.Fail();
   }
-  Reply reply = Run::Await(*subscriber, *request, Now() + kHeadStart);
+  Reply reply = CaseRun::Await(*subscriber, *request, Now() + kPublisherHeadStart);
   const auto publisher = run.Connect("publisher", deadline);
   if (!publisher || !run.Announce(*publisher, deadline)) {
     return run.Fail();
   }
   if (reply.kind == Reply::Kind::kNone) {
-    reply = Run::Await(*subscriber, *request, deadline, publisher.get());
+    reply = CaseRun::Await(*subscriber, *request, deadline, publisher.get());
   }
   // Both are in order: the relay waits for the publisher, or says that there is none.
   if (reply.kind != Reply::Kind::kRefused &&

@@ -80,25 +80,26 @@ Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConf
 }
 
 // A clone without Git LFS, or half a download, would get a name that no other host has.
-Result<void> CheckWeights(const std::filesystem::path& path) {
+Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<std::string>& files,
+                        std::string_view what) {
   constexpr uintmax_t kPointerBytesMax = 1024;
-  std::error_code error;
-  const uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error || bytes > kPointerBytesMax) {
-    return {};  // Whoever reads it says what is wrong.
-  }
-  KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
-  if (text.empty()) {
-    return Error(ErrorCode::kMalformed, "Weights are expected here, and the file is empty.")
-        .At(0)
-        .In(path.string());
-  }
-  if (text.starts_with("version ") && text.find("\noid sha256:") != std::string::npos) {
-    return Error(ErrorCode::kMalformed,
-                 "This is a Git LFS pointer and not the weights it stands for: git lfs pull "
-                 "brings them.")
-        .At(0)
-        .In(path.string());
+  for (const std::string& file : files) {
+    const std::filesystem::path path = folder / file;
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(path, error);
+    if (error || bytes > kPointerBytesMax) {
+      continue;  // Whoever reads it says what is wrong.
+    }
+    KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
+    std::string wrong;
+    if (text.empty()) {
+      wrong = std::string(what) + " is expected here, and the file is empty.";
+    } else if (text.starts_with("version ") && text.find("\noid sha256:") != std::string::npos) {
+      wrong = "This is a Git LFS pointer and not what it stands for: git lfs pull brings it.";
+    }
+    if (!wrong.empty()) {
+      return Error(ErrorCode::kMalformed, wrong).At(0).In(path.string());
+    }
   }
   return {};
 }
@@ -109,9 +110,7 @@ Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& n
     KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kIndexBytesMax));
   }
   KVCAST_TRY(const std::vector<std::string> files, In(folder, WeightFiles(names, index)));
-  for (const std::string& file : files) {
-    KVCAST_TRY_VOID(CheckWeights(folder / file));
-  }
+  KVCAST_TRY_VOID(CheckWhole(folder, files, "A part of the weights"));
   return DigestOf(folder, files);
 }
 
@@ -138,11 +137,13 @@ Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
   description.groups = std::move(config.groups);
   description.config = config.digest;
   KVCAST_TRY(const std::vector<std::string> tokenizer, In(folder, TokenizerFiles(names)));
+  KVCAST_TRY_VOID(CheckWhole(folder, tokenizer, "A tokenizer"));
   KVCAST_TRY(description.tokenizer, DigestOf(folder, tokenizer));
   if (options.adapter) {
     KVCAST_TRY(const FileNames adapter_names, NamesIn(*options.adapter));
     KVCAST_TRY(const std::vector<std::string> adapter,
                In(*options.adapter, AdapterFiles(adapter_names)));
+    KVCAST_TRY_VOID(CheckWhole(*options.adapter, adapter, "An adapter"));
     KVCAST_TRY(description.adapter, DigestOf(*options.adapter, adapter));
   }
   KVCAST_TRY(description.weights, WeightsIn(folder, names));

@@ -23,6 +23,7 @@ void MoqFlags::AddTo(CLI::App& command, MoqFlags& flags) {
                   "'kvcast serve' prints")
       ->required();
   TrustFlags::AddTo(command, flags.trust, "--ca");
+  QuicFlags::AddTo(command, flags.quic);
   command
       .add_option("--timeout", flags.timeout_s, "Give up when nothing comes for so many seconds")
       ->type_name("N")
@@ -45,7 +46,7 @@ Result<RelayConnection::Options> MoqFlags::Target() const {
     by = TrustedAuthorities{trust.authorities};
   }
   KVCAST_TRY(by, trust.Applied(std::move(by)));
-  return RelayConnection::Options{std::move(uri), std::move(by), trust.own()};
+  return RelayConnection::Options{std::move(uri), std::move(by), trust.own(), {}, quic.Options()};
 }
 
 Result<MoqRun> MoqFlags::Connect() const {

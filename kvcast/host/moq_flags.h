@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kvcast/base/result.h"
+#include "kvcast/host/quic_flags.h"
 #include "kvcast/host/relay_connection.h"
 #include "kvcast/host/trust_flags.h"
 #include "kvcast/io/clock.h"
@@ -23,6 +24,7 @@ struct MoqRun {
 struct MoqFlags {
   std::string relay;
   TrustFlags trust;
+  QuicFlags quic;
   uint32_t timeout_s = 10;
   bool json = false;
 

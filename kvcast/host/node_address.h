@@ -7,6 +7,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/quic_credentials.h"
+#include "kvcast/io/quic_options.h"
 #include "kvcast/io/socket_address.h"
 
 namespace kvcast {
@@ -20,6 +21,7 @@ struct NodeAddress {
   ServerTrust trust;
   std::optional<CertificateFiles> own = {};  // To show to a node that asks who we are.
   std::vector<SocketAddress> places = {};    // None: those that the host's name has.
+  QuicOptions quic = {};
 
   // `authorities` is a PEM file with those to trust; empty for those that this machine trusts.
   // Invalid: neither form, or a fingerprint together with authorities.

@@ -81,7 +81,7 @@ Result<void> NodeConnection::Connect(const NodeAddress& address, const SocketAdd
   thread_->Run([&] {
     Result<std::unique_ptr<QuicClient>> quic =
         QuicClient::Connect(thread_->loop(), {place, SocketAddress::HostOf(address.host_and_port)},
-                            credentials, {}, [&](QuicConnection& connection) {
+                            credentials, address.quic, [&](QuicConnection& connection) {
                               auto session = std::make_unique<NodeSession>(
                                   thread_->loop(), connection, setup, options,
                                   [this](const ClientEvent& event) { OnEvent(event); });

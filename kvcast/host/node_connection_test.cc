@@ -14,18 +14,18 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr size_t kBlocks = 40;
-constexpr Duration kPatience = seconds(60);  // Only so as not to hang.
+constexpr Duration kNodePatience = seconds(60);  // Only so as not to hang.
 
 class NodeConnections : public testing::Test {
  protected:
   std::unique_ptr<NodeConnection> Open(const ScriptedServer& server) {
     Result<std::unique_ptr<NodeConnection>> node =
-        NodeConnection::Open(server.address(), TestKind(), kPatience);
+        NodeConnection::Open(server.address(), TestKind(), kNodePatience);
     EXPECT_TRUE(node.ok()) << node.error().ToString();
     return *std::move(node);
   }
   PublishReport Publish(NodeConnection& node) {
-    return *node.Publish(blocks_, source_.Pages(), {.deadline = Now() + kPatience});
+    return *node.Publish(blocks_, source_.Pages(), {.deadline = Now() + kNodePatience});
   }
 
   const std::vector<BlockHash> blocks_ = TestBlocks(kBlocks);
@@ -50,7 +50,7 @@ TEST_F(NodeConnections, CarryACacheThroughANode) {
   size_t loaded = 0;
   const LoadReport report =
       *node->Load(plan, blocks_, target_.Pages(),
-                  {.deadline = Now() + kPatience, .on_progress = [&](size_t blocks) {
+                  {.deadline = Now() + kNodePatience, .on_progress = [&](size_t blocks) {
                      EXPECT_GE(blocks, loaded);
                      loaded = blocks;
                    }});
@@ -70,7 +70,7 @@ TEST_F(NodeConnections, ServeManyThreadsAtOnce) {
       for (int round = 0; round < 5; ++round) {
         const EngineMemory target(kBlocks, 3);
         const LoadReport report = *node->Load(node->Find(blocks_), blocks_, target.Pages(),
-                                              {.deadline = Now() + kPatience});
+                                              {.deadline = Now() + kNodePatience});
         EXPECT_TRUE(report.complete()) << report.reason;
         EXPECT_EQ(target.Block(kBlocks - 1), source_.Block(kBlocks - 1));
       }
@@ -160,7 +160,7 @@ TEST_F(NodeConnections, AreNotMadeToAnotherThanTheRightNode) {
   const ScriptedServer server;
   NodeAddress address = server.address();
   address.trust = PinnedCertificate{Sha256::Of("another certificate")};
-  const auto node = NodeConnection::Open(address, TestKind(), kPatience);
+  const auto node = NodeConnection::Open(address, TestKind(), kNodePatience);
   ASSERT_FALSE(node.ok());
   EXPECT_NE(node.error().ToString().find(address.host_and_port), std::string::npos);
   EXPECT_NE(node.error().ToString().find("certificate"), std::string::npos)
@@ -174,7 +174,8 @@ TEST_F(NodeConnections, SayWholeWhichCertificateIsWanted) {
   const Digest shown = std::get<PinnedCertificate>(address.trust).fingerprint;
   const Digest wanted = Sha256::Of("another certificate");
   address.trust = PinnedCertificate{wanted};
-  const std::string said = NodeConnection::Open(address, TestKind(), kPatience).error().ToString();
+  const std::string said =
+      NodeConnection::Open(address, TestKind(), kNodePatience).error().ToString();
   EXPECT_NE(said.find(shown.ToHex()), std::string::npos) << said;
   EXPECT_NE(said.find(wanted.ToHex()), std::string::npos) << said;
   EXPECT_EQ(said.find("..."), std::string::npos) << said;
@@ -186,7 +187,8 @@ TEST_F(NodeConnections, SayHowANodeThatNobodySignedForIsTrusted) {
   ASSERT_TRUE(ServerCredentials::Development(scratch.path()).ok());
   NodeAddress address = server.address();
   address.trust = TrustedAuthorities{scratch / ServerCredentials::kDevelopmentCertificate};
-  const std::string said = NodeConnection::Open(address, TestKind(), kPatience).error().ToString();
+  const std::string said =
+      NodeConnection::Open(address, TestKind(), kNodePatience).error().ToString();
   EXPECT_NE(said.find("not trusted"), std::string::npos) << said;
   EXPECT_NE(said.find("#FINGERPRINT"), std::string::npos) << said;
   EXPECT_NE(said.find("'kvcast serve' prints it"), std::string::npos) << said;

@@ -10,6 +10,7 @@ CLI::Option* NodeFlags::AddTo(CLI::App& command, NodeFlags& flags) {
                       "HOST:PORT if an authority has signed its certificate")
           ->type_name("NODE");
   TrustFlags::AddTo(command, flags.trust, "--node-ca", node);
+  QuicFlags::AddTo(command, flags.quic);
   return node;
 }
 
@@ -17,6 +18,7 @@ Result<NodeAddress> NodeFlags::Address() const {
   KVCAST_TRY(NodeAddress address, NodeAddress::Parse(node, trust.authorities));
   KVCAST_TRY(address.trust, trust.Applied(std::move(address.trust)));
   address.own = trust.own();
+  address.quic = quic.Options();
   return address;
 }
 

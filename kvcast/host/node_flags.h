@@ -5,6 +5,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/host/node_address.h"
+#include "kvcast/host/quic_flags.h"
 #include "kvcast/host/trust_flags.h"
 
 namespace kvcast {
@@ -13,6 +14,7 @@ namespace kvcast {
 struct NodeFlags {
   std::string node;
   TrustFlags trust;
+  QuicFlags quic;
 
   // Adds them to a command; `flags` must outlive it. Returns --node.
   static CLI::Option* AddTo(CLI::App& command, NodeFlags& flags);

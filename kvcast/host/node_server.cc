@@ -9,15 +9,32 @@
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
+namespace {
+
+// How much of what it has seen a bucket's admission remembers: as of a disk of this size.
+constexpr uint64_t kBucketAdmissionBytes = uint64_t{1} << 40;
+
+relay::Relay::Options WithChunks(relay::Relay::Options options, ChunkPool& payload_chunks) {
+  options.payload_chunks = payload_chunks.memory_bytes() > 0 ? &payload_chunks : nullptr;
+  return options;
+}
+
+}  // namespace
 
 NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log)
     : loop_(&loop),
       options_(options),
       log_(log, "node"),
       refusals_(log_),
-      relay_(options.relay, metrics, log),
-      gauges_(metrics),
-      timer_(loop, [this] { OnStoreInput(); }) {}
+      payload_chunks_(/*bytes_max=*/0, options.payload_memory),
+      relay_(WithChunks(options.relay, payload_chunks_), metrics, log),
+      disk_gauges_(metrics),
+      bucket_gauges_(metrics),
+      timer_(loop, [this] { OnStoreInput(); }) {
+  if (payload_chunks_.memory_bytes() > 0) {
+    options_.session.payload_chunks = &payload_chunks_;
+  }
+}
 
 NodeServer::~NodeServer() = default;
 
@@ -27,6 +44,8 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
   std::unique_ptr<NodeServer> node(new NodeServer(loop, options, metrics, log));
   NodeServer* const self = node.get();
   KVCAST_TRY_VOID(node->OpenDisks(log));
+  KVCAST_TRY_VOID(node->OpenBuckets(log));
+  KVCAST_TRY_VOID(node->AwaitTiers());
   QuicServer::Options quic = options.quic;
   if (!quic.secret) {
     // The node's own, not that of all who share a certificate: none may end another's connections.
@@ -59,11 +78,46 @@ Result<void> NodeServer::OpenDisks(LogSink* log) {
     relay_.AddTier(TierKind::kDisk, disk->TakeTier(), std::move(admission));
     disks_.push_back(std::move(disk));
   }
+  return {};
+}
+
+Result<void> NodeServer::OpenBuckets(LogSink* log) {
+  for (const BucketMount::Options& options : options_.buckets) {
+    KVCAST_TRY(std::unique_ptr<BucketMount> bucket,
+               BucketMount::Open(
+                   *loop_, options, [this] { OnStoreInput(); }, log));
+    const EvictionLimits limits{kBucketAdmissionBytes,
+                                static_cast<size_t>(kBucketAdmissionBytes >> 20)};
+    KVCAST_TRY(std::unique_ptr<Admission> admission, MakeAdmission(options.admission, limits));
+    relay_.AddTier(TierKind::kBucket, bucket->TakeTier(), std::move(admission));
+    buckets_.push_back(std::move(bucket));
+  }
+  return {};
+}
+
+Result<void> NodeServer::AwaitTiers() {
+  const Instant patience = Now() + options_.bucket_patience;
   while (!relay_.opened()) {
     for (const auto& disk : disks_) {
       if (disk->tier().state() == DiskTier::State::kRefused) {
         return Error(disk->tier().refusal()).In(disk->directory().string());
       }
+    }
+    for (const auto& bucket : buckets_) {
+      if (bucket->tier().state() == BucketTier::State::kRefused) {
+        return Error(bucket->tier().refusal()).In(bucket->options().where);
+      }
+    }
+    const bool disks_open =
+        std::ranges::all_of(disks_, [](const auto& disk) { return disk->tier().ready(); });
+    if (disks_open && relay_.listed() && Now() >= patience) {
+      for (const auto& bucket : buckets_) {
+        if (!bucket->tier().ready()) {
+          log_.Warning("bucket not read yet",
+                       {{"bucket", bucket->options().where}, {"reason", bucket->tier().trouble()}});
+        }
+      }
+      return {};
     }
     if (!options_.on_opening()) {
       return Error(ErrorCode::kMachine, "It was stopped before its directories were open.");
@@ -77,13 +131,24 @@ Result<void> NodeServer::OpenDisks(LogSink* log) {
 void NodeServer::OnStoreInput() {
   relay_.OnTimeout(Now());
   for (const auto& disk : disks_) {
-    gauges_.Show(*disk);
+    disk_gauges_.Show(*disk);
+  }
+  for (const auto& bucket : buckets_) {
+    bucket_gauges_.Show(*bucket);
   }
   PokeTouched(nullptr);
 }
 
+void NodeServer::Flush() {
+  for (const auto& bucket : buckets_) {
+    bucket->Flush();
+  }
+}
+
 bool NodeServer::flushed() const {
-  return std::ranges::all_of(disks_, [](const auto& disk) { return disk->tier().idle(); });
+  return std::ranges::all_of(disks_, [](const auto& disk) { return disk->tier().idle(); }) &&
+         std::ranges::all_of(buckets_,
+                             [](const auto& bucket) { return bucket->tier().queued_bytes() == 0; });
 }
 
 std::unique_ptr<moqt::TransportUser> NodeServer::Accept(QuicConnection& connection) {
@@ -121,6 +186,9 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
   }
   for (const auto& disk : disks_) {
     disk->Submit();
+  }
+  for (const auto& bucket : buckets_) {
+    bucket->Submit();
   }
   if (const std::optional<Instant> deadline = relay_.deadline()) {
     timer_.Set(*deadline);

@@ -9,6 +9,8 @@
 #include "kvcast/base/log.h"
 #include "kvcast/base/metrics.h"
 #include "kvcast/base/result.h"
+#include "kvcast/host/bucket_gauges.h"
+#include "kvcast/host/bucket_mount.h"
 #include "kvcast/host/disk_gauges.h"
 #include "kvcast/host/disk_mount.h"
 #include "kvcast/host/node_peer.h"
@@ -28,12 +30,18 @@ class NodeServer : private NodePeerOwner {
     relay::Relay::Options relay;
     moqt::Limits session;
     QuicServer::Options quic;
+    // Set aside for payloads that come in, and part of relay.ram_bytes; may be empty.
+    ChunkMemory payload_memory;
     std::vector<DiskMount::Options> disks;
+    std::vector<BucketMount::Options> buckets;
+    // How long a start waits for buckets. One that does not answer is read when it does.
+    Duration bucket_patience = std::chrono::seconds(10);
     // Asked now and then while directories are being opened: false gives the start up.
     std::function<bool()> on_opening = [] { return true; };
   };
-  // Opens the directories first, however long that takes, and then listens. Machine: the address,
-  // or a directory, is not to be had. Unsupported: a directory is of a version that we do not know.
+  // Opens the directories first, however long that takes, and reads the buckets, if they answer;
+  // then listens. Machine: the address, or a directory, is not to be had. Unsupported: a directory
+  // or a bucket is of a version that we do not know.
   static Result<std::unique_ptr<NodeServer>> Start(EventLoop& loop, const Options& options,
                                                    const ServerCredentials& credentials,
                                                    Metrics& metrics, LogSink* log);
@@ -49,13 +57,18 @@ class NodeServer : private NodePeerOwner {
   void SayGoodbye(Duration until_leaving);
   // Ends every session. Let the loop turn, so that peers hear of it.
   void Close();
-  // Nothing is under way to a disk any more.
+  // What waits for more to be uploaded with it waits no longer.
+  void Flush();
+  // Nothing is under way to a disk or a bucket any more.
   bool flushed() const;
   const std::vector<std::unique_ptr<DiskMount>>& disks() const { return disks_; }
+  const std::vector<std::unique_ptr<BucketMount>>& buckets() const { return buckets_; }
 
  private:
   NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log);
   Result<void> OpenDisks(LogSink* log);
+  Result<void> OpenBuckets(LogSink* log);
+  Result<void> AwaitTiers();
   void OnStoreInput();
   std::unique_ptr<moqt::TransportUser> Accept(QuicConnection& connection);
 
@@ -68,9 +81,12 @@ class NodeServer : private NodePeerOwner {
   Options options_;
   Log log_;
   RefusalLog refusals_;
+  ChunkPool payload_chunks_;  // Before the relay and all sessions, which use it.
   relay::Relay relay_;
   std::vector<std::unique_ptr<DiskMount>> disks_;  // After the relay, which owns their tiers.
-  DiskGauges gauges_;
+  std::vector<std::unique_ptr<BucketMount>> buckets_;
+  DiskGauges disk_gauges_;
+  BucketGauges bucket_gauges_;
   LoopTimer timer_;
   std::map<relay::PeerId, NodePeer*> peers_;
   bool leaving_ = false;

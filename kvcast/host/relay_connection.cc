@@ -13,7 +13,7 @@
 namespace kvcast {
 namespace {
 
-constexpr Duration kFarewell = std::chrono::milliseconds(200);
+constexpr Duration kCloseFarewell = std::chrono::milliseconds(200);
 // Events that are kept while the answer to a request is waited for; a relay could send any number.
 constexpr size_t kKeptEventsMax = 100'000;
 
@@ -91,7 +91,7 @@ Result<void> RelayConnection::Connect(const Options& options, const SocketAddres
   setup.implementation = "kvcast/" + Version();
   KVCAST_TRY(quic_, QuicClient::Connect(*loop_,
                                         {place, SocketAddress::HostOf(options.relay.host_and_port)},
-                                        credentials, {}, [&](QuicConnection&) {
+                                        credentials, options.quic, [&](QuicConnection&) {
                                           auto session = std::make_unique<moqt::Session>(
                                               moqt::Role::kClient, setup, moqt::Limits{}, Now());
                                           session_ = session.get();
@@ -229,7 +229,7 @@ bool RelayConnection::Close() {
   }
   session_->Close(moqt::SessionCode::kNoError, "");
   quic_->connection().Poke();
-  const Instant until = Now() + kFarewell;
+  const Instant until = Now() + kCloseFarewell;
   while (!quic_->connection().closed() && Now() < until) {
     loop_->RunOnce(until - Now());
   }

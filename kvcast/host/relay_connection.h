@@ -26,6 +26,7 @@ class RelayConnection {
     ServerTrust trust;
     std::optional<CertificateFiles> own;
     std::vector<SocketAddress> places = {};  // None: those that the relay's name has.
+    QuicOptions quic = {};
   };
   // Connects, and waits for the relay's SETUP.
   static Result<std::unique_ptr<RelayConnection>> Open(EventLoop& loop, const Options& options,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kvcast/host/disk_directory.h"
+#include "kvcast/host/resting_bucket.h"
 #include "kvcast/kv/cache_track.h"
 
 namespace kvcast {
@@ -14,6 +15,11 @@ constexpr size_t kPage = 1024;
 }  // namespace
 
 Result<std::unique_ptr<RestingStore>> OpenRestingStore(const std::string& where) {
+  if (BucketFlag::Is(where)) {
+    KVCAST_TRY(const BucketFlag flag, BucketFlag::Parse(where));
+    KVCAST_TRY(std::unique_ptr<RestingBucket> bucket, RestingBucket::Open(flag));
+    return std::unique_ptr<RestingStore>(std::move(bucket));
+  }
   KVCAST_TRY(std::unique_ptr<DiskDirectory> directory, DiskDirectory::Open(where));
   return std::unique_ptr<RestingStore>(std::move(directory));
 }

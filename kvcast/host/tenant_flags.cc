@@ -54,8 +54,8 @@ void TenantFlags::AddTo(CLI::App& command, TenantFlags& flags) {
   command.add_option("--tenant", flags.tenant, "Whose names these are")
       ->type_name("NAME")
       ->check([](const std::string& name) {
-        const Result<Tenant> tenant = Tenant::Of(name);
-        return tenant.ok() ? "" : tenant.error().message();
+        const Result<Tenant> owner = Tenant::Of(name);
+        return owner.ok() ? "" : owner.error().message();
       })
       ->capture_default_str();
   command.add_option("--key-file", flags.key_file, "The tenant's naming key, 32 bytes or in hex")

@@ -32,13 +32,13 @@ std::string Wrapped(std::string_view text, size_t indent, size_t columns) {
   return wrapped;
 }
 
-std::string Harmless(std::string_view text) {
+std::string HarmlessLines(std::string_view text) {
   std::string harmless;
-  for (const char c : text) {
-    const bool is_control = (c >= 0 && c < ' ' && c != '\n') || c == '\x7f';
-    harmless += is_control ? Printable({&c, 1}) : std::string(1, c);
+  for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    harmless += Harmless(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
   }
-  return harmless;
+  return harmless + Harmless(text);
 }
 
 std::string Padded(std::string_view text, size_t columns) {

@@ -15,8 +15,8 @@ inline constexpr size_t kTextColumns = 90;
 // end.
 std::string Wrapped(std::string_view text, size_t indent, size_t columns = kTextColumns);
 
-// Text of others for a terminal: what would move its cursor or change its colours becomes \xNN.
-std::string Harmless(std::string_view text);
+// The same as Harmless(), of a text whose line breaks are ours.
+std::string HarmlessLines(std::string_view text);
 
 // Text with spaces after it, up to `columns`.
 std::string Padded(std::string_view text, size_t columns);

@@ -49,6 +49,7 @@ Result<moqt::StreamId> TrackWriter::StreamOf(uint64_t subgroup) {
 void TrackWriter::Continue(moqt::RequestId request) {
   request_ = request;
   streams_.clear();
+  cut_.clear();  // What another subscription left out, this one does not lack.
 }
 
 void TrackWriter::Reset(moqt::StreamId stream) {

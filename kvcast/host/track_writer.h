@@ -34,6 +34,9 @@ class TrackWriter {
   // is broken off.
   void Want(const LocationRange& wanted);
 
+  // All of the range was written, and nothing of it can follow.
+  bool is_past_range() const { return next().group > wanted_.last.group; }
+
   // Too large: there is no number left for its group.
   Result<void> Send(Bytes payload);
   // Ends the group that is being written. To be called after the last payload.

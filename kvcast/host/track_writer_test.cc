@@ -137,6 +137,18 @@ TEST_F(WantedTest, OnlyWhatIsInTheRangeIsSent) {
   EXPECT_EQ(writer_.largest(), (Location{3, 2}));
 }
 
+TEST_F(WantedTest, ARangeIsPastWhenItsLastGroupIsFull) {
+  Send(9);
+  EXPECT_FALSE(writer_.is_past_range());
+  writer_.Want({{1, 1}, {3, LocationRange::kWholeGroup}});
+  Send(2);
+  EXPECT_FALSE(writer_.is_past_range());
+  Send(1);
+  EXPECT_TRUE(writer_.is_past_range());
+  writer_.Want({{1, 1}, {4, LocationRange::kWholeGroup}});
+  EXPECT_FALSE(writer_.is_past_range());
+}
+
 TEST_F(WantedTest, WhatIsNoLongerWantedIsBrokenOff) {
   Send(2);
   EXPECT_EQ(Seen(), "0.0 0.1 ");
@@ -146,6 +158,18 @@ TEST_F(WantedTest, WhatIsNoLongerWantedIsBrokenOff) {
   writer_.Want({{1, 0}, {5, LocationRange::kWholeGroup}});  // Wider: the stream goes on.
   Send(1);
   EXPECT_EQ(Seen(), "1.2 )");
+}
+
+// What came before it is not missing to whoever subscribes in the middle of a group.
+TEST_F(WantedTest, TheNextSubscriptionLacksNothingThatTheLastOneLeftOut) {
+  writer_.Want({{0, 0}, {0, LocationRange::kWholeGroup}});
+  Send(4);
+  EXPECT_EQ(Seen(), "0.0 0.1 0.2 )");
+  request_ = *publisher_.Publish(*TrackName::Of(*TrackNamespace::Of({"a"}), "u"), {}, {});
+  writer_.Continue(request_);
+  writer_.Want({{1, 1}, {5, LocationRange::kWholeGroup}});
+  Send(2);
+  EXPECT_EQ(Seen(), "1.1 1.2 )");
 }
 
 // The subgroup lacks an object that was not wanted at its time, and is now.

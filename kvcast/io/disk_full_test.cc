@@ -42,7 +42,7 @@ Object FullDiskObject(uint64_t number) {
 // that has file systems of its own.
 void Must(bool holds, const char* what) {
   if (!holds) {
-    std::fprintf(stderr, "%s\n", what);
+    (void)std::fprintf(stderr, "%s\n", what);
     std::_Exit(1);
   }
 }
@@ -96,7 +96,7 @@ class FullDisk {
 
 // Fills what is left but for two segments and a bit; returns what to remove to have it back.
 std::filesystem::path LeaveLittleRoom(const std::filesystem::path& root) {
-  const std::filesystem::path ballast = root / "ballast";
+  std::filesystem::path ballast = root / "ballast";
   const auto space = std::filesystem::space(root);
   const int file = ::open(ballast.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   const auto bytes = static_cast<off_t>(space.available - 3 * kFullSegmentBytes);

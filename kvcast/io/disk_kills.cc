@@ -31,6 +31,7 @@
 #include "kvcast/io/disk_device.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/scratch_directory.h"
+#include "kvcast/store/disk_eviction.h"
 #include "kvcast/store/disk_tier.h"
 
 namespace kvcast {
@@ -86,7 +87,10 @@ class Disk {
     tier.segment_bytes = kSegmentBytes;
     FillRandom(tier.fresh.bytes);
     FillRandom(std::as_writable_bytes(std::span(&tier.seed, 1)));
-    tier_.emplace(tier, std::make_unique<OldestFirst>());
+    DiskEvictionOptions eviction;
+    eviction.limits = {.bytes_max = kBudget, .ghosts_max = 1000};
+    eviction.secret = tier.seed;
+    tier_.emplace(tier, *DiskEviction::Of(eviction));
   }
 
   DiskTier& tier() { return *tier_; }
@@ -241,6 +245,9 @@ class Ledger {
   std::map<uint64_t, Promise> promises_;
 };
 
+constexpr uint64_t kMoreKills = 30;
+constexpr double kLongestMs = 20'000;
+
 void KillOnce(const Options& options, Ledger& ledger, Random& random) {
   int ends[2];
   KVCAST_CHECK(::pipe(ends) == 0);
@@ -284,27 +291,34 @@ void KillOnce(const Options& options, Ledger& ledger, Random& random) {
 int Run(const Options& options) {
   Ledger ledger;
   Random random(options.seed);
-  for (uint64_t kill = 0; kill < options.kills; ++kill) {
-    KillOnce(options, ledger, random);
+  Options patient = options;
+  const auto proves_nothing = [&] { return ledger.acknowledged <= options.kills / 10; };
+  uint64_t kills = 0;
+  // On a machine so slow that hardly anything was written before each kill, some live longer.
+  for (; kills < options.kills || (proves_nothing() && kills < options.kills + kMoreKills);
+       ++kills) {
+    if (kills >= options.kills) {
+      patient.longest_ms = std::min(patient.longest_ms * 2, kLongestMs);
+    }
+    KillOnce(patient, ledger, random);
     // Every third start is killed again without a look, so that recovery meets recovery.
-    if (kill % 3 == 2 && kill + 1 < options.kills) {
+    if (kills % 3 == 2 && kills + 1 < options.kills) {
       continue;
     }
     if (const std::string wrong = ledger.Check(options); !wrong.empty()) {
       std::printf("seed %llu, kill %llu: %s\n", static_cast<unsigned long long>(options.seed),
-                  static_cast<unsigned long long>(kill), wrong.c_str());
+                  static_cast<unsigned long long>(kills), wrong.c_str());
       return 1;
     }
   }
   std::printf(
       "%llu kills, %llu of them during a start; %llu acknowledged, %llu groups evicted, %llu "
       "objects read back: nothing lost, nothing wrong\n",
-      static_cast<unsigned long long>(options.kills),
-      static_cast<unsigned long long>(options.kills - ledger.ready),
+      static_cast<unsigned long long>(kills), static_cast<unsigned long long>(kills - ledger.ready),
       static_cast<unsigned long long>(ledger.acknowledged),
       static_cast<unsigned long long>(ledger.evicted),
       static_cast<unsigned long long>(ledger.checked));
-  return ledger.acknowledged > options.kills / 10 ? 0 : 1;
+  return proves_nothing() ? 1 : 0;
 }
 
 }  // namespace

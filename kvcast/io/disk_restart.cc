@@ -18,6 +18,7 @@
 #include "kvcast/io/clock.h"
 #include "kvcast/io/descriptor.h"
 #include "kvcast/io/driven_disk.h"
+#include "kvcast/store/disk_eviction.h"
 #include "kvcast/store/segment_footer.h"
 
 namespace kvcast {
@@ -169,9 +170,11 @@ int Run(const Plan& plan) {
     DiskTierOptions options;
     options.bytes_max = uint64_t{1} << 45;
     options.key_property = kKeyProperty;
+    DiskEvictionOptions eviction;
+    eviction.limits = {.bytes_max = options.bytes_max, .ghosts_max = 400'000};
     const Instant begun = Now();
     const auto disk =
-        *DrivenDisk::Open(plan.directory, options, std::make_unique<OldestFirst>(), {}, Log());
+        *DrivenDisk::Open(plan.directory, options, *DiskEviction::Of(eviction), {}, Log());
     seconds.push_back(std::chrono::duration<double>(Now() - begun).count());
     const double bytes = static_cast<double>(plan.segments * kSegmentBytes);
     std::printf(

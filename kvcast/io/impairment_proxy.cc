@@ -9,9 +9,9 @@ namespace kvcast {
 namespace {
 
 // How often a socket is asked for more before others have their turn.
-constexpr int kReceivesPerTurn = 8;
+constexpr int kProxyReceivesPerTurn = 8;
 
-std::string Key(const UdpPath& path) {
+std::string PathKey(const UdpPath& path) {
   std::string key;
   for (const SocketAddress* const end : {&path.local, &path.remote}) {
     key.append(reinterpret_cast<const char*>(end->get()), end->length());
@@ -20,7 +20,7 @@ std::string Key(const UdpPath& path) {
 }
 
 void ReceiveAll(UdpSocket& socket, const UdpSocket::Take& take) {
-  for (int i = 0; i < kReceivesPerTurn && socket.Receive(take); ++i) {
+  for (int i = 0; i < kProxyReceivesPerTurn && socket.Receive(take); ++i) {
   }
 }
 
@@ -58,7 +58,7 @@ void ImpairmentProxy::OnClientDatagram(const UdpPath& path, std::span<const std:
 }
 
 ImpairmentProxy::Client* ImpairmentProxy::ClientOn(const UdpPath& path) {
-  const std::string name = Key(path);
+  const std::string name = PathKey(path);
   if (const auto known = by_path_.find(name); known != by_path_.end()) {
     const auto client = by_id_.at(known->second);
     clients_.splice(clients_.begin(), clients_, client);
@@ -91,7 +91,7 @@ ImpairmentProxy::Client* ImpairmentProxy::ClientOn(const UdpPath& path) {
 void ImpairmentProxy::ForgetSilentClients() {
   while (clients_.size() > std::max<size_t>(options_.clients_max, 1)) {
     by_id_.erase(clients_.back().id);
-    by_path_.erase(Key(clients_.back().path));
+    by_path_.erase(PathKey(clients_.back().path));
     clients_.pop_back();
   }
 }

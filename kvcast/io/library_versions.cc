@@ -1,5 +1,6 @@
 #include "kvcast/io/library_versions.h"
 
+#include <curl/curl.h>
 #include <gnutls/gnutls.h>
 #include <ngtcp2/ngtcp2.h>
 #include <spdlog/version.h>
@@ -13,6 +14,7 @@ std::vector<LibraryVersion> LibraryVersions() {
   return {
       {"ngtcp2", ngtcp2_version(0)->version_str, "QUIC, with GnuTLS for its cryptography"},
       {"GnuTLS", gnutls_check_version(nullptr), "TLS and digests"},
+      {"libcurl", curl_version_info(CURLVERSION_NOW)->version, "buckets that speak S3"},
       {"liburing", KVCAST_LIBURING_VERSION, "asynchronous disk access"},
       {"spdlog", spdlog, "the log"},
   };

@@ -75,10 +75,12 @@ void QuicConnection::Receive(const UdpPath& on, std::span<const std::byte> datag
 }
 
 int QuicConnection::OnHandshakeCompleted() {
-  if (!tls_->AgreedOnProtocol()) {
+  const std::optional<std::string> agreed = tls_->AgreedProtocol();
+  if (!agreed) {
     ngtcp2_conn_set_tls_alert(connection_, kTlsNoApplicationProtocol);
     return NGTCP2_ERR_CALLBACK_FAILURE;
   }
+  alpn_ = *agreed;
   const auto* const peer = ngtcp2_conn_get_remote_transport_params(connection_);
   if (peer == nullptr || peer->max_datagram_frame_size == 0) {
     Close(static_cast<uint64_t>(moqt::SessionCode::kProtocolViolation),

@@ -2,7 +2,6 @@
 
 #include <ngtcp2/ngtcp2.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -97,8 +96,8 @@ class QuicConnection {
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
   const SocketAddress& remote() const { return path_.remote; }
-  // What both ends agreed to speak, once the handshake is over.
-  const std::string& alpn() const { return options_.alpn; }
+  // What both ends agreed to speak, once the handshake is over; what a client offers, before.
+  const std::string& alpn() const { return alpn_; }
   // Null on a server's side before the handshake is over, and never after.
   moqt::TransportUser* user() { return user_.get(); }
   // The id that the client's first packet was addressed to: traces on both sides go by it.
@@ -160,7 +159,8 @@ class QuicConnection {
   void Do(moqt::StopSending& action);
   void Do(moqt::StreamCredit& action);
   void Do(moqt::ConnectionCredit& action);
-  Duration ShortestRoundTrip() const;
+  // By how much a window grows of which so much was taken.
+  uint64_t GrowthOf(ReceiveWindow& window, uint64_t taken) const;
   void Do(moqt::SendDatagram& action);
   void Do(moqt::ReorderStream& action);
   void Do(moqt::CloseConnection& action);
@@ -205,6 +205,7 @@ class QuicConnection {
   QuicPort* port_;
   QuicConnectionOwner* owner_;
   QuicOptions options_;
+  std::string alpn_;
   UdpPath path_;         // As it began: QUIC follows a peer that moves,
   UdpPath proven_path_;  // and this is where it was last known to be.
   StatelessAnswers answers_;

@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/quic_connection.h"
@@ -17,6 +18,14 @@ constexpr uint64_t kInternalError = static_cast<uint64_t>(moqt::SessionCode::kIn
 
 std::string_view AsText(const ngtcp2_ccerr& error) {
   return {reinterpret_cast<const char*>(error.reason), error.reasonlen};
+}
+
+std::string NoProtocol(const std::vector<std::string>& ours) {
+  std::string spoken;
+  for (const std::string& alpn : ours) {
+    spoken += (spoken.empty() ? "" : " or ") + alpn;
+  }
+  return "The peer does not speak " + spoken + ".";
 }
 
 }  // namespace
@@ -76,7 +85,7 @@ void QuicConnection::Fail(int library_error) {
   if (const uint8_t alert = ngtcp2_conn_get_tls_alert(connection_); alert != 0) {
     ngtcp2_ccerr_set_tls_alert(&error, alert, nullptr, 0);
     if (alert == kTlsNoApplicationProtocol) {
-      reason = "The peer does not speak " + options_.alpn + ".";
+      reason = NoProtocol(options_.alpns);
     } else if (alert == kTlsCertificateRequired) {
       reason = "The client shows no certificate.";
     }
@@ -132,7 +141,7 @@ void QuicConnection::OnPeerClosed() {
   std::string reason =
       "QUIC: the peer closed with transport error " + std::to_string(error.error_code);
   if (error.error_code == (NGTCP2_CRYPTO_ERROR | kTlsNoApplicationProtocol)) {
-    reason = "The peer does not speak " + options_.alpn + ".";
+    reason = NoProtocol(options_.alpns);
   } else if (error.error_code > NGTCP2_CRYPTO_ERROR &&
              error.error_code <= NGTCP2_CRYPTO_ERROR + UINT8_MAX) {
     reason = QuicTls::Explain(static_cast<uint8_t>(error.error_code - NGTCP2_CRYPTO_ERROR));

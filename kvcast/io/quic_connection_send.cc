@@ -85,20 +85,23 @@ void QuicConnection::Do(moqt::StreamCredit& action) {
     if (!stream->window) {
       stream->window.emplace(options_.stream_credit_bytes, options_.stream_credit_bytes_max);
     }
-    bytes = stream->window->Take(bytes, Now(), ShortestRoundTrip());
+    bytes += GrowthOf(*stream->window, bytes);
   }
   ngtcp2_conn_extend_max_stream_offset(connection_, static_cast<int64_t>(action.stream), bytes);
 }
 
 void QuicConnection::Do(moqt::ConnectionCredit& action) {
-  ngtcp2_conn_extend_max_offset(connection_,
-                                window_.Take(action.bytes, Now(), ShortestRoundTrip()));
+  ngtcp2_conn_extend_max_offset(connection_, action.bytes + GrowthOf(window_, action.bytes));
 }
 
-Duration QuicConnection::ShortestRoundTrip() const {
+uint64_t QuicConnection::GrowthOf(ReceiveWindow& window, uint64_t taken) const {
+  if (!window.Take(taken)) {
+    return 0;
+  }
   ngtcp2_conn_info info;
   ngtcp2_conn_get_conn_info(connection_, &info);
-  return info.min_rtt == UINT64_MAX ? Duration::zero() : std::chrono::nanoseconds(info.min_rtt);
+  const bool measured = info.min_rtt != UINT64_MAX;
+  return window.Grow(Now(), measured ? FromQuic(info.min_rtt) : Duration::zero());
 }
 
 void QuicConnection::Do(moqt::SendDatagram& action) {

@@ -103,6 +103,8 @@ QuicConnection::~QuicConnection() {
 Result<std::unique_ptr<QuicConnection>> QuicConnection::Connect(Setup setup) {
   std::unique_ptr<QuicConnection> made(new QuicConnection(std::move(setup)));
   KVCAST_TRY_VOID(made->Start(nullptr));
+  made->options_.alpns.resize(1);  // It has offered no other.
+  made->alpn_ = made->options_.alpns.front();
   made->user_ = made->make_user_(*made);
   made->Poke();
   return made;

@@ -59,7 +59,7 @@ TEST_F(QuicConnectionTest, TheClientsCloseArrivesWithItsCodeAndReason) {
 TEST_F(QuicConnectionTest, AnotherProtocolIsTurnedAway) {
   Listen();
   QuicOptions options;
-  options.alpn = "moqt-99";
+  options.alpns = {"moqt-99"};
   Connect(options);
   ASSERT_TRUE(Until([&] { return client_user_->closed.has_value(); }));
   EXPECT_NE(client_user_->closed->second.find("does not speak moqt-99"), std::string::npos)
@@ -67,6 +67,24 @@ TEST_F(QuicConnectionTest, AnotherProtocolIsTurnedAway) {
   EXPECT_EQ(server_user_, nullptr);
   ASSERT_TRUE(Until([&] { return server_->connections() == 0; }));
   EXPECT_EQ(server_->handshakes(), 0U);
+}
+
+// A server that speaks several says which one its session is to speak.
+TEST_F(QuicConnectionTest, AServerSpeaksWhatTheClientOffers) {
+  QuicServer::Options both;
+  both.connection.alpns = {"moqt-99", "moqt-18"};
+  for (const char* offered : {"moqt-18", "moqt-99"}) {
+    server_user_ = nullptr;
+    std::string agreed;
+    Listen(both, [&](const TestUser& user) { agreed = user.connection->alpn(); });
+    QuicOptions options;
+    options.alpns = {offered, "moqt-97"};  // A client offers the first alone.
+    Connect(options);
+    ASSERT_TRUE(Until([&] { return server_user_ != nullptr || client_user_->closed; }));
+    EXPECT_EQ(agreed, offered);
+    EXPECT_EQ(client_->connection().alpn(), offered);
+    client_.reset();
+  }
 }
 
 TEST_F(QuicConnectionTest, AServerWithAnotherCertificateThanThePinnedOneIsRefused) {

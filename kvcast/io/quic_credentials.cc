@@ -19,7 +19,7 @@ constexpr const char* kPriorities =
     "-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:"
     "%SERVER_PRECEDENCE:%DISABLE_TLS13_COMPAT_MODE";
 
-gnutls_datum_t Datum(const std::string& text) {
+gnutls_datum_t PemDatum(const std::string& text) {
   return {reinterpret_cast<unsigned char*>(const_cast<char*>(text.data())),
           static_cast<unsigned>(text.size())};
 }
@@ -44,7 +44,7 @@ Result<void> CheckForOwnerAlone(const std::filesystem::path& key) {
 
 Result<void> Trust(const TlsMaterial& material, const std::filesystem::path& authorities) {
   KVCAST_TRY(const std::string pem, ReadFile(authorities, kPemBytesMax));
-  const gnutls_datum_t datum = Datum(pem);
+  const gnutls_datum_t datum = PemDatum(pem);
   const int count =
       gnutls_certificate_set_x509_trust_mem(material.certificates(), &datum, GNUTLS_X509_FMT_PEM);
   if (count <= 0) {
@@ -68,8 +68,8 @@ Result<Shown> Show(const TlsMaterial& material, const CertificateFiles& files) {
   if (!facts.ok()) {
     return std::move(facts).error().In(files.certificate.string());
   }
-  const gnutls_datum_t certificate_datum = Datum(certificate);
-  const gnutls_datum_t key_datum = Datum(key);
+  const gnutls_datum_t certificate_datum = PemDatum(certificate);
+  const gnutls_datum_t key_datum = PemDatum(key);
   if (const int failed = gnutls_certificate_set_x509_key_mem(
           material.certificates(), &certificate_datum, &key_datum, GNUTLS_X509_FMT_PEM);
       failed < 0) {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/moqt/codec.h"
 
 namespace kvcast {
 
@@ -19,8 +21,10 @@ enum class CongestionControl : uint8_t {
 
 // What a QUIC connection is set up with.
 struct QuicOptions {
-  // The only application protocol that is spoken: other peers are turned away.
-  std::string alpn = "moqt-18";
+  // The application protocols that are spoken, the best first: other peers are turned away. A
+  // server takes the best that the client offers. A client offers the first alone, since its
+  // session writes before anybody has answered.
+  std::vector<std::string> alpns = moqt::SpokenAlpns();
 
   // What the peer may send before the session has given any credit, per stream and in all. From
   // then on exactly what the session gives is added, and the window as a whole grows while it is

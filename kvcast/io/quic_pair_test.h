@@ -168,8 +168,8 @@ class QuicPairTest : public testing::Test {
   bool Until(const std::function<bool()>& done) { return LoopUntil(*loop_, kPatience, done); }
   void ListenAndConnect(
       const QuicServer::Options& options = {},
-      std::function<void(TestUser&)> prepare = [](TestUser&) {}) {
-    Listen(options, std::move(prepare));
+      const std::function<void(TestUser&)>& prepare = [](TestUser&) {}) {
+    Listen(options, prepare);
     Connect(options.connection);
     ASSERT_TRUE(Until([&] { return server_user_ != nullptr || client_user_->closed; }));
     ASSERT_FALSE(client_user_->closed.has_value()) << client_user_->closed->second;

@@ -10,10 +10,10 @@
 namespace kvcast {
 namespace {
 
-std::string Key(const uint8_t* bytes, size_t length) {
+std::string IdKey(const uint8_t* bytes, size_t length) {
   return {reinterpret_cast<const char*>(bytes), length};  // Short enough to need no allocation.
 }
-std::string Key(const ngtcp2_cid& id) { return Key(id.data, id.datalen); }
+std::string IdKey(const ngtcp2_cid& id) { return IdKey(id.data, id.datalen); }
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void QuicServer::OnDatagram(const UdpPath& path, std::span<const std::byte> data
   if (failed != 0) {
     return;
   }
-  const auto found = by_id_.find(Key(header.dcid, header.dcidlen));
+  const auto found = by_id_.find(IdKey(header.dcid, header.dcidlen));
   const bool is_short = (datagram[0] & std::byte{0x80}) == std::byte{0};
   if (found == by_id_.end() && is_short) {
     SayReset(path, {header.dcid, header.dcidlen}, datagram.size());
@@ -121,7 +121,7 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
 }
 
 QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::FirstPacket& first) {
-  auto tls = QuicTls::Server(credentials_, options_.connection.alpn);
+  auto tls = QuicTls::Server(credentials_, options_.connection.alpns);
   if (!tls.ok()) {
     return nullptr;
   }
@@ -146,12 +146,12 @@ QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::Fir
 }
 
 void QuicServer::OnIdIssued(QuicConnection& connection, const ngtcp2_cid& id) {
-  by_id_[Key(id)] = &connection;
-  connections_.at(&connection).ids.push_back(Key(id));
+  by_id_[IdKey(id)] = &connection;
+  connections_.at(&connection).ids.push_back(IdKey(id));
 }
 
 void QuicServer::OnIdRetired(const ngtcp2_cid& id) {
-  const auto found = by_id_.find(Key(id));
+  const auto found = by_id_.find(IdKey(id));
   if (found != by_id_.end()) {
     std::erase(connections_.at(found->second).ids, found->first);
     by_id_.erase(found);

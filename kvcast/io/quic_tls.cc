@@ -4,6 +4,7 @@
 #include <gnutls/x509.h>
 #include <ngtcp2/ngtcp2_crypto_gnutls.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -27,26 +28,24 @@ bool IsAddress(const std::string& name) {
 
 Result<std::unique_ptr<QuicTls>> QuicTls::Make(unsigned flags,
                                                std::shared_ptr<const TlsMaterial> material,
-                                               const std::string& alpn) {
+                                               std::vector<std::string> alpns) {
   gnutls_session_t session = nullptr;
   if (const int failed = gnutls_init(&session, flags); failed < 0) {
     return SetUpError(failed);
   }
-  std::unique_ptr<QuicTls> tls(new QuicTls(session, std::move(material), alpn));
+  std::unique_ptr<QuicTls> tls(new QuicTls(session, std::move(material), std::move(alpns)));
   tls->reference_.user_data = tls.get();
   tls->reference_.get_conn = [](ngtcp2_crypto_conn_ref* reference) {
     return static_cast<QuicTls*>(reference->user_data)->connection_;
   };
   gnutls_session_set_ptr(session, &tls->reference_);
-  const gnutls_datum_t protocol{reinterpret_cast<unsigned char*>(tls->alpn_.data()),
-                                static_cast<unsigned>(tls->alpn_.size())};
   int failed = gnutls_priority_set(session, tls->material_->priorities());
   if (failed >= 0) {
     failed =
         gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->material_->certificates());
   }
   if (failed >= 0) {
-    failed = gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+    failed = tls->OfferProtocols();
   }
   if (failed < 0) {
     return SetUpError(failed);
@@ -55,10 +54,10 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Make(unsigned flags,
 }
 
 Result<std::unique_ptr<QuicTls>> QuicTls::Server(const ServerCredentials& credentials,
-                                                 const std::string& alpn) {
+                                                 const std::vector<std::string>& alpns) {
   // Tickets would let a peer come back without a certificate check of ours in between.
   KVCAST_TRY(std::unique_ptr<QuicTls> tls,
-             Make(GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET, credentials.material(), alpn));
+             Make(GNUTLS_SERVER | GNUTLS_NO_AUTO_SEND_TICKET, credentials.material(), alpns));
   if (ngtcp2_crypto_gnutls_configure_server_session(tls->session_) != 0) {
     return SetUpError(GNUTLS_E_INTERNAL_ERROR);
   }
@@ -83,7 +82,7 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Client(const ClientCredentials& creden
   // A certificate of ours is shown to every server that asks for one: one that does not trust its
   // authority then says so, rather than that there is none.
   KVCAST_TRY(std::unique_ptr<QuicTls> tls,
-             Make(GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT, credentials.material(), alpn));
+             Make(GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT, credentials.material(), {alpn}));
   tls->trust_ = credentials.trust();
   tls->server_name_ = server_name;
   tls->peer_is_loopback_ = peer.is_loopback();
@@ -111,10 +110,25 @@ void QuicTls::Attach(ngtcp2_conn* connection) {
   ngtcp2_conn_set_tls_native_handle(connection, session_);
 }
 
-bool QuicTls::AgreedOnProtocol() const {
+int QuicTls::OfferProtocols() {
+  std::vector<gnutls_datum_t> protocols;
+  for (std::string& alpn : alpns_) {
+    protocols.push_back(
+        {reinterpret_cast<unsigned char*>(alpn.data()), static_cast<unsigned>(alpn.size())});
+  }
+  return gnutls_alpn_set_protocols(session_, protocols.data(),
+                                   static_cast<unsigned>(protocols.size()),
+                                   GNUTLS_ALPN_MANDATORY | GNUTLS_ALPN_SERVER_PRECEDENCE);
+}
+
+std::optional<std::string> QuicTls::AgreedProtocol() const {
   gnutls_datum_t selected{};
-  return gnutls_alpn_get_selected_protocol(session_, &selected) == 0 &&
-         std::string_view(reinterpret_cast<const char*>(selected.data), selected.size) == alpn_;
+  if (gnutls_alpn_get_selected_protocol(session_, &selected) != 0) {
+    return std::nullopt;
+  }
+  std::string agreed(reinterpret_cast<const char*>(selected.data), selected.size);
+  const bool ours = std::ranges::find(alpns_, agreed) != alpns_.end();
+  return ours ? std::optional(std::move(agreed)) : std::nullopt;
 }
 
 std::string QuicTls::Explain(uint8_t alert) {

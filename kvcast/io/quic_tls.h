@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/quic_credentials.h"
@@ -14,11 +17,12 @@
 namespace kvcast {
 
 // The TLS half of one QUIC connection: proves who we are, checks who the peer is, and insists on
-// one application protocol.
+// an application protocol that both speak.
 class QuicTls {
  public:
+  // Of the protocols, the first that the client offers as well is taken.
   static Result<std::unique_ptr<QuicTls>> Server(const ServerCredentials& credentials,
-                                                 const std::string& alpn);
+                                                 const std::vector<std::string>& alpns);
   // `server_name` is what an authority must have signed for; a pinned certificate needs none.
   static Result<std::unique_ptr<QuicTls>> Client(const ClientCredentials& credentials,
                                                  const std::string& alpn,
@@ -36,20 +40,22 @@ class QuicTls {
   // Both need each other; this object must outlive the connection.
   void Attach(ngtcp2_conn* connection);
 
-  // Whether both sides speak our protocol. To be asked once the handshake is over: GnuTLS says
-  // nothing when a peer names no protocol at all.
-  bool AgreedOnProtocol() const;
+  // The protocol of ours that both sides speak, if there is one. To be asked once the handshake is
+  // over: GnuTLS says nothing when a peer names no protocol at all.
+  std::optional<std::string> AgreedProtocol() const;
   // What it means that the peer ended the handshake with this TLS alert.
   static std::string Explain(uint8_t alert);
   // Why the peer's certificate was refused; empty if it was not.
   const std::string& refusal() const { return refusal_; }
 
  private:
-  QuicTls(gnutls_session_t session, std::shared_ptr<const TlsMaterial> material, std::string alpn)
-      : material_(std::move(material)), session_(session), alpn_(std::move(alpn)) {}
+  QuicTls(gnutls_session_t session, std::shared_ptr<const TlsMaterial> material,
+          std::vector<std::string> alpns)
+      : material_(std::move(material)), session_(session), alpns_(std::move(alpns)) {}
   static Result<std::unique_ptr<QuicTls>> Make(unsigned flags,
                                                std::shared_ptr<const TlsMaterial> material,
-                                               const std::string& alpn);
+                                               std::vector<std::string> alpns);
+  int OfferProtocols();
   static int Verify(gnutls_session_t session);
   bool PeerIsTrusted();
   bool MatchesPin(const Digest& fingerprint);
@@ -61,7 +67,7 @@ class QuicTls {
 
   std::shared_ptr<const TlsMaterial> material_;  // The session only points to it.
   gnutls_session_t session_;
-  std::string alpn_;
+  std::vector<std::string> alpns_;
   ngtcp2_crypto_conn_ref reference_{};
   ngtcp2_conn* connection_ = nullptr;
   std::string server_name_;

@@ -19,18 +19,20 @@ class ReceiveWindow {
   ReceiveWindow(uint64_t bytes, uint64_t bytes_max)
       : bytes_(bytes), bytes_max_(std::max(bytes, bytes_max)) {}
 
-  // So many bytes were taken. How many more the peer may send now: as many, and what it grew by.
-  uint64_t Take(uint64_t taken, Instant now, Duration round_trip) {
+  // So many bytes were taken, and the peer may send as many more. True if half of the window was,
+  // and Grow() is to be called; until then, time and round trip need not be known.
+  bool Take(uint64_t taken) {
     taken_ += taken;
-    if (taken_ < bytes_ / 2) {
-      return taken;
-    }
+    return taken_ >= bytes_ / 2;
+  }
+  // How many the peer may send beyond that, now that it grew.
+  uint64_t Grow(Instant now, Duration round_trip) {
     const bool holds_up = since_ && now - *since_ < 2 * round_trip;
     const uint64_t more = holds_up ? std::min(bytes_, bytes_max_ - bytes_) : 0;
     bytes_ += more;
     taken_ = 0;
     since_ = now;
-    return taken + more;
+    return more;
   }
 
   uint64_t bytes() const { return bytes_; }

@@ -9,28 +9,38 @@ using std::chrono::milliseconds;
 
 constexpr Instant kBegin{};
 
-TEST(ReceiveWindow, GivesBackWhatIsTaken) {
+// What it grows by when so many bytes are taken at a time, with a round trip of 50 ms.
+uint64_t GrowthAt(ReceiveWindow& window, uint64_t taken, milliseconds at) {
+  return window.Take(taken) ? window.Grow(kBegin + at, milliseconds(50)) : 0;
+}
+
+TEST(ReceiveWindow, IsLookedAtWhenHalfOfItWasTaken) {
   ReceiveWindow window(1000, 1000);
-  EXPECT_EQ(window.Take(300, kBegin, milliseconds(50)), 300U);
-  EXPECT_EQ(window.Take(900, kBegin, milliseconds(50)), 900U);
+  EXPECT_FALSE(window.Take(300));
+  EXPECT_FALSE(window.Take(199));
+  EXPECT_TRUE(window.Take(1));
+  EXPECT_EQ(window.Grow(kBegin, milliseconds(50)), 0U);
+  EXPECT_FALSE(window.Take(499));
+  EXPECT_TRUE(window.Take(900));
+  EXPECT_EQ(window.Grow(kBegin, milliseconds(50)), 0U);
   EXPECT_EQ(window.bytes(), 1000U);
 }
 
 TEST(ReceiveWindow, DoublesWhileItHoldsThePeerUp) {
   ReceiveWindow window(1000, 5000);
-  EXPECT_EQ(window.Take(500, kBegin, milliseconds(50)), 500U);
-  EXPECT_EQ(window.Take(500, kBegin + milliseconds(99), milliseconds(50)), 1500U);
-  EXPECT_EQ(window.Take(999, kBegin + milliseconds(150), milliseconds(50)), 999U);  // Not half.
-  EXPECT_EQ(window.Take(1, kBegin + milliseconds(160), milliseconds(50)), 2001U);
-  EXPECT_EQ(window.Take(2000, kBegin + milliseconds(170), milliseconds(50)), 3000U);
+  EXPECT_EQ(GrowthAt(window, 500, milliseconds(0)), 0U);
+  EXPECT_EQ(GrowthAt(window, 500, milliseconds(99)), 1000U);
+  EXPECT_EQ(GrowthAt(window, 999, milliseconds(150)), 0U);  // Not half.
+  EXPECT_EQ(GrowthAt(window, 1, milliseconds(160)), 2000U);
+  EXPECT_EQ(GrowthAt(window, 2000, milliseconds(170)), 1000U);
   EXPECT_EQ(window.bytes(), 5000U);
-  EXPECT_EQ(window.Take(5000, kBegin + milliseconds(171), milliseconds(50)), 5000U);
+  EXPECT_EQ(GrowthAt(window, 5000, milliseconds(171)), 0U);
 }
 
 TEST(ReceiveWindow, StaysWhereThePeerIsSlower) {
   ReceiveWindow window(1000, 5000);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(window.Take(500, kBegin + i * milliseconds(100), milliseconds(50)), 500U);
+    EXPECT_EQ(GrowthAt(window, 500, i * milliseconds(100)), 0U);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "kvcast/base/random.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/driven_disk.h"
+#include "kvcast/store/disk_eviction.h"
 
 namespace kvcast {
 
@@ -34,7 +35,9 @@ class TierLoad {
   TierLoad(const std::filesystem::path& directory, const Shape& shape) : shape_(shape) {
     DiskTierOptions options;
     options.bytes_max = uint64_t{1} << 40;  // Nothing is evicted.
-    disk_ = *DrivenDisk::Open(directory, options, std::make_unique<OldestFirst>(), {}, Log());
+    DiskEvictionOptions eviction;
+    eviction.limits = {.bytes_max = options.bytes_max, .ghosts_max = 1000};
+    disk_ = *DrivenDisk::Open(directory, options, *DiskEviction::Of(eviction), {}, Log());
     KVCAST_CHECK(disk_->device().ring() && disk_->device().direct());
     std::string payload(shape.object_bytes, '\0');
     for (int i = 0; i < 8; ++i) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/io/system_release.h"
+#include "kvcast/io/udp_socket.h"
 
 namespace kvcast {
 namespace {
@@ -14,6 +15,9 @@ TEST(UdpProbe, TriesRealSockets) {
   EXPECT_GT(facts->receive_buffer_bytes, 0u);
   EXPECT_GT(facts->send_buffer_bytes, 0u);
   EXPECT_LE(facts->receive_buffer_bytes, facts->buffer_bytes_wanted);
+  // What a socket of a node is given, and not what another would be.
+  EXPECT_EQ(facts->receive_buffer_bytes,
+            UdpSocket::Bind(SocketAddress::Loopback(0))->receive_buffer_bytes());
   EXPECT_TRUE(facts->segments || !facts->coalesces);
 }
 

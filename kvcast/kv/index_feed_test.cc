@@ -8,12 +8,12 @@ namespace kvcast {
 namespace {
 
 TrackName Name(std::string_view name) { return *TrackName::Of(TrackNamespace(), name); }
-BlockHash HashOf(uint64_t number) { return Sha256::Of(std::to_string(number)); }
+BlockHash FedHash(uint64_t number) { return Sha256::Of(std::to_string(number)); }
 
 size_t Leading(const PrefixIndex& index, size_t blocks) {
   std::vector<BlockHash> hashes;
   for (size_t i = 0; i < blocks; ++i) {
-    hashes.push_back(HashOf(i));
+    hashes.push_back(FedHash(i));
   }
   return index.LongestMatch(hashes).leading();
 }
@@ -27,12 +27,12 @@ TEST(IndexFeed, FollowsACatalog) {
       ASSERT_TRUE(feed->OnObject(object.location, object.payload).ok());
     }
   };
-  ASSERT_TRUE(writer.Add(Name("a"), 0, HashOf(0), 10).ok());
+  ASSERT_TRUE(writer.Add(Name("a"), 0, FedHash(0), 10).ok());
   deliver();
   EXPECT_TRUE(feed->synced());
   EXPECT_EQ(Leading(index, 3), 1u);
-  ASSERT_TRUE(writer.Add(Name("a"), 1, HashOf(1), 10).ok());
-  ASSERT_TRUE(writer.Add(Name("b"), 2, HashOf(2), 10).ok());
+  ASSERT_TRUE(writer.Add(Name("a"), 1, FedHash(1), 10).ok());
+  ASSERT_TRUE(writer.Add(Name("b"), 2, FedHash(2), 10).ok());
   deliver();
   EXPECT_EQ(Leading(index, 3), 3u);
   writer.Remove(Name("a"), 1);
@@ -51,7 +51,7 @@ TEST(IndexFeed, ForgetsItsNodeWhenItGoes) {
   PrefixIndex index;
   {
     CatalogWriter writer;
-    ASSERT_TRUE(writer.Add(Name("a"), 0, HashOf(0), 10).ok());
+    ASSERT_TRUE(writer.Add(Name("a"), 0, FedHash(0), 10).ok());
     const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
     const Object snapshot = writer.TakeObjects()[0];
     ASSERT_TRUE(feed->OnObject(snapshot.location, snapshot.payload).ok());
@@ -64,15 +64,15 @@ TEST(IndexFeed, ForgetsItsNodeWhenItGoes) {
 TEST(IndexFeed, ForgetsWhatABrokenCatalogSaid) {
   PrefixIndex index;
   CatalogWriter writer;
-  ASSERT_TRUE(writer.Add(Name("a"), 0, HashOf(0), 10).ok());
+  ASSERT_TRUE(writer.Add(Name("a"), 0, FedHash(0), 10).ok());
   const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
   const Object snapshot = writer.TakeObjects()[0];
   ASSERT_TRUE(feed->OnObject(snapshot.location, snapshot.payload).ok());
   CatalogObject lie;
-  lie.records = {AddRecord{0, 1, 10, HashOf(1)}, AddRecord{0, 0, 10, HashOf(9)}};
+  lie.records = {AddRecord{0, 1, 10, FedHash(1)}, AddRecord{0, 0, 10, FedHash(9)}};
   EXPECT_FALSE(feed->OnObject({0, 1}, lie.Encode()).ok());
   EXPECT_EQ(index.source_count(), 0u);
-  lie.records = {AddRecord{0, 2, 10, HashOf(2)}};
+  lie.records = {AddRecord{0, 2, 10, FedHash(2)}};
   EXPECT_TRUE(feed->OnObject({0, 2}, lie.Encode()).ok());  // Ignored until the next epoch.
   EXPECT_EQ(index.source_count(), 0u);
   writer.StartEpoch();
@@ -88,13 +88,13 @@ TEST(IndexFeed, LeavesOutWhatHasNoRoomAndSparesEverybodyElse) {
   const std::unique_ptr<IndexFeed> greedy = *IndexFeed::Open(index);
   CatalogWriter honest_writer;
   for (uint64_t group = 0; group < 20; ++group) {
-    ASSERT_TRUE(honest_writer.Add(Name("honest"), group, HashOf(group), 10).ok());
+    ASSERT_TRUE(honest_writer.Add(Name("honest"), group, FedHash(group), 10).ok());
   }
   const Object honest_snapshot = honest_writer.TakeObjects()[0];
   ASSERT_TRUE(honest->OnObject(honest_snapshot.location, honest_snapshot.payload).ok());
   CatalogWriter greedy_writer;
   for (uint64_t group = 0; group < 5000; ++group) {
-    ASSERT_TRUE(greedy_writer.Add(Name("greedy"), group, HashOf(1000 + group), 10).ok());
+    ASSERT_TRUE(greedy_writer.Add(Name("greedy"), group, FedHash(1000 + group), 10).ok());
   }
   for (const Object& object : greedy_writer.TakeObjects()) {
     ASSERT_TRUE(greedy->OnObject(object.location, object.payload).ok());
@@ -102,7 +102,7 @@ TEST(IndexFeed, LeavesOutWhatHasNoRoomAndSparesEverybodyElse) {
   EXPECT_GT(greedy->left_out(), 1000u);
   EXPECT_EQ(honest->left_out(), 0u);
   EXPECT_EQ(Leading(index, 30), 20u);
-  ASSERT_TRUE(honest_writer.Add(Name("honest"), 20, HashOf(20), 10).ok());
+  ASSERT_TRUE(honest_writer.Add(Name("honest"), 20, FedHash(20), 10).ok());
   honest_writer.Remove(Name("honest"), 0);
   const Object delta = honest_writer.TakeObjects()[0];
   ASSERT_TRUE(honest->OnObject(delta.location, delta.payload).ok());
@@ -115,19 +115,19 @@ TEST(IndexFeed, HoldsEachNodeToItsLimits) {
       *IndexFeed::Open(index, {.tracks_max = 2, .blocks_max = 3});
   CatalogWriter writer;
   for (uint64_t group = 0; group < 5; ++group) {
-    ASSERT_TRUE(writer.Add(Name("a"), group, HashOf(group), 10).ok());
+    ASSERT_TRUE(writer.Add(Name("a"), group, FedHash(group), 10).ok());
   }
   const Object snapshot = writer.TakeObjects()[0];
   ASSERT_TRUE(feed->OnObject(snapshot.location, snapshot.payload).ok());
   EXPECT_EQ(index.source_count(), 3u);
   EXPECT_EQ(feed->left_out(), 2u);
   writer.Remove(Name("a"), 0);  // Makes room for one more.
-  ASSERT_TRUE(writer.Add(Name("a"), 5, HashOf(5), 10).ok());
+  ASSERT_TRUE(writer.Add(Name("a"), 5, FedHash(5), 10).ok());
   const Object delta = writer.TakeObjects()[0];
   ASSERT_TRUE(feed->OnObject(delta.location, delta.payload).ok());
   EXPECT_EQ(index.source_count(), 3u);
   for (const char* name : {"b", "c"}) {
-    ASSERT_TRUE(writer.Add(Name(name), 0, HashOf(9), 10).ok());
+    ASSERT_TRUE(writer.Add(Name(name), 0, FedHash(9), 10).ok());
   }
   const Object third = writer.TakeObjects()[0];
   EXPECT_FALSE(feed->OnObject(third.location, third.payload).ok());
@@ -136,7 +136,7 @@ TEST(IndexFeed, HoldsEachNodeToItsLimits) {
 
 TEST(IndexFeed, RefusesNumbersThatStandForNothing) {
   for (const CatalogRecords& records :
-       {CatalogRecords{AddRecord{0, 0, 1, HashOf(0)}}, CatalogRecords{DropRecord{0}},
+       {CatalogRecords{AddRecord{0, 0, 1, FedHash(0)}}, CatalogRecords{DropRecord{0}},
         CatalogRecords{TrackRecord{1, Name("a")}, TrackRecord{0, Name("b")}},
         CatalogRecords{TrackRecord{1, Name("a")}, DropRecord{1}, RemoveRecord{1, 0}}}) {
     PrefixIndex index;

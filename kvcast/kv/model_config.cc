@@ -16,10 +16,12 @@
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kLayersMax = 4096;
+constexpr uint64_t kConfigLayersMax = 4096;
 constexpr uint64_t kCountMax = 65536;
 
-Error Malformed(std::string message) { return Error(ErrorCode::kMalformed, std::move(message)); }
+Error MalformedConfig(std::string message) {
+  return Error(ErrorCode::kMalformed, std::move(message));
+}
 
 // A configuration, or the text part of a larger one, read member by member.
 class ConfigText {
@@ -70,8 +72,8 @@ class ConfigText {
     for (const std::string_view name : names) {
       KVCAST_TRY(const std::optional<uint64_t> count, Whole(name));
       if (count && (*count < 1 || *count > max)) {
-        return Malformed("\"" + std::string(name) + "\" must lie between 1 and " +
-                         std::to_string(max) + "; it is " + std::to_string(*count) + ".")
+        return MalformedConfig("\"" + std::string(name) + "\" must lie between 1 and " +
+                               std::to_string(max) + "; it is " + std::to_string(*count) + ".")
             .At(Place(name));
       }
       if (count) {
@@ -85,10 +87,17 @@ class ConfigText {
                                uint64_t max = kCountMax) const {
     KVCAST_TRY(const std::optional<uint32_t> count, Count(names, max));
     if (!count) {
-      return Malformed("\"" + std::string(*names.begin()) + "\" is missing.")
+      return MalformedConfig("\"" + std::string(*names.begin()) + "\" is missing.")
           .At(Place(*names.begin()));
     }
     return *count;
+  }
+
+  // The first of several names that is there, or the first of all.
+  std::string_view FirstOf(std::initializer_list<std::string_view> names) const {
+    const auto found = std::find_if(names.begin(), names.end(),
+                                    [&](std::string_view name) { return Find(name) != nullptr; });
+    return found == names.end() ? *names.begin() : *found;
   }
 
   Result<std::optional<bool>> Flag(std::string_view name) const {
@@ -97,7 +106,8 @@ class ConfigText {
       return std::optional<bool>();
     }
     if (!found->is_boolean()) {
-      return Malformed("\"" + std::string(name) + "\" must be true or false.").At(Place(name));
+      return MalformedConfig("\"" + std::string(name) + "\" must be true or false.")
+          .At(Place(name));
     }
     return std::optional(found->get<bool>());
   }
@@ -196,15 +206,15 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
     group.kv_heads = 1;
     group.key_size = *latent + group.rotary_size;
     if (group.key_size > kCountMax) {
-      return Malformed("A latent has at most 65,536 values.").At(text.Place("kv_lora_rank"));
+      return MalformedConfig("A latent has at most 65,536 values.").At(text.Place("kv_lora_rank"));
     }
     return group;
   }
   KVCAST_TRY(const uint32_t heads, text.NeededCount({"num_attention_heads", "n_head"}));
   KVCAST_TRY(const uint32_t kv_heads, KvHeads(text, heads));
   if (heads % kv_heads != 0) {
-    return Malformed(std::to_string(heads) + " heads cannot share " + std::to_string(kv_heads) +
-                     " KV heads evenly.")
+    return MalformedConfig(std::to_string(heads) + " heads cannot share " +
+                           std::to_string(kv_heads) + " KV heads evenly.")
         .At(text.Place(text.Find("num_key_value_heads") != nullptr ? "num_key_value_heads"
                                                                    : "num_kv_heads"));
   }
@@ -212,9 +222,9 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   if (!head_size) {
     KVCAST_TRY(const uint32_t hidden, text.NeededCount({"hidden_size", "n_embd", "d_model"}));
     if (hidden % heads != 0) {
-      return Malformed("A hidden size of " + std::to_string(hidden) + " is not divided by " +
-                       std::to_string(heads) + " heads.")
-          .At(text.Place("hidden_size"));
+      return MalformedConfig("A hidden size of " + std::to_string(hidden) + " is not divided by " +
+                             std::to_string(heads) + " heads.")
+          .At(text.Place(text.FirstOf({"hidden_size", "n_embd", "d_model"})));
     }
     head_size = hidden / heads;
   }
@@ -237,7 +247,7 @@ Result<WindowKind> KindOf(const Json& layer_type) {
     return WindowKind::kChunked;
   }
   if (!layer_type.is_string()) {
-    return Malformed("\"layer_types\" must be a list of names.");
+    return MalformedConfig("\"layer_types\" must be a list of names.");
   }
   return Error(ErrorCode::kUnsupported, "A layer is of type \"" +
                                             Printable(layer_type.get<std::string>()) +
@@ -250,14 +260,14 @@ Result<std::vector<WindowKind>> ChunkedKinds(const ConfigText& text, uint32_t la
   const Json* turned = text.Find("no_rope_layers");
   if (turned != nullptr && !(turned->is_array() && turned->empty())) {
     if (!turned->is_array() || turned->size() != layers) {
-      return Malformed("\"no_rope_layers\" must have a number for each of " +
-                       std::to_string(layers) + " layers.")
+      return MalformedConfig("\"no_rope_layers\" must have a number for each of " +
+                             std::to_string(layers) + " layers.")
           .At(text.Place("no_rope_layers"));
     }
     for (uint32_t i = 0; i < layers; ++i) {
       const Json& chunked = (*turned)[i];
       if (chunked != 0 && chunked != 1) {
-        return Malformed("\"no_rope_layers\" has a 0 or a 1 for each layer.")
+        return MalformedConfig("\"no_rope_layers\" has a 0 or a 1 for each layer.")
             .At(text.Place("no_rope_layers", i));
       }
       kinds[i] = chunked == 1 ? WindowKind::kChunked : WindowKind::kFull;
@@ -268,7 +278,7 @@ Result<std::vector<WindowKind>> ChunkedKinds(const ConfigText& text, uint32_t la
   constexpr uint64_t kUsualInterval = 4;
   const uint64_t interval = said.value_or(kUsualInterval);
   if (interval == 0) {
-    return Malformed("\"no_rope_layer_interval\" must be at least 1.")
+    return MalformedConfig("\"no_rope_layer_interval\" must be at least 1.")
         .At(text.Place("no_rope_layer_interval"));
   }
   for (uint64_t i = interval; i <= layers; i += interval) {
@@ -295,7 +305,7 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
   std::vector<WindowKind> kinds(layers, WindowKind::kFull);
   if (const Json* types = text.Find("layer_types")) {
     if (!types->is_array() || types->size() != layers) {
-      return Malformed("\"layer_types\" must name " + std::to_string(layers) + " layers.")
+      return MalformedConfig("\"layer_types\" must name " + std::to_string(layers) + " layers.")
           .At(text.Place("layer_types"));
     }
     for (uint32_t i = 0; i < layers; ++i) {
@@ -323,7 +333,7 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
   }
   KVCAST_TRY(std::optional<uint64_t> pattern, text.Whole("sliding_window_pattern"));
   if (pattern == 0) {
-    return Malformed("\"sliding_window_pattern\" must be at least 1.")
+    return MalformedConfig("\"sliding_window_pattern\" must be at least 1.")
         .At(text.Place("sliding_window_pattern"));
   }
   if (!pattern) {
@@ -386,7 +396,8 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
     return key_size;
   }
   if (!factor->is_number() || factor->get<double>() < 0 || factor->get<double>() > 1) {
-    return Malformed("\"partial_rotary_factor\" must lie between 0 and 1.").At(text.Place(place));
+    return MalformedConfig("\"partial_rotary_factor\" must lie between 0 and 1.")
+        .At(text.Place(place));
   }
   return static_cast<uint32_t>(std::floor(key_size * factor->get<double>()));
 }
@@ -394,9 +405,10 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
 Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
   // A layer of LongCat has two attentions, and says "num_layers" only.
   const bool latent = text.Find("kv_lora_rank") != nullptr;
-  KVCAST_TRY(const uint32_t layers,
-             latent ? text.NeededCount({"num_hidden_layers", "n_layer"}, kLayersMax)
-                    : text.NeededCount({"num_hidden_layers", "n_layer", "num_layers"}, kLayersMax));
+  KVCAST_TRY(
+      const uint32_t layers,
+      latent ? text.NeededCount({"num_hidden_layers", "n_layer"}, kConfigLayersMax)
+             : text.NeededCount({"num_hidden_layers", "n_layer", "num_layers"}, kConfigLayersMax));
   KVCAST_TRY(const LayerGroup common, CommonShape(text));
   KVCAST_TRY(const std::vector<WindowKind> kinds, WindowKinds(text, layers));
   std::vector<LayerGroup> groups;
@@ -442,7 +454,7 @@ Json WithoutNoise(const Json& object) {
 Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   KVCAST_TRY(const Json whole, ParseJson(json));
   if (!whole.is_object()) {
-    return Malformed("A model's configuration is a JSON object.").At(JsonPlace(json, {}));
+    return MalformedConfig("A model's configuration is a JSON object.").At(JsonPlace(json, {}));
   }
   const auto nested = whole.find("text_config");
   const bool has_text = nested != whole.end() && nested->is_object();

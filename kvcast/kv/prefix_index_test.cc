@@ -102,13 +102,13 @@ TEST(PrefixIndexDeathTest, DoesNotAnswerFromAMatchThatIsOver) {
 
 // Whatever is added and removed, it answers as a plain map would.
 TEST(PrefixIndex, BehavesLikeAMap) {
-  using Place = std::pair<int, uint64_t>;  // Track and group.
+  using TrackAndGroup = std::pair<int, uint64_t>;  // Track and group.
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Random random(seed);
     PrefixIndex index(SIZE_MAX, seed);
     std::vector<NodeRef> nodes = {*index.OpenNode(), *index.OpenNode(), *index.OpenNode()};
     std::map<int, std::pair<size_t, TrackRef>> tracks;
-    std::map<Place, uint64_t> model;
+    std::map<TrackAndGroup, uint64_t> model;
     for (int step = 0; step < 600; ++step) {
       const int track = static_cast<int>(random.Below(12));
       const uint64_t group = random.Below(20);

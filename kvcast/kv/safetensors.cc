@@ -196,7 +196,8 @@ Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {
     const Error& error = parsed.error();
     return Error(error.code(), error.message()).At(kLengthBytes + error.offset().value_or(0));
   }
-  if (!parsed->is_object() || parsed->size() > kTensorsMax + 1) {
+  if (!parsed->is_object() ||
+      parsed->size() > kTensorsMax + (parsed->contains("__metadata__") ? 1 : 0)) {
     return Error(ErrorCode::kMalformed, "The header must be an object of at most 65,536 tensors.")
         .At(kLengthBytes);
   }

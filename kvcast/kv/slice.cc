@@ -5,14 +5,14 @@
 namespace kvcast {
 namespace {
 
-constexpr uint32_t kLayersMax = 4096;
+constexpr uint32_t kSliceLayersMax = 4096;
 constexpr uint32_t kHeadsMax = 65536;
 
 std::string RangeText(std::string_view key, const IndexRange& range) {
   return std::string(key) + std::to_string(range.first) + "-" + std::to_string(range.last);
 }
 
-Error Malformed(size_t offset) {
+Error MalformedSlice(size_t offset) {
   return Error(ErrorCode::kMalformed, "A slice is written ;l=FIRST-LAST or ;h=FIRST-LAST.")
       .At(offset);
 }
@@ -23,7 +23,7 @@ Result<uint32_t> ParseIndex(std::string_view text, size_t& at) {
   const auto parsed = std::from_chars(begin, text.data() + text.size(), index);
   const size_t digits = static_cast<size_t>(parsed.ptr - begin);
   if (parsed.ec != std::errc() || (digits > 1 && *begin == '0')) {
-    return Malformed(at);
+    return MalformedSlice(at);
   }
   at += digits;
   return index;
@@ -40,11 +40,11 @@ Result<std::optional<IndexRange>> ParseRange(std::string_view text, std::string_
   IndexRange range;
   KVCAST_TRY(range.first, ParseIndex(text, at));
   if (at == text.size() || text[at++] != '-') {
-    return Malformed(start);
+    return MalformedSlice(start);
   }
   KVCAST_TRY(range.last, ParseIndex(text, at));
   if (range.last < range.first || range.last > last_max) {
-    return Malformed(start);
+    return MalformedSlice(start);
   }
   return std::optional(range);
 }
@@ -58,10 +58,10 @@ std::string Slice::Suffix() const {
 Result<Slice> Slice::ParseSuffix(std::string_view suffix) {
   Slice slice;
   size_t at = 0;
-  KVCAST_TRY(slice.layers, ParseRange(suffix, ";l=", kLayersMax - 1, at));
+  KVCAST_TRY(slice.layers, ParseRange(suffix, ";l=", kSliceLayersMax - 1, at));
   KVCAST_TRY(slice.heads, ParseRange(suffix, ";h=", kHeadsMax - 1, at));
   if (at != suffix.size()) {
-    return Malformed(at);
+    return MalformedSlice(at);
   }
   return slice;
 }

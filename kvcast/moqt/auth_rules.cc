@@ -19,6 +19,20 @@ bool HasOneTwice(std::vector<const AuthToken*> tokens) {
 
 }  // namespace
 
+Parameters WithoutTokens(const Parameters& parameters) {
+  Parameters rest = parameters;
+  std::vector<AuthToken>().swap(rest.auth_tokens);  // Not even room for them stays.
+  return rest;
+}
+
+size_t TokenBytes(const Parameters& parameters) {
+  size_t bytes = 0;
+  for (const AuthToken& token : parameters.auth_tokens) {
+    bytes += sizeof(AuthToken) + token.value.size();
+  }
+  return bytes;
+}
+
 Decoded<void> CheckTokens(const Parameters& parameters) {
   using Type = AuthToken::AliasType;
   std::vector<const AuthToken*> values;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/parameters.h"
 
@@ -9,5 +11,10 @@ namespace kvcast::moqt {
 // kept, UNKNOWN_AUTH_TOKEN_ALIAS for one that was. What a token is worth, and whether its type is
 // known, is for the user to say.
 Decoded<void> CheckTokens(const Parameters& parameters);
+
+// Tokens are told once, with the message that brought them, and not kept after that.
+Parameters WithoutTokens(const Parameters& parameters);
+// What they take until then.
+size_t TokenBytes(const Parameters& parameters);
 
 }  // namespace kvcast::moqt

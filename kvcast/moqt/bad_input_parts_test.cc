@@ -80,6 +80,11 @@ std::vector<std::string> GoodOptions(bool at_server) {
     ways.push_back(Num(0x01) + Sized("") + Num(4) + Sized("[::1]"));
     ways.push_back(Num(0x05) + Sized("user@host"));
     ways.push_back(Num(0x05) + Sized("u:p%20@[::1]:4443"));
+    for (const char* address :
+         {"[::]", "[1:2:3:4:5:6:7:8]", "[1:2:3:4:5:6:7::]", "[::2:3:4:5:6:7:8]", "[a::B:0]",
+          "[::ffff:192.0.2.255]", "[1:2:3:4:5:6:0.0.0.0]", "[v1F.a:b]:1", "[V0.!]"}) {
+      ways.push_back(Num(0x05) + Sized(address));
+    }
     ways.push_back(Num(0x05) + Sized("h%C3%A4st:"));
   }
   return ways;
@@ -232,14 +237,11 @@ std::vector<BadWay> BadParameters(Use use) {
   for (const uint64_t type : {uint64_t{0x9d}, uint64_t{0x11c}, uint64_t{1} << 62, kMost}) {
     close("unknown parameter " + std::to_string(type), Params({{type, Num(0)}}));
   }
-  const bool update = ShapeOf(use).type == 0x2;
   for (const ParameterRule& rule : ParameterRules()) {
     const std::string name = rule.name;
     const std::string value = GoodValues(rule.encoding)[0];
     if (!MayStand(rule, use)) {
-      const bool open = update && (rule.type == 0x02 || rule.type == 0x06);
-      bad.push_back({name + " where it may not stand", Params({{rule.type, value}}),
-                     open ? kLeftOpen : kViolation});
+      close(name + " where it may not stand", Params({{rule.type, value}}));
       continue;
     }
     if (rule.type != 0x03) {
@@ -320,6 +322,56 @@ std::vector<BadWay> BadTrackProperties(Use use) {
   return bad;
 }
 
+// No host, or no host that a URI can have.
+constexpr const char* kBadAuthorities[] = {"",
+                                           ":443",
+                                           "user@",
+                                           "user@:1",
+                                           "a/b",
+                                           "a b",
+                                           "a?b",
+                                           "a#b",
+                                           "a%",
+                                           "a%2",
+                                           "\xc3\xa4",
+                                           "a\\b",
+                                           "host:notaport",
+                                           "host:1:2",
+                                           "a@b@c",
+                                           "[::1",
+                                           "::1]",
+                                           "]",
+                                           "[",
+                                           "[]",
+                                           "exa[mple",
+                                           "[::1]x",
+                                           "[::1]:x",
+                                           "a[b]",
+                                           "[a]@b",
+                                           "[%31]",
+                                           "[[a]]",
+                                           "[hello]",
+                                           "[1:2]",
+                                           "[12345::]",
+                                           "[1:2:3:4:5:6:7:8:9]",
+                                           "[1:2:3:4:5:6:7::8]",
+                                           "[1::2::3]",
+                                           "[:::]",
+                                           "[::1:]",
+                                           "[:1::]",
+                                           "[::256.0.0.1]",
+                                           "[::1.2.3]",
+                                           "[::01.2.3.4]",
+                                           "[1.2.3.4]",
+                                           "[::1.2.3.4:5]",
+                                           "[v.a]",
+                                           "[v1.]",
+                                           "[vg.a]",
+                                           "[v1a]",
+                                           "[v1.%31]",
+                                           "[::g]",
+                                           "[fe80::1%25eth0]"};
+
 std::vector<BadWay> BadOptions(bool at_server) {
   std::vector<BadWay> bad = {
       {"an option past 2^64", Num(4) + Num(0) + Num(kMost) + Num(0), kViolation},
@@ -345,11 +397,7 @@ std::vector<BadWay> BadOptions(bool at_server) {
                            "/\"", "/<", "/\\", "/^", "/`", "/{"}) {
     bad.push_back({std::string("PATH ") + path, Num(1) + Sized(path), kMalformedPath});
   }
-  for (const char* authority :
-       {"",      ":443",  "user@",    "user@:1", "a/b",           "a b",      "a?b",     "a#b",
-        "a%",    "a%2",   "\xc3\xa4", "a\\b",    "host:notaport", "host:1:2", "a@b@c",   "[::1",
-        "::1]",  "]",     "[",        "[]",      "exa[mple",      "[::1]x",   "[::1]:x", "a[b]",
-        "[a]@b", "[%31]", "[[a]]"}) {
+  for (const char* authority : kBadAuthorities) {
     bad.push_back(
         {std::string("AUTHORITY ") + authority, Num(5) + Sized(authority), kMalformedAuthority});
   }

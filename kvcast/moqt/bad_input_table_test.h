@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "kvcast/base/bytes.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/moqt/draft_grammar_test.h"
 

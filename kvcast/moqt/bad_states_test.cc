@@ -34,6 +34,9 @@ std::string Plain(const Shape& shape, const Scene& scene) {
   return Framed(shape.type, body);
 }
 
+// On a request's stream.
+std::string PlainGoAway() { return Framed(0x10, Num(0) + Num(0)); }
+
 // Which messages the draft lets come where `scene` expects one of them, by their types. Several
 // scenes are the same place.
 std::set<uint64_t> AllowedAt(const Scene& scene) {
@@ -165,6 +168,9 @@ TEST(BadStates, MessagesThatComeTwice) {
         case Use::kPublishOk:      // [5.1]
         case Use::kFetchOk:        // [5.2]
         case Use::kNamespaceOk:    // [6.2]
+        case Use::kRequestError:   // [5.1, 5.2]
+        case Use::kTrackStatusOk:  // [10.14]
+        case Use::kPublishDone:    // [5.1]
         case Use::kNamespaceDone:  // [10.18]
         case Use::kSubscribe:  // A request is the first message of its stream, and the only one.
         case Use::kPublish:
@@ -185,6 +191,194 @@ TEST(BadStates, MessagesThatComeTwice) {
         default:
           break;
       }
+    }
+  }
+}
+
+// [5.1, 5.2, 10] A refusal, the answer to TRACK_STATUS and PUBLISH_DONE are the last on their
+// stream.
+TEST(BadStates, AnyMessageAfterTheLast) {
+  StateTable table("messages after the last", 500);
+  for (const bool at_server : {true, false}) {
+    for (const Scene& scene : Scenes(at_server)) {
+      const bool answers = scene.name.starts_with("to ") && scene.name != "to REQUEST_UPDATE";
+      if (!(scene.use == Use::kRequestError && answers) && scene.use != Use::kTrackStatusOk &&
+          scene.use != Use::kPublishDone) {
+        continue;
+      }
+      const std::string last = Plain(draft::ShapeOf(scene.use), scene);
+      // [10.4] GOAWAY may be on any request stream, and does not change a subscription.
+      const bool may_leave = scene.use == Use::kPublishDone;
+      for (const Shape& shape : draft::Shapes()) {
+        if (scene.name == "to REQUEST_UPDATE" && (shape.type == 0x5 || shape.type == 0x7)) {
+          continue;  // [10.9] It is due.
+        }
+        table.Expect(scene, shape.name, last + Plain(shape, scene),
+                     may_leave && shape.use == Use::kGoAwayRequest ? kFine : kViolation);
+      }
+      table.Expect(scene, "message 119", last + Framed(0x77, "zz"), kViolation);
+      table.Expect(scene, "GOAWAY twice", last + PlainGoAway() + PlainGoAway(), kViolation);
+    }
+  }
+}
+
+// Where we have refused or ended a request, the peer may not know yet.
+TEST(BadStates, MessagesAfterOurLast) {
+  const RequestError refusal{RequestCode::kDoesNotExist, std::nullopt, "", std::nullopt};
+  StateTable table("messages after our last", 300);
+  for (const bool at_server : {true, false}) {
+    for (Scene& scene : Scenes(at_server)) {
+      if (scene.use != Use::kFetch && scene.use != Use::kSubscribe && scene.use != Use::kPublish &&
+          scene.use != Use::kTrackStatus && scene.use != Use::kPublishNamespace &&
+          scene.use != Use::kSubscribeNamespace && scene.use != Use::kSubscribeTracks) {
+        continue;
+      }
+      const uint64_t request = scene.next_id;
+      const std::string first = Plain(draft::ShapeOf(scene.use), scene);
+      scene.next_id += 2;
+      scene.prepare = [first, request, refusal, before = scene.prepare](BytePeer& peer) {
+        const StreamId stream = before(peer);
+        peer.Send(stream, first);
+        KVCAST_CHECK(peer.session().RefuseRequest(request, refusal).ok());
+        return stream;
+      };
+      std::set<uint64_t> allowed = {0x10};
+      if (scene.use != Use::kTrackStatus) {
+        allowed.insert(0x2);
+      }
+      if (scene.use == Use::kPublish) {
+        allowed.insert(0xb);
+      }
+      for (const Shape& shape : draft::Shapes()) {
+        if (shape.type != 0x10 || shape.use == Use::kGoAwayRequest) {
+          table.Expect(scene, shape.name, Plain(shape, scene),
+                       allowed.contains(shape.type) ? kFine : kViolation);
+        }
+      }
+      table.Expect(scene, "message 119", Framed(0x77, "zz"), kViolation);
+      table.Expect(scene, "GOAWAY twice", PlainGoAway() + PlainGoAway(), kViolation);
+      table.Expect(scene, "GOAWAY to a place", Framed(0x10, draft::Sized("moqt://a") + Num(0)),
+                   at_server ? kViolation : kFine);
+      if (allowed.contains(0x2)) {  // [10.1] Its id counts all the same.
+        const std::string update = Framed(0x2, Num(scene.next_id) + Num(0));
+        table.Expect(scene, "an update twice", update + update, draft::kInvalidRequestId);
+      }
+      if (allowed.contains(0xb)) {
+        const std::string done = Framed(0xb, Num(0) + Num(0) + Num(0));
+        table.Expect(scene, "PUBLISH_DONE twice", done + done, kViolation);
+      }
+    }
+  }
+}
+
+// What we have cancelled may still be answered, or not: nobody listens.
+TEST(BadStates, MessagesToWhatWeHaveCancelled) {
+  StateTable table("messages to what was cancelled", 40);
+  for (const bool at_server : {true, false}) {
+    for (Scene& scene : Scenes(at_server)) {
+      if (!scene.name.starts_with("to ")) {
+        continue;
+      }
+      scene.prepare = [before = scene.prepare](BytePeer& peer) {
+        const StreamId stream = before(peer);
+        peer.session().Cancel(peer.OurId(0), ResetCode::kCancelled);
+        return stream;
+      };
+      table.Expect(scene, draft::ShapeOf(scene.use).name, Plain(draft::ShapeOf(scene.use), scene),
+                   kFine);
+    }
+  }
+}
+
+// [11.4.4] A fetch's stream names a request of ours that is one.
+TEST(BadStates, FetchStreamsOfWhatIsNoFetch) {
+  const TrackName track = *TrackName::Of({}, "s");
+  for (const bool at_server : {true, false}) {
+    for (const int which : {0, 1, 2}) {
+      BytePeer peer(at_server);
+      peer.SetUp();
+      ASSERT_TRUE((which == 0   ? peer.session().Subscribe(track, {})
+                   : which == 1 ? peer.session().AskTrackStatus(track, {})
+                                : peer.session().Fetch(track, {{0, 0}, {9, 0}}, {}))
+                      .ok());
+      peer.Drain();
+      peer.Send(peer.PeersData(0), Num(5) + Num(peer.OurId(0)) + Num(0x1c));
+      EXPECT_EQ(peer.Outcome(peer.PeersData(0)).ToString(),
+                (which == 2 ? kFine : kViolation).ToString());
+    }
+  }
+}
+
+// [10.9] Of a subscription, too, which goes on until PUBLISH_DONE comes: every update is answered,
+// if not by the same refusal, and what is answered may cross the end.
+TEST(BadStates, AnswersToUpdatesOfASubscription) {
+  const std::string refusal = Framed(0x5, Num(0) + Num(0) + Num(0));
+  const std::string ok = Framed(0x7, Num(0));
+  for (const bool at_server : {true, false}) {
+    for (const uint64_t streams : {0u, 1u}) {  // With one to come, the subscription is not over yet.
+      const std::string done = Framed(0xb, Num(8) + Num(streams) + Num(0));
+      const struct {
+        std::string wire;
+        Verdict outcome;
+      } cases[] = {
+          {refusal + done, kFine},           {refusal + ok + done, kFine},
+          {refusal + refusal + done, kFine}, {refusal + done + ok, kFine},
+          {refusal + done + refusal, kFine}, {done + ok + refusal, kFine},
+          {done + refusal + ok, kFine},      {ok + done + PlainGoAway() + ok, kFine},
+          {refusal + ok + ok, kViolation},   {refusal + ok + done + ok, kViolation},
+          {done + ok + ok + ok, kViolation}, {ok + done + ok + done, kViolation},
+      };
+      for (const auto& each : cases) {
+        BytePeer peer(at_server);
+        peer.SetUp();
+        const RequestId id = *peer.session().Subscribe(*TrackName::Of({}, "s"), {});
+        peer.Send(peer.OurRequest(0), Framed(0x4, Num(7) + Num(0)));
+        ASSERT_TRUE(peer.session().Update(id, {}).ok());
+        ASSERT_TRUE(peer.session().Update(id, {}).ok());
+        peer.Drain();
+        peer.Send(peer.OurRequest(0), each.wire);
+        EXPECT_EQ(peer.Outcome(peer.OurRequest(0)).ToString(), each.outcome.ToString())
+            << ToHex(AsBytes(each.wire));
+      }
+    }
+  }
+}
+
+// [10.9] A refusal may stand for one update or for several, so the others may be answered or not.
+TEST(BadStates, AnswersToUpdatesAfterARefusal) {
+  for (const bool at_server : {true, false}) {
+    for (const int answers : {0, 1, 2}) {
+      BytePeer peer(at_server);
+      peer.SetUp();
+      const RequestId id = *peer.session().Publish(*TrackName::Of({}, "s"), {}, {});
+      peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
+      ASSERT_TRUE(peer.session().Update(id, {}).ok());
+      ASSERT_TRUE(peer.session().Update(id, {}).ok());
+      peer.Send(peer.OurRequest(0), Framed(0x5, Num(0) + Num(0) + Num(0)));
+      peer.Drain();
+      for (int i = 0; i < answers; ++i) {
+        peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
+      }
+      EXPECT_EQ(peer.Outcome(peer.OurRequest(0)).ToString(),
+                (answers < 2 ? kFine : kViolation).ToString());
+    }
+  }
+}
+
+// A track that we have ended before it was accepted is answered nevertheless, once.
+TEST(BadStates, AnswersToAPublishThatHasEnded) {
+  for (const bool at_server : {true, false}) {
+    for (const int answers : {1, 2}) {
+      BytePeer peer(at_server);
+      peer.SetUp();
+      const RequestId id = *peer.session().Publish(*TrackName::Of({}, "s"), {}, {});
+      ASSERT_TRUE(peer.session().EndTrack(id, DoneCode::kTrackEnded, "").ok());
+      peer.Drain();
+      for (int i = 0; i < answers; ++i) {
+        peer.Send(peer.OurRequest(0), Framed(0x7, Num(0)));
+      }
+      EXPECT_EQ(peer.Outcome(peer.OurRequest(0)).ToString(),
+                (answers == 1 ? kFine : kViolation).ToString());
     }
   }
 }
@@ -246,6 +440,58 @@ TEST(BadStates, AliasesAndTracksThatComeTwice) {
     peer.Send(peer.OurRequest(0), wire);
     table.Check("SUBSCRIBE_OK", "with an alias in use", wire, false,
                 peer.Outcome(peer.OurRequest(0)), draft::kDuplicateAlias);
+  }
+}
+
+// [11.1] The second track's PUBLISH may have other faults, and SUBSCRIBE_OK as well.
+TEST(BadStates, AliasesThatComeTwiceWhateverElseIsWrong) {
+  BadInputTable table("aliases twice, and more", 10);
+  const std::string mandatory = Num(0x4000) + Num(1);
+  const auto publish = [](uint64_t id, std::string_view space, const std::string& properties) {
+    return Framed(0x1d, Num(id) + draft::Space({std::string(space)}) + draft::Sized("c") + Num(7) +
+                            Num(0) + properties);
+  };
+  for (const bool at_server : {true, false}) {
+    Limits few;
+    few.requests_max = 1;
+    const struct {
+      const char* why;
+      Limits limits;
+      bool leaving;
+      std::string_view space;
+      std::string properties;
+    } cases[] = {
+        {"an extension", {}, false, "a", mandatory},
+        {"malformed properties",
+         {},
+         false,
+         "a",
+         Num(0x0b) + draft::Sized(Num(0x0b) + draft::Sized(""))},
+        {"after GOAWAY", {}, true, "a", ""},
+        {"too many requests", few, false, "a", ""},
+        {"a reserved namespace", {}, false, ".", ""},
+    };
+    for (const auto& each : cases) {
+      BytePeer peer(at_server, each.limits);
+      peer.SetUp().Send(peer.PeersRequest(0), draft::PublishOf(peer.PeersId(0), "b", 7));
+      ASSERT_TRUE(peer.session().AcceptPublish(peer.PeersId(0), {}).ok());
+      if (each.leaving) {
+        ASSERT_TRUE(peer.session().SendGoAway("", 0).ok());
+      }
+      peer.Drain();
+      const std::string wire = publish(peer.PeersId(1), each.space, each.properties);
+      peer.Send(peer.PeersRequest(1), wire);
+      table.Check("PUBLISH", each.why, wire, false, peer.Outcome(peer.PeersRequest(1)),
+                  draft::kDuplicateAlias);
+    }
+    BytePeer peer(at_server);
+    peer.SetUp().Send(peer.PeersRequest(0), draft::PublishOf(peer.PeersId(0), "b", 7));
+    KVCAST_CHECK(peer.session().Subscribe(*TrackName::Of({}, "s"), {}).ok());
+    peer.Drain();
+    const std::string wire = Framed(0x4, Num(7) + Num(0) + mandatory);
+    peer.Send(peer.OurRequest(0), wire);
+    table.Check("SUBSCRIBE_OK", "an extension", wire, false, peer.Outcome(peer.OurRequest(0)),
+                draft::kDuplicateAlias);
   }
 }
 

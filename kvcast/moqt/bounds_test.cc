@@ -1,5 +1,6 @@
 // What one peer can make a session hold, and what it may say of tokens.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "kvcast/moqt/codec_test.h"
 #include "kvcast/moqt/session.h"
@@ -33,12 +34,35 @@ class Server {
     }
     return count;
   }
+  // Requests that were refused as excessive load since the last call.
+  size_t refused() {
+    size_t count = 0;
+    while (const auto action = session_.NextAction()) {
+      const auto* send = std::get_if<SendBytes>(&*action);
+      count += send != nullptr && Hex(send->bytes).starts_with("05") &&
+                       Hex(send->bytes).substr(6, 2) == "09"
+                   ? 1u
+                   : 0u;
+    }
+    return count;
+  }
   Session& session() { return session_; }
+  // Forgets what was done, as if it had been sent and heard.
+  void Drain() {
+    while (session_.NextAction()) {
+    }
+    (void)closed();
+  }
 
  private:
   Session session_;
   std::optional<uint64_t> closed_;
 };
+
+size_t HeapBytes() {
+  const auto heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
 
 // 1,000 bytes of an object that claims 4,000, on as many streams as the peer likes.
 TEST(Bounds, HoldOnlySoMuchOfWhatHasBegun) {
@@ -192,6 +216,122 @@ Subscribe WithTokens(std::vector<AuthToken> tokens) {
   Subscribe message{0, *TrackName::Of({}, "t"), {}};
   message.parameters.auth_tokens = std::move(tokens);
   return message;
+}
+
+// Eight updates each of twenty subscriptions, none answered, with 8 MB of tokens: these were told
+// of, and nobody needs them a second time. (Where the heap is not the C library's own, as with
+// a sanitizer, the figure is nothing and so is small.)
+TEST(Bounds, KeepNoTokensOnceTheyWereTold) {
+  Server server;
+  const std::string token(40'000, 't');
+  const auto say = [&server](StreamId stream, const Message& message) {
+    const std::string bytes = DefaultCodec().Encode(message)->ToString();
+    server.session().OnStreamData(stream, AsBytes(bytes), false);
+    server.Drain();
+  };
+  Parameters parameters;
+  parameters.auth_tokens = {{AuthToken::AliasType::kUseValue, 0, 1, token}};
+  const size_t before = HeapBytes();
+  RequestId id = 0;
+  for (uint64_t i = 0; i < 20; ++i, id += 2) {
+    say(4 * i, Subscribe{id, *TrackName::Of({}, std::to_string(i)), parameters});
+  }
+  Fetch fetch;
+  fetch.range = {{0, 0}, {1, 0}};
+  fetch.parameters = parameters;
+  for (uint64_t i = 20; i < 40; ++i, id += 2) {
+    fetch.request_id = id;
+    say(4 * i, fetch);
+  }
+  for (uint64_t i = 0; i < 8 * 20; ++i, id += 2) {
+    say(4 * (i % 20), RequestUpdate{id, parameters});
+  }
+  EXPECT_FALSE(server.closed().has_value());
+  const size_t after = HeapBytes();
+  EXPECT_LT(after - std::min(before, after), 600'000u);
+}
+
+// Names, and prefixes that are to change.
+TEST(Bounds, KeepOnlySoMuchOfRequestsAndUpdates) {
+  Limits limits;
+  limits.request_bytes = 50'000;
+  Server server(limits);
+  const auto space = [](uint64_t i) {
+    return *TrackNamespace::Of({std::to_string(i), std::string(1'000, 'n')});
+  };
+  for (uint64_t i = 0; i < 10; ++i) {
+    server.Say(4 * i, SubscribeNamespace{2 * i, space(i), {}});
+  }
+  EXPECT_GE(server.session().kept_bytes(), 10u * 2'000);
+  EXPECT_EQ(server.refused(), 0u);
+  Parameters moved;
+  for (uint64_t i = 0; i < 100; ++i) {
+    moved.namespace_prefix = space(100 + i);
+    server.Say(4 * (i % 10), RequestUpdate{20 + 2 * i, moved});
+  }
+  EXPECT_LE(server.session().kept_bytes(), limits.request_bytes);
+  EXPECT_GT(server.refused(), 0u);
+  for (uint64_t i = 0; i < 100; ++i) {
+    server.Say(4 * (10 + i), Subscribe{220 + 2 * i, *TrackName::Of(space(i), ""), {}});
+  }
+  EXPECT_LE(server.session().kept_bytes(), limits.request_bytes);
+  EXPECT_GT(server.session().kept_bytes(), limits.request_bytes - 5'000);
+  EXPECT_GT(server.refused(), 50u);
+  EXPECT_FALSE(server.closed().has_value());
+  for (uint64_t i = 0; i < 210; ++i) {
+    server.session().Cancel(2 * i, ResetCode::kCancelled);
+  }
+  EXPECT_EQ(server.session().kept_bytes(), 0u);
+}
+
+// What a prefix has become is kept as long as its request.
+TEST(Bounds, CountPrefixesThatHaveChanged) {
+  Limits limits;
+  limits.request_bytes = 50'000;
+  Server server(limits);
+  for (uint64_t i = 0; i < 100; ++i) {
+    server.Say(4 * i, SubscribeNamespace{2 * i, *TrackNamespace::Of({std::to_string(i)}), {}});
+    ASSERT_TRUE(server.session().AcceptSubscribeNamespace(2 * i, {}).ok());
+  }
+  EXPECT_EQ(server.refused(), 0u);
+  const size_t before = server.session().kept_bytes();
+  size_t granted = 0;
+  Parameters moved;
+  for (uint64_t i = 0; i < 100; ++i) {
+    moved.namespace_prefix = *TrackNamespace::Of({std::to_string(i), std::string(1'000, 'n')});
+    server.Say(4 * i, RequestUpdate{200 + 2 * i, moved});
+    granted += server.session().AcceptUpdate(2 * i, {}).ok() ? 1u : 0u;
+  }
+  EXPECT_GT(granted, 10u);
+  EXPECT_LT(granted, 25u);
+  EXPECT_GE(server.session().kept_bytes(), before + granted * 1'900);
+  EXPECT_LE(server.session().kept_bytes(), limits.request_bytes);
+  for (uint64_t i = 0; i < 100; ++i) {
+    server.session().Cancel(2 * i, ResetCode::kCancelled);
+  }
+  EXPECT_EQ(server.session().kept_bytes(), 0u);
+}
+
+// They are told of only once their subscription is answered, and their tokens with them.
+TEST(Bounds, KeepOnlySoManyTokensOfFetchesThatWait) {
+  Limits limits;
+  limits.request_bytes = 50'000;
+  Server server(limits);
+  server.Say(0, Subscribe{0, *TrackName::Of({}, "t"), {}});
+  Fetch fetch;
+  fetch.type = Fetch::Type::kRelativeJoining;
+  fetch.parameters.auth_tokens = {
+      {AuthToken::AliasType::kUseValue, 0, 1, std::string(10'000, 't')}};
+  for (uint64_t i = 1; i <= 10; ++i) {
+    fetch.request_id = 2 * i;
+    server.Say(4 * i, fetch);
+  }
+  EXPECT_EQ(server.refused(), 6u);
+  EXPECT_GT(server.session().kept_bytes(), 40'000u);
+  Parameters answer;
+  answer.largest_object = Location{7, 0};
+  ASSERT_TRUE(server.session().AcceptSubscribe(0, answer, {}).ok());
+  EXPECT_LT(server.session().kept_bytes(), 1'000u);
 }
 
 TEST(AuthTokens, AreTakenByValueOnly) {

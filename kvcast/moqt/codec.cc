@@ -12,6 +12,14 @@ constexpr const Codec* kCodecs[] = {&kDraft18};
 
 }  // namespace
 
+std::vector<std::string> SpokenAlpns() {
+  std::vector<std::string> alpns;
+  for (const Codec* codec : kCodecs) {
+    alpns.emplace_back(codec->alpn());
+  }
+  return alpns;
+}
+
 const Codec* CodecFor(std::string_view alpn) {
   for (const Codec* codec : kCodecs) {
     if (codec->alpn() == alpn) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
@@ -71,6 +73,8 @@ class Codec {
 
 inline constexpr std::string_view kAlpnDraft18 = "moqt-18";
 
+// Of every draft that we speak, the best first: what a handshake may agree on.
+std::vector<std::string> SpokenAlpns();
 // The codec that a handshake agreed on, or null if we do not know it. It lives for ever.
 const Codec* CodecFor(std::string_view alpn);
 // The one that we offer first.

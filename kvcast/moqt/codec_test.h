@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "kvcast/base/byte_writer.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/moqt/codec.h"
 
@@ -17,15 +16,6 @@ inline std::string Hex(const Bytes& bytes) { return ToHex(AsBytes(bytes.ToString
 // REQUIRES: the message fits.
 inline std::string Hex(const Message& message) {
   return Hex(DefaultCodec().Encode(message).value());
-}
-
-// The wire type of a kind of message, as the codec writes it.
-inline std::string Framed(uint64_t type, std::string_view body) {
-  ByteWriter writer;
-  writer.Vi64(type);
-  writer.U16Be(static_cast<uint16_t>(body.size()));
-  writer.Write(body);
-  return writer.Take().ToString();
 }
 
 // Reads a whole message, frame included, that must be a T.

@@ -14,13 +14,13 @@ using draft::Verdict;
 
 constexpr Verdict kDuplicate{Verdict::Kind::kRefused, 0x19};
 
-TrackName Track() { return *TrackName::Of(*TrackNamespace::Of({"a"}), "b"); }
+TrackName CrossingTrack() { return *TrackName::Of(*TrackNamespace::Of({"a"}), "b"); }
 
 // We have asked the peer for a track, and it publishes the same one before it answers.
 struct Crossing {
   explicit Crossing(bool at_server) : peer(at_server) {
     peer.SetUp();
-    KVCAST_CHECK(*peer.session().Subscribe(Track(), {}) == peer.OurId(0));
+    KVCAST_CHECK(*peer.session().Subscribe(CrossingTrack(), {}) == peer.OurId(0));
     peer.Send(peer.PeersRequest(0), draft::PublishOf(peer.PeersId(0), "b", 7));
   }
   template <typename T>
@@ -69,7 +69,7 @@ TEST(PublishThatCrossesASubscribe, IsAcceptedOnceOursHasEnded) {
       }
     }
     EXPECT_TRUE(accepted);
-    EXPECT_FALSE(world.peer.session().Subscribe(Track(), {}).ok());
+    EXPECT_FALSE(world.peer.session().Subscribe(CrossingTrack(), {}).ok());
     // What the peer had said of ours meanwhile does not matter any more.
     world.AnswerOurs(8);
     EXPECT_FALSE(world.peer.session().closed());
@@ -106,7 +106,7 @@ TEST(PublishThatCrossesASubscribe, LeavesItAloneWhenRefused) {
     const RequestError no{RequestCode::kUninterested, std::nullopt, "", std::nullopt};
     ASSERT_TRUE(world.peer.session().RefuseRequest(world.peer.PeersId(0), no).ok());
     world.peer.Drain();
-    EXPECT_FALSE(world.peer.session().Subscribe(Track(), {}).ok());  // It still waits.
+    EXPECT_FALSE(world.peer.session().Subscribe(CrossingTrack(), {}).ok());  // It still waits.
     world.AnswerOurs(8);
     EXPECT_EQ(world.Events<RequestAccepted>().size(), 1u);
     world.peer.Send(world.peer.PeersRequest(1), draft::PublishOf(world.peer.PeersId(1), "b", 9));
@@ -133,8 +133,8 @@ TEST(PublishThatCrossesASubscribe, BringsItsObjectsInAnyOrderOfEvents) {
     SessionPair pair(options);
     while (pair.Step()) {
     }
-    ASSERT_TRUE(pair.client().Subscribe(Track(), {}).ok());
-    const RequestId request = *pair.server().Publish(Track(), {}, {});
+    ASSERT_TRUE(pair.client().Subscribe(CrossingTrack(), {}).ok());
+    const RequestId request = *pair.server().Publish(CrossingTrack(), {}, {});
     const StreamId subgroup = *pair.server().OpenSubgroup(request, {});
     Object object;
     object.payload = Bytes::Of("kv");

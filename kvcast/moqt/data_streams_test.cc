@@ -8,7 +8,7 @@
 namespace kvcast::moqt {
 namespace {
 
-Object ObjectAt(Location location, std::string_view payload) {
+Object StreamObject(Location location, std::string_view payload) {
   Object object;
   object.location = location;
   object.payload = Bytes::Of(payload);
@@ -224,7 +224,7 @@ TEST(SubgroupStream, MayNotEndWithinAnObject) {
 Object RandomObject(Random& random, Location location) {
   std::string payload(random.Happens(0.1) ? random.Below(40000) : random.Below(20), '\0');
   random.Fill(std::as_writable_bytes(std::span(payload)));
-  Object object = ObjectAt(location, payload);
+  Object object = StreamObject(location, payload);
   object.subgroup = random.Below(3);
   object.priority = static_cast<uint8_t>(random.Below(3));
   if (random.Happens(0.3)) {
@@ -472,7 +472,7 @@ TEST(FetchStream, GivesBackWhatWasWrittenInAnyCut) {
 ObjectDatagram DatagramOf(Location location, std::string_view payload) {
   ObjectDatagram datagram;
   datagram.alias = 7;
-  datagram.object = ObjectAt(location, payload);
+  datagram.object = StreamObject(location, payload);
   datagram.object.forwarding = Forwarding::kDatagram;
   datagram.object.priority = 9;
   return datagram;

@@ -8,7 +8,7 @@
 namespace kvcast::moqt {
 namespace {
 
-TrackName Track() { return *TrackName::Of(*TrackNamespace::Of({"kv"}), "t"); }
+TrackName DatagramTrack() { return *TrackName::Of(*TrackNamespace::Of({"kv"}), "t"); }
 
 Object Alone(Location location, std::string_view payload) {
   Object object;
@@ -21,7 +21,8 @@ Object Alone(Location location, std::string_view payload) {
 // The client publishes a track to the server.
 struct DatagramWorld {
   explicit DatagramWorld(const SessionPair::Options& options = {}) : pair(options) {
-    request = *pair.client().Publish(Track(), {}, PropertiesBuilder().Number(0x0e, 9).Build());
+    request =
+        *pair.client().Publish(DatagramTrack(), {}, PropertiesBuilder().Number(0x0e, 9).Build());
   }
   std::vector<ReceivedObject> Take() {
     std::vector<ReceivedObject> taken;

@@ -10,10 +10,10 @@
 namespace kvcast::moqt::draft18 {
 namespace {
 
-constexpr uint64_t kProperties = 0x01;
-constexpr uint64_t kEndOfGroup = 0x02;
+constexpr uint64_t kDatagramProperties = 0x01;
+constexpr uint64_t kDatagramEndsGroup = 0x02;
 constexpr uint64_t kZeroId = 0x04;
-constexpr uint64_t kTracksPriority = 0x08;
+constexpr uint64_t kDatagramTracksPriority = 0x08;
 constexpr uint64_t kStatus = 0x20;
 constexpr uint64_t kAll = 0x2f;
 constexpr uint64_t kPaddingType = 0x132b3e29;
@@ -22,7 +22,7 @@ Decoded<void> CheckType(uint64_t type) {
   if ((type & ~kAll) != 0) {
     return Fault::Violation("A datagram has the unknown type " + std::to_string(type) + ".");
   }
-  if ((type & kStatus) != 0 && (type & kEndOfGroup) != 0) {
+  if ((type & kStatus) != 0 && (type & kDatagramEndsGroup) != 0) {
     return Fault::Violation("A datagram's status cannot end a group by its type.");
   }
   return {};
@@ -69,10 +69,11 @@ Bytes WriteDatagram(const ObjectDatagram& datagram) {
   const bool writes_status =
       has_status && (!datagram.end_of_group || object.status != ObjectStatus::kNormal);
   ByteWriter writer;
-  writer.Vi64((has_properties ? kProperties : 0) |
-              (datagram.end_of_group && !writes_status ? kEndOfGroup : 0) |
+  writer.Vi64((has_properties ? kDatagramProperties : 0) |
+              (datagram.end_of_group && !writes_status ? kDatagramEndsGroup : 0) |
               (object.location.object == 0 ? kZeroId : 0) |
-              (datagram.default_priority ? kTracksPriority : 0) | (writes_status ? kStatus : 0));
+              (datagram.default_priority ? kDatagramTracksPriority : 0) |
+              (writes_status ? kStatus : 0));
   writer.Vi64(datagram.alias);
   writer.Vi64(object.location.group);
   if (object.location.object != 0) {
@@ -101,8 +102,8 @@ Decoded<std::optional<ObjectDatagram>> ReadDatagram(std::span<const std::byte> d
   KVCAST_TRY_VOID(CheckType(type));
   ObjectDatagram out;
   out.object.forwarding = Forwarding::kDatagram;
-  out.end_of_group = (type & kEndOfGroup) != 0;
-  out.default_priority = (type & kTracksPriority) != 0;
+  out.end_of_group = (type & kDatagramEndsGroup) != 0;
+  out.default_priority = (type & kDatagramTracksPriority) != 0;
   KVCAST_TRY(out.alias, reader.Vi64());
   KVCAST_TRY(out.object.location.group, reader.Vi64());
   if ((type & kZeroId) == 0) {
@@ -111,7 +112,7 @@ Decoded<std::optional<ObjectDatagram>> ReadDatagram(std::span<const std::byte> d
   if (!out.default_priority) {
     KVCAST_TRY(out.object.priority, reader.U8());
   }
-  const bool has_properties = (type & kProperties) != 0;
+  const bool has_properties = (type & kDatagramProperties) != 0;
   if (has_properties) {
     KVCAST_TRY_VOID(ReadProperties(reader, out));
   }

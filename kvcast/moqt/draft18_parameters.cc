@@ -34,17 +34,21 @@ constexpr uint32_t In(Scopes... scopes) {
   return (static_cast<uint32_t>(scopes) | ...);
 }
 
+// In REQUEST_UPDATE, whatever it changes; a timeout of what has none means nothing.
+constexpr uint32_t kAnyUpdate =
+    In(S::kUpdateSubscription, S::kUpdateFetch, S::kUpdatePublishNamespace, S::kUpdatePrefix);
+
 // By rising type. TRACK_STATUS_OK carries what SUBSCRIBE_OK would have, and so EXPIRES as well,
 // although the parameter's own definition does not list it.
 constexpr Row kRows[] = {
-    {0x02, Encoding::kNumber, In(S::kPublishOk, S::kSubscribe, S::kUpdateSubscription),
+    {0x02, Encoding::kNumber, In(S::kPublishOk, S::kSubscribe) | kAnyUpdate,
      &Parameters::object_delivery_timeout_ms},
     {0x03, Encoding::kToken,
-     In(S::kPublish, S::kSubscribe, S::kFetch, S::kTrackStatus, S::kUpdateSubscription,
-        S::kUpdateFetch, S::kUpdatePublishNamespace, S::kUpdatePrefix, S::kPublishNamespace,
-        S::kSubscribeNamespace, S::kSubscribeTracks)},
+     In(S::kPublish, S::kSubscribe, S::kFetch, S::kTrackStatus, S::kPublishNamespace,
+        S::kSubscribeNamespace, S::kSubscribeTracks) |
+         kAnyUpdate},
     {0x04, Encoding::kNumber, In(S::kSubscribe), &Parameters::rendezvous_timeout_ms},
-    {0x06, Encoding::kNumber, In(S::kPublishOk, S::kSubscribe, S::kUpdateSubscription),
+    {0x06, Encoding::kNumber, In(S::kPublishOk, S::kSubscribe) | kAnyUpdate,
      &Parameters::subgroup_delivery_timeout_ms},
     {0x08, Encoding::kNumber,
      In(S::kSubscribeOk, S::kPublish, S::kPublishOk, S::kUpdateOk, S::kTrackStatusOk),

@@ -49,11 +49,66 @@ bool IsPath(std::string_view path) {
   return begins_well && IsUriText(path, ":@/?");
 }
 
-// An address in brackets, of which only the letters are looked at.
+bool IsHexText(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return HexDigitValue(c) >= 0; });
+}
+
+bool IsIpv4(std::string_view text) {
+  for (int left = 4; left > 0; --left) {
+    const size_t dot = text.find('.');
+    const std::string_view number = text.substr(0, dot);
+    if (number.empty() || number.size() > 3 || (number.size() > 1 && number.front() == '0') ||
+        number.find_first_not_of("0123456789") != std::string_view::npos ||
+        (number.size() == 3 && number > "255") || (dot == std::string_view::npos) != (left == 1)) {
+      return false;
+    }
+    text.remove_prefix(left > 1 ? dot + 1 : 0);
+  }
+  return true;
+}
+
+// How many 16-bit pieces of an IPv6 address these are; absent if they are none.
+std::optional<size_t> Ipv6Pieces(std::string_view text, bool may_end_in_ipv4) {
+  size_t pieces = 0;
+  for (size_t colon = 0; !text.empty() && colon != std::string_view::npos;) {
+    colon = text.find(':');
+    const std::string_view piece = text.substr(0, colon);
+    if (colon == std::string_view::npos && may_end_in_ipv4 && IsIpv4(piece)) {
+      return pieces + 2;
+    }
+    if (piece.size() > 4 || !IsHexText(piece) || colon + 1 == text.size()) {
+      return std::nullopt;
+    }
+    ++pieces;
+    text.remove_prefix(colon == std::string_view::npos ? 0 : colon + 1);
+  }
+  return pieces;
+}
+
+bool IsIpv6(std::string_view text) {
+  const size_t gap = text.find("::");
+  if (gap == std::string_view::npos) {
+    return Ipv6Pieces(text, true) == 8u;
+  }
+  const std::optional<size_t> head = Ipv6Pieces(text.substr(0, gap), false);
+  const std::optional<size_t> tail = Ipv6Pieces(text.substr(gap + 2), true);
+  return head && tail && *head + *tail < 8;
+}
+
+// An address of a kind that is yet to come: "v", its version, and whatever it has.
+bool IsFutureAddress(std::string_view text) {
+  const size_t dot = text.find('.');
+  return dot != std::string_view::npos && (text.front() == 'v' || text.front() == 'V') &&
+         IsHexText(text.substr(1, dot - 1)) && dot + 1 < text.size() &&
+         text.find('%') == std::string_view::npos && IsUriText(text.substr(dot + 1), ":");
+}
+
 bool IsBracketed(std::string_view host) {
-  return host.size() > 2 && host.front() == '[' && host.back() == ']' &&
-         IsUriText(host.substr(1, host.size() - 2), ":") &&
-         host.find('%') == std::string_view::npos;
+  if (host.size() < 3 || host.front() != '[' || host.back() != ']') {
+    return false;
+  }
+  const std::string_view address = host.substr(1, host.size() - 2);
+  return IsIpv6(address) || IsFutureAddress(address);
 }
 
 // authority := [ userinfo "@" ] host [ ":" port ]           the host is not empty here

@@ -11,11 +11,11 @@ namespace {
 
 using Mode = SubgroupHeader::Mode;
 
-constexpr uint64_t kProperties = 0x01;
+constexpr uint64_t kSubgroupProperties = 0x01;
 constexpr uint64_t kModeShift = 1;
-constexpr uint64_t kEndOfGroup = 0x08;
+constexpr uint64_t kSubgroupEndsGroup = 0x08;
 constexpr uint64_t kAlways = 0x10;
-constexpr uint64_t kTracksPriority = 0x20;
+constexpr uint64_t kSubgroupTracksPriority = 0x20;
 constexpr uint64_t kFirstObject = 0x40;
 
 // What the type says of the header; a priority to be read is there, as 0.
@@ -26,10 +26,10 @@ Decoded<SubgroupHeader> OfType(uint64_t type) {
   }
   SubgroupHeader header;
   header.mode = static_cast<Mode>(mode);
-  header.properties = (type & kProperties) != 0;
-  header.end_of_group = (type & kEndOfGroup) != 0;
+  header.properties = (type & kSubgroupProperties) != 0;
+  header.end_of_group = (type & kSubgroupEndsGroup) != 0;
   header.first_object = (type & kFirstObject) != 0;
-  if ((type & kTracksPriority) == 0) {
+  if ((type & kSubgroupTracksPriority) == 0) {
     header.priority = 0;
   }
   return header;
@@ -58,8 +58,10 @@ Decoded<std::optional<SubgroupHeader>> ReadHeader(uint64_t type, ByteReader& rea
 Bytes SubgroupWriter::Header() const {
   ByteWriter writer;
   writer.Vi64(kAlways | static_cast<uint64_t>(header_.mode) << kModeShift |
-              (header_.properties ? kProperties : 0) | (header_.end_of_group ? kEndOfGroup : 0) |
-              (header_.first_object ? kFirstObject : 0) | (header_.priority ? 0 : kTracksPriority));
+              (header_.properties ? kSubgroupProperties : 0) |
+              (header_.end_of_group ? kSubgroupEndsGroup : 0) |
+              (header_.first_object ? kFirstObject : 0) |
+              (header_.priority ? 0 : kSubgroupTracksPriority));
   writer.Vi64(header_.alias);
   writer.Vi64(header_.group);
   if (header_.mode == Mode::kExplicit) {

@@ -8,6 +8,11 @@ namespace kvcast::moqt::draft {
 namespace {
 
 const std::vector<Use> kToSubscriber = {Use::kPublishOk, Use::kSubscribe, Use::kUpdateSubscription};
+// [10.2.3, 10.2.4] Any REQUEST_UPDATE, where other parameters' definitions say "for a
+// subscription".
+const std::vector<Use> kTimeouts = {Use::kPublishOk,          Use::kSubscribe,
+                                    Use::kUpdateSubscription, Use::kUpdateFetch,
+                                    Use::kUpdatePrefix,       Use::kUpdateAnnouncement};
 
 }  // namespace
 
@@ -66,7 +71,7 @@ const Shape& ShapeOf(Use use) { return *std::ranges::find(Shapes(), use, &Shape:
 // TRACK_STATUS_OK carries what SUBSCRIBE_OK would have carried [10.14], so EXPIRES as well.
 const std::vector<ParameterRule>& ParameterRules() {
   static const std::vector<ParameterRule> rules = {
-      {0x02, "OBJECT_DELIVERY_TIMEOUT", Encoding::kVarint, kToSubscriber},
+      {0x02, "OBJECT_DELIVERY_TIMEOUT", Encoding::kVarint, kTimeouts},
       {0x03,
        "AUTHORIZATION_TOKEN",
        Encoding::kToken,
@@ -74,7 +79,7 @@ const std::vector<ParameterRule>& ParameterRules() {
         Use::kUpdatePrefix, Use::kUpdateAnnouncement, Use::kSubscribeNamespace,
         Use::kSubscribeTracks, Use::kPublishNamespace, Use::kTrackStatus, Use::kFetch}},
       {0x04, "RENDEZVOUS_TIMEOUT", Encoding::kVarint, {Use::kSubscribe}},
-      {0x06, "SUBGROUP_DELIVERY_TIMEOUT", Encoding::kVarint, kToSubscriber},
+      {0x06, "SUBGROUP_DELIVERY_TIMEOUT", Encoding::kVarint, kTimeouts},
       {0x08,
        "EXPIRES",
        Encoding::kVarint,

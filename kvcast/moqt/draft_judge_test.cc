@@ -1,6 +1,9 @@
 #include "kvcast/moqt/draft_judge_test.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <cstring>
 
 namespace kvcast::moqt::draft {
 namespace {
@@ -25,6 +28,19 @@ bool IsUriText(std::string_view text, std::string_view more) {
   return true;
 }
 
+// RFC 3986, 3.2.2: an IPv6 address, or "v", a version in hex, a period and at least one character.
+bool IsAddress(const std::string& text) {
+  unsigned char ignored[16];
+  if (inet_pton(AF_INET6, text.c_str(), ignored) == 1) {
+    return text.size() == std::strlen(text.c_str());
+  }
+  const size_t dot = text.find('.');
+  return (text.starts_with('v') || text.starts_with('V')) && dot != std::string::npos && dot > 1 &&
+         dot + 1 < text.size() && text.find('%') == std::string::npos &&
+         std::ranges::all_of(std::string_view(text).substr(1, dot - 1), IsHex) &&
+         IsUriText(std::string_view(text).substr(dot + 1), ":");
+}
+
 // RFC 3986, 3.2: [ userinfo "@" ] host [ ":" port ], taken apart from its end.
 bool IsAuthority(std::string_view text) {
   size_t end = text.size();
@@ -41,8 +57,7 @@ bool IsAuthority(std::string_view text) {
     text = text.substr(at + 1);
   }
   if (text.starts_with('[') && text.ends_with(']')) {
-    text = text.substr(1, text.size() - 2);
-    return !text.empty() && text.find('%') == std::string_view::npos && IsUriText(text, ":");
+    return IsAddress(std::string(text.substr(1, text.size() - 2)));
   }
   return !text.empty() && IsUriText(text, "");
 }
@@ -270,9 +285,7 @@ void Judge::Parameters(Reader& in) {
       return Fault(kViolation);  // [10.2]
     }
     if (!MayStand(*rule, use_)) {
-      // [10.2.1]; but these two may stand in REQUEST_UPDATE, of what the draft does not say.
-      const bool update = ShapeOf(use_).type == 0x2;
-      return Fault(update && (type == 0x02 || type == 0x06) ? kLeftOpen : kViolation);
+      return Fault(kViolation);  // [10.2.1]
     }
     // [10.2.13] Not to be sent where the track has no dynamic groups, as ours do not; but what
     // becomes of it is not said.

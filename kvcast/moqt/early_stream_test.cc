@@ -11,7 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TrackName Track(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"kv"}), name); }
+TrackName EarlyTrack(std::string_view name) {
+  return *TrackName::Of(*TrackNamespace::Of({"kv"}), name);
+}
 
 // A subgroup of one object.
 std::string Subgroup(uint64_t alias) {
@@ -52,9 +54,9 @@ TEST(EarlyStream, GoesOnWhenItsOwnTrackComes) {
   for (uint64_t i = 0; i < 10; ++i) {
     peer.Send(peer.PeersData(i), Subgroup(i), true);
   }
-  peer.Send(peer.PeersRequest(0), Encoded(Publish{0, Track("t"), 4, {}, {}}));
+  peer.Send(peer.PeersRequest(0), Encoded(Publish{0, EarlyTrack("t"), 4, {}, {}}));
   EXPECT_EQ(Objects(peer.session(), 0), 1u);
-  peer.Send(peer.PeersRequest(1), Encoded(Publish{2, Track("u"), 9, {}, {}}));
+  peer.Send(peer.PeersRequest(1), Encoded(Publish{2, EarlyTrack("u"), 9, {}, {}}));
   EXPECT_EQ(Objects(peer.session(), 2), 1u);
   EXPECT_EQ(Objects(peer.session(), 0), 0u);
 }
@@ -76,7 +78,7 @@ TEST(EarlyStream, WaitsForItsTrackOnlySoLong) {
   session.OnTimeout(Instant() + 1s + Limits().track_patience);
   EXPECT_EQ(Stopped(session), std::vector{peer.PeersData(1)});
   EXPECT_FALSE(session.deadline().has_value());
-  peer.Send(peer.PeersRequest(0), Encoded(Publish{0, Track("t"), 9, {}, {}}));
+  peer.Send(peer.PeersRequest(0), Encoded(Publish{0, EarlyTrack("t"), 9, {}, {}}));
   EXPECT_EQ(Objects(session, 0), 0u);
   EXPECT_FALSE(session.closed());
 }
@@ -86,7 +88,7 @@ TEST(EarlyStream, IsDroppedWhenItsSubscriptionWasLeftBefore) {
   for (const bool answer_first : {true, false}) {
     BytePeer peer(false);
     Session& session = peer.SetUp().session();
-    const RequestId left = *session.Subscribe(Track("t"), {});
+    const RequestId left = *session.Subscribe(EarlyTrack("t"), {});
     session.Cancel(left, ResetCode::kCancelled);
     (void)Stopped(session);
     const auto answer = [&] { peer.Send(peer.OurRequest(0), Encoded(SubscribeOk{5, {}, {}})); };
@@ -109,14 +111,14 @@ TEST(EarlyStream, IsDroppedWhenItsTrackIsMalformed) {
   Session& session = peer.SetUp().session();
   peer.Send(peer.PeersData(0), Subgroup(5));
   const std::string nested("\x0b\x02\x0b\x00", 4);  // Immutable properties within such.
-  std::string publish = Encoded(Publish{0, Track("t"), 5, {}, {}}) + nested;
+  std::string publish = Encoded(Publish{0, EarlyTrack("t"), 5, {}, {}}) + nested;
   publish[2] = static_cast<char>(publish[2] + 4);
   peer.Send(peer.PeersRequest(0), publish);
   EXPECT_EQ(Stopped(session), std::vector{peer.PeersData(0)});
   peer.Send(peer.PeersData(1), Subgroup(5));
   EXPECT_EQ(Stopped(session), std::vector{peer.PeersData(1)});
   EXPECT_FALSE(session.closed());
-  peer.Send(peer.PeersRequest(1), Encoded(Publish{0, Track("u"), 6, {}, {}}));
+  peer.Send(peer.PeersRequest(1), Encoded(Publish{0, EarlyTrack("u"), 6, {}, {}}));
   EXPECT_TRUE(session.closed());  // One id twice.
 }
 

@@ -28,7 +28,9 @@ Decoded<void> OutgoingFetch::OnMessage(Message& message) {
 
 Decoded<void> OutgoingFetch::OnOk(FetchOk& ok) {
   if (state().codec.TraitsOf(ok.properties).unknown_mandatory) {
-    return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
+    RefuseAnswer(RequestCode::kUnsupportedExtension,
+                 "The track demands an extension we do not know.");
+    return {};
   }
   // Compared as the wire has them, one past the last object: an end at the very start is no fault.
   const Location start = message_.range.first;
@@ -107,6 +109,8 @@ void IncomingFetch::Resolve(const TrackName& track, Location joining_location,
     return;
   }
   Tell(FetchReceived{id(), message_.track, message_.range, message_.parameters, subscription});
+  ForgetTokens();
+  Keep(0);
 }
 
 void IncomingFetch::RefuseJoin(RequestCode code, std::string reason) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "kvcast/moqt/auth_rules.h"
 #include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/request.h"
 
@@ -62,6 +63,8 @@ class IncomingFetch final : public Request {
 
   // A joining fetch waits for its subscription, and is refused if that takes too long.
   void AwaitSubscription();
+  // It was told of, with its tokens.
+  void ForgetTokens() { message_.parameters = WithoutTokens(message_.parameters); }
   // Where a joining fetch is from and to, as its subscription says; the user is told of it. A start
   // that lies beyond is refused.
   void Resolve(const TrackName& track, Location joining_location, RequestId subscription);

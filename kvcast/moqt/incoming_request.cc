@@ -23,27 +23,32 @@ Refusal Because(RequestCode code, std::string reason) {
   return RequestError{code, std::nullopt, std::move(reason), std::nullopt};
 }
 
-Refusal RefusalOf(const SessionState& state) {
+// `bytes` is what would be kept of it.
+Refusal RefusalOf(const SessionState& state, size_t bytes) {
   if (state.said_goodbye) {
     return Because(RequestCode::kGoingAway, "This session is ending.");
   }
   if (state.requests.peer_request_count() >= state.limits.requests_max) {
     return Because(RequestCode::kExcessiveLoad, "Too many requests are open.");
   }
+  if (state.request_bytes + bytes > state.limits.request_bytes) {
+    return Because(RequestCode::kExcessiveLoad, "The requests that are open are too large.");
+  }
   return std::nullopt;
 }
 
-Refusal RefusalOf(const SessionState& state, const TrackNamespace& space) {
+Refusal RefusalOf(const SessionState& state, const TrackNamespace& space, size_t bytes) {
   if (IsReserved(space)) {
     return Because(RequestCode::kDoesNotExist, "The namespace is kept for the protocol.");
   }
-  return RefusalOf(state);
+  return RefusalOf(state, bytes);
 }
 
 // Adds the request, and refuses it or tells of it.
-RequestId Admit(SessionState& state, std::unique_ptr<Request> request, const Refusal& refusal,
-                Event event) {
+RequestId Admit(SessionState& state, std::unique_ptr<Request> request, size_t bytes,
+                const Refusal& refusal, Event event) {
   Request& added = state.requests.Add(std::move(request));
+  added.Keep(bytes);
   if (refusal) {
     KVCAST_CHECK(added.Refuse(*refusal).ok());
   } else {
@@ -62,8 +67,10 @@ std::optional<RequestId> WaitingSubscribe(const SessionState& state, const Track
 Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
+  KVCAST_TRY_VOID(SubscriberSide::CheckAlias(state, message.alias, message.track));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, message.track.space());
+  const size_t bytes = KeptOf(message.track);
+  Refusal refusal = RefusalOf(state, message.track.space(), bytes);
   if (!refusal && message.malformed) {
     refusal = Because(RequestCode::kMalformedTrack, "The track's properties are malformed.");
   }
@@ -85,7 +92,7 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& m
   if (crossed) {
     request->Cross(*crossed);
   }
-  return Admit(state, std::move(request), refusal,
+  return Admit(state, std::move(request), bytes, refusal,
                PublishReceived{id, message.track, message.alias, std::move(message.parameters),
                                std::move(message.properties)});
 }
@@ -94,12 +101,13 @@ Decoded<RequestId> OpenSubscribe(SessionState& state, StreamId stream, Subscribe
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, message.track.space());
+  const size_t bytes = KeptOf(message.track);
+  Refusal refusal = RefusalOf(state, message.track.space(), bytes);
   if (!refusal && !state.requests.ClaimSending(message.track, id)) {
     refusal = Because(RequestCode::kDuplicateSubscription, "The track is sent already.");
   }
-  return Admit(state, std::make_unique<IncomingSubscribe>(id, stream, state, message), refusal,
-               SubscribeReceived{id, message.track, message.parameters});
+  return Admit(state, std::make_unique<IncomingSubscribe>(id, stream, state, message), bytes,
+               refusal, SubscribeReceived{id, message.track, message.parameters});
 }
 
 // A joining fetch is told of once its subscription says where it ends.
@@ -108,12 +116,14 @@ Decoded<RequestId> OpenJoiningFetch(SessionState& state, StreamId stream, Fetch&
   PublisherSide* joined = state.requests.Find<PublisherSide>(message.joined_request_id);
   const RequestId joined_id = message.joined_request_id;
   const bool early = joined == nullptr && joined_id < id && state.requests.MayCome(joined_id);
-  Refusal refusal = RefusalOf(state);
+  const size_t bytes = TokenBytes(message.parameters);
+  Refusal refusal = RefusalOf(state, bytes);
   if (!refusal && !early && (joined == nullptr || !joined->may_be_joined())) {
     refusal = Because(RequestCode::kInvalidJoiningRequestId, "There is no such subscription.");
   }
   auto fetch = std::make_unique<IncomingFetch>(id, stream, state, std::move(message));
   fetch->AwaitSubscription();
+  fetch->Keep(bytes);
   Request& added = state.requests.Add(std::move(fetch));
   if (refusal) {
     KVCAST_CHECK(added.Refuse(*refusal).ok());
@@ -150,21 +160,23 @@ Decoded<RequestId> OpenFetch(SessionState& state, StreamId stream, Fetch&& messa
     return OpenJoiningFetch(state, stream, std::move(message));
   }
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, message.track.space());
+  const size_t bytes = KeptOf(message.track);
+  Refusal refusal = RefusalOf(state, message.track.space(), bytes);
   if (!refusal && message.range.empty()) {
     refusal = Because(RequestCode::kInvalidRange, "The range is empty.");
   }
   FetchReceived event{id, message.track, message.range, message.parameters, std::nullopt};
-  return Admit(state, std::make_unique<IncomingFetch>(id, stream, state, std::move(message)),
-               refusal, std::move(event));
+  auto request = std::make_unique<IncomingFetch>(id, stream, state, std::move(message));
+  request->ForgetTokens();
+  return Admit(state, std::move(request), bytes, refusal, std::move(event));
 }
 
 Decoded<RequestId> OpenTrackStatus(SessionState& state, StreamId stream, TrackStatus&& message) {
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  const Refusal refusal = RefusalOf(state, message.track.space());
-  return Admit(state, std::make_unique<IncomingTrackStatus>(id, stream, state), refusal,
+  const Refusal refusal = RefusalOf(state, message.track.space(), 0);
+  return Admit(state, std::make_unique<IncomingTrackStatus>(id, stream, state), 0, refusal,
                TrackStatusReceived{id, message.track, std::move(message.parameters)});
 }
 
@@ -174,11 +186,12 @@ Decoded<RequestId> OpenSpaceRequest(SessionState& state, StreamId stream, Messag
   KVCAST_TRY_VOID(state.requests.NotePeerId(message.request_id));
   KVCAST_TRY_VOID(CheckTokens(message.parameters));
   const RequestId id = message.request_id;
-  Refusal refusal = RefusalOf(state, space);
+  const size_t bytes = KeptOf(space);
+  Refusal refusal = RefusalOf(state, space, bytes);
   if (!refusal && claims && !state.requests.sending_below(kind).Claim(space, id)) {
     refusal = Because(RequestCode::kPrefixOverlap, "Another subscription lies above or below it.");
   }
-  return Admit(state, std::make_unique<T>(id, stream, state, space), refusal,
+  return Admit(state, std::make_unique<T>(id, stream, state, space), bytes, refusal,
                Told{id, space, message.parameters});
 }
 

@@ -9,7 +9,7 @@
 namespace kvcast::moqt {
 namespace {
 
-TrackName Track() { return *TrackName::Of(*TrackNamespace::Of({"kv"}), "t"); }
+TrackName JoinedTrack() { return *TrackName::Of(*TrackNamespace::Of({"kv"}), "t"); }
 
 Parameters Largest(std::optional<Location> largest) {
   Parameters parameters;
@@ -20,7 +20,7 @@ Parameters Largest(std::optional<Location> largest) {
 struct JoiningWorld {
   // The client's subscription, which the server has not answered.
   explicit JoiningWorld(const Parameters& wanted = {}) {
-    subscription = *pair.client().Subscribe(Track(), wanted);
+    subscription = *pair.client().Subscribe(JoinedTrack(), wanted);
     pair.Run();
   }
   void Accept(std::optional<Location> largest) {
@@ -57,7 +57,7 @@ TEST(JoiningFetch, EndsWhereItsSubscriptionBegins) {
     const RequestId fetch = world.Join(type, start);
     const auto received = world.pair.One<FetchReceived>(world.pair.server());
     EXPECT_EQ(received.request, fetch);
-    EXPECT_EQ(received.track, Track());
+    EXPECT_EQ(received.track, JoinedTrack());
     EXPECT_EQ(received.joined, world.subscription);
     EXPECT_EQ(received.range, (LocationRange{from, {7, 4}}));
   }
@@ -96,7 +96,7 @@ TEST(JoiningFetch, MayComeBeforeItsSubscription) {
     options.seed = seed;
     options.cut_max = 4;
     SessionPair pair(options);
-    const RequestId subscription = *pair.client().Subscribe(Track(), {});
+    const RequestId subscription = *pair.client().Subscribe(JoinedTrack(), {});
     const RequestId fetch =
         *pair.client().FetchJoining(subscription, Fetch::Type::kAbsoluteJoining, 1, {});
     pair.Run();
@@ -197,7 +197,7 @@ TEST(JoiningFetch, BeginsWhereAnUpdateLetsTheSubscriptionBegin) {
 
 TEST(JoiningFetch, JoinsAPublicationThatWasAccepted) {
   SessionPair pair;
-  const RequestId published = *pair.server().Publish(Track(), Largest(Location{2, 2}), {});
+  const RequestId published = *pair.server().Publish(JoinedTrack(), Largest(Location{2, 2}), {});
   pair.Run();
   ASSERT_TRUE(pair.client().AcceptPublish(published, {}).ok());
   pair.Run();

@@ -9,40 +9,42 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TrackName Track(std::string_view name) { return *TrackName::Of(*TrackNamespace::Of({"kv"}), name); }
+TrackName LeavingTrack(std::string_view name) {
+  return *TrackName::Of(*TrackNamespace::Of({"kv"}), name);
+}
 
-constexpr Instant kStart;
+constexpr Instant kLeavingStart;
 
 TEST(GoAway, RefusesWhatIsAskedAfterIt) {
   SessionPair pair;
-  const RequestId before = *pair.client().Subscribe(Track("a"), {});
+  const RequestId before = *pair.client().Subscribe(LeavingTrack("a"), {});
   pair.Run();
   ASSERT_TRUE(pair.server().SendGoAway("moqt://elsewhere/", 0).ok());
   EXPECT_FALSE(pair.server().SendGoAway("", 0).ok());
-  (void)*pair.client().Subscribe(Track("b"), {});
+  (void)*pair.client().Subscribe(LeavingTrack("b"), {});
   pair.Run();
   const auto away = pair.One<GoAwayReceived>(pair.client());
   EXPECT_EQ(away.message.uri, "moqt://elsewhere/");
   EXPECT_EQ(away.message.request_id, 2u);
   EXPECT_EQ(pair.One<RequestRefused>(pair.client()).error.code, RequestCode::kGoingAway);
   EXPECT_TRUE(pair.server().AcceptSubscribe(before, {}, {}).ok());
-  EXPECT_FALSE(pair.client().Subscribe(Track("c"), {}).ok());
-  EXPECT_TRUE(pair.server().Publish(Track("d"), {}, {}).ok());
+  EXPECT_FALSE(pair.client().Subscribe(LeavingTrack("c"), {}).ok());
+  EXPECT_TRUE(pair.server().Publish(LeavingTrack("d"), {}, {}).ok());
 }
 
 TEST(GoAway, ClosesTheSessionWhenItsTimeIsOver) {
   for (const bool open : {true, false}) {
     SessionPair pair;
     if (open) {
-      ASSERT_TRUE(pair.client().Subscribe(Track("a"), {}).ok());
+      ASSERT_TRUE(pair.client().Subscribe(LeavingTrack("a"), {}).ok());
     }
     pair.Run();
-    pair.server().OnTime(kStart + milliseconds(1000));
+    pair.server().OnTime(kLeavingStart + milliseconds(1000));
     ASSERT_TRUE(pair.server().SendGoAway("", 500).ok());
-    EXPECT_EQ(pair.server().deadline(), kStart + milliseconds(1500));
-    pair.server().OnTimeout(kStart + milliseconds(1499));
+    EXPECT_EQ(pair.server().deadline(), kLeavingStart + milliseconds(1500));
+    pair.server().OnTimeout(kLeavingStart + milliseconds(1499));
     EXPECT_FALSE(pair.server().closed());
-    pair.server().OnTimeout(kStart + milliseconds(1500));
+    pair.server().OnTimeout(kLeavingStart + milliseconds(1500));
     const auto closed = pair.One<SessionClosed>(pair.server());
     EXPECT_EQ(closed.code,
               static_cast<uint64_t>(open ? SessionCode::kGoAwayTimeout : SessionCode::kNoError));
@@ -59,7 +61,7 @@ TEST(GoAway, FromAClientNamesNoPlace) {
 
 TEST(GoAway, OfOneRequestResetsItWhenItsTimeIsOver) {
   SessionPair pair;
-  const RequestId request = *pair.client().Subscribe(Track("a"), {});
+  const RequestId request = *pair.client().Subscribe(LeavingTrack("a"), {});
   pair.Run();
   ASSERT_TRUE(pair.server().AcceptSubscribe(request, {}, {}).ok());
   ASSERT_TRUE(pair.server().SendGoAway(request, "moqt://elsewhere/", 100).ok());
@@ -83,7 +85,7 @@ RequestError RedirectTo(std::string uri, std::string_view name) {
 
 TEST(Redirect, SendsARequestElsewhere) {
   SessionPair pair;
-  const RequestId request = *pair.client().Subscribe(Track("a"), {});
+  const RequestId request = *pair.client().Subscribe(LeavingTrack("a"), {});
   pair.Run();
   ASSERT_TRUE(pair.server().RefuseRequest(request, RedirectTo("moqt://b/", "t")).ok());
   pair.Run();
@@ -96,8 +98,8 @@ TEST(Redirect, SendsARequestElsewhere) {
 TEST(Redirect, IsNotSentWhereItWouldEndTheSession) {
   SessionPair pair;
   // A client cannot send a server anywhere, nor is a publication redirected.
-  const RequestId published = *pair.server().Publish(Track("a"), {}, {});
-  const RequestId subscribed = *pair.server().Subscribe(Track("b"), {});
+  const RequestId published = *pair.server().Publish(LeavingTrack("a"), {}, {});
+  const RequestId subscribed = *pair.server().Subscribe(LeavingTrack("b"), {});
   const RequestId announced = *pair.client().PublishNamespace(*TrackNamespace::Of({"n"}), {});
   pair.Run();
   EXPECT_FALSE(pair.client().RefuseRequest(published, RedirectTo("", "t")).ok());
@@ -116,7 +118,7 @@ TEST(Redirect, IsNotSentWhereItWouldEndTheSession) {
 TEST(Redirect, ThatMayNotBeEndsTheSession) {
   // A server is sent elsewhere by a client; a namespace is redirected to a track.
   Session server(Role::kServer, {}, {}, Instant());
-  ASSERT_TRUE(server.Subscribe(Track("a"), {}).ok());
+  ASSERT_TRUE(server.Subscribe(LeavingTrack("a"), {}).ok());
   server.OnStreamData(2, AsBytes(std::string_view("\xaf\x00\x00\x00", 4)), false);
   server.OnStreamData(1, AsBytes(std::string("\x05\x00\x07\x34\x00\x00\x01x\x00\x00", 10)), false);
   EXPECT_TRUE(server.closed());
@@ -136,14 +138,14 @@ TEST(PublishBlocked, IsSaidWhenThePeerAllowsNoMoreStreams) {
   const RequestId tracks = *pair.client().SubscribeTracks(*TrackNamespace::Of({"kv"}), {});
   pair.Run();
   ASSERT_TRUE(pair.server().AcceptSubscribeTracks(tracks, {}).ok());
-  ASSERT_TRUE(pair.server().Publish(Track("a"), {}, {}).ok());
-  EXPECT_EQ(pair.server().Publish(Track("b"), {}, {}).error().code(), ErrorCode::kTooLarge);
-  EXPECT_FALSE(pair.server().Publish(Track("b"), {}, {}).ok());
+  ASSERT_TRUE(pair.server().Publish(LeavingTrack("a"), {}, {}).ok());
+  EXPECT_EQ(pair.server().Publish(LeavingTrack("b"), {}, {}).error().code(), ErrorCode::kTooLarge);
+  EXPECT_FALSE(pair.server().Publish(LeavingTrack("b"), {}, {}).ok());
   pair.Run();
-  EXPECT_EQ(pair.One<PublishBlockedReceived>(pair.client()).track, Track("b"));
+  EXPECT_EQ(pair.One<PublishBlockedReceived>(pair.client()).track, LeavingTrack("b"));
   pair.connection().AllowStreams(pair.server(), 10);
-  EXPECT_FALSE(pair.server().Publish(Track("b"), {}, {}).ok());
-  EXPECT_TRUE(pair.server().Publish(Track("c"), {}, {}).ok());
+  EXPECT_FALSE(pair.server().Publish(LeavingTrack("b"), {}, {}).ok());
+  EXPECT_TRUE(pair.server().Publish(LeavingTrack("c"), {}, {}).ok());
   pair.Run();
   EXPECT_EQ(pair.Take<PublishReceived>(pair.client()).size(), 2u);
 }

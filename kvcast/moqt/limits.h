@@ -49,6 +49,9 @@ struct Limits {
   size_t requests_max = 4096;
   // Updates of one request that wait for an answer, of ours as well; more end the request.
   size_t updates_max = 16;
+  // What they make us keep, as memory: names, tokens that were not told yet, and updates that wait
+  // for an answer. A request that would pass it is refused as excessive load, an update as well.
+  size_t request_bytes = 16 * 1024 * 1024;
   // Names of namespaces that the peer has told of and not withdrawn, with a little for each. More
   // end the request that brings them.
   size_t namespace_bytes = 8 * 1024 * 1024;

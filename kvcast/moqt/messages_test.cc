@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/draft_wire_test.h"
 #include "kvcast/moqt/frame.h"
 
 namespace kvcast::moqt {
 namespace {
+
+using draft::Framed;
 
 TrackName ClockTrack() { return *TrackName::Of(*TrackNamespace::Of({"clock", "demo"}), "now"); }
 
@@ -322,6 +325,11 @@ TEST(Codec, IsChosenByWhatTheHandshakeAgreedOn) {
   EXPECT_EQ(CodecFor("moqt-18")->alpn(), "moqt-18");
   EXPECT_EQ(CodecFor("moqt-99"), nullptr);
   EXPECT_EQ(CodecFor(DefaultCodec().alpn()), &DefaultCodec());
+  EXPECT_EQ(SpokenAlpns().front(), DefaultCodec().alpn());
+  for (const std::string& alpn : SpokenAlpns()) {
+    ASSERT_NE(CodecFor(alpn), nullptr);
+    EXPECT_EQ(CodecFor(alpn)->alpn(), alpn);
+  }
 }
 
 TEST(FrameReader, TakesBytesInAnyCut) {

@@ -7,7 +7,7 @@
 namespace kvcast::moqt {
 namespace {
 
-TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+TrackNamespace Fields(std::initializer_list<std::string_view> fields) {
   return *TrackNamespace::Of(fields);
 }
 
@@ -15,10 +15,10 @@ TEST(PublishNamespace, TellsOfANamespaceUntilItIsCancelled) {
   SessionPair pair;
   Parameters parameters;
   parameters.auth_tokens = {{AuthToken::AliasType::kUseValue, 0, 5, "secret"}};
-  const RequestId request = *pair.client().PublishNamespace(Space({"a", "b"}), parameters);
+  const RequestId request = *pair.client().PublishNamespace(Fields({"a", "b"}), parameters);
   pair.Run();
   const auto received = pair.One<PublishNamespaceReceived>(pair.server());
-  EXPECT_EQ(received.space, Space({"a", "b"}));
+  EXPECT_EQ(received.space, Fields({"a", "b"}));
   EXPECT_EQ(received.parameters.auth_tokens, parameters.auth_tokens);
   ASSERT_TRUE(pair.server().AcceptPublishNamespace(received.request, {}).ok());
   EXPECT_FALSE(pair.server().AcceptPublishNamespace(received.request, {}).ok());
@@ -32,7 +32,7 @@ TEST(PublishNamespace, TellsOfANamespaceUntilItIsCancelled) {
 
 TEST(PublishNamespace, IsRevokedByTheSubscriber) {
   SessionPair pair;
-  const RequestId request = *pair.client().PublishNamespace(Space({"a"}), {});
+  const RequestId request = *pair.client().PublishNamespace(Fields({"a"}), {});
   pair.Run();
   const auto received = pair.One<PublishNamespaceReceived>(pair.server());
   ASSERT_TRUE(pair.server().AcceptPublishNamespace(received.request, {}).ok());
@@ -47,19 +47,19 @@ TEST(PublishNamespace, IsRevokedByTheSubscriber) {
 TEST(PublishNamespace, MayNotBeOfTheProtocolsOwn) {
   SessionPair pair;
   for (const char* first : {".", ".session"}) {
-    EXPECT_FALSE(pair.client().PublishNamespace(Space({first}), {}).ok()) << first;
-    EXPECT_FALSE(pair.client().SubscribeNamespace(Space({first, "x"}), {}).ok()) << first;
+    EXPECT_FALSE(pair.client().PublishNamespace(Fields({first}), {}).ok()) << first;
+    EXPECT_FALSE(pair.client().SubscribeNamespace(Fields({first, "x"}), {}).ok()) << first;
   }
   // Others that begin with a period are for the user to know.
-  EXPECT_TRUE(pair.client().PublishNamespace(Space({".later"}), {}).ok());
+  EXPECT_TRUE(pair.client().PublishNamespace(Fields({".later"}), {}).ok());
   pair.Run();
   EXPECT_EQ(pair.Take<PublishNamespaceReceived>(pair.server()).size(), 1u);
 }
 
 // A server to which the client has subscribed below ("a"), and which has accepted.
-struct Subscribed {
-  explicit Subscribed(const SessionPair::Options& options = {}) : pair(options) {
-    request = *pair.client().SubscribeNamespace(Space({"a"}), {});
+struct NamespaceSubscribed {
+  explicit NamespaceSubscribed(const SessionPair::Options& options = {}) : pair(options) {
+    request = *pair.client().SubscribeNamespace(Fields({"a"}), {});
     pair.Run();
     received = pair.One<SubscribeNamespaceReceived>(pair.server()).request;
     EXPECT_TRUE(pair.server().AcceptSubscribeNamespace(received, {}).ok());
@@ -74,53 +74,53 @@ struct Subscribed {
 };
 
 TEST(SubscribeNamespace, HearsOfNamespacesAndOfTheirEnd) {
-  Subscribed world;
-  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a", "b"})).ok());
-  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a", "b"})).ok());  // Once.
-  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a"})).ok());
-  EXPECT_FALSE(world.server().AnnounceNamespace(world.received, Space({"b"})).ok());
-  EXPECT_FALSE(world.server().WithdrawNamespace(world.received, Space({"a", "c"})).ok());
+  NamespaceSubscribed world;
+  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b"})).ok());
+  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b"})).ok());  // Once.
+  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a"})).ok());
+  EXPECT_FALSE(world.server().AnnounceNamespace(world.received, Fields({"b"})).ok());
+  EXPECT_FALSE(world.server().WithdrawNamespace(world.received, Fields({"a", "c"})).ok());
   world.pair.Run();
   const auto told = world.pair.Take<NamespaceReceived>(world.client());
   ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].space, Space({"a", "b"}));
-  EXPECT_EQ(told[1].space, Space({"a"}));
-  ASSERT_TRUE(world.server().WithdrawNamespace(world.received, Space({"a", "b"})).ok());
+  EXPECT_EQ(told[0].space, Fields({"a", "b"}));
+  EXPECT_EQ(told[1].space, Fields({"a"}));
+  ASSERT_TRUE(world.server().WithdrawNamespace(world.received, Fields({"a", "b"})).ok());
   world.pair.Run();
-  EXPECT_EQ(world.pair.One<NamespaceWithdrawn>(world.client()).space, Space({"a", "b"}));
+  EXPECT_EQ(world.pair.One<NamespaceWithdrawn>(world.client()).space, Fields({"a", "b"}));
 }
 
 TEST(SubscribeNamespace, DoesNotOverlapAnotherButATracksSubscriptionMay) {
-  Subscribed world;
-  EXPECT_FALSE(world.client().SubscribeNamespace(Space({"a", "b"}), {}).ok());
-  EXPECT_TRUE(world.client().SubscribeTracks(Space({"a"}), {}).ok());
+  NamespaceSubscribed world;
+  EXPECT_FALSE(world.client().SubscribeNamespace(Fields({"a", "b"}), {}).ok());
+  EXPECT_TRUE(world.client().SubscribeTracks(Fields({"a"}), {}).ok());
   world.pair.Run();
   EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.server()).size(), 1u);
 }
 
 TEST(SubscribeNamespace, MovesToAnotherPrefix) {
-  Subscribed world;
-  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a", "b", "c"})).ok());
-  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a", "x"})).ok());
+  NamespaceSubscribed world;
+  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b", "c"})).ok());
+  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "x"})).ok());
   world.pair.Run();
   EXPECT_EQ(world.pair.Take<NamespaceReceived>(world.client()).size(), 2u);
   Parameters moved;
-  moved.namespace_prefix = Space({"a", "b"});
+  moved.namespace_prefix = Fields({"a", "b"});
   const RequestId update = *world.client().Update(world.request, moved);
   world.pair.Run();
   EXPECT_EQ(world.pair.One<UpdateReceived>(world.server()).parameters, moved);
   ASSERT_TRUE(world.server().AcceptUpdate(world.received, {}).ok());
-  EXPECT_FALSE(world.server().AnnounceNamespace(world.received, Space({"a", "x"})).ok());
-  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a", "b", "d"})).ok());
+  EXPECT_FALSE(world.server().AnnounceNamespace(world.received, Fields({"a", "x"})).ok());
+  ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b", "d"})).ok());
   world.pair.Run();
   EXPECT_EQ(world.pair.One<UpdateAccepted>(world.client()).update, update);
-  EXPECT_EQ(world.pair.One<NamespaceWithdrawn>(world.client()).space, Space({"a", "x"}));
-  EXPECT_EQ(world.pair.One<NamespaceReceived>(world.client()).space, Space({"a", "b", "d"}));
+  EXPECT_EQ(world.pair.One<NamespaceWithdrawn>(world.client()).space, Fields({"a", "x"}));
+  EXPECT_EQ(world.pair.One<NamespaceReceived>(world.client()).space, Fields({"a", "b", "d"}));
 }
 
 TEST(SubscribeNamespace, EndsASessionThatWithdrawsWhatItNeverToldOf) {
   Session client(Role::kClient, SessionPair::ClientSetup(), {}, Instant());
-  ASSERT_TRUE(client.SubscribeNamespace(Space({"a"}), {}).ok());
+  ASSERT_TRUE(client.SubscribeNamespace(Fields({"a"}), {}).ok());
   client.OnStreamData(3, AsBytes(std::string_view("\xaf\x00\x00\x00", 4)), false);
   client.OnStreamData(0, AsBytes(std::string_view("\x07\x00\x01\x00", 4)), false);
   EXPECT_FALSE(client.closed());
@@ -132,16 +132,16 @@ TEST(SubscribeNamespace, EndsASessionThatWithdrawsWhatItNeverToldOf) {
 TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
   SessionPair::Options options;
   options.limits.namespace_bytes = 2000;
-  Subscribed world(options);
+  NamespaceSubscribed world(options);
   for (int round = 0; round < 50; ++round) {
-    ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Space({"a", "b"})).ok());
-    ASSERT_TRUE(world.server().WithdrawNamespace(world.received, Space({"a", "b"})).ok());
+    ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b"})).ok());
+    ASSERT_TRUE(world.server().WithdrawNamespace(world.received, Fields({"a", "b"})).ok());
   }
   world.pair.Run();
   EXPECT_TRUE(world.pair.Take<RequestCancelled>(world.client()).empty());
   for (char name = 'a'; name <= 'z'; ++name) {
     ASSERT_TRUE(
-        world.server().AnnounceNamespace(world.received, Space({"a", std::string(1, name)})).ok());
+        world.server().AnnounceNamespace(world.received, Fields({"a", std::string(1, name)})).ok());
   }
   world.pair.Run();
   const auto cancelled = world.pair.One<RequestCancelled>(world.client());
@@ -150,11 +150,11 @@ TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
 }
 
 TEST(SubscribeNamespace, CannotBeMovedToWhatIsKeptForTheProtocol) {
-  Subscribed world;
+  NamespaceSubscribed world;
   Parameters moved;
-  moved.namespace_prefix = Space({".session"});
+  moved.namespace_prefix = Fields({".session"});
   EXPECT_EQ(world.client().Update(world.request, moved).error().code(), ErrorCode::kInvalid);
-  moved.namespace_prefix = Space({"a", "b"});
+  moved.namespace_prefix = Fields({"a", "b"});
   EXPECT_TRUE(world.client().Update(world.request, moved).ok());
 }
 
@@ -162,9 +162,9 @@ TEST(SubscribeNamespace, CannotBeMovedToWhatIsKeptForTheProtocol) {
 TEST(SubscribeNamespace, LosesASubscriberThatDoesNotRead) {
   SessionPair::Options options;
   options.limits.answer_bytes = 5000;
-  Subscribed world(options);
+  NamespaceSubscribed world(options);
   for (int i = 0; i < 100; ++i) {
-    (void)world.server().AnnounceNamespace(world.received, Space({"a", std::to_string(i)})).ok();
+    (void)world.server().AnnounceNamespace(world.received, Fields({"a", std::to_string(i)})).ok();
   }
   const auto cancelled = world.pair.One<RequestCancelled>(world.server());
   EXPECT_EQ(cancelled.code, static_cast<uint64_t>(ResetCode::kTooFarBehind));

@@ -32,9 +32,13 @@ bool PayloadReader::Read(std::span<const std::byte>& in) {
 }
 
 ChunkRef PayloadReader::NewChunk(size_t bytes) {
-  if (pool_ != nullptr && bytes >= std::bit_ceil(bytes) / 8 * 7) {
-    if (ChunkRef pooled = pool_->Allocate(bytes)) {
-      return pooled;
+  if (pool_ != nullptr) {
+    const bool fills = bytes >= std::bit_ceil(bytes) / 8 * 7;
+    const size_t most = fills ? bytes : std::bit_floor(bytes);
+    if (fills || most >= kFirstChunkBytes) {
+      if (ChunkRef pooled = pool_->Allocate(most)) {
+        return pooled;
+      }
     }
   }
   return ChunkRef::OnHeap(bytes);

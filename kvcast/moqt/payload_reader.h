@@ -11,7 +11,8 @@ namespace kvcast::moqt {
 // A payload from bytes in any cut, copied once, into the chunks it stays in.
 //
 // Its length is a claim: a chunk is never larger than what has already arrived, or 16 KiB. A pool
-// has chunks of a few sizes only: what would leave an eighth of one empty comes from the heap.
+// has chunks of a few sizes only: what would leave an eighth of one empty gets the next smaller,
+// and if that is less than 16 KiB, comes from the heap.
 class PayloadReader {
  public:
   // REQUIRES: length > 0. `pool` may be null.

@@ -68,6 +68,10 @@ TEST(PayloadReader, LeavesLittleOfAPooledChunkEmpty) {
   EXPECT_EQ(pool.bytes_used(), 0u);
   const Bytes nearly_a_chunk = ReadInPieces(reader, RandomText(15'000), 1200, &pool);
   EXPECT_GT(pool.bytes_used(), 0u);
+  const size_t used = pool.bytes_used();
+  const Bytes with_a_tail = ReadInPieces(reader, RandomText(32'768 + 40), 1200, &pool);
+  EXPECT_GT(pool.bytes_used(), used + 32'768);
+  EXPECT_LT(pool.bytes_used(), used + 32'768 + 1000);
 }
 
 // A claim of 60 MiB costs no more than what came, until it comes.

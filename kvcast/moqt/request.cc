@@ -19,34 +19,40 @@ Fault Request::Unexpected(const Message& message) {
 }
 
 Decoded<void> Request::Receive(Message message) {
-  if (over_) {
-    return {};  // It was cancelled; what was under way does not matter.
-  }
   if (GoAway* away = std::get_if<GoAway>(&message)) {
     return OnGoAway(*away);
+  }
+  RequestOk* ok = std::get_if<RequestOk>(&message);
+  RequestError* error = std::get_if<RequestError>(&message);
+  if (!our_updates_.empty() && (ok != nullptr || error != nullptr)) {
+    return ok != nullptr ? OnUpdateOk(*ok) : OnUpdateError(*error);
+  }
+  if (maybe_owed_ > 0 && (ok != nullptr || error != nullptr)) {
+    --maybe_owed_;  // The request ends, whatever it says.
+    return {};
+  }
+  if (heard_last_) {
+    return Unexpected(message);
   }
   RequestUpdate* update = std::get_if<RequestUpdate>(&message);
   if (update != nullptr && may_be_updated()) {
     return OnRequestUpdate(*update);
   }
-  if (!our_updates_.empty()) {
-    if (RequestOk* ok = std::get_if<RequestOk>(&message)) {
-      return OnUpdateOk(*ok);
-    }
-    if (RequestError* error = std::get_if<RequestError>(&message)) {
-      return OnUpdateError(*error);
-    }
-  }
   return OnMessage(message);
 }
 
-Decoded<void> Request::OnGoAway(GoAway& message) {
-  if (std::exchange(going_away_, true)) {
+Decoded<void> Request::CheckGoAway(const GoAway& message, Role role, bool& said) {
+  if (std::exchange(said, true)) {
     return Fault::Violation("A second GOAWAY came on one request.");
   }
-  if (state_->role == Role::kServer && !message.uri.empty()) {
+  if (role == Role::kServer && !message.uri.empty()) {
     return Fault::Violation("A client's GOAWAY names no place to go.");
   }
+  return {};
+}
+
+Decoded<void> Request::OnGoAway(GoAway& message) {
+  KVCAST_TRY_VOID(CheckGoAway(message, state_->role, going_away_));
   Tell(GoAwayReceived{id_, std::move(message)});
   return {};
 }
@@ -75,10 +81,14 @@ void Request::OnTimer(Timers::Kind kind) {
 Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
   KVCAST_TRY_VOID(state_->requests.NotePeerId(update.request_id));
   KVCAST_TRY_VOID(CheckTokens(update.parameters));
+  const size_t bytes =
+      sizeof(TheirUpdate) +
+      (update.parameters.namespace_prefix ? KeptOf(*update.parameters.namespace_prefix) : 0);
   std::optional<RequestError> refusal;
-  if (their_updates_.size() >= state_->limits.updates_max) {
-    refusal = RequestError{RequestCode::kExcessiveLoad, std::nullopt,
-                           "Too many updates of the request wait.", std::nullopt};
+  if (their_updates_.size() >= state_->limits.updates_max ||
+      state_->request_bytes + bytes > state_->limits.request_bytes) {
+    refusal = RequestError{RequestCode::kExcessiveLoad, std::nullopt, "Too many updates wait.",
+                           std::nullopt};
   } else {
     refusal = RefusalOfUpdate(update.parameters);
   }
@@ -86,7 +96,8 @@ Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
     FailUpdate(*refusal);
     return {};
   }
-  their_updates_.push_back({update.parameters, std::nullopt});
+  their_updates_.push_back(
+      {WithoutTokens(update.parameters), std::nullopt, KeptBytes(state_->request_bytes, bytes)});
   Tell(UpdateReceived{id_, std::move(update.parameters)});
   return {};
 }
@@ -165,6 +176,7 @@ Decoded<void> Request::OnUpdateOk(RequestOk& ok) {
 Decoded<void> Request::OnUpdateError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
   const RequestId update = our_updates_.front().id;
+  maybe_owed_ += our_updates_.size() - 1;
   our_updates_.clear();
   const std::string reason = error.reason;
   Tell(UpdateRefused{id_, update, std::move(error)});
@@ -195,6 +207,7 @@ Decoded<void> Request::CheckRedirect(const RequestError& error) const {
 
 Decoded<void> Request::OnError(RequestError& error) {
   KVCAST_TRY_VOID(CheckRedirect(error));
+  NoteLastMessage(false);
   Tell(RequestRefused{id_, std::move(error)});
   Finish();
   return {};
@@ -234,6 +247,13 @@ void Request::Cancel(ResetCode code) {
   }
 }
 
+void Request::RefuseAnswer(RequestCode code, std::string reason) {
+  if (!over_) {
+    Abort(static_cast<uint64_t>(ResetCode::kCancelled));
+    Tell(RequestRefused{id_, {code, std::nullopt, std::move(reason), std::nullopt}});
+  }
+}
+
 void Request::Fail(uint64_t code, std::string reason) {
   if (!over_) {
     Abort(code);
@@ -242,6 +262,7 @@ void Request::Fail(uint64_t code, std::string reason) {
 }
 
 void Request::Abort(uint64_t code) {
+  cancelled_ = true;
   if (!std::exchange(sent_all_, true)) {
     state_->outbox.Do(ResetStream{stream_, code});
     state_->ledger.Drop(stream_);
@@ -250,6 +271,20 @@ void Request::Abort(uint64_t code) {
     state_->outbox.Do(StopSending{stream_, code});
   }
   End(ResetCode::kCancelled);
+}
+
+LateMessages Request::late() const {
+  using Rule = LateMessages::Rule;
+  if (cancelled_) {
+    return {};
+  }
+  const bool is_peers_track = kind() == MessageKind::kPublish && !state_->requests.WasIssued(id_);
+  return {heard_last_ && !may_owe_ ? Rule::kNone : Rule::kUnderWay,
+          place(),
+          our_updates_.size() + maybe_owed_ + (is_owed_answer() ? 1 : 0),
+          may_be_updated() && !heard_last_,
+          is_peers_track && !heard_last_,
+          going_away_};
 }
 
 void Request::SendEncoded(Bytes message, bool fin) {
@@ -311,6 +346,7 @@ void Request::End(ResetCode code) {
   if (!std::exchange(over_, true)) {
     state_->timers.Set({id_, Timers::Kind::kGoAway}, std::nullopt);
     state_->timers.Set({id_, Timers::Kind::kTrackEnd}, std::nullopt);
+    their_updates_.clear();
     Release(code);
     state_->ended.push_back(id_);
   }

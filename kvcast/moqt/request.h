@@ -9,6 +9,8 @@
 
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/fault.h"
+#include "kvcast/moqt/kept_bytes.h"
+#include "kvcast/moqt/late_messages.h"
 #include "kvcast/moqt/receive_queue.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/track_receiver.h"
@@ -23,7 +25,7 @@ namespace kvcast::moqt {
 class Request {
  public:
   Request(RequestId id, StreamId stream, SessionState& state)
-      : id_(id), stream_(stream), state_(&state) {}
+      : id_(id), stream_(stream), state_(&state), kept_(state.request_bytes, 0) {}
   virtual ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
@@ -33,7 +35,9 @@ class Request {
   // The message that began it.
   virtual MessageKind kind() const = 0;
   // Where messages of the peer's stand on its stream.
-  MessagePlace place() const { return {Other(state_->role), false, kind(), !our_updates_.empty()}; }
+  MessagePlace place() const {
+    return {Other(state_->role), false, kind(), !our_updates_.empty() || maybe_owed_ > 0};
+  }
 
   // What came on the stream. A session's fault ends the session, a track's the request.
   Decoded<void> Receive(Message message);
@@ -59,6 +63,8 @@ class Request {
   // We give up, or the track is malformed: the peer is told by resetting the stream.
   void Cancel(ResetCode code);
   void Fail(uint64_t code, std::string reason);
+  // The peer's answer is none that we can live with: as if it had refused, for this reason.
+  void RefuseAnswer(RequestCode code, std::string reason);
 
   // Answers a request of the peer's with an error. Invalid: it was answered, or is ours, or the
   // error may not be said of it.
@@ -76,8 +82,17 @@ class Request {
   // over.
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
 
+  // What a peer may say of leaving, once on each request's stream; `role` is ours.
+  static Decoded<void> CheckGoAway(const GoAway& message, Role role, bool& said);
+
   // Nothing more is sent or received for it.
   bool over() const { return over_; }
+  // What may come nevertheless. REQUIRES: over().
+  LateMessages late() const;
+
+  // What it makes us keep, of what the peer said.
+  void Keep(size_t bytes) { kept_.Set(bytes); }
+
   // The halves that a user commands, where the request has them.
   virtual TrackSender* sender() { return nullptr; }
   virtual TrackReceiver* receiver() { return nullptr; }
@@ -87,6 +102,14 @@ class Request {
   virtual Decoded<void> OnMessage(Message& message) = 0;
   // Whether the peer waits for us to accept or refuse.
   virtual bool awaits_answer() const { return false; }
+  // Whether we wait for the peer to, although the request may be over.
+  virtual bool is_owed_answer() const { return false; }
+  // The peer has nothing more to say after this; unless it may owe us something, since it is to
+  // answer every update, and may say that it leaves for as long as its half is open.
+  void NoteLastMessage(bool may_owe) {
+    heard_last_ = true;
+    may_owe_ = may_owe;
+  }
   // The peer's half ended well; false if it should not have, which cancels the request.
   virtual bool MayEndHere() const = 0;
   // The request is over: free what it claimed, end its data streams.
@@ -148,6 +171,7 @@ class Request {
   struct TheirUpdate {
     Parameters parameters;
     std::optional<Parameters> answer;
+    KeptBytes kept;
   };
 
   Decoded<void> OnGoAway(GoAway& message);
@@ -168,9 +192,14 @@ class Request {
   std::set<StreamId> data_streams_;
   std::deque<OurUpdate> our_updates_;      // Sent, and not answered.
   std::deque<TheirUpdate> their_updates_;  // Received, and not answered.
+  size_t maybe_owed_ = 0;                  // Those that a refusal may have answered, or not.
   bool going_away_ = false;                // The peer said so.
   bool sent_away_ = false;                 // We did.
   bool over_ = false;
+  bool cancelled_ = false;   // By resetting the stream, or refusing what comes on it.
+  bool heard_last_ = false;  // Nothing may come any more,
+  bool may_owe_ = false;     // but what was due before.
+  KeptBytes kept_;
 };
 
 }  // namespace kvcast::moqt

@@ -17,7 +17,7 @@ bool RequestIds::Add(uint64_t id) {
   const auto after = runs_.upper_bound(id);
   const auto before = after == runs_.begin() ? runs_.end() : std::prev(after);
   if (before != runs_.end() && id <= before->second) {
-    return false;
+    return !Has(id);
   }
   const bool joins_before = before != runs_.end() && before->second + 2 == id;
   const bool joins_after = after != runs_.end() && id + 2 == after->first;
@@ -33,6 +33,7 @@ bool RequestIds::Add(uint64_t id) {
   if (runs_.size() > kRunsMax) {
     const auto oldest = runs_.begin();
     const auto second = std::next(oldest);
+    forgotten_ = {forgotten_ ? forgotten_->first : oldest->second + 2, second->first - 2};
     oldest->second = second->second;
     runs_.erase(second);
   }
@@ -40,6 +41,9 @@ bool RequestIds::Add(uint64_t id) {
 }
 
 bool RequestIds::Has(uint64_t id) const {
+  if (forgotten_ && id >= forgotten_->first && id <= forgotten_->second) {
+    return false;
+  }
   const auto after = runs_.upper_bound(id);
   return after != runs_.begin() && std::prev(after)->second >= id;
 }

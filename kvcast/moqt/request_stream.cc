@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "kvcast/moqt/auth_rules.h"
 #include "kvcast/moqt/incoming_request.h"
 #include "kvcast/moqt/request.h"
 
@@ -75,16 +76,52 @@ Decoded<void> RequestStream::OnFrame(const std::string& frame) {
   }
   Request* mine = request();
   if (mine == nullptr || mine->over()) {
-    OnLateFrame(frame);
-    return {};
+    if (!late_) {
+      late_ = mine == nullptr ? LateMessages() : mine->late();
+    }
+    return OnLateFrame(frame, *late_);
   }
   KVCAST_TRY(Message message, state_->codec.Decode(frame, mine->place()));
   return mine->Receive(std::move(message));
 }
 
-// What was under way does not matter any more, except that the streams of a track we have left are
-// known by its alias, and dropped.
-void RequestStream::OnLateFrame(const std::string& frame) {
+void RequestStream::OnRequestGone(const Request& request) {
+  if (!late_) {
+    late_ = request.late();
+  }
+}
+
+Decoded<void> RequestStream::OnLateFrame(const std::string& frame, LateMessages& late) {
+  if (late.rule == LateMessages::Rule::kAny) {
+    RetireAliasIn(frame);
+    return {};
+  }
+  if (late.rule == LateMessages::Rule::kNone) {
+    return Fault::Violation("A message follows the last one of its stream.");
+  }
+  KVCAST_TRY(const Message message, state_->codec.Decode(frame, late.place));
+  if (const auto* away = std::get_if<GoAway>(&message)) {
+    return Request::CheckGoAway(*away, state_->role, late.said_goaway);
+  }
+  if (const auto* update = std::get_if<RequestUpdate>(&message); update && late.updates) {
+    KVCAST_TRY_VOID(state_->requests.NotePeerId(update->request_id));
+    return CheckTokens(update->parameters);
+  }
+  if (std::holds_alternative<PublishDone>(message) && std::exchange(late.publish_done, false)) {
+    return {};
+  }
+  const bool answers =
+      std::holds_alternative<RequestOk>(message) || std::holds_alternative<RequestError>(message);
+  if (answers && late.answers > 0) {
+    --late.answers;
+    return {};
+  }
+  return Fault::Violation(std::string(NameOf(KindOf(message))) +
+                          " follows the end of its request.");
+}
+
+// The streams of a track we have left are known by its alias, and dropped.
+void RequestStream::RetireAliasIn(const std::string& frame) {
   if (asked_ != MessageKind::kSubscribe) {
     return;
   }

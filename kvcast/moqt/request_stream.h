@@ -7,6 +7,7 @@
 
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/frame.h"
+#include "kvcast/moqt/late_messages.h"
 #include "kvcast/moqt/partial_bytes.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/waiting_bytes.h"
@@ -37,6 +38,9 @@ class RequestStream {
   Decoded<void> Resume();
 
   bool waiting() const { return waiting_.waiting(); }
+  // Its request is over and about to be forgotten.
+  void OnRequestGone(const Request& request);
+
   // The peer sends no more on it.
   bool over() const { return over_ && !waiting(); }
   // Nor do we, and nobody needs it any more.
@@ -45,7 +49,8 @@ class RequestStream {
  private:
   Decoded<void> Run(std::span<const std::byte> bytes);
   Decoded<void> OnFrame(const std::string& frame);
-  void OnLateFrame(const std::string& frame);
+  Decoded<void> OnLateFrame(const std::string& frame, LateMessages& late);
+  void RetireAliasIn(const std::string& frame);
   void Refuse(uint64_t code);
   Request* request() const;
 
@@ -56,6 +61,7 @@ class RequestStream {
   WaitingBytes waiting_;
   FrameReader frames_;
   PartialBytes partial_;
+  std::optional<LateMessages> late_;  // Once the request is over, and something came or it is gone.
   bool fin_ = false;
   bool over_ = false;
   bool refused_ = false;

@@ -167,7 +167,7 @@ bool Session::Hand(ObjectDatagram& datagram) {
 
 void Session::OnConnectionClosed(uint64_t code, std::string_view reason) {
   if (!std::exchange(closed_, true)) {
-    state_.outbox.Tell(SessionClosed{code, std::string(reason), true});
+    state_.outbox.Close(SessionClosed{code, std::string(reason), true}, std::nullopt);
   }
 }
 
@@ -225,12 +225,12 @@ bool Session::Check(const Decoded<void>& done) {
   return false;
 }
 
-void Session::Close(SessionCode code, std::string reason) {
+void Session::Close(SessionCode code, const std::string& reason) {
   if (std::exchange(closed_, true)) {
     return;
   }
-  state_.outbox.Do(CloseConnection{static_cast<uint64_t>(code), reason});
-  state_.outbox.Tell(SessionClosed{static_cast<uint64_t>(code), std::move(reason), false});
+  const auto number = static_cast<uint64_t>(code);
+  state_.outbox.Close(SessionClosed{number, reason, false}, CloseConnection{number, reason});
 }
 
 void Session::Settle() {
@@ -306,9 +306,12 @@ void Session::EndRequests() {
 }
 
 void Session::EraseRequest(const Request& request) {
-  const StreamId stream = request.stream();
+  const auto bidi = bidis_.find(request.stream());
+  if (bidi != bidis_.end()) {
+    bidi->second.OnRequestGone(request);
+  }
   state_.requests.Erase(request.id());
-  if (const auto bidi = bidis_.find(stream); bidi != bidis_.end()) {
+  if (bidi != bidis_.end()) {
     ForgetBidi(bidi);
   }
 }
@@ -327,6 +330,12 @@ void Session::ForgetBidi(std::map<StreamId, RequestStream>::iterator stream) {
   if (stream->second.done()) {
     bidis_.erase(stream);
   }
+}
+
+bool Session::HasOpenSubgroups(RequestId request, uint64_t first_group, uint64_t last_group) const {
+  Request* found = state_.requests.Find(request);
+  return found != nullptr && !found->over() && found->receiver() != nullptr &&
+         found->receiver()->HasOpenStreams(first_group, last_group);
 }
 
 std::optional<Received> Session::Take(RequestId request) {

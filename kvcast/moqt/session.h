@@ -70,6 +70,9 @@ class Session final : public TransportUser {
   bool has_event() const { return state_.outbox.has_event(); }
   // What has arrived for a subscription or a fetch, in order; absent if nothing has.
   std::optional<Received> Take(RequestId request);
+  // Whether a stream of a track that comes, in any of these groups, has begun and not ended: more
+  // of them may come, or be on its way.
+  bool HasOpenSubgroups(RequestId request, uint64_t first_group, uint64_t last_group) const;
 
   // Publishing. Objects may be sent at once, unless FORWARD says otherwise. Too large: the peer
   // lets us open no more streams, and has asked for all tracks below a prefix: it is told, and the
@@ -156,6 +159,8 @@ class Session final : public TransportUser {
   size_t queued_bytes() const { return state_.ledger.queued_bytes(); }
   // Bytes received and not taken yet, of all requests.
   size_t untaken_bytes() const { return state_.credit.queued_bytes(); }
+  // What requests and updates of the peer's make us keep.
+  size_t kept_bytes() const { return state_.request_bytes; }
   // What is remembered of tracks that come, to notice when one contradicts itself.
   size_t remembered_bytes() const { return state_.rules_bytes; }
 
@@ -166,7 +171,7 @@ class Session final : public TransportUser {
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
   // The same of one request, which is then reset.
   Result<void> SendGoAway(RequestId request, std::string uri, uint64_t timeout_ms);
-  void Close(SessionCode code, std::string reason);
+  void Close(SessionCode code, const std::string& reason);
   bool closed() const { return closed_; }
 
  private:

@@ -374,7 +374,12 @@ TEST(RequestIds, AreTakenInAnyOrderOnce) {
   for (uint64_t id = 9; id < 9000; id += 4) {
     EXPECT_TRUE(ids.Add(id));
   }
-  EXPECT_FALSE(ids.Add(7));  // A gap too old to be remembered.
+  EXPECT_TRUE(ids.Add(7));  // A gap too old to be remembered.
+  EXPECT_FALSE(ids.Add(1));
+  EXPECT_FALSE(ids.Add(5));
+  EXPECT_FALSE(ids.Add(8993));
+  EXPECT_TRUE(ids.Add(8995));
+  EXPECT_FALSE(ids.Add(8995));
   EXPECT_FALSE(ids.Add(~uint64_t{0}));
 }
 

@@ -49,8 +49,9 @@ struct SessionState {
   SendLedger ledger;
   Timers timers;
   WaitingStreams waiting;
-  Instant now;            // When what is being done is done.
-  RequestTable requests;  // After what requests let go of when they end.
+  Instant now;               // When what is being done is done.
+  size_t request_bytes = 0;  // Of what requests and updates of the peer's make us keep.
+  RequestTable requests;     // After what requests let go of when they end.
 
   std::vector<RequestId> ended;  // Requests that are over, until the session has cleaned up.
 

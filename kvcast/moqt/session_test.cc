@@ -29,8 +29,8 @@ SubgroupHeader WholeGroup(uint64_t group) {
   return header;
 }
 
-void SendGroup(Session& session, RequestId request, uint64_t group, uint64_t objects,
-               size_t bytes = 10) {
+void SendPaddedGroup(Session& session, RequestId request, uint64_t group, uint64_t objects,
+                     size_t bytes = 10) {
   const Result<StreamId> subgroup = session.OpenSubgroup(request, WholeGroup(group));
   ASSERT_TRUE(subgroup.ok());
   for (uint64_t i = 0; i < objects; ++i) {
@@ -109,8 +109,8 @@ TEST(Session, CarriesAPublicationFromBeginningToEnd) {
     Parameters parameters;
     parameters.largest_object = Location{6, 0};
     const RequestId sent = *pair.client().Publish(Track("t"), parameters, properties);
-    SendGroup(pair.client(), sent, 7, 3, 1000);
-    SendGroup(pair.client(), sent, 8, 2);
+    SendPaddedGroup(pair.client(), sent, 7, 3, 1000);
+    SendPaddedGroup(pair.client(), sent, 8, 2);
     ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "done").ok());
     pair.Run();
 
@@ -183,11 +183,11 @@ TEST(Session, CarriesASubscription) {
     Parameters parameters;
     parameters.largest_object = Location{3, 4};
     ASSERT_TRUE(pair.server().AcceptSubscribe(received.request, parameters, {}).ok());
-    SendGroup(pair.server(), received.request, 5, 4, 700);
+    SendPaddedGroup(pair.server(), received.request, 5, 4, 700);
     pair.Run();
     EXPECT_EQ(pair.One<RequestAccepted>(pair.client()).parameters, parameters);
     EXPECT_EQ(TakeAll(pair.client(), asked).objects.size(), 4u);
-    SendGroup(pair.server(), received.request, 6, 1);
+    SendPaddedGroup(pair.server(), received.request, 6, 1);
     ASSERT_TRUE(pair.server().EndTrack(received.request, DoneCode::kTrackEnded, "").ok());
     pair.Run();
     const Taken rest = TakeAll(pair.client(), asked);
@@ -332,8 +332,8 @@ TEST(Session, StopsOnlyTheStreamsOfWhoDoesNotTake) {
   SessionPair pair(options);
   const RequestId slow = *pair.client().Publish(Track("slow"), {}, {});
   const RequestId fast = *pair.client().Publish(Track("fast"), {}, {});
-  SendGroup(pair.client(), slow, 0, 100, 10000);
-  SendGroup(pair.client(), fast, 0, 100, 10000);
+  SendPaddedGroup(pair.client(), slow, 0, 100, 10000);
+  SendPaddedGroup(pair.client(), fast, 0, 100, 10000);
   std::map<std::string, RequestId> at_server;
   size_t fast_objects = 0;
   while (pair.Step()) {
@@ -365,7 +365,7 @@ TEST(Session, PassesAnObjectLargerThanTheWindow) {
   options.limits.stream_queue_bytes = 16 * 1024;
   SessionPair pair(options);
   const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
-  SendGroup(pair.client(), sent, 0, 1, 500000);
+  SendPaddedGroup(pair.client(), sent, 0, 1, 500000);
   pair.Run();
   const RequestId received = pair.One<PublishReceived>(pair.server()).request;
   const Taken taken = TakeAll(pair.server(), received);
@@ -399,7 +399,7 @@ TEST(Session, TellsASenderWhenThereIsRoom) {
   options.limits.send_queue_low_bytes = 10000;
   SessionPair pair(options);
   const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
-  SendGroup(pair.client(), sent, 0, 10, 10000);
+  SendPaddedGroup(pair.client(), sent, 0, 10, 10000);
   EXPECT_GE(pair.client().queued_bytes(sent), 100000u);
   pair.Run();
   EXPECT_EQ(pair.One<SendRoom>(pair.client()).request, sent);
@@ -433,7 +433,7 @@ TEST(Session, SurvivesResetsAtEveryPoint) {
       requests.emplace_back(&pair.client(), id);
       requests.emplace_back(&pair.server(), id);
     }
-    SendGroup(pair.client(), sent, 0, 3, 50);
+    SendPaddedGroup(pair.client(), sent, 0, 3, 50);
     const StreamId open = *pair.client().OpenSubgroup(sent, WholeGroup(1));
     (void)pair.client().SendObject(sent, open, ObjectAt({1, 0}, "k")).ok();
     const uint64_t at = random.Below(60);
@@ -449,7 +449,7 @@ TEST(Session, SurvivesResetsAtEveryPoint) {
       }
       for (const auto& event : pair.Take<SubscribeReceived>(pair.server())) {
         (void)pair.server().AcceptSubscribe(event.request, {}, {}).ok();
-        SendGroup(pair.server(), event.request, 0, 2, 40);
+        SendPaddedGroup(pair.server(), event.request, 0, 2, 40);
       }
       if (++steps == at) {
         const auto& [session, id] = requests[random.Below(requests.size())];

@@ -71,6 +71,7 @@ void IncomingSpaceRequest::OnUpdate(const Parameters& parameters, Parameters& an
   (void)answer;
   if (parameters.namespace_prefix) {
     space_ = *parameters.namespace_prefix;
+    Keep(KeptOf(space_));
     OnPrefixChanged();
   }
 }

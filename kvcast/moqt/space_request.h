@@ -49,6 +49,7 @@ class OutgoingSpaceRequest : public Request {
   Result<void> CheckUpdate(const Parameters& parameters) override;
   void OnUpdated(const Parameters& parameters) override;
   void OnUpdateRefused(const std::string& reason) override {
+    NoteLastMessage(true);
     Finish();
     TellCancelled(reason);
   }

@@ -32,9 +32,12 @@ Decoded<void> OutgoingSubscribe::OnMessage(Message& message) {
 
 Decoded<void> OutgoingSubscribe::OnOk(SubscribeOk& ok) {
   const TrackTraits traits = state().codec.TraitsOf(ok.properties);
+  KVCAST_TRY_VOID(CheckAlias(state(), ok.alias, track()));
   if (traits.unknown_mandatory) {
     state().requests.RetireAlias(ok.alias);
-    return Fault::Track(ResetCode::kCancelled, "The track demands an extension we do not know.");
+    RefuseAnswer(RequestCode::kUnsupportedExtension,
+                 "The track demands an extension we do not know.");
+    return {};
   }
   // A PUBLISH of the track may have crossed, and wait for an answer.
   if (const auto receiver = state().requests.ReceiverOf(track()); receiver && *receiver != id()) {

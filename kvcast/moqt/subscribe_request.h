@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kvcast/moqt/auth_rules.h"
 #include "kvcast/moqt/subscription.h"
 
 namespace kvcast::moqt {
@@ -28,7 +29,7 @@ class IncomingSubscribe final : public PublisherSide {
  public:
   IncomingSubscribe(RequestId id, StreamId stream, SessionState& state, Subscribe message)
       : PublisherSide(id, stream, state, std::move(message.track)),
-        wanted_(std::move(message.parameters)) {}
+        wanted_(WithoutTokens(message.parameters)) {}
   MessageKind kind() const override { return MessageKind::kSubscribe; }
 
   // Invalid: it was answered before. Too large: the properties do not fit a message.

@@ -7,14 +7,14 @@
 namespace kvcast::moqt {
 namespace {
 
-TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+TrackNamespace TracksSpace(std::initializer_list<std::string_view> fields) {
   return *TrackNamespace::Of(fields);
 }
 
 // A server to which the client has subscribed below ("a", "b"), and which has accepted.
-struct Subscribed {
-  Subscribed() {
-    request = *pair.client().SubscribeTracks(Space({"a", "b"}), {});
+struct TracksSubscribed {
+  TracksSubscribed() {
+    request = *pair.client().SubscribeTracks(TracksSpace({"a", "b"}), {});
     pair.Run();
     received = pair.One<SubscribeTracksReceived>(pair.server()).request;
     EXPECT_TRUE(pair.server().AcceptSubscribeTracks(received, {}).ok());
@@ -30,14 +30,14 @@ TEST(SubscribeTracks, BringsPublicationsOfItsTracks) {
   SessionPair pair;
   Parameters wanted;
   wanted.forward = false;
-  const RequestId request = *pair.client().SubscribeTracks(Space({"a", "b"}), wanted);
+  const RequestId request = *pair.client().SubscribeTracks(TracksSpace({"a", "b"}), wanted);
   pair.Run();
   const auto received = pair.One<SubscribeTracksReceived>(pair.server());
-  EXPECT_EQ(received.prefix, Space({"a", "b"}));
+  EXPECT_EQ(received.prefix, TracksSpace({"a", "b"}));
   EXPECT_EQ(received.parameters, wanted);
   ASSERT_TRUE(pair.server().AcceptSubscribeTracks(received.request, {}).ok());
   EXPECT_FALSE(pair.server().AcceptSubscribeTracks(received.request, {}).ok());
-  const TrackName track = *TrackName::Of(Space({"a", "b", "c"}), "t");
+  const TrackName track = *TrackName::Of(TracksSpace({"a", "b", "c"}), "t");
   ASSERT_TRUE(pair.server().Publish(track, wanted, {}).ok());
   pair.Run();
   EXPECT_EQ(pair.One<RequestAccepted>(pair.client()).request, request);
@@ -46,7 +46,7 @@ TEST(SubscribeTracks, BringsPublicationsOfItsTracks) {
 
 TEST(SubscribeTracks, IsRefusedWithAReason) {
   SessionPair pair;
-  const RequestId request = *pair.client().SubscribeTracks(Space({"a"}), {});
+  const RequestId request = *pair.client().SubscribeTracks(TracksSpace({"a"}), {});
   pair.Run();
   const auto received = pair.One<SubscribeTracksReceived>(pair.server());
   ASSERT_TRUE(pair.server()
@@ -57,15 +57,15 @@ TEST(SubscribeTracks, IsRefusedWithAReason) {
   EXPECT_EQ(refused.request, request);
   EXPECT_EQ(refused.error.code, RequestCode::kNamespaceTooLarge);
   // It can be asked for again.
-  EXPECT_TRUE(pair.client().SubscribeTracks(Space({"a"}), {}).ok());
+  EXPECT_TRUE(pair.client().SubscribeTracks(TracksSpace({"a"}), {}).ok());
 }
 
 TEST(SubscribeTracks, NamesATrackThatCannotBePublished) {
-  Subscribed world;
-  const TrackName track = *TrackName::Of(Space({"a", "b", "c"}), "t");
+  TracksSubscribed world;
+  const TrackName track = *TrackName::Of(TracksSpace({"a", "b", "c"}), "t");
   ASSERT_TRUE(world.pair.server().SendPublishBlocked(world.received, track).ok());
   EXPECT_FALSE(world.pair.server()
-                   .SendPublishBlocked(world.received, *TrackName::Of(Space({"a", "x"}), "t"))
+                   .SendPublishBlocked(world.received, *TrackName::Of(TracksSpace({"a", "x"}), "t"))
                    .ok());
   world.pair.Run();
   const auto blocked = world.pair.One<PublishBlockedReceived>(world.pair.client());
@@ -74,20 +74,20 @@ TEST(SubscribeTracks, NamesATrackThatCannotBePublished) {
 }
 
 TEST(SubscribeTracks, IsCancelledByTheSubscriber) {
-  Subscribed world;
+  TracksSubscribed world;
   world.pair.client().Cancel(world.request, ResetCode::kCancelled);
   world.pair.Run();
   EXPECT_EQ(world.pair.One<RequestCancelled>(world.pair.server()).request, world.received);
   EXPECT_FALSE(world.pair.server()
-                   .SendPublishBlocked(world.received, *TrackName::Of(Space({"a", "b"}), "t"))
+                   .SendPublishBlocked(world.received, *TrackName::Of(TracksSpace({"a", "b"}), "t"))
                    .ok());
-  EXPECT_TRUE(world.pair.client().SubscribeTracks(Space({"a", "b"}), {}).ok());
+  EXPECT_TRUE(world.pair.client().SubscribeTracks(TracksSpace({"a", "b"}), {}).ok());
   world.pair.Run();
   EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.pair.server()).size(), 1u);
 }
 
 TEST(SubscribeTracks, IsCancelledByThePublisher) {
-  Subscribed world;
+  TracksSubscribed world;
   world.pair.server().Cancel(world.received, ResetCode::kGoingAway);
   world.pair.Run();
   const auto cancelled = world.pair.One<RequestCancelled>(world.pair.client());
@@ -114,11 +114,12 @@ TEST(SubscribeTracks, IsCancelledByTheEndOfItsStream) {
 }
 
 TEST(SubscribeTracks, MayNotOverlapAnother) {
-  Subscribed world;
-  for (const auto& prefix : {Space({"a", "b"}), Space({"a"}), Space({"a", "b", "c"}), Space({})}) {
+  TracksSubscribed world;
+  for (const auto& prefix : {TracksSpace({"a", "b"}), TracksSpace({"a"}),
+                             TracksSpace({"a", "b", "c"}), TracksSpace({})}) {
     EXPECT_EQ(world.pair.client().SubscribeTracks(prefix, {}).error().code(), ErrorCode::kInvalid);
   }
-  EXPECT_TRUE(world.pair.client().SubscribeTracks(Space({"a", "bc"}), {}).ok());
+  EXPECT_TRUE(world.pair.client().SubscribeTracks(TracksSpace({"a", "bc"}), {}).ok());
   world.pair.Run();
   EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.pair.server()).size(), 1u);
 }
@@ -169,7 +170,7 @@ TEST(SubscribeTracks, MovesToAnotherPrefixUnlessThatOverlaps) {
   size_t updates = 0;
   while (const std::optional<Event> event = moved.server.NextEvent()) {
     if (const auto* update = std::get_if<UpdateReceived>(&*event)) {
-      EXPECT_EQ(update->parameters.namespace_prefix, Space({"p"}));
+      EXPECT_EQ(update->parameters.namespace_prefix, TracksSpace({"p"}));
       ++updates;
     }
   }
@@ -189,14 +190,14 @@ TEST(SubscribeTracks, SurvivesCancellationAtEveryPoint) {
     options.seed = seed;
     options.cut_max = 3;
     SessionPair pair(options);
-    const RequestId request = *pair.client().SubscribeTracks(Space({"a"}), {});
+    const RequestId request = *pair.client().SubscribeTracks(TracksSpace({"a"}), {});
     const uint64_t at = seed % 40;
     uint64_t steps = 0;
     do {
       for (const auto& event : pair.Take<SubscribeTracksReceived>(pair.server())) {
         (void)pair.server().AcceptSubscribeTracks(event.request, {}).ok();
         (void)pair.server()
-            .SendPublishBlocked(event.request, *TrackName::Of(Space({"a", "b"}), "t"))
+            .SendPublishBlocked(event.request, *TrackName::Of(TracksSpace({"a", "b"}), "t"))
             .ok();
       }
       if (steps++ == at) {
@@ -206,7 +207,7 @@ TEST(SubscribeTracks, SurvivesCancellationAtEveryPoint) {
     EXPECT_FALSE(pair.connection_closed()) << "seed " << seed;
     (void)pair.Take<SubscribeTracksReceived>(pair.server());
     pair.client().Cancel(request, ResetCode::kCancelled);
-    EXPECT_TRUE(pair.client().SubscribeTracks(Space({"a"}), {}).ok()) << "seed " << seed;
+    EXPECT_TRUE(pair.client().SubscribeTracks(TracksSpace({"a"}), {}).ok()) << "seed " << seed;
     pair.Run();
     EXPECT_EQ(pair.Take<SubscribeTracksReceived>(pair.server()).size(), 1u) << "seed " << seed;
   }

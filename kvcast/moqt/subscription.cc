@@ -89,6 +89,16 @@ void PublisherSide::Release(ResetCode code) {
   OnUpdatesAnswered();
 }
 
+Decoded<void> SubscriberSide::CheckAlias(const SessionState& state, uint64_t alias,
+                                         const TrackName& track) {
+  const auto* holder = dynamic_cast<const SubscriberSide*>(state.requests.FindAlias(alias));
+  if (holder != nullptr && holder->track() != track) {
+    return Fault::Session(SessionCode::kDuplicateTrackAlias,
+                          "Alias " + std::to_string(alias) + " stands for another track.");
+  }
+  return {};
+}
+
 // Only a track that can begin groups on demand may be asked to.
 Result<void> SubscriberSide::CheckUpdate(const Parameters& parameters) {
   if (parameters.new_group_request && !receiver_.traits().dynamic_groups) {
@@ -101,6 +111,7 @@ Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   if (receiver_.done_received()) {
     return Unexpected(done);
   }
+  NoteLastMessage(true);
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
   FinishIfEnded();

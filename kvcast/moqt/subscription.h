@@ -59,6 +59,10 @@ class SubscriberSide : public Request {
   SubscriberSide(RequestId id, StreamId stream, SessionState& state, TrackName track)
       : Request(id, stream, state), track_(std::move(track)), receiver_(id, state) {}
 
+  // DUPLICATE_TRACK_ALIAS if another track comes under the alias.
+  static Decoded<void> CheckAlias(const SessionState& state, uint64_t alias,
+                                  const TrackName& track);
+
   TrackReceiver* receiver() override { return &receiver_; }
   const TrackName& track() const { return track_; }
   void OnSubgroupEnded() override { FinishIfEnded(); }

@@ -18,7 +18,7 @@ struct TakenTrack {
   std::vector<TrackEnd> ends;
 };
 
-TakenTrack TakeAll(Session& session, RequestId request) {
+TakenTrack TakeTrack(Session& session, RequestId request) {
   TakenTrack taken;
   while (const std::optional<Received> item = session.Take(request)) {
     taken.objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
@@ -63,12 +63,12 @@ TEST(TrackEnd, ComesThoughAStreamNeverCame) {
   pair.Run();
   ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "").ok());
   pair.Run();
-  TakenTrack taken = TakeAll(pair.server(), received);
+  TakenTrack taken = TakeTrack(pair.server(), received);
   EXPECT_EQ(taken.objects, 3u);
   EXPECT_TRUE(taken.ends.empty());
   ASSERT_EQ(pair.server().deadline(), Instant() + 20s);
   pair.server().OnTimeout(Instant() + 20s);
-  taken = TakeAll(pair.server(), received);
+  taken = TakeTrack(pair.server(), received);
   ASSERT_EQ(taken.ends.size(), 1u);
   EXPECT_FALSE(taken.ends[0].complete);
   EXPECT_FALSE(pair.server().deadline().has_value());
@@ -91,9 +91,9 @@ TEST(TrackEnd, WaitsForStreamsThatAreOpen) {
   say(0, Hex(PublishDone{DoneCode::kTrackEnded, 2, ""}), true);  // Of two streams.
   ASSERT_EQ(server.deadline(), Instant() + Limits().end_patience);
   server.OnTimeout(Instant() + Limits().end_patience);
-  EXPECT_TRUE(TakeAll(server, 0).ends.empty());
+  EXPECT_TRUE(TakeTrack(server, 0).ends.empty());
   say(6, "00026262", true);
-  const TakenTrack taken = TakeAll(server, 0);
+  const TakenTrack taken = TakeTrack(server, 0);
   EXPECT_EQ(taken.objects, 1u);
   ASSERT_EQ(taken.ends.size(), 1u);
   EXPECT_FALSE(taken.ends[0].complete);
@@ -109,7 +109,7 @@ TEST(TrackEnd, IsCompleteAndComesAtOnceWhereAllStreamsCame) {
   pair.Run();
   ASSERT_TRUE(pair.client().EndTrack(sent, DoneCode::kTrackEnded, "").ok());
   pair.Run();
-  const TakenTrack taken = TakeAll(pair.server(), received);
+  const TakenTrack taken = TakeTrack(pair.server(), received);
   ASSERT_EQ(taken.ends.size(), 1u);
   EXPECT_TRUE(taken.ends[0].complete);
   EXPECT_FALSE(pair.server().deadline().has_value());

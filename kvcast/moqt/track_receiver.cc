@@ -50,8 +50,21 @@ Decoded<void> TrackReceiver::CheckEnd(const SubgroupEnd& end, std::optional<uint
   return Counted(rules_.OnSubgroupEnd(end.group, *end.subgroup, *last, end.end_of_group));
 }
 
+void TrackReceiver::OnStreamOpened(uint64_t group) {
+  ++streams_opened_;
+  ++open_groups_[group];
+}
+
+bool TrackReceiver::HasOpenStreams(uint64_t first_group, uint64_t last_group) const {
+  const auto first = open_groups_.lower_bound(first_group);
+  return first != open_groups_.end() && first->first <= last_group;
+}
+
 void TrackReceiver::OnStreamEnded(const SubgroupEnd& end) {
   ++streams_ended_;
+  if (const auto group = open_groups_.find(end.group); --group->second == 0) {
+    open_groups_.erase(group);
+  }
   queue_.Push(end.stream, end);
   TellIfEnded(end.stream);
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "kvcast/moqt/parameters.h"
@@ -24,7 +26,7 @@ class TrackReceiver {
   Decoded<void> Begin(uint64_t alias, const TrackTraits& traits);
   const TrackTraits& traits() const { return traits_; }
 
-  void OnStreamOpened() { ++streams_opened_; }
+  void OnStreamOpened(uint64_t group);
   // A track's fault: it contradicts what came before.
   Decoded<void> OnObject(ReceivedObject received);
   // An object that came alone. Dropped if too many wait.
@@ -41,6 +43,8 @@ class TrackReceiver {
   // The publisher is done and all its streams have come and gone, or are not waited for.
   bool ended() const;
   bool done_received() const { return done_.has_value(); }
+  // Whether a stream of any of these groups has begun and not ended, both included.
+  bool HasOpenStreams(uint64_t first_group, uint64_t last_group) const;
   // The subscription is over: late streams of its alias are dropped.
   void Stop();
 
@@ -61,7 +65,8 @@ class TrackReceiver {
   size_t rules_bytes_ = 0;  // As counted.
   uint64_t streams_opened_ = 0;
   uint64_t streams_ended_ = 0;
-  uint64_t timeout_ms_ = 0;  // The longest that we have asked for.
+  std::map<uint64_t, size_t> open_groups_;  // How many streams each has that have not ended.
+  uint64_t timeout_ms_ = 0;                 // The longest that we have asked for.
   std::optional<PublishDone> done_;
   bool timed_out_ = false;
   bool end_told_ = false;

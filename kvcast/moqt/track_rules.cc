@@ -1,5 +1,6 @@
 #include "kvcast/moqt/track_rules.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -36,8 +37,8 @@ void TrackRules::Forget(std::map<uint64_t, Group>::iterator group) {
 }
 
 void TrackRules::Count(Group& group) {
-  const size_t entries =
-      group.seen.run_count() + group.missing.run_count() + group.subgroups.size();
+  const size_t entries = group.seen.run_count() + group.ways.run_count() +
+                         group.missing.run_count() + group.subgroups.size();
   const size_t bytes = sizeof(Group) + kEntryBytes * (entries + 1);
   group_bytes_ += bytes - std::exchange(group.bytes, bytes);
 }
@@ -51,12 +52,15 @@ TrackRules::Group& TrackRules::GroupAt(uint64_t group) {
   return found->second;
 }
 
-Decoded<void> TrackRules::EndGroup(Group& group, uint64_t end) {
+Decoded<void> TrackRules::EndGroup(uint64_t id, Group& group, uint64_t end) {
   if (group.end && *group.end != end) {
     return Malformed("A group has two ends.");
   }
   if (!group.seen.empty() && group.seen.largest() >= end) {
     return Malformed("A group ends before an object of it.");
+  }
+  if (end_ && end_->group == id && end_->object > end) {
+    return Malformed("A track ends beyond its last group's end.");
   }
   group.end = end;
   return {};
@@ -66,7 +70,7 @@ Decoded<void> TrackRules::EndTrack(Location end) {
   if (end_ && *end_ != end) {
     return Malformed("A track has two ends.");
   }
-  if (largest_ && *largest_ >= end) {
+  if ((largest_ && *largest_ >= end) || (largest_group_end_ && *largest_group_end_ > end)) {
     return Malformed("A track ends before an object of it.");
   }
   end_ = end;
@@ -107,39 +111,61 @@ Decoded<void> TrackRules::OnObject(const Object& object, bool ends_group) {
   return done;
 }
 
+// An end may stand where the end is, and no other object.
+Decoded<void> TrackRules::CheckPlace(const Object& object, const Group& group) const {
+  const Location at = object.location;
+  if (groups_missing_.Contains(at.group) || group.missing.Contains(at.object)) {
+    return Malformed("Object " + at.ToString() + " stands in a gap.");
+  }
+  const bool normal = object.status == ObjectStatus::kNormal;
+  const bool beyond_group =
+      group.end && (normal ? at.object >= *group.end : at.object > *group.end);
+  const bool beyond_track = end_ && (normal ? at >= *end_ : at > *end_);
+  if (beyond_group || beyond_track) {
+    return Malformed("Object " + at.ToString() + " stands beyond its group's or track's end.");
+  }
+  return {};
+}
+
+Decoded<void> TrackRules::CheckSubgroup(const Object& object, Group& group) {
+  if (object.forwarding != Forwarding::kSubgroup ||
+      (!group.subgroups.contains(object.subgroup) && group.subgroups.size() >= kSubgroupsMax)) {
+    return {};
+  }
+  const Location at = object.location;
+  Subgroup& subgroup = group.subgroups[object.subgroup];
+  if (subgroup.last && at.object > *subgroup.last) {
+    return Malformed("Object " + at.ToString() + " stands beyond its subgroup's end.");
+  }
+  if (subgroup.priority.value_or(object.priority) != object.priority) {
+    return Malformed("A subgroup has two priorities.");
+  }
+  subgroup.priority = object.priority;
+  return {};
+}
+
 Decoded<void> TrackRules::Check(const Object& object, bool ends_group, Group& group) {
   const Location at = object.location;
+  KVCAST_TRY_VOID(CheckPlace(object, group));
+  KVCAST_TRY_VOID(CheckSubgroup(object, group));
+  groups_seen_.Add(at.group, at.group);
   if (object.status == ObjectStatus::kEndOfTrack) {
     return EndTrack(at);
   }
   if (object.status == ObjectStatus::kEndOfGroup) {
-    return EndGroup(group, at.object);
+    largest_group_end_ = std::max(largest_group_end_.value_or(at), at);
+    return EndGroup(at.group, group, at.object);
   }
-  if (groups_missing_.Contains(at.group) || group.missing.Contains(at.object)) {
-    return Malformed("Object " + at.ToString() + " stands in a gap.");
-  }
-  if ((group.end && at.object >= *group.end) || (end_ && at >= *end_)) {
-    return Malformed("Object " + at.ToString() + " stands beyond its group's or track's end.");
-  }
-  if (object.forwarding == Forwarding::kSubgroup &&
-      (group.subgroups.contains(object.subgroup) || group.subgroups.size() < kSubgroupsMax)) {
-    Subgroup& subgroup = group.subgroups[object.subgroup];
-    if (subgroup.last && at.object > *subgroup.last) {
-      return Malformed("Object " + at.ToString() + " stands beyond its subgroup's end.");
-    }
-    if (subgroup.priority.value_or(object.priority) != object.priority) {
-      return Malformed("A subgroup has two priorities.");
-    }
-    subgroup.priority = object.priority;
+  if (!group.ways.Add(object)) {
+    return Malformed("Object " + at.ToString() + " comes again another way.");
   }
   KVCAST_TRY_VOID(CheckGaps(object, group));
   group.seen.Add(at.object, at.object);
-  groups_seen_.Add(at.group, at.group);
   if (!largest_ || *largest_ < at) {
     largest_ = at;
   }
   if (ends_group && at.object < std::numeric_limits<uint64_t>::max()) {
-    return EndGroup(group, at.object + 1);
+    return EndGroup(at.group, group, at.object + 1);
   }
   return {};
 }
@@ -156,7 +182,7 @@ Decoded<void> TrackRules::OnSubgroupEnd(uint64_t group_id, uint64_t subgroup_id,
     subgroup.last = last;
   }
   if (ends_group && !group.end && last < std::numeric_limits<uint64_t>::max()) {
-    return EndGroup(group, last + 1);
+    return EndGroup(group_id, group, last + 1);
   }
   return {};
 }

@@ -6,17 +6,19 @@
 
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/id_runs.h"
+#include "kvcast/moqt/object_ways.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::moqt {
 
 // What a subscribed track has said of itself so far, to notice when it contradicts itself: an
 // object beyond the end of its subgroup, group or track, or within a gap; a gap over an object; two
-// priorities in one subgroup. Then the track is malformed.
+// priorities in one subgroup; an object again in another subgroup or alone. Then the track is
+// malformed. The end of a group or track is an object as well.
 //
 // Bounded: it remembers the groups with the largest ids and so many things of each, or less where
-// it is told to forget, and notices nothing of what it has forgotten. Objects that come twice are
-// for whoever keeps them to compare.
+// it is told to forget, and notices nothing of what it has forgotten. The payloads of objects that
+// come twice are for whoever keeps them to compare.
 class TrackRules {
  public:
   // `ends_group`: no object of its group stands beyond it.
@@ -37,6 +39,7 @@ class TrackRules {
   };
   struct Group {
     IdRuns seen{kRunsMax};
+    ObjectWays ways{kRunsMax};
     IdRuns missing{kRunsMax};
     std::optional<uint64_t> gap_before;  // In groups.
     std::optional<uint64_t> end;         // The first id that does not exist.
@@ -51,8 +54,10 @@ class TrackRules {
   void Forget(std::map<uint64_t, Group>::iterator group);
   void Count(Group& group);
   Decoded<void> Check(const Object& object, bool ends_group, Group& group);
+  Decoded<void> CheckPlace(const Object& object, const Group& group) const;
+  Decoded<void> CheckSubgroup(const Object& object, Group& group);
   Decoded<void> CheckGaps(const Object& object, Group& group);
-  Decoded<void> EndGroup(Group& group, uint64_t end);
+  Decoded<void> EndGroup(uint64_t id, Group& group, uint64_t end);
   Decoded<void> EndTrack(Location end);
 
   std::map<uint64_t, Group> groups_;
@@ -60,6 +65,7 @@ class TrackRules {
   IdRuns groups_seen_{kRunsMax};
   IdRuns groups_missing_{kRunsMax};
   std::optional<Location> largest_;
+  std::optional<Location> largest_group_end_;  // As an object said.
   std::optional<Location> end_;  // The first location that does not exist, nor any after it.
 };
 

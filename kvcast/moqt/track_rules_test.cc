@@ -5,14 +5,14 @@
 namespace kvcast::moqt {
 namespace {
 
-Object At(uint64_t group, uint64_t id, const Properties& properties = {}) {
+Object Placed(uint64_t group, uint64_t id, const Properties& properties = {}) {
   Object object;
   object.location = {group, id};
   object.properties = properties;
   return object;
 }
 Object End(ObjectStatus status, uint64_t group, uint64_t id) {
-  Object object = At(group, id);
+  Object object = Placed(group, id);
   object.status = status;
   return object;
 }
@@ -38,51 +38,116 @@ bool LastIsMalformed(const std::vector<Object>& objects) {
 }
 
 TEST(TrackRules, LetAnythingPassThatAgrees) {
-  EXPECT_FALSE(LastIsMalformed({At(0, 0), At(0, 1), At(5, 9), At(0, 1), At(2, 2)}));
-  EXPECT_FALSE(LastIsMalformed({At(10, 0, GroupGap(2)), At(10, 1, GroupGap(2)), At(7, 0)}));
-  EXPECT_FALSE(LastIsMalformed({At(0, 5, ObjectGap(2)), At(0, 2), At(0, 6, ObjectGap(0))}));
-  EXPECT_FALSE(LastIsMalformed({At(0, 3), End(ObjectStatus::kEndOfGroup, 0, 4), At(0, 2)}));
-  EXPECT_FALSE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 0), At(2, 9)}));
+  EXPECT_FALSE(
+      LastIsMalformed({Placed(0, 0), Placed(0, 1), Placed(5, 9), Placed(0, 1), Placed(2, 2)}));
+  EXPECT_FALSE(
+      LastIsMalformed({Placed(10, 0, GroupGap(2)), Placed(10, 1, GroupGap(2)), Placed(7, 0)}));
+  EXPECT_FALSE(
+      LastIsMalformed({Placed(0, 5, ObjectGap(2)), Placed(0, 2), Placed(0, 6, ObjectGap(0))}));
+  EXPECT_FALSE(LastIsMalformed({Placed(0, 3), End(ObjectStatus::kEndOfGroup, 0, 4), Placed(0, 2)}));
+  EXPECT_FALSE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 0), Placed(2, 9)}));
 }
 
 TEST(TrackRules, NoticeWhatContradictsAGap) {
-  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), At(9, 0)}));
-  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), At(8, 4)}));
-  EXPECT_TRUE(LastIsMalformed({At(8, 0), At(10, 0, GroupGap(2))}));
-  EXPECT_TRUE(LastIsMalformed({At(10, 0, GroupGap(2)), At(10, 1, GroupGap(3))}));
-  EXPECT_TRUE(LastIsMalformed({At(0, 5, ObjectGap(2)), At(0, 3)}));
-  EXPECT_TRUE(LastIsMalformed({At(0, 4), At(0, 5, ObjectGap(1))}));
+  EXPECT_TRUE(LastIsMalformed({Placed(10, 0, GroupGap(2)), Placed(9, 0)}));
+  EXPECT_TRUE(LastIsMalformed({Placed(10, 0, GroupGap(2)), Placed(8, 4)}));
+  EXPECT_TRUE(LastIsMalformed({Placed(8, 0), Placed(10, 0, GroupGap(2))}));
+  EXPECT_TRUE(LastIsMalformed({Placed(10, 0, GroupGap(2)), Placed(10, 1, GroupGap(3))}));
+  EXPECT_TRUE(LastIsMalformed({Placed(0, 5, ObjectGap(2)), Placed(0, 3)}));
+  EXPECT_TRUE(LastIsMalformed({Placed(0, 4), Placed(0, 5, ObjectGap(1))}));
   const Properties immutable = PropertiesBuilder().Immutable(ObjectGap(1)).Build();
-  EXPECT_TRUE(LastIsMalformed({At(0, 4), At(0, 5, immutable)}));
+  EXPECT_TRUE(LastIsMalformed({Placed(0, 4), Placed(0, 5, immutable)}));
 }
 
 TEST(TrackRules, NoticeWhatStandsBeyondAnEnd) {
-  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 0, 4), At(0, 4)}));
-  EXPECT_TRUE(LastIsMalformed({At(0, 4), End(ObjectStatus::kEndOfGroup, 0, 4)}));
+  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 0, 4), Placed(0, 4)}));
+  EXPECT_TRUE(LastIsMalformed({Placed(0, 4), End(ObjectStatus::kEndOfGroup, 0, 4)}));
   EXPECT_TRUE(LastIsMalformed(
       {End(ObjectStatus::kEndOfGroup, 0, 4), End(ObjectStatus::kEndOfGroup, 0, 5)}));
-  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 1), At(3, 1)}));
-  EXPECT_TRUE(LastIsMalformed({At(4, 0), End(ObjectStatus::kEndOfTrack, 3, 1)}));
+  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 1), Placed(3, 1)}));
+  EXPECT_TRUE(LastIsMalformed({Placed(4, 0), End(ObjectStatus::kEndOfTrack, 3, 1)}));
   TrackRules datagrams;
-  EXPECT_TRUE(datagrams.OnObject(At(0, 4), true).ok());
-  EXPECT_FALSE(datagrams.OnObject(At(0, 5), false).ok());
+  EXPECT_TRUE(datagrams.OnObject(Placed(0, 4), true).ok());
+  EXPECT_FALSE(datagrams.OnObject(Placed(0, 5), false).ok());
+}
+
+// Ends are objects too.
+TEST(TrackRules, NoticeEndsThatContradictOtherEnds) {
+  const auto group_end = [](uint64_t group, uint64_t id) {
+    return End(ObjectStatus::kEndOfGroup, group, id);
+  };
+  const auto track_end = [](uint64_t group, uint64_t id) {
+    return End(ObjectStatus::kEndOfTrack, group, id);
+  };
+  EXPECT_TRUE(LastIsMalformed({track_end(3, 0), group_end(5, 1)}));
+  EXPECT_TRUE(LastIsMalformed({group_end(5, 1), track_end(3, 0)}));
+  EXPECT_TRUE(LastIsMalformed({track_end(3, 4), group_end(3, 5)}));
+  EXPECT_TRUE(LastIsMalformed({group_end(3, 4), track_end(3, 5)}));
+  EXPECT_TRUE(LastIsMalformed({track_end(3, 5), group_end(3, 4)}));
+  EXPECT_FALSE(LastIsMalformed({group_end(3, 4), track_end(3, 4)}));
+  EXPECT_FALSE(LastIsMalformed({track_end(3, 4), group_end(3, 4)}));
+  EXPECT_FALSE(LastIsMalformed({group_end(2, 9), track_end(3, 0), group_end(1, 7)}));
+  // A track that ends right after its last group's last object.
+  TrackRules rules;
+  EXPECT_TRUE(rules.OnObject(Placed(3, 1), false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(3, 0, 1, true).ok());
+  Object end = track_end(3, 2);
+  end.subgroup = 1;
+  EXPECT_TRUE(rules.OnObject(end, false).ok());
+}
+
+TEST(TrackRules, NoticeEndsThatContradictAGapOrTheirSubgroup) {
+  EXPECT_TRUE(LastIsMalformed({Placed(10, 0, GroupGap(2)), End(ObjectStatus::kEndOfGroup, 9, 0)}));
+  EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 9, 0), Placed(10, 0, GroupGap(2))}));
+  EXPECT_FALSE(LastIsMalformed({End(ObjectStatus::kEndOfGroup, 7, 0), Placed(10, 0, GroupGap(2))}));
+  Object urgent = End(ObjectStatus::kEndOfGroup, 0, 2);
+  urgent.priority = 3;
+  EXPECT_TRUE(LastIsMalformed({Placed(0, 1), urgent}));
+  TrackRules rules;
+  EXPECT_TRUE(rules.OnObject(Placed(0, 4), false).ok());
+  EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
+  EXPECT_FALSE(rules.OnObject(End(ObjectStatus::kEndOfGroup, 0, 5), false).ok());
+}
+
+TEST(TrackRules, NoticeObjectsThatComeAgainAnotherWay) {
+  const auto in_subgroup = [](uint64_t id, uint64_t subgroup) {
+    Object object = Placed(1, id);
+    object.subgroup = subgroup;
+    return object;
+  };
+  const auto alone = [](uint64_t id, uint8_t priority) {
+    Object object = Placed(1, id);
+    object.forwarding = Forwarding::kDatagram;
+    object.priority = priority;
+    return object;
+  };
+  EXPECT_TRUE(LastIsMalformed({in_subgroup(0, 0), in_subgroup(0, 3)}));
+  EXPECT_TRUE(LastIsMalformed({in_subgroup(0, 0), alone(0, 128)}));
+  EXPECT_TRUE(LastIsMalformed({alone(0, 128), in_subgroup(0, 0)}));
+  EXPECT_TRUE(LastIsMalformed({alone(0, 128), alone(0, 3)}));
+  EXPECT_TRUE(LastIsMalformed(
+      {in_subgroup(0, 0), in_subgroup(1, 1), in_subgroup(2, 0), in_subgroup(1, 0)}));
+  EXPECT_TRUE(LastIsMalformed(
+      {in_subgroup(2, 0), in_subgroup(0, 0), in_subgroup(1, 0), in_subgroup(2, 2)}));
+  EXPECT_FALSE(LastIsMalformed({in_subgroup(0, 0), alone(1, 3), in_subgroup(2, 0), alone(3, 128),
+                                in_subgroup(0, 0), alone(1, 3), alone(3, 128)}));
 }
 
 TEST(TrackRules, NoticeTwoEndsOrPrioritiesOfASubgroup) {
   TrackRules rules;
-  EXPECT_TRUE(rules.OnObject(At(0, 4), false).ok());
+  EXPECT_TRUE(rules.OnObject(Placed(0, 4), false).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
   EXPECT_FALSE(rules.OnSubgroupEnd(0, 0, 5, false).ok());
-  EXPECT_FALSE(rules.OnObject(At(0, 5), false).ok());
-  EXPECT_TRUE(rules.OnObject(At(1, 1), false).ok());
+  EXPECT_FALSE(rules.OnObject(Placed(0, 5), false).ok());
+  EXPECT_TRUE(rules.OnObject(Placed(1, 1), false).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(1, 0, 1, true).ok());
-  Object other = At(1, 2);
+  Object other = Placed(1, 2);
   other.subgroup = 2;
   EXPECT_FALSE(rules.OnObject(other, false).ok());  // Beyond the group's end.
-  Object urgent = At(2, 1);
+  Object urgent = Placed(2, 1);
   urgent.priority = 3;
-  EXPECT_TRUE(rules.OnObject(At(2, 0), false).ok());
+  EXPECT_TRUE(rules.OnObject(Placed(2, 0), false).ok());
   EXPECT_FALSE(rules.OnObject(urgent, false).ok());
 }
 

@@ -23,6 +23,7 @@ Decoded<void> OutgoingTrackStatus::OnMessage(Message& message) {
   if (ok == nullptr) {
     return Unexpected(message);
   }
+  NoteLastMessage(false);
   Tell(RequestAccepted{id(), std::move(ok->parameters), std::move(ok->properties)});
   Finish();
   return {};

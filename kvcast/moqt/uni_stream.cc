@@ -148,7 +148,7 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
     KVCAST_TRY_VOID(MayQueue());
     request_ = found->id();
     found->Attach(stream_);
-    found->receiver()->OnStreamOpened();
+    found->receiver()->OnStreamOpened(subgroup.header.group);
     return true;
   }
   if (state_->setup_received && state_->requests.IsRetired(alias)) {
@@ -199,6 +199,9 @@ Decoded<bool> UniStream::FindFetch(FetchData& fetch, std::span<const std::byte>&
     return false;
   }
   OutgoingFetch* target = state_->requests.Find<OutgoingFetch>(*request_);
+  if (target == nullptr && request() != nullptr) {
+    return Fault::Violation("A fetch is answered that was none.");
+  }
   if (target == nullptr || target->over()) {
     Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
     return false;

@@ -7,7 +7,7 @@
 namespace kvcast::moqt {
 namespace {
 
-TrackName Track() { return *TrackName::Of(*TrackNamespace::Of({"kv"}), "t"); }
+TrackName UpdatedTrack() { return *TrackName::Of(*TrackNamespace::Of({"kv"}), "t"); }
 
 Parameters Priority(uint8_t priority) {
   Parameters parameters;
@@ -15,7 +15,7 @@ Parameters Priority(uint8_t priority) {
   return parameters;
 }
 
-Object ObjectAt(Location location) {
+Object UpdatedObject(Location location) {
   Object object;
   object.location = location;
   object.payload = Bytes::Of("kv");
@@ -23,9 +23,9 @@ Object ObjectAt(Location location) {
 }
 
 // The client is subscribed to a track of the server's.
-struct Subscribed {
-  explicit Subscribed(const Properties& properties = {}) {
-    request = *pair.client().Subscribe(Track(), {});
+struct SubscribedForUpdate {
+  explicit SubscribedForUpdate(const Properties& properties = {}) {
+    request = *pair.client().Subscribe(UpdatedTrack(), {});
     pair.Run();
     received = pair.One<SubscribeReceived>(pair.server()).request;
     EXPECT_TRUE(pair.server().AcceptSubscribe(received, {}, properties).ok());
@@ -48,10 +48,10 @@ std::vector<ReorderStream> Reordered(Session& session) {
 }
 
 TEST(Update, ChangesThePriorityOfASubscriptionAndOfItsStreams) {
-  Subscribed world;
+  SubscribedForUpdate world;
   Session& server = world.pair.server();
   const StreamId open = *server.OpenSubgroup(world.received, {});
-  ASSERT_TRUE(server.SendObject(world.received, open, ObjectAt({0, 0})).ok());
+  ASSERT_TRUE(server.SendObject(world.received, open, UpdatedObject({0, 0})).ok());
   const RequestId update = *world.pair.client().Update(world.request, Priority(7));
   world.pair.Run();
   EXPECT_EQ(world.pair.One<UpdateReceived>(server).parameters, Priority(7));
@@ -65,10 +65,10 @@ TEST(Update, ChangesThePriorityOfASubscriptionAndOfItsStreams) {
 }
 
 TEST(Update, IsAnsweredWithTheLargestObject) {
-  Subscribed world;
+  SubscribedForUpdate world;
   Session& server = world.pair.server();
   const StreamId open = *server.OpenSubgroup(world.received, {});
-  ASSERT_TRUE(server.SendObject(world.received, open, ObjectAt({0, 4})).ok());
+  ASSERT_TRUE(server.SendObject(world.received, open, UpdatedObject({0, 4})).ok());
   const RequestId update = *world.pair.client().Update(world.request, Priority(7));
   world.pair.Run();
   Parameters answer;
@@ -82,7 +82,7 @@ TEST(Update, IsAnsweredWithTheLargestObject) {
 }
 
 TEST(Update, ThatIsRefusedEndsTheSubscription) {
-  Subscribed world;
+  SubscribedForUpdate world;
   ASSERT_TRUE(world.pair.client().Update(world.request, Priority(7)).ok());
   world.pair.Run();
   ASSERT_TRUE(world.pair.server()
@@ -98,7 +98,7 @@ TEST(Update, ThatIsRefusedEndsTheSubscription) {
 
 TEST(Update, OfAPublicationComesFromEitherSide) {
   SessionPair pair;
-  const RequestId request = *pair.client().Publish(Track(), {}, {});
+  const RequestId request = *pair.client().Publish(UpdatedTrack(), {}, {});
   pair.Run();
   const RequestId received = pair.One<PublishReceived>(pair.server()).request;
   EXPECT_FALSE(pair.server().Update(received, Priority(1)).ok());  // Not accepted yet.
@@ -127,11 +127,11 @@ TEST(Update, OfAPublicationComesFromEitherSide) {
 
 TEST(Update, OfAFetchChangesItsStreamAndARefusalEndsIt) {
   SessionPair pair;
-  const RequestId request = *pair.client().Fetch(Track(), LocationRange::Groups(0, 9), {});
+  const RequestId request = *pair.client().Fetch(UpdatedTrack(), LocationRange::Groups(0, 9), {});
   pair.Run();
   const RequestId received = pair.One<FetchReceived>(pair.server()).request;
   ASSERT_TRUE(pair.server().AcceptFetch(received, FetchOk{false, {9, 9}, {}, {}}).ok());
-  ASSERT_TRUE(pair.server().SendFetched(received, ObjectAt({0, 0})).ok());
+  ASSERT_TRUE(pair.server().SendFetched(received, UpdatedObject({0, 0})).ok());
   pair.Run();
   ASSERT_TRUE(pair.client().Update(request, Priority(3)).ok());
   pair.Run();
@@ -142,10 +142,10 @@ TEST(Update, OfAFetchChangesItsStreamAndARefusalEndsIt) {
   EXPECT_EQ(reordered[0].order.subscriber_priority, 3);
 
   SessionPair other;
-  const RequestId second = *other.client().Fetch(Track(), LocationRange::Groups(0, 9), {});
+  const RequestId second = *other.client().Fetch(UpdatedTrack(), LocationRange::Groups(0, 9), {});
   other.Run();
   ASSERT_TRUE(other.server().AcceptFetch(second, FetchOk{false, {9, 9}, {}, {}}).ok());
-  ASSERT_TRUE(other.server().SendFetched(second, ObjectAt({0, 0})).ok());
+  ASSERT_TRUE(other.server().SendFetched(second, UpdatedObject({0, 0})).ok());
   other.Run();
   ASSERT_TRUE(other.client().Update(second, Priority(3)).ok());
   other.Run();
@@ -235,9 +235,9 @@ TEST(Update, OfWhichTooManyWaitEndTheRequest) {
 TEST(Update, AsksForANewGroupOnlyWhereTheTrackBeginsThemOnDemand) {
   Parameters wanted;
   wanted.new_group_request = 3;
-  Subscribed plain;
+  SubscribedForUpdate plain;
   EXPECT_FALSE(plain.pair.client().Update(plain.request, wanted).ok());
-  Subscribed dynamic(PropertiesBuilder().Number(0x30, 1).Build());
+  SubscribedForUpdate dynamic(PropertiesBuilder().Number(0x30, 1).Build());
   ASSERT_TRUE(dynamic.pair.client().Update(dynamic.request, wanted).ok());
   dynamic.pair.Run();
   EXPECT_EQ(dynamic.pair.One<UpdateReceived>(dynamic.pair.server()).parameters, wanted);

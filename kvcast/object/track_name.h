@@ -33,6 +33,8 @@ class TrackNamespace {
   std::string_view field(size_t index) const;
   // The lengths of all fields together, which is what MoQT bounds.
   size_t length() const { return length_; }
+  // (length:vi64 bytes)* of its fields: the same for equal names, and for no others.
+  std::string_view packed() const { return packed_; }
 
   // The first so many fields, and those after them. REQUIRES: count <= field_count().
   TrackNamespace First(size_t count) const;

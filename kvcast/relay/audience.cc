@@ -3,17 +3,30 @@
 namespace kvcast::relay {
 
 void Audience::Add(SubscriberId id, moqt::Session& session, const TrackName& track,
-                   const LocationRange& wanted) {
+                   const LocationRange& wanted, std::optional<Location> largest, Duration patience,
+                   Instant now) {
   Remove(id);
-  members_.emplace(id, Member{Subscription(session, id.request, wanted), track});
+  members_.emplace(id, Member{Subscription(session, id.request, wanted, largest, now), track,
+                              patience, std::nullopt});
   tracks_[track].insert(id);
+  moved_.insert(id);
   ++counts_[id.peer];
   metrics_->subscriptions.Add();
 }
 
-Subscription* Audience::Find(SubscriberId id) {
-  const auto found = members_.find(id);
-  return found == members_.end() ? nullptr : &found->second.subscription;
+void Audience::Update(SubscriberId id, const moqt::Parameters& parameters,
+                      std::optional<Location> largest, Instant now) {
+  if (const auto found = members_.find(id); found != members_.end()) {
+    found->second.subscription.Update(parameters, largest, now);
+    moved_.insert(id);
+  }
+}
+
+void Audience::OnStopped(SubscriberId id, moqt::StreamId stream) {
+  if (const auto found = members_.find(id); found != members_.end()) {
+    found->second.subscription.OnStopped(stream);
+    moved_.insert(id);
+  }
 }
 
 const TrackName* Audience::TrackOf(SubscriberId id) const {
@@ -40,6 +53,8 @@ void Audience::Erase(std::map<SubscriberId, Member>::iterator member) {
   if (--count->second == 0) {
     counts_.erase(count);
   }
+  SetDue(member->first, member->second, std::nullopt);
+  moved_.erase(member->first);
   members_.erase(member);
 }
 
@@ -70,7 +85,7 @@ bool Audience::TooFarBehind(const Subscription& subscription) const {
          subscription.peer_queued_bytes() >= limits_->peer_queue_bytes;
 }
 
-void Audience::Forward(const TrackName& track, const LiveObject& live) {
+void Audience::Forward(const TrackName& track, const LiveObject& live, Instant now) {
   const auto found = tracks_.find(track);
   if (found == tracks_.end()) {
     return;
@@ -78,7 +93,11 @@ void Audience::Forward(const TrackName& track, const LiveObject& live) {
   std::vector<SubscriberId> behind;
   for (const SubscriberId& id : found->second) {
     Subscription& subscription = members_.at(id).subscription;
-    if (!subscription.Forward(live)) {
+    const bool sent = subscription.Forward(live, now);
+    if (subscription.watch().TakeMoved()) {
+      moved_.insert(id);
+    }
+    if (!sent) {
       continue;
     }
     touched_.insert(id.peer);
@@ -94,16 +113,81 @@ void Audience::Forward(const TrackName& track, const LiveObject& live) {
   }
 }
 
-void Audience::EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup,
-                           bool complete) {
+void Audience::EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete,
+                           Instant now) {
   const auto found = tracks_.find(track);
   if (found == tracks_.end()) {
     return;
   }
   for (const SubscriberId& id : found->second) {
-    members_.at(id).subscription.EndSubgroup(group, subgroup, complete);
+    Subscription& subscription = members_.at(id).subscription;
+    subscription.EndSubgroup(group, subgroup, complete, now);
     touched_.insert(id.peer);
+    if (subscription.watch().TakeMoved()) {
+      moved_.insert(id);
+    }
   }
+}
+
+void Audience::SetDue(SubscriberId id, Member& member, std::optional<Instant> due) {
+  if (member.due == due) {
+    return;
+  }
+  if (member.due) {
+    due_.erase({*member.due, id});
+  }
+  if (due) {
+    due_.insert({*due, id});
+  }
+  member.due = due;
+}
+
+// Where something of the range is under way, it is waited for as long as it takes: that it is under
+// way can end in no other way than by coming, or by being given up.
+void Audience::EndRanges(const Knowledge& known, Instant now) {
+  if (moved_.empty() && (due_.empty() || due_.begin()->first > now)) {
+    return;
+  }
+  std::set<SubscriberId> looked = std::exchange(moved_, {});
+  for (auto due = due_.begin(); due != due_.end() && due->first <= now; ++due) {
+    looked.insert(due->second);
+  }
+  for (const SubscriberId& id : looked) {
+    Member& member = members_.at(id);
+    RangeWatch& watch = member.subscription.watch();
+    if (!watch.has_end()) {
+      SetDue(id, member, std::nullopt);
+      continue;
+    }
+    const RangeWatch::Answer answer =
+        watch.Ask([&](uint64_t group) { return known.group(member.track, group); });
+    std::optional<Instant> due;
+    if (const std::optional<Instant> since = watch.quiet_since()) {
+      due = *since + member.patience;
+    }
+    const bool waited = due && *due <= now;
+    const bool on_its_way = waited && (member.subscription.is_sending() ||
+                                       known.is_coming(member.track, watch.range()));
+    if (answer == RangeWatch::Answer::kOver || (waited && !on_its_way)) {
+      member.subscription.EndRange(answer == RangeWatch::Answer::kOver
+                                       ? "All of the range has been sent."
+                                       : "Nothing more of the range has come for a while.");
+      touched_.insert(id.peer);
+      Remove(id);
+      continue;
+    }
+    if (answer == RangeWatch::Answer::kMore) {
+      moved_.insert(id);
+    }
+    SetDue(id, member, on_its_way ? std::optional(now + member.patience) : due);
+  }
+}
+
+std::optional<Instant> Audience::deadline() const {
+  if (!moved_.empty()) {
+    return Instant();  // There is more to look at: at once.
+  }
+  return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
 }
 
 void Audience::EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason) {

@@ -2,19 +2,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/object/track_name.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/live_object.h"
 #include "kvcast/relay/relay_metrics.h"
 #include "kvcast/relay/subscription.h"
+#include "kvcast/store/track_facts.h"
 
 namespace kvcast::relay {
 
@@ -33,10 +37,17 @@ class Audience {
  public:
   Audience(const Limits& limits, RelayMetrics& metrics) : limits_(&limits), metrics_(&metrics) {}
 
+  // `largest` is the track's largest object, if it has any; `patience` is how long it may take
+  // until all of the range has come, once the track has gone past it.
   void Add(SubscriberId id, moqt::Session& session, const TrackName& track,
-           const LocationRange& wanted);
-  // Null if there is none.
-  Subscription* Find(SubscriberId id);
+           const LocationRange& wanted, std::optional<Location> largest, Duration patience,
+           Instant now);
+  bool Contains(SubscriberId id) const { return members_.contains(id); }
+  // The subscriber wants something else now, or has stopped one stream.
+  void Update(SubscriberId id, const moqt::Parameters& parameters, std::optional<Location> largest,
+              Instant now);
+  void OnStopped(SubscriberId id, moqt::StreamId stream);
+  // Null if there is no such subscription.
   const TrackName* TrackOf(SubscriberId id) const;
   // The subscription is over, or its session is: nothing is sent to it any more.
   void Remove(SubscriberId id);
@@ -46,10 +57,22 @@ class Audience {
   size_t CountOf(PeerId peer) const;
   std::vector<TrackName> TracksBelow(const TrackNamespace& prefix) const;
 
-  void Forward(const TrackName& track, const LiveObject& live);
-  void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete);
+  void Forward(const TrackName& track, const LiveObject& live, Instant now);
+  void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete,
+                   Instant now);
   // Ends every subscription of a track.
   void EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason);
+
+  // What a node knows of a track that decides whether more of a range may come.
+  struct Knowledge {
+    std::function<std::optional<GroupFacts>(const TrackName&, uint64_t group)> group;
+    // Whether anything of the range is on its way to us.
+    std::function<bool(const TrackName&, const LocationRange&)> is_coming;
+  };
+  // Ends subscriptions whose range is over, or was left alone for too long. To be called after
+  // everything that may have changed that, and at deadline().
+  void EndRanges(const Knowledge& known, Instant now);
+  std::optional<Instant> deadline() const;
 
   // Tracks that have lost their last subscriber since the last call.
   std::set<TrackName> TakeDeserted() { return std::exchange(deserted_, {}); }
@@ -60,16 +83,21 @@ class Audience {
   struct Member {
     Subscription subscription;
     TrackName track;
+    Duration patience;
+    std::optional<Instant> due;  // As it stands in due_.
   };
 
   void Erase(std::map<SubscriberId, Member>::iterator member);
   bool TooFarBehind(const Subscription& subscription) const;
+  void SetDue(SubscriberId id, Member& member, std::optional<Instant> due);
 
   const Limits* limits_;
   RelayMetrics* metrics_;
   std::map<SubscriberId, Member> members_;
   std::map<TrackName, std::set<SubscriberId>> tracks_;
   std::map<PeerId, size_t> counts_;  // How many each peer has.
+  std::set<SubscriberId> moved_;     // Those with a range that may be over.
+  std::set<std::pair<Instant, SubscriberId>> due_;
   std::set<TrackName> deserted_;
   std::set<PeerId> touched_;
 };

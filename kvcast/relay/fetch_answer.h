@@ -13,8 +13,9 @@ namespace kvcast::relay {
 // One FETCH being answered, at the pace of who asked and of the tiers that have it.
 class FetchAnswer {
  public:
-  FetchAnswer(moqt::Session& session, moqt::RequestId request, FetchCursor cursor)
-      : session_(&session), request_(request), cursor_(std::move(cursor)) {}
+  // `pin`: who holds what it is about to send.
+  FetchAnswer(moqt::Session& session, moqt::RequestId request, FetchCursor cursor, PinOwner pin)
+      : session_(&session), request_(request), cursor_(std::move(cursor)), pin_(pin) {}
 
   enum class State : uint8_t {
     kAhead,    // Enough of it waits: the session says when there is room.
@@ -33,12 +34,14 @@ class FetchAnswer {
   std::vector<StoreTicket> Cancel(Store& store) { return cursor_.Cancel(store); }
 
   const TrackName& track() const { return cursor_.track(); }
+  PinOwner pin() const { return pin_; }
   void Reset(moqt::ResetCode code) { (void)session_->ResetFetch(request_, code).ok(); }
 
  private:
   moqt::Session* session_;
   moqt::RequestId request_;
   FetchCursor cursor_;
+  PinOwner pin_;
 };
 
 }  // namespace kvcast::relay

@@ -17,8 +17,13 @@ constexpr size_t kAheadMax = 256;
 
 }  // namespace
 
-FetchCursor::FetchCursor(TrackName track, const LocationRange& range, moqt::GroupOrder order)
-    : track_(std::move(track)), range_(range), order_(order), window_(kAheadAtFirst) {
+FetchCursor::FetchCursor(TrackName track, const LocationRange& range, moqt::GroupOrder order,
+                         std::optional<Duration> patience)
+    : track_(std::move(track)),
+      range_(range),
+      order_(order),
+      window_(kAheadAtFirst),
+      patience_(patience) {
   KVCAST_CHECK(!range.empty());
   next_group_ = ascending() ? range_.first.group : range_.last.group;
 }
@@ -47,12 +52,22 @@ void FetchCursor::GoTo(uint64_t group) {
   next_group_ = group == last ? std::nullopt : std::optional(ascending() ? group + 1 : group - 1);
 }
 
+LocationRange FetchCursor::Skipped(uint64_t wanted, std::optional<uint64_t> here) const {
+  if (ascending()) {
+    const Location last = here ? Location{*here - 1, LocationRange::kWholeGroup} : range_.last;
+    return {{wanted, FirstOf(wanted)}, last};
+  }
+  return {here ? Location{*here + 1, 0} : range_.first, {wanted, LastOf(wanted)}};
+}
+
 bool FetchCursor::EnterGroup(const Store& store) {
   const uint64_t wanted = *next_group_;
   const std::optional<uint64_t> here =
       ascending() ? store.GroupFrom(track_, wanted) : store.GroupUpTo(track_, wanted);
   const bool within = here && range_.first.group <= *here && *here <= range_.last.group;
-  unknown_ = unknown_ || !within || *here != wanted;
+  if (!unknown_ && (!within || *here != wanted)) {
+    unknown_ = !store.IsGone(track_, Skipped(wanted, within ? here : std::nullopt));
+  }
   if (within) {
     GoTo(*here);
   } else {
@@ -63,14 +78,13 @@ bool FetchCursor::EnterGroup(const Store& store) {
 
 // Whether anything of the group may exist that was not passed.
 void FetchCursor::LeaveGroup(const Store& store) {
-  const std::optional<GroupFacts> facts = store.FindGroup(track_, *group_);
-  const bool ended = facts && facts->end && next_object_ >= *facts->end;
-  unknown_ = unknown_ || !ended;
+  unknown_ =
+      unknown_ || !store.IsGone(track_, {{*group_, next_object_}, {*group_, LastOf(*group_)}});
   group_ = std::nullopt;
 }
 
 void FetchCursor::Look(Ahead& entry, Store& store, Instant now) {
-  Store::Got got = store.Get(track_, entry.at, now);
+  Store::Got got = store.Get(track_, entry.at, now, patience_);
   if (auto* object = std::get_if<Object>(&got)) {
     entry.object = std::move(*object);
   } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
@@ -92,7 +106,10 @@ void FetchCursor::LookAhead(Store& store, Instant now) {
       const Location at = located.location;
       Ahead& entry = ahead_.emplace_back();
       entry.at = at;
-      entry.unknown_before = std::exchange(unknown_, false) || at.object > next_object_;
+      entry.unknown_before =
+          std::exchange(unknown_, false) ||
+          (at.object > next_object_ &&
+           !store.IsGone(track_, {{group, next_object_}, {group, at.object - 1}}));
       if (located.object) {
         entry.object = std::move(located.object);
       } else {
@@ -179,6 +196,9 @@ std::optional<moqt::FetchItem> FetchCursor::Finish() {
 }
 
 std::optional<moqt::FetchItem> FetchCursor::Next(Store& store, Instant now) {
+  if (const auto since = std::exchange(waits_since_, std::nullopt); since && patience_) {
+    *patience_ -= std::min(*patience_, now - *since);
+  }
   if (std::exchange(paused_, false)) {
     Resume(store, now);
   }
@@ -188,6 +208,7 @@ std::optional<moqt::FetchItem> FetchCursor::Next(Store& store, Instant now) {
       return Finish();
     }
     if (waiting()) {
+      waits_since_ = now;
       return std::nullopt;
     }
     if (ahead_.front().object) {

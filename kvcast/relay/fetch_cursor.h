@@ -18,16 +18,20 @@ namespace kvcast::relay {
 // Walks a range of a track as a fetch answers it: groups in the order asked for, objects by rising
 // id, and between them the end of every range in which something is not here.
 //
-// An object that is not here may still exist, unless its group is whole: so a range says "unknown"
-// as soon as one location in it is. The store may change between two items; what has been passed
+// An object that is not here may still exist, unless its publisher has said otherwise, by the end
+// of its group or of the track or by a gap: so a range says "unknown" as soon as one location in it
+// is. The store may change between two items; what has been passed
 // stays as it was said.
 //
 // What a tier below RAM has is asked for ahead of time, some 16 MiB of it, so that the tier reads
 // at its own pace while the fetch goes on in order.
 class FetchCursor {
  public:
-  // REQUIRES: the range is not empty, and ends at the track's largest object or before.
-  FetchCursor(TrackName track, const LocationRange& range, moqt::GroupOrder order);
+  // `patience`: how long it waits for tiers in all, if there is such a bound; then the rest of what
+  // is not in memory is unknown. REQUIRES: the range is not empty, and ends at the track's largest
+  // object or before.
+  FetchCursor(TrackName track, const LocationRange& range, moqt::GroupOrder order,
+              std::optional<Duration> patience = std::nullopt);
 
   const TrackName& track() const { return track_; }
 
@@ -62,6 +66,8 @@ class FetchCursor {
 
   // Finds the next group that is here; false if there is none.
   bool EnterGroup(const Store& store);
+  // The locations that lie before group `here` in the order, from `wanted` on; all if it is absent.
+  LocationRange Skipped(uint64_t wanted, std::optional<uint64_t> here) const;
   void LeaveGroup(const Store& store);
   void LookAhead(Store& store, Instant now);
   void Look(Ahead& entry, Store& store, Instant now);
@@ -83,6 +89,8 @@ class FetchCursor {
   bool below_ = false;                  // Some of what was found last has to be read.
   size_t window_;                       // How many of such to look ahead.
 
+  std::optional<Duration> patience_;
+  std::optional<Instant> waits_since_;
   std::deque<Ahead> ahead_;
   std::vector<StoreTicket> asked_;
   bool missed_ = false;  // Something since the last item could not be had.

@@ -23,10 +23,21 @@ struct Limits {
   // How long the streams of a publication may still come after its publisher is done.
   Duration end_patience = std::chrono::seconds(10);
 
+  // How long a subscription whose track has gone past its last group waits for more of its range,
+  // counted from the last that came of it, where nobody can tell whether there is more. Streams
+  // that were sent together come within that, resent and reordered, on any network that is of use;
+  // a track whose own delivery timeouts are longer gets those.
+  Duration range_patience = std::chrono::seconds(10);
+
   // How long a peer may take to answer when it is asked for a track that others want.
   Duration answer_patience = std::chrono::seconds(10);
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
+
+  // What a fetch is about to be sent stays in memory for so long, while it is being answered.
+  Duration fetch_pin = std::chrono::seconds(10);
+  // A fetch that has to be read from a tier below has as many groups behind it warmed, up to this.
+  uint64_t warm_groups = 8;
 
   // Payloads that wait to be durable, of all peers: at this, publications that ask for it pause.
   size_t pledged_bytes = 64 * 1024 * 1024;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "kvcast/base/time.h"
+#include "kvcast/object/location.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::relay {
@@ -16,7 +18,8 @@ struct LiveObject {
   bool first_of_subgroup = false;
   // The stream that brings it has the group's last object; one that came alone is the last itself.
   bool ends_group = false;
-  Instant since{};  // When it came.
+  Instant since{};                        // When it came.
+  std::span<const LocationRange> gaps{};  // What it says does not exist.
 };
 
 }  // namespace kvcast::relay

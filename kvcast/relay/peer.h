@@ -11,6 +11,11 @@
 
 namespace kvcast::relay {
 
+// A refusal with no more to it.
+inline moqt::RequestError Because(moqt::RequestCode code, std::string reason) {
+  return {code, std::nullopt, std::move(reason), std::nullopt};
+}
+
 // A session that takes part, and what it has under way; its subscriptions are in the audience.
 struct Peer {
   // Every track below it is to be published to the peer, now and later.

@@ -10,11 +10,18 @@
 namespace kvcast::relay {
 namespace {
 
+// Of memory, for what fetches are about to be sent: whoever publishes must find room.
+constexpr unsigned kPinnedPercent = 12;
+
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
   store.ram_bytes = options.ram_bytes;
+  store.reservations = options.reservations;
+  store.payload_chunks = options.payload_chunks;
+  store.pinned_percent = kPinnedPercent;
   store.epoch_us = options.epoch_us;
   store.key_property = kBlockKeyProperty;
+  store.secret = options.secret;
   store.reads = options.reads;
   store.demoting_bytes_max = options.demoting_bytes_max;
   store.max_cache_ms = &Publication::MaxCacheOf;
@@ -90,6 +97,10 @@ void Relay::OnEndOverdue(const Ending& ending) {
 
 std::optional<Instant> Relay::deadline() const {
   std::optional<Instant> first = stock_.deadline();
+  if (const std::optional<Instant> range = audience_.deadline();
+      range && (!first || *range < *first)) {
+    first = range;
+  }
   for (const std::set<Ending>* endings : {&ending_, &answers_due_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
       first = endings->begin()->at;
@@ -123,17 +134,19 @@ void Relay::Settle() {
     TakeAcks();
     for (const CatalogChange& change : stock_.Settle(now_)) {
       if (change.ended_epoch) {
-        audience_.EndSubgroup(change.track, *change.ended_epoch, 0, true);
+        audience_.EndSubgroup(change.track, *change.ended_epoch, 0, true, now_);
       }
       for (const Object& object : change.objects) {
         const uint64_t id = object.location.object;
-        audience_.Forward(change.track, {object, id == 0 ? std::nullopt : std::optional(id - 1),
-                                         id == 0, true, now_});
+        audience_.Forward(
+            change.track,
+            {object, id == 0 ? std::nullopt : std::optional(id - 1), id == 0, true, now_}, now_);
       }
       if (change.is_new) {
         Announce(change.track, nullptr);
       }
     }
+    EndRanges();
     for (const TrackName& track : stock_.TakeEmptied()) {
       ForgetIfUnused(track);
     }
@@ -183,8 +196,8 @@ void Relay::RemoveAll(Peer& peer) {
                    "The publisher has left.");
   }
   while (!peer.upstream.empty()) {
-    OnUpstreamGone(peer, peer.upstream.begin()->first, moqt::RequestCode::kDoesNotExist,
-                   "The publisher has left.");
+    OnUpstreamGone(peer, peer.upstream.begin()->first,
+                   Because(moqt::RequestCode::kDoesNotExist, "The publisher has left."));
   }
   while (!peer.fetches.empty()) {
     EndFetch(peer, peer.fetches.begin());
@@ -196,12 +209,12 @@ void Relay::RemoveAll(Peer& peer) {
 
 void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
   OnUpstreamAnswer(peer, event);
-  if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
-    const TrackName& track = *audience_.TrackOf({peer.id, event.request});
-    const std::optional<TrackFacts> facts = stock_.Find(track);
-    subscription->Update(event.parameters, facts ? facts->largest : std::nullopt);
+  const SubscriberId id{peer.id, event.request};
+  if (const TrackName* const track = audience_.TrackOf(id)) {
+    const std::optional<TrackFacts> facts = stock_.Find(*track);
+    audience_.Update(id, event.parameters, facts ? facts->largest : std::nullopt, now_);
     if (event.parameters.new_group_request) {
-      AskForNewGroup(track, *event.parameters.new_group_request);
+      AskForNewGroup(*track, *event.parameters.new_group_request);
     }
   }
 }
@@ -212,10 +225,7 @@ void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
     audience_.Remove({peer.id, event.request});
     return;
   }
-  OnUpstreamGone(peer, event.request,
-                 event.error.code == moqt::RequestCode::kRedirect ? moqt::RequestCode::kDoesNotExist
-                                                                  : event.error.code,
-                 event.error.reason);
+  OnUpstreamGone(peer, event.request, event.error);
   audience_.Remove({peer.id, event.request});
 }
 
@@ -230,7 +240,7 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
     EndPublication(peer, publication, moqt::DoneCode::kInternalError,
                    "The publisher has broken it off.");
   }
-  OnUpstreamGone(peer, event.request, moqt::RequestCode::kInternalError, event.reason);
+  OnUpstreamGone(peer, event.request, Because(moqt::RequestCode::kInternalError, event.reason));
   Withdraw(peer, event.request);
   StopWaiting(peer, event.request);
   if (const auto fetch = peer.fetches.find(event.request); fetch != peer.fetches.end()) {
@@ -242,9 +252,7 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::SubgroupStopped& event) {
-  if (Subscription* subscription = audience_.Find({peer.id, event.request})) {
-    subscription->OnStopped(event.subgroup);
-  }
+  audience_.OnStopped({peer.id, event.request}, event.subgroup);
 }
 
 void Relay::On(Peer& peer, const moqt::SendRoom& event) { Continue(peer, event.request); }
@@ -271,6 +279,7 @@ void Relay::EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterato
   for (const StoreTicket ticket : fetch->second.Cancel(stock_.store())) {
     reads_.erase(ticket);
   }
+  stock_.store().ram().Unpin(fetch->second.pin());
   peer.crowded.erase(fetch->first);
   peer.fetches.erase(fetch);
 }
@@ -302,8 +311,9 @@ void Relay::TakeAcks() {
   for (const AckObject& ack : stock_.acks().TakeObjects()) {
     const uint64_t id = ack.object.location.object;
     (void)stock_.KeepAck(ack.track, ack.object.location, now_).ok();
-    audience_.Forward(ack.track, {ack.object, id == 0 ? std::nullopt : std::optional(id - 1),
-                                  id == 0, false, now_});
+    audience_.Forward(
+        ack.track,
+        {ack.object, id == 0 ? std::nullopt : std::optional(id - 1), id == 0, false, now_}, now_);
   }
 }
 

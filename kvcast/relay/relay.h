@@ -37,8 +37,12 @@ class Relay {
  public:
   struct Options {
     size_t ram_bytes = size_t{4} << 30;
+    // Of ram_bytes, by tenant: what others cannot evict. REQUIRES: RamTier::Of() takes them.
+    std::map<std::string, uint64_t> reservations{};
+    ChunkPool* payload_chunks = nullptr;  // Where sessions put payloads; outlives the relay.
     NodeId node{};
     BootId boot{};
+    uint64_t secret = 0;  // Random: what peers name and key must not collide at their will.
     Limits limits;
     uint64_t epoch_us = 0;  // What the time of day is at Instant(), in microseconds since 1970.
     uint64_t demoting_bytes_max = uint64_t{64} << 20;  // On their way from RAM to tiers below.
@@ -55,6 +59,8 @@ class Relay {
   }
   // Every tier is ready, and what it holds is listed.
   bool opened() const { return stock_.opened(); }
+  // What tiers hold that are ready is listed; others may come later.
+  bool listed() const { return stock_.listed(); }
 
   // A server's session takes part until Leave(), which must come before its end.
   PeerId Join(moqt::Session& session);
@@ -89,6 +95,7 @@ class Relay {
   // Those that the peer does not publish itself.
   std::vector<TrackName> TracksBelow(const Peer& peer, const TrackNamespace& prefix) const;
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
+  void Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error);
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
@@ -109,11 +116,10 @@ class Relay {
   // For all that others want below its namespace.
   void AskForWanted(Peer& peer, const TrackNamespace& space);
   void OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event);
-  void OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
-                      const std::string& reason);
+  void OnUpstreamGone(Peer& peer, moqt::RequestId request, const moqt::RequestError& why);
   // What was asked of the peer is over; false if it was not asked.
   bool ForgetAsked(Peer& peer, moqt::RequestId request);
-  void AnswerWaiting(const TrackName& track, moqt::RequestCode code, const std::string& reason);
+  void AnswerWaiting(const TrackName& track, const moqt::RequestError& error);
   void StopWaiting(Peer& peer, moqt::RequestId request);
   // Unless somebody wants the track.
   void LeaveUpstream(const TrackName& track);
@@ -121,6 +127,14 @@ class Relay {
   void ExpectPublish(Peer& peer, moqt::RequestId request);
   void OnPublished(const TrackName& track);
   void OnAnswerOverdue(PeerId peer, moqt::RequestId request);
+
+  // How long a subscription of the track waits for the rest of its range.
+  Duration RangePatience(const Properties& properties) const;
+  // Whether anything of the range is on its way to us.
+  bool IsComing(const TrackName& track, const LocationRange& range) const;
+  // Whether a subscription to the range would bring nothing.
+  bool IsPast(const TrackName& track, const LocationRange& wanted, const TrackFacts& facts) const;
+  void EndRanges();
 
   // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
@@ -170,6 +184,7 @@ class Relay {
   // The rest of a publication did not come in time, unless it waits for us.
   void OnEndOverdue(const Ending& ending);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
+  Result<bool> Keep(const Publication& publication, const Object& object);
   void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
   // If it was the track's last, its audience is told why.
   void EndPublication(Peer& peer, Publications::iterator publication, moqt::DoneCode code,
@@ -184,6 +199,7 @@ class Relay {
   void Continue(Peer& peer, moqt::RequestId fetch);
   // Hands what tiers have read to the fetches that wait for it.
   void TakeReads();
+  void WarmAfter(const TrackName& track, const LocationRange& range, moqt::GroupOrder order);
   void EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterator fetch);
   // Tells publishers what has become durable.
   void TakeAcks();
@@ -208,6 +224,7 @@ class Relay {
   std::map<TrackName, Upstream> upstream_;
   std::set<SubscriberId> held_;                // Publications that wait for what is to be durable.
   std::map<StoreTicket, SubscriberId> reads_;  // Which fetch waits for each.
+  PinOwner last_pin_ = 0;
   PeerId next_peer_ = 0;
   Instant now_;
   std::set<PeerId> to_drain_;

@@ -26,7 +26,7 @@ using kvcast::relay::Relay;
 
 namespace {
 
-constexpr size_t kRamBytes = 20'000;
+constexpr size_t kRamBytes = 40'000;
 
 // What peers say when they behave, for the fuzzer to build on. '?' is the next request's id. Tracks
 // are named ("s", "m", "p", "g") "t", so that they can be listed; aliases are 7.

@@ -7,6 +7,23 @@
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
+namespace {
+
+// A publisher's refusal, to those behind us. A redirect that leads to another track leads there
+// from here as well, since whoever follows it asks us. One that leads nowhere else is of no use.
+moqt::RequestError PassedOn(const moqt::RequestError& refusal, const TrackName& asked) {
+  moqt::RequestError error = refusal;
+  const std::optional<moqt::Redirect>& to = error.redirect;
+  const bool elsewhere =
+      to && (!to->uri.empty() || (to->track != asked && to->track != moqt::Redirect().track));
+  if (error.code == moqt::RequestCode::kRedirect && !elsewhere) {
+    error.code = moqt::RequestCode::kDoesNotExist;
+    error.redirect.reset();
+  }
+  return error;
+}
+
+}  // namespace
 
 void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
   if (!peer.session->AcceptPublishNamespace(event.request, {}).ok()) {
@@ -158,8 +175,8 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
       track, event.properties, event.parameters.largest_object, Durability::kMemory, now_);
   if (!described.ok()) {
     peer.session->Cancel(event.request, moqt::ResetCode::kExcessiveLoad);
-    OnUpstreamGone(peer, event.request, moqt::RequestCode::kExcessiveLoad,
-                   described.error().ToString());
+    OnUpstreamGone(peer, event.request,
+                   Because(moqt::RequestCode::kExcessiveLoad, described.error().ToString()));
     return;
   }
   Upstream& upstream = upstream_.at(track);
@@ -197,8 +214,7 @@ bool Relay::ForgetAsked(Peer& peer, moqt::RequestId request) {
 }
 
 // The request to the peer is over, before it was answered. Another may still have the track.
-void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
-                           const std::string& reason) {
+void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request, const moqt::RequestError& why) {
   const auto found = peer.upstream.find(request);
   if (found == peer.upstream.end()) {
     return;
@@ -213,7 +229,7 @@ void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request, moqt::RequestCod
   if (orphaned && !published_.contains(track)) {
     audience_.EndTrack(track, moqt::DoneCode::kInternalError, "The publisher has left.");
   }
-  AnswerWaiting(track, code, reason);
+  AnswerWaiting(track, PassedOn(why, track));
   upstream_.erase(track);
 }
 
@@ -221,13 +237,12 @@ void Relay::OnAnswerOverdue(PeerId id, moqt::RequestId request) {
   Peer& peer = peers_.at(id);
   peer.session->Cancel(request, moqt::ResetCode::kCancelled);
   Touch(id);
-  OnUpstreamGone(peer, request, moqt::RequestCode::kTimeout,
-                 "The publisher did not answer in time.");
+  OnUpstreamGone(peer, request,
+                 Because(moqt::RequestCode::kTimeout, "The publisher did not answer in time."));
 }
 
 // From what is here, if anything is.
-void Relay::AnswerWaiting(const TrackName& track, moqt::RequestCode code,
-                          const std::string& reason) {
+void Relay::AnswerWaiting(const TrackName& track, const moqt::RequestError& error) {
   const auto upstream = upstream_.find(track);
   if (upstream == upstream_.end()) {
     return;
@@ -238,7 +253,7 @@ void Relay::AnswerWaiting(const TrackName& track, moqt::RequestCode code,
     if (stock_.Find(track)) {
       AnswerSubscribe(peer, id.request, track, parameters);
     } else {
-      Refuse(peer, id.request, code, reason);
+      Refuse(peer, id.request, error);
     }
     Touch(id.peer);
   }
@@ -274,7 +289,7 @@ void Relay::ExpectPublish(Peer& peer, moqt::RequestId request) {
 
 // Who waits for the track waits no longer, nor does anyone for a PUBLISH of it.
 void Relay::OnPublished(const TrackName& track) {
-  AnswerWaiting(track, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+  AnswerWaiting(track, Because(moqt::RequestCode::kDoesNotExist, "The track is not here."));
   const auto upstream = upstream_.find(track);
   if (upstream == upstream_.end()) {
     return;

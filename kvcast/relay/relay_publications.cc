@@ -1,8 +1,13 @@
 // What publishers bring to a relay.
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "kvcast/moqt/codec.h"
+#include "kvcast/moqt/timers.h"
+#include "kvcast/relay/gaps.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
@@ -50,16 +55,22 @@ void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
 
 bool Relay::IsToWait(const Publication& publication) {
   return publication.durability() != Durability::kMemory &&
-         stock_.store().pledged_bytes() >= limits_.pledged_bytes;
+         stock_.store().pledged_bytes(publication.durability()) >= limits_.pledged_bytes;
 }
 
 void Relay::ContinueHeld() {
-  if (held_.empty() || stock_.store().pledged_bytes() > limits_.pledged_bytes / 2) {
-    return;
-  }
+  // Those who wait for one tier do not wait for another.
   for (const SubscriberId& id : std::exchange(held_, {})) {
-    On(peers_.at(id.peer), moqt::ObjectsReady{id.request});
-    Touch(id.peer);
+    Peer& peer = peers_.at(id.peer);
+    const auto publication = peer.publications.find(id.request);
+    if (publication != peer.publications.end() &&
+        stock_.store().pledged_bytes(publication->second.durability()) >
+            limits_.pledged_bytes / 2) {
+      held_.insert(id);
+    } else {
+      On(peer, moqt::ObjectsReady{id.request});
+      Touch(id.peer);
+    }
   }
 }
 
@@ -73,11 +84,30 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
   }
   const std::optional<uint64_t> group_end = publication.OnSubgroupEnd(*end);
   if (end->subgroup) {
-    audience_.EndSubgroup(publication.track(), end->group, *end->subgroup, end->complete);
+    audience_.EndSubgroup(publication.track(), end->group, *end->subgroup, end->complete, now_);
   }
   return group_end ? stock_.EndGroup(publication.track(), end->group, *group_end,
                                      publication.durability(), now_)
                    : Result<void>();
+}
+
+// What fetches are to be sent gives way to what would have no room at all.
+Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
+  const auto keep = [&] {
+    return stock_.Keep(publication.track(), object, publication.durability(), now_,
+                       publication.ExpiryFrom(now_));
+  };
+  Result<bool> kept = keep();
+  if (!kept.ok() && kept.error().code() == ErrorCode::kTooLarge &&
+      stock_.store().ram().pinned_bytes() > 0) {
+    for (const auto& [id, peer] : peers_) {
+      for (const auto& [request, fetch] : peer.fetches) {
+        stock_.store().ram().Unpin(fetch.pin());
+      }
+    }
+    kept = keep();
+  }
+  return kept;
 }
 
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
@@ -85,10 +115,17 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   const TrackName& track = publication.track();
   const Durability level = publication.durability();
   const std::optional<uint64_t> previous = publication.OnObject(received);
+  const std::vector<LocationRange> gaps = GapsBefore(object);
   metrics_.Received(object);
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(const bool is_new,
-               stock_.Keep(track, object, level, now_, publication.ExpiryFrom(now_)));
+    // What makes a track malformed is not kept, so it is looked at before.
+    for (const LocationRange& gap : gaps) {
+      KVCAST_TRY_VOID(stock_.store().CheckGap(track, gap));
+    }
+    KVCAST_TRY(const bool is_new, Keep(publication, object));
+    for (const LocationRange& gap : gaps) {
+      KVCAST_TRY_VOID(stock_.AddGap(track, gap, now_));
+    }
     if (!is_new) {
       return {};
     }
@@ -106,7 +143,9 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
         stock_.EndGroup(track, object.location.group, object.location.object + 1, level, now_));
   }
   audience_.Forward(
-      track, {object, previous, received.first_of_subgroup, received.ends_group, received.since});
+      track,
+      {object, previous, received.first_of_subgroup, received.ends_group, received.since, gaps},
+      now_);
   return {};
 }
 
@@ -136,7 +175,7 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
                            const std::string& reason) {
   const TrackName track = publication->second.track();
   for (const auto& [group, subgroup] : publication->second.Open()) {
-    audience_.EndSubgroup(track, group, subgroup, false);
+    audience_.EndSubgroup(track, group, subgroup, false, now_);
   }
   if (const std::optional<Instant> deadline = publication->second.deadline()) {
     ending_.erase({*deadline, peer.id, publication->first});
@@ -167,6 +206,32 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
   } else {
     audience_.EndTrack(track, code, reason);
   }
+}
+
+Duration Relay::RangePatience(const Properties& properties) const {
+  const moqt::TrackTraits traits = moqt::DefaultCodec().TraitsOf(properties);
+  const uint64_t timeout_ms =
+      std::max(traits.object_delivery_timeout_ms, traits.subgroup_delivery_timeout_ms);
+  return std::max(limits_.range_patience, moqt::After(Instant(), timeout_ms) - Instant());
+}
+
+// Of a publication that waits for us, nobody knows what it holds.
+bool Relay::IsComing(const TrackName& track, const LocationRange& range) const {
+  const auto publishers = published_.find(track);
+  return publishers != published_.end() &&
+         std::ranges::any_of(publishers->second, [&](const SubscriberId& id) {
+           return held_.contains(id) || peers_.at(id.peer).session->HasOpenSubgroups(
+                                            id.request, range.first.group, range.last.group);
+         });
+}
+
+void Relay::EndRanges() {
+  audience_.EndRanges(
+      {[this](const TrackName& track, uint64_t group) { return stock_.FindGroup(track, group); },
+       [this](const TrackName& track, const LocationRange& range) {
+         return IsComing(track, range);
+       }},
+      now_);
 }
 
 void Relay::OnMalformed(const TrackName& track, const std::string& reason) {

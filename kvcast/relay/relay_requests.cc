@@ -8,6 +8,14 @@
 namespace kvcast::relay {
 namespace {
 
+// FILL_TIMEOUT: how long a fetch waits in all for what is not at hand.
+std::optional<Duration> PatienceOf(const moqt::Parameters& parameters) {
+  constexpr uint64_t kMost = 3'600'000;
+  return parameters.fill_timeout_ms ? std::optional<Duration>(std::chrono::milliseconds(
+                                          std::min(*parameters.fill_timeout_ms, kMost)))
+                                    : std::nullopt;
+}
+
 // The end of the last group that a fetch covers is known only if no object can come after it.
 bool EndsTrack(const TrackFacts& facts, Location last) {
   return facts.end && facts.largest == last && *facts.end == Location{last.group, last.object + 1};
@@ -23,10 +31,11 @@ moqt::Parameters LargestOf(const TrackFacts& facts) {
 
 void Relay::Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code,
                    std::string reason) {
-  metrics_.Refused(code);
-  moqt::RequestError error;
-  error.code = code;
-  error.reason = std::move(reason);
+  Refuse(peer, request, {code, std::nullopt, std::move(reason), std::nullopt});
+}
+
+void Relay::Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error) {
+  metrics_.Refused(error.code);
   (void)peer.session->RefuseRequest(request, error).ok();
 }
 
@@ -87,6 +96,19 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
   }
 }
 
+// The last group was published to its end, or has been passed with nothing of the range under way.
+bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
+                   const TrackFacts& facts) const {
+  if (wanted.empty()) {
+    return true;
+  }
+  const std::optional<GroupFacts> last = stock_.FindGroup(track, wanted.last.group);
+  if (last && last->whole() && last->object_count > 0) {
+    return true;
+  }
+  return facts.largest && wanted.last.group < facts.largest->group && !IsComing(track, wanted);
+}
+
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
                             const moqt::Parameters& parameters) {
   const std::optional<TrackFacts> facts = stock_.Find(track);
@@ -95,7 +117,7 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     return;
   }
   const LocationRange wanted = WantedBy(parameters.filter, facts->largest);
-  if (wanted.empty() || (facts->largest && wanted.last.group < facts->largest->group)) {
+  if (IsPast(track, wanted, *facts)) {
     Refuse(peer, request, moqt::RequestCode::kInvalidRange,
            "Nothing of this range is still to come.");
     return;
@@ -108,7 +130,8 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     (void)peer.session->EndTrack(request, moqt::DoneCode::kTrackEnded, "The track has ended.").ok();
     return;
   }
-  audience_.Add({peer.id, request}, *peer.session, track, wanted);
+  audience_.Add({peer.id, request}, *peer.session, track, wanted, facts->largest,
+                RangePatience(facts->properties), now_);
   if (stock_.acks().IsAck(track)) {
     stock_.acks().Repeat(track);
     TakeAcks();
@@ -141,9 +164,32 @@ void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
   metrics_.fetches.Add();
   const moqt::GroupOrder order =
       event.parameters.group_order.value_or(moqt::GroupOrder::kAscending);
-  peer.fetches.emplace(event.request, FetchAnswer(*peer.session, event.request,
-                                                  FetchCursor(event.track, range, order)));
+  FetchCursor cursor(event.track, range, order, PatienceOf(event.parameters));
+  const PinOwner owner = ++last_pin_;
+  // While it is sent, for some time; if too much is pinned already, it goes without.
+  (void)stock_.store()
+      .ram()
+      .Pin(event.track, range.first.group, range.last.group, owner, now_ + limits_.fetch_pin)
+      .ok();
+  WarmAfter(event.track, range, order);
+  peer.fetches.emplace(event.request,
+                       FetchAnswer(*peer.session, event.request, std::move(cursor), owner));
   Continue(peer, event.request);
+}
+
+// Whoever reads a track from its beginning, and finds it below, is likely to ask for more of it.
+void Relay::WarmAfter(const TrackName& track, const LocationRange& range, moqt::GroupOrder order) {
+  Store& store = stock_.store();
+  const uint64_t groups =
+      std::min<uint64_t>(range.last.group - range.first.group + 1, limits_.warm_groups);
+  if (order != moqt::GroupOrder::kAscending || groups == 0 ||
+      range.last.group > UINT64_MAX - groups || store.ram().FindGroup(track, range.first.group) ||
+      !store.IsBelow(track, range.first.group)) {
+    return;
+  }
+  const LocationRange next = LocationRange::Groups(range.last.group + 1, range.last.group + groups);
+  (void)store.Warm(track, next,
+                   now_);  // If too much is to be warmed, it comes when it is asked for.
 }
 
 void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
@@ -208,13 +254,18 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   }
   moqt::Parameters answer;
   const SubscriberId id{peer.id, event.request};
-  if (Subscription* subscription = audience_.Find(id)) {
-    const TrackName& track = *audience_.TrackOf(id);
-    const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (const TrackName* const track = audience_.TrackOf(id)) {
+    const std::optional<TrackFacts> facts = stock_.Find(*track);
     answer.largest_object = facts ? facts->largest : std::nullopt;
-    subscription->Update(event.parameters, answer.largest_object);
+    audience_.Update(id, event.parameters, answer.largest_object, now_);
     if (event.parameters.new_group_request) {
-      AskForNewGroup(track, *event.parameters.new_group_request);
+      AskForNewGroup(*track, *event.parameters.new_group_request);
+    }
+  } else if (const auto waiting = peer.waiting.find(event.request); waiting != peer.waiting.end()) {
+    moqt::Parameters& kept = upstream_.at(waiting->second).waiting.at(id);
+    kept.filter = event.parameters.filter ? event.parameters.filter : kept.filter;
+    if (event.parameters.new_group_request) {
+      kept.new_group_request = event.parameters.new_group_request;
     }
   }
   if (!peer.session->AcceptUpdate(event.request, answer).ok()) {
@@ -254,8 +305,8 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
   const Result<moqt::RequestId> request =
       peer.session->Publish(track, parameters, facts->properties);
   if (request.ok()) {
-    audience_.Add({peer.id, *request}, *peer.session, track,
-                  WantedBy(std::nullopt, facts->largest));
+    audience_.Add({peer.id, *request}, *peer.session, track, WantedBy(std::nullopt, facts->largest),
+                  facts->largest, RangePatience(facts->properties), now_);
     Touch(peer.id);
   }
 }

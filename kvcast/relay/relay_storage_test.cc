@@ -113,6 +113,135 @@ TEST_F(RelayStorage, AnswersForAStoredTrackAfterARestart) {
   EXPECT_EQ(live.track_end->done.code, moqt::DoneCode::kTrackEnded);
 }
 
+// What contradicts what another publisher has sent is not kept.
+TEST_F(RelayStorage, KeepsNothingThatMakesATrackMalformed) {
+  Start();
+  PublishDurably(world_->Join(), 3);
+  RunAll();
+  Client& liar = world_->Join();
+  const RequestId request = PublishDurably(liar, 0);
+  const moqt::StreamId stream = liar.OpenGroup(request, 10);
+  Object contradicting = ObjectAt(kStored, {10, 0});
+  contradicting.properties = PropertiesBuilder().Number(property::kPriorGroupIdGap, 9).Build();
+  ASSERT_TRUE(liar->SendObject(request, stream, contradicting).ok());
+  RunAll();
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 10), {});
+  RunAll();
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 9u);
+}
+
+// What its publisher left out does not exist, and the node says so for as long as it has the track.
+TEST_F(RelayStorage, KnowsGapsAfterARestart) {
+  Start();
+  {
+    Client& publisher = world_->Join();
+    const RequestId request = PublishDurably(publisher, 1);
+    const moqt::StreamId stream = publisher.OpenGroup(request, 4);
+    Object first = ObjectAt(kStored, {4, 2});
+    first.properties = PropertiesBuilder()
+                           .Number(property::kPriorGroupIdGap, 3)
+                           .Number(property::kPriorObjectIdGap, 2)
+                           .Build();
+    ASSERT_TRUE(publisher->SendObject(request, stream, first).ok());
+    ASSERT_TRUE(publisher->EndSubgroup(request, stream).ok());
+    RunAll();
+  }
+  for (const bool restarted : {false, true}) {
+    SCOPED_TRACE(restarted);
+    if (restarted) {
+      Start();
+    }
+    Client& reader = world_->Join();
+    for (const auto order : {moqt::GroupOrder::kAscending, moqt::GroupOrder::kDescending}) {
+      moqt::Parameters parameters;
+      parameters.group_order = order;
+      const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 4), parameters);
+      RunAll();
+      Brought brought;
+      brought.TakeFrom(reader.session(), fetch);
+      EXPECT_EQ(brought.objects.size(), 4u);
+      EXPECT_EQ(brought.items.size(), 4u) << "Nothing of it is unknown.";
+    }
+  }
+}
+
+// FILL_TIMEOUT is what a fetch may wait for a disk in all.
+TEST_F(RelayStorage, AFetchWaitsForADiskNoLongerThanItWants) {
+  Start();
+  PublishDurably(world_->Join(), 2);
+  RunAll();
+  Start();
+  Client& reader = world_->Join();
+  moqt::Parameters parameters;
+  parameters.fill_timeout_ms = 3000;
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), parameters);
+  parameters.fill_timeout_ms = 0;
+  const RequestId at_once = *reader->Fetch(kStored, LocationRange::Groups(0, 1), parameters);
+  world_->Run();
+  Brought none;
+  none.TakeFrom(reader.session(), at_once);
+  EXPECT_TRUE(none.objects.empty());
+  EXPECT_TRUE(none.fetch_end && none.fetch_end->complete);
+  world_->Wait(milliseconds(2000));
+  disk_->FinishRead();  // The first object; there is a second left for the others.
+  world_->Wait(milliseconds(0));
+  world_->Run();
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 1u);
+  EXPECT_FALSE(brought.fetch_end);
+  world_->Wait(milliseconds(1000));
+  world_->Run();
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 1u);
+  ASSERT_TRUE(brought.fetch_end && brought.fetch_end->complete);
+  EXPECT_TRUE(std::get<moqt::RangeEnd>(brought.items.back()).unknown);
+}
+
+// Whoever begins to read a track that is on disk will want the rest of it.
+TEST_F(RelayStorage, ReadsAheadOfWhoBeginsATrack) {
+  Start();
+  PublishDurably(world_->Join(), 6);
+  RunAll();
+  Start();
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
+  RunAll();
+  Brought brought;
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 6u);
+  EXPECT_EQ(disk_->get_count, 12u);
+  // As much again is in memory; what nobody comes near to is not.
+  EXPECT_EQ(world_->Fetch(reader, kStored, LocationRange::Groups(2, 3)).objects.size(), 6u);
+  EXPECT_EQ(disk_->get_count, 12u);
+}
+
+// Others may fill memory meanwhile: what a fetch is about to send stays.
+TEST_F(RelayStorage, AFetchThatIsBeingSentKeepsItsGroups) {
+  RelayWorld::Options options = LittleRoom();
+  options.relay.ram_bytes = 1'600'000;
+  world_ = std::make_unique<RelayWorld>(options);
+  Client& publisher = world_->Join();
+  publisher.PublishAll(kStored, 2, 50, 1000);
+  world_->Run();
+  Client& reader = world_->Join();
+  const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 1), {});
+  world_->Run();  // It stands still: nobody takes it.
+  for (int other = 0; other < 60; ++other) {
+    publisher.PublishAll(BlockTrack("other" + std::to_string(other)), 1, 50, 1000);
+    world_->Run();
+  }
+  Brought brought;
+  do {
+    brought.TakeFrom(reader.session(), fetch);
+  } while (world_->Step());
+  brought.TakeFrom(reader.session(), fetch);
+  EXPECT_EQ(brought.objects.size(), 100u);
+}
+
 // A fetch that waits for a disk waits alone.
 TEST_F(RelayStorage, AStalledDiskDelaysNobodyElse) {
   Start();
@@ -156,7 +285,7 @@ TEST_F(RelayStorage, AFetchThatIsCancelledAsksTheDiskForNothingMore) {
 }
 
 TEST_F(RelayStorage, ServesFromBelowWhatMemoryHasNoRoomFor) {
-  Start(/*ram_bytes=*/20'000);
+  Start(/*ram_bytes=*/36'000);
   Client& publisher = world_->Join();
   Client& reader = world_->Join();
   const RequestId request = *publisher->Publish(kStored, {}, {});
@@ -164,7 +293,7 @@ TEST_F(RelayStorage, ServesFromBelowWhatMemoryHasNoRoomFor) {
     publisher.SendGroup(request, kStored, group, 3, 500);
     RunAll();
   }
-  EXPECT_LE(world_->relay().stored_bytes(), 20'000u);
+  EXPECT_LE(world_->relay().stored_bytes(), 36'000u);
   EXPECT_EQ(world_->relay().listed_blocks(), 20u);
   const RequestId fetch = *reader->Fetch(kStored, LocationRange::Groups(0, 19), {});
   Brought brought;
@@ -174,10 +303,16 @@ TEST_F(RelayStorage, ServesFromBelowWhatMemoryHasNoRoomFor) {
   }
   EXPECT_EQ(brought.objects.size(), 60u);
   EXPECT_EQ(world_->metrics().Value("kvcast_relay_evicted_groups_total"), 0);
-  // What the disk loses, too, is listed no longer.
-  disk_->Evict(kStored, 0);
+  // What the disk loses, too, is listed no longer, unless it is in memory.
+  for (uint64_t group = 0; group < 20; ++group) {
+    disk_->Evict(kStored, group);
+  }
   world_->Wait(milliseconds(0));
-  EXPECT_EQ(world_->relay().listed_blocks(), 19u);
+  const size_t listed = world_->relay().listed_blocks();
+  EXPECT_GT(listed, 0u);
+  EXPECT_LT(listed, 19u);
+  EXPECT_EQ(world_->Fetch(reader, kStored, LocationRange::Groups(0, 19)).objects.size(),
+            3 * listed);
 }
 
 TEST_F(RelayStorage, AcknowledgesWhatIsDurable) {
@@ -288,6 +423,55 @@ TEST_F(RelayStorage, APublisherFasterThanTheDiskWaits) {
   EXPECT_EQ(acknowledged, 10u);
 }
 
+// A bucket that is out holds up those who want to be in it, and nobody else.
+TEST_F(RelayStorage, WhoWaitsForABucketHoldsUpNobodyWhoWaitsForADisk) {
+  Start(100'000'000, /*pledged_bytes=*/1000);
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  world_->relay().AddTier(TierKind::kBucket, std::move(owned));
+  world_->Wait(milliseconds(0));
+  const TrackName slow = BlockTrack("slow");
+  Client& waiting = world_->Join();
+  const RequestId request = *waiting->Publish(slow, {}, DurabilityProperties(Durability::kBucket));
+  world_->Run();
+  for (uint64_t group = 0; group < 10; ++group) {
+    waiting.SendGroup(request, slow, group, 10);
+  }
+  world_->Run();
+  EXPECT_LE(bucket->writes(), 15u);
+  Client& publisher = world_->Join();
+  PublishDurably(publisher, 20);
+  RunAll();
+  ASSERT_TRUE(disk_->FindGroup(kStored, 19).has_value());
+  EXPECT_TRUE(disk_->FindGroup(kStored, 19)->whole());
+  EXPECT_LE(bucket->writes(), 15u);
+  while (bucket->writes() > 0) {
+    bucket->FinishWrites();
+    RunAll();
+  }
+  ASSERT_TRUE(bucket->FindGroup(slow, 9).has_value());
+  EXPECT_TRUE(bucket->FindGroup(slow, 9)->whole());
+}
+
+// What others put into a bucket is listed, and no longer when it has gone.
+TEST_F(RelayStorage, ListsWhatOthersPutIntoABucket) {
+  Start();
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  world_->relay().AddTier(TierKind::kBucket, std::move(owned));
+  world_->Wait(milliseconds(0));
+  bucket->Arrive(kStored, 7, {ObjectAt(kStored, {7, 0}, 100), ObjectAt(kStored, {7, 1}, 100)});
+  world_->Wait(milliseconds(0));
+  EXPECT_EQ(world_->relay().listed_blocks(), 1u);
+  Client& reader = world_->Join();
+  (void)*reader->Fetch(kStored, LocationRange::Groups(7, 7), {});
+  world_->Run();
+  EXPECT_EQ(bucket->reads(), 2u);
+  bucket->Evict(kStored, 7);
+  world_->Wait(milliseconds(0));
+  EXPECT_EQ(world_->relay().listed_blocks(), 0u);
+}
+
 // MAX_CACHE_DURATION holds over a restart.
 TEST_F(RelayStorage, WhatIsStoredExpiresAfterARestartToo) {
   Start();
@@ -305,6 +489,30 @@ TEST_F(RelayStorage, WhatIsStoredExpiresAfterARestartToo) {
   world_->Wait(milliseconds(1));
   EXPECT_EQ(world_->relay().listed_blocks(), 0u);
   EXPECT_EQ(disk_->Find(kStored, {0, 0}), nullptr);
+}
+
+// What a disk has lost since may be in memory still, with a date that only the disk knew.
+TEST_F(RelayStorage, WhatWasReadExpiresWhereverItIsThen) {
+  const TrackName unlisted = *TrackName::Of(*TrackNamespace::Of({"elsewhere"}), "t");
+  for (const TrackName& track : {kStored, unlisted}) {
+    Start();
+    Client& publisher = world_->Join();
+    const Properties inner = PropertiesBuilder().Number(kDurabilityProperty, 1).Build();
+    const RequestId request = *publisher->Publish(
+        track, {}, PropertiesBuilder().Number(0x04, 60'000).Immutable(inner).Build());
+    publisher.SendGroup(request, track, 0, 2);
+    RunAll();
+    Start();
+    RunAll();
+    Client& reader = world_->Join();
+    (void)*reader->Fetch(track, LocationRange::Groups(0, 0), {});
+    RunAll();
+    disk_->Evict(track, 0);
+    RunAll();
+    EXPECT_EQ(world_->Fetch(reader, track, LocationRange::Groups(0, 0)).objects.size(), 2u);
+    world_->Wait(milliseconds(60'000));
+    EXPECT_EQ(world_->Fetch(reader, track, LocationRange::Groups(0, 0)).objects.size(), 0u);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // Whom a relay asks for what others want, and what those hear who wait.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "kvcast/relay/relay_world_test.h"
 
 namespace kvcast::relay {
@@ -9,20 +13,22 @@ namespace {
 using moqt::DoneCode;
 using moqt::RequestCode;
 
-TrackNamespace Space(std::initializer_list<std::string_view> fields) {
+TrackNamespace UpstreamSpace(std::initializer_list<std::string_view> fields) {
   return *TrackNamespace::Of(fields);
 }
-TrackName Live(std::string_view name) { return *TrackName::Of(Space({"live", "a"}), name); }
+TrackName LiveUpstream(std::string_view name) {
+  return *TrackName::Of(UpstreamSpace({"live", "a"}), name);
+}
 
 Properties DynamicGroups() { return PropertiesBuilder().Number(0x30, 1).Build(); }
 
 // Two who told of namespaces, one within the other's, and one who wants a track.
 struct Asked {
   Asked() {
-    (void)*one->PublishNamespace(Space({"live"}), {});
-    (void)*two->PublishNamespace(Space({"live", "a"}), {});
+    (void)*one->PublishNamespace(UpstreamSpace({"live"}), {});
+    (void)*two->PublishNamespace(UpstreamSpace({"live", "a"}), {});
     world.Run();
-    subscribed = *subscriber->Subscribe(Live("t"), {});
+    subscribed = *subscriber->Subscribe(LiveUpstream("t"), {});
     world.Run();
   }
   // The request by which a publisher was asked.
@@ -51,10 +57,10 @@ TEST(RelayUpstream, AsksEveryoneWhoMayHaveATrack) {
   EXPECT_EQ(w.subscriber.Take<moqt::RequestAccepted>().size(), 1u);
   w.Accept(w.two, at_two);
   // What both send comes once.
-  w.one.SendGroup(at_one, Live("t"), 0, 3);
+  w.one.SendGroup(at_one, LiveUpstream("t"), 0, 3);
   w.world.Run();
-  w.two.SendGroup(at_two, Live("t"), 0, 3);
-  w.two.SendGroup(at_two, Live("t"), 1, 2);
+  w.two.SendGroup(at_two, LiveUpstream("t"), 0, 3);
+  w.two.SendGroup(at_two, LiveUpstream("t"), 1, 2);
   w.world.Run();
   Brought brought;
   brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -73,6 +79,109 @@ TEST(RelayUpstream, RefusesWhenEveryoneHas) {
   EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
 }
 
+// Whoever is told of another track asks for that, and it is asked for in turn.
+TEST(RelayUpstream, PassesARedirectToAnotherTrackOn) {
+  Asked w;
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  const moqt::RequestError away{RequestCode::kRedirect, 7000, "moved",
+                                moqt::Redirect{"", LiveUpstream("new")}};
+  ASSERT_TRUE(w.one->RefuseRequest(Asked::AskedOf(w.one), away).ok());
+  w.world.Run();
+  const moqt::RequestError heard = w.subscriber.One<moqt::RequestRefused>().error;
+  EXPECT_EQ(heard.code, RequestCode::kRedirect);
+  EXPECT_EQ(heard.retry_after_ms, 7000u);
+  EXPECT_EQ(heard.reason, "moved");
+  ASSERT_TRUE(heard.redirect.has_value());
+  EXPECT_EQ(heard.redirect->uri, "");
+  EXPECT_EQ(heard.redirect->track, LiveUpstream("new"));
+  ASSERT_TRUE(w.subscriber->Subscribe(heard.redirect->track, {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.one.One<moqt::SubscribeReceived>().track, LiveUpstream("new"));
+}
+
+TEST(RelayUpstream, PassesNoRedirectOnThatLeadsNowhereElse) {
+  for (const moqt::Redirect& back : {moqt::Redirect{}, moqt::Redirect{"", LiveUpstream("t")}}) {
+    Asked w;
+    w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+    const moqt::RequestError away{RequestCode::kRedirect, std::nullopt, "", back};
+    ASSERT_TRUE(w.one->RefuseRequest(Asked::AskedOf(w.one), away).ok());
+    w.world.Run();
+    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+  }
+}
+
+TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {
+  Asked w;
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  w.Accept(w.one, Asked::AskedOf(w.one), PropertiesBuilder().Number(0x4000, 1).Build());
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code,
+            RequestCode::kUnsupportedExtension);
+}
+
+// A peer that says what it likes: our own sessions update no request before it is answered.
+class Blunt {
+ public:
+  explicit Blunt(RelayWorld& world)
+      : world_(&world),
+        session_(moqt::Role::kServer, {}, {}, Instant()),
+        peer_(world.relay().Join(session_)) {}
+  ~Blunt() { world_->relay().Leave(peer_); }
+  Blunt(const Blunt&) = delete;
+  Blunt& operator=(const Blunt&) = delete;
+
+  void Say(moqt::StreamId stream, const moqt::Message& message) {
+    const std::string bytes = moqt::DefaultCodec().Encode(message)->ToString();
+    session_.OnStreamData(stream, AsBytes(bytes), false);
+    world_->relay().OnInput(peer_, world_->now());
+  }
+  // The groups of the streams that it was sent.
+  std::vector<uint64_t> Groups() {
+    std::vector<uint64_t> groups;
+    std::set<moqt::StreamId> begun;
+    while (const auto action = session_.NextAction()) {
+      const auto* sent = std::get_if<moqt::SendBytes>(&*action);
+      if (sent == nullptr || !moqt::IsUni(sent->stream) || !begun.insert(sent->stream).second) {
+        continue;
+      }
+      const auto opening = moqt::DefaultCodec().DecodeOpening(sent->bytes.ToString());
+      if (opening.ok() && *opening) {
+        if (const auto* header = std::get_if<moqt::SubgroupHeader>(&**opening)) {
+          groups.push_back(header->group);
+        }
+      }
+    }
+    return groups;
+  }
+
+ private:
+  RelayWorld* world_;
+  moqt::Session session_;
+  PeerId peer_;
+};
+
+TEST(RelayUpstream, AnswersByTheFilterThatWasWantedLast) {
+  Asked w;
+  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
+  Blunt blunt(w.world);
+  moqt::Setup setup;
+  setup.path = "/";
+  setup.authority = "node.example";
+  blunt.Say(2, setup);
+  blunt.Say(0, moqt::Subscribe{0, LiveUpstream("t"), {}});
+  moqt::RequestUpdate update;
+  update.request_id = 2;
+  update.parameters.filter =
+      moqt::SubscriptionFilter{moqt::SubscriptionFilter::Type::kAbsoluteRange, {5, 0}, 5};
+  blunt.Say(0, update);
+  const RequestId at_one = Asked::AskedOf(w.one);
+  w.Accept(w.one, at_one);
+  for (uint64_t group = 0; group < 8; ++group) {
+    w.one.SendGroup(at_one, LiveUpstream("t"), group, 1);
+    w.world.Run();
+  }
+  EXPECT_EQ(blunt.Groups(), std::vector<uint64_t>{5});
+}
+
 TEST(RelayUpstream, WaitsOnlySoLongForAnAnswer) {
   Asked w;
   ASSERT_TRUE(w.world.relay().deadline().has_value());
@@ -89,10 +198,10 @@ TEST(RelayUpstream, AsksNobodyForATrackThatIsHereWhole) {
   Client& publisher = world.Join();
   Client& silent = world.Join();
   Client& subscriber = world.Join();
-  publisher.PublishAll(Live("t"), 2, 3);
+  publisher.PublishAll(LiveUpstream("t"), 2, 3);
   (void)*silent->PublishNamespace({}, {});
   world.Run();
-  (void)*subscriber->Subscribe(Live("t"), {});
+  (void)*subscriber->Subscribe(LiveUpstream("t"), {});
   world.Run();
   EXPECT_EQ(subscriber.Take<moqt::RequestAccepted>().size(), 1u);
   EXPECT_EQ(subscriber.One<moqt::PublishDoneReceived>().done.code, DoneCode::kTrackEnded);
@@ -107,7 +216,7 @@ TEST(RelayUpstream, AsksNoLongerForWhatNobodyWaitsFor) {
   EXPECT_EQ(w.one.One<moqt::RequestCancelled>().request, at_one);
   EXPECT_FALSE(w.world.relay().deadline().has_value());
   // The same again, and this time it is answered.
-  w.subscribed = *w.subscriber->Subscribe(Live("t"), {});
+  w.subscribed = *w.subscriber->Subscribe(LiveUpstream("t"), {});
   w.world.Run();
   EXPECT_EQ(w.two.Take<moqt::SubscribeReceived>().size(), 2u);
   w.Accept(w.one, Asked::AskedOf(w.one));
@@ -117,10 +226,10 @@ TEST(RelayUpstream, AsksNoLongerForWhatNobodyWaitsFor) {
 TEST(RelayUpstream, AnswersFromAPublicationThatComesWhileItAsks) {
   Asked w;
   Client& other = w.world.Join();
-  const RequestId published = *other->Publish(Live("t"), {}, {});
+  const RequestId published = *other->Publish(LiveUpstream("t"), {}, {});
   w.world.Run();
   EXPECT_EQ(w.subscriber.One<moqt::RequestAccepted>().request, w.subscribed);
-  other.SendGroup(published, Live("t"), 0, 2);
+  other.SendGroup(published, LiveUpstream("t"), 0, 2);
   w.world.Run();
   Brought brought;
   brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -150,7 +259,7 @@ TEST(RelayUpstream, FollowersWaitForWhoWasAskedToo) {
     const RequestId at_two = Asked::AskedOf(w.two);
     if (accepts) {
       w.Accept(w.two, at_two);
-      w.two.SendGroup(at_two, Live("t"), 0, 3);
+      w.two.SendGroup(at_two, LiveUpstream("t"), 0, 3);
       w.world.Run();
       Brought brought;
       brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -167,15 +276,15 @@ TEST(RelayUpstream, AsksWhoTellsOfANamespaceLaterForWhatIsFollowed) {
   const RequestId at_one = Asked::AskedOf(w.one);
   w.Accept(w.one, at_one);
   Client& late = w.world.Join();
-  (void)*late->PublishNamespace(Space({"live"}), {});
-  (void)*late->PublishNamespace(Space({"elsewhere"}), {});
+  (void)*late->PublishNamespace(UpstreamSpace({"live"}), {});
+  (void)*late->PublishNamespace(UpstreamSpace({"elsewhere"}), {});
   w.world.Run();
   const auto asked = late.One<moqt::SubscribeReceived>();
-  EXPECT_EQ(asked.track, Live("t"));
+  EXPECT_EQ(asked.track, LiveUpstream("t"));
   w.Accept(late, asked.request);
   w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
   w.world.Leave(w.one);
-  late.SendGroup(asked.request, Live("t"), 0, 3);
+  late.SendGroup(asked.request, LiveUpstream("t"), 0, 3);
   w.world.Run();
   Brought brought;
   brought.TakeFrom(w.subscriber.session(), w.subscribed);
@@ -189,17 +298,17 @@ TEST(RelayUpstream, AsksOthersWhenAPublisherLeaves) {
   Client& publisher = world.Join();
   Client& other = world.Join();
   Client& subscriber = world.Join();
-  (void)*publisher->Publish(Live("t"), {}, {});
-  (void)*other->PublishNamespace(Space({"live"}), {});
+  (void)*publisher->Publish(LiveUpstream("t"), {}, {});
+  (void)*other->PublishNamespace(UpstreamSpace({"live"}), {});
   world.Run();
-  const RequestId subscribed = *subscriber->Subscribe(Live("t"), {});
+  const RequestId subscribed = *subscriber->Subscribe(LiveUpstream("t"), {});
   world.Run();
   EXPECT_TRUE(other.Take<moqt::SubscribeReceived>().empty());
   world.Leave(publisher);
   world.Run();
   const auto asked = other.One<moqt::SubscribeReceived>();
   ASSERT_TRUE(other->AcceptSubscribe(asked.request, {}, {}).ok());
-  other.SendGroup(asked.request, Live("t"), 0, 3);
+  other.SendGroup(asked.request, LiveUpstream("t"), 0, 3);
   world.Run();
   Brought brought;
   brought.TakeFrom(subscriber.session(), subscribed);
@@ -222,7 +331,7 @@ class Bustle {
     for (const auto& asked : client.Take<moqt::SubscribeReceived>()) {
       member.asked.push_back(asked.request);
     }
-    const TrackName track = Live(random_.Below(2) == 0 ? "t" : "u");
+    const TrackName track = LiveUpstream(random_.Below(2) == 0 ? "t" : "u");
     switch (random_.Below(9)) {
       case 0:
         Note(member, client->PublishNamespace(track.space().First(random_.Below(3)), {}));
@@ -317,10 +426,10 @@ TEST(RelayUpstream, ForgetsEverythingInTheEndWhateverHappened) {
 // A track whose groups begin on demand, and one who follows it.
 struct Dynamic {
   Dynamic() {
-    published = *publisher->Publish(Live("t"), {}, DynamicGroups());
-    publisher.SendGroup(published, Live("t"), 4, 1);
+    published = *publisher->Publish(LiveUpstream("t"), {}, DynamicGroups());
+    publisher.SendGroup(published, LiveUpstream("t"), 4, 1);
     world.Run();
-    subscribed = *subscriber->Subscribe(Live("t"), {});
+    subscribed = *subscriber->Subscribe(LiveUpstream("t"), {});
     world.Run();
   }
   // What the publisher is asked for when a subscriber asks for this.
@@ -353,7 +462,7 @@ TEST(RelayNewGroups, ArePassedOnUnlessOneIsOutstanding) {
   EXPECT_EQ(w.Ask(0), Dynamic::Groups{});
   EXPECT_EQ(w.Ask(5), Dynamic::Groups{5});
   EXPECT_EQ(w.Ask(0), Dynamic::Groups{});
-  w.publisher.SendGroup(w.published, Live("t"), 5, 1);
+  w.publisher.SendGroup(w.published, LiveUpstream("t"), 5, 1);
   w.world.Run();
   EXPECT_EQ(w.Ask(0), Dynamic::Groups{0});
 }
@@ -369,7 +478,7 @@ TEST(RelayNewGroups, ThatALaterSubscriberWantsArePassedOn) {
   Client& late = w.world.Join();
   moqt::Parameters parameters;
   parameters.new_group_request = 0;
-  (void)*late->Subscribe(Live("t"), parameters);
+  (void)*late->Subscribe(LiveUpstream("t"), parameters);
   w.world.Run();
   EXPECT_EQ(w.publisher.One<moqt::UpdateReceived>().parameters.new_group_request, 0u);
 }
@@ -379,11 +488,11 @@ TEST(RelayNewGroups, AreAskedForWithTheTrack) {
   RelayWorld world;
   Client& publisher = world.Join();
   Client& subscriber = world.Join();
-  (void)*publisher->PublishNamespace(Space({"live"}), {});
+  (void)*publisher->PublishNamespace(UpstreamSpace({"live"}), {});
   world.Run();
   moqt::Parameters parameters;
   parameters.new_group_request = 3;
-  (void)*subscriber->Subscribe(Live("t"), parameters);
+  (void)*subscriber->Subscribe(LiveUpstream("t"), parameters);
   world.Run();
   const auto asked = publisher.One<moqt::SubscribeReceived>();
   EXPECT_EQ(asked.parameters.new_group_request, 3u);

@@ -5,6 +5,7 @@
 
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/moqt/timers.h"
+#include "kvcast/store/disk_index.h"
 
 namespace kvcast::relay {
 namespace {
@@ -23,6 +24,23 @@ Stock::Stock(const StoreOptions& store, const NodeId& node, const BootId& boot,
       metrics_(&metrics),
       log_(std::move(log)),
       max_cache_ms_(store.max_cache_ms) {}
+
+void Stock::NoteKey(const TrackName& track, uint64_t group, const Digest& key) {
+  if (keys_.insert_or_assign({track, group}, key).second) {
+    key_bytes_ += HeapBytesOf(track);
+  }
+}
+
+void Stock::DropKey(const TrackName& track, uint64_t group) {
+  if (keys_.erase({track, group}) > 0) {
+    key_bytes_ -= HeapBytesOf(track);
+  }
+}
+
+void Stock::CountBooks(Instant now) {
+  store_.ram().CountBeside(expiries_.bytes() + key_bytes_);
+  store_.SettleRam(now);
+}
 
 Result<void> Stock::Describe(const TrackName& track, const Properties& properties,
                              std::optional<Location> largest, Durability level, Instant now) {
@@ -57,10 +75,11 @@ Result<bool> Stock::Keep(const TrackName& track, const Object& object, Durabilit
   if (object.location.object == 0 && Catalogs::CanList(track)) {
     const Result<std::optional<Digest>> key = BlockKeyIn(object.properties);
     if (key.ok() && *key) {
-      keys_.insert_or_assign({track, group}, **key);
+      NoteKey(track, group, **key);
     }
   }
   (void)ListIfWhole(track, group);
+  CountBooks(now);
   return true;
 }
 
@@ -86,10 +105,11 @@ std::optional<Digest> Stock::KeyOf(const TrackName& track, uint64_t group) {
   if (const auto known = keys_.find({track, group}); known != keys_.end()) {
     return known->second;
   }
-  const std::optional<Object> first =
-      Catalogs::CanList(track) ? store_.ram().Get(track, {group, 0}) : std::nullopt;
+  // Looking at it is not a use of it.
+  const Object* const first =
+      Catalogs::CanList(track) ? store_.ram().Look(track, {group, 0}) : nullptr;
   const Result<std::optional<Digest>> key =
-      first ? BlockKeyIn(first->properties) : std::optional<Digest>();
+      first != nullptr ? BlockKeyIn(first->properties) : std::optional<Digest>();
   return key.ok() ? *key : std::nullopt;
 }
 
@@ -105,11 +125,12 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
     return false;
   }
   if (catalogs_.IsListed(track, group)) {
+    keys_.erase({track, group});  // Another tier has it, too.
     return true;
   }
   if (const std::optional<Digest> key = KeyOf(track, group)) {
     catalogs_.List(track, group, *key, facts->payload_bytes);
-    keys_.erase({track, group});
+    DropKey(track, group);
   }
   return true;
 }
@@ -117,7 +138,7 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
 void Stock::Unlist(const TrackName& track, uint64_t group) {
   catalogs_.Unlist(track, group);
   if (!store_.FindGroup(track, group)) {
-    keys_.erase({track, group});
+    DropKey(track, group);
   }
   if (!store_.GroupFrom(track, 0)) {
     emptied_.push_back(track);
@@ -135,6 +156,7 @@ void Stock::OnInput(Instant now) {
   TakeEvents(now);
   ListSome();
   DateSome(now);
+  CountBooks(now);
 }
 
 std::optional<Instant> Stock::deadline() const {
@@ -150,7 +172,7 @@ void Stock::TakeEvents(Instant now) {
   while (std::optional<StoreEvent> event = store_.Next()) {
     if (auto* read = std::get_if<StoreRead>(&*event)) {
       if (dating_.contains(read->ticket)) {
-        OnDated(*read, now);
+        OnDated(*read);
       } else {
         reads_.push_back(std::move(*read));
       }
@@ -158,6 +180,10 @@ void Stock::TakeEvents(Instant now) {
       OnMoved(moved->group);
     } else if (const auto* written = std::get_if<StoreWritten>(&*event)) {
       OnWritten(*written);
+    } else if (const auto* due = std::get_if<StoreDue>(&*event)) {
+      expiries_.AddGroup(due->group.track, due->group.group, moqt::After(now, due->left_ms));
+    } else if (const auto* arrived = std::get_if<StoreArrived>(&*event)) {
+      List(arrived->group);
     } else {
       listings_.push_back({std::get<StoreTierReady>(*event).tier, std::nullopt});
     }
@@ -173,7 +199,7 @@ void Stock::OnMoved(const EvictedGroup& moved) {
     return;
   }
   if (!store_.ram().FindGroup(moved.track, moved.group)) {
-    expiries_.KeepFirst(moved.track, moved.group);
+    expiries_.Join(moved.track, moved.group);
   }
   Relist(moved.track, moved.group);
 }
@@ -194,14 +220,14 @@ void Stock::OnWritten(const StoreWritten& written) {
 // what is left of a block is of little use.
 void Stock::Expire(Instant now) {
   while (const std::optional<ExpiryBook::Expired> due = expiries_.TakeDue(now)) {
-    if (store_.IsBelow(due->track, due->location.group)) {
-      store_.Remove(due->track, due->location.group, now);
-      expiries_.Forget(due->track, due->location.group);
+    if (!due->object || store_.IsBelow(due->track, due->group)) {
+      store_.Remove(due->track, due->group, now);
+      expiries_.Forget(due->track, due->group);
     } else {
-      store_.RemoveFromRam(due->track, due->location);
+      store_.ram().Remove(due->track, Location{due->group, *due->object});
     }
     metrics_->objects_expired.Add();
-    Unlist(due->track, due->location.group);
+    Unlist(due->track, due->group);
   }
 }
 
@@ -230,38 +256,33 @@ void Stock::List(const ListedGroup& group) {
     return;
   }
   const std::optional<TrackFacts> facts = store_.Find(group.track);
-  const auto most = facts && max_cache_ms_ ? max_cache_ms_(facts->properties) : std::nullopt;
-  if (most) {
-    undated_.push_back({group, *most});
+  if (facts && max_cache_ms_ && max_cache_ms_(facts->properties)) {
+    undated_.push_back(group);
   } else {
-    keys_.insert_or_assign({group.track, group.group}, *group.key);
+    NoteKey(group.track, group.group, *group.key);
     Relist(group.track, group.group);
   }
 }
 
 void Stock::DateSome(Instant now) {
   while (!undated_.empty() && dating_.size() < kDateAtOnce) {
-    Undated next = std::move(undated_.front());
+    ListedGroup next = std::move(undated_.front());
     undated_.pop_front();
     // What is in memory already came in this run, and has its date.
-    const Store::Got got = store_.Get(next.group.track, {next.group.group, 0}, now);
+    const Store::Got got = store_.Get(next.track, {next.group, 0}, now);
     if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
       dating_.emplace(*ticket, std::move(next));
     }
   }
 }
 
-void Stock::OnDated(const StoreRead& read, Instant now) {
-  const Undated dated = std::move(dating_.extract(read.ticket).mapped());
-  if (!read.found) {
-    return;  // It is served while it may be, and not listed.
+// When it is due was told with the read.
+void Stock::OnDated(const StoreRead& read) {
+  const ListedGroup dated = std::move(dating_.extract(read.ticket).mapped());
+  if (read.found) {  // Else it is served while it may be, and not listed.
+    NoteKey(dated.track, dated.group, *dated.key);
+    Relist(dated.track, dated.group);
   }
-  const uint64_t age_ms =
-      (store_.WallAt(now) - std::min(store_.WallAt(now), read.found->received_us)) / 1000;
-  const uint64_t left_ms = dated.max_cache_ms - std::min(dated.max_cache_ms, age_ms);
-  expiries_.Add(dated.group.track, {dated.group.group, 0}, moqt::After(now, left_ms));
-  keys_.insert_or_assign({dated.group.track, dated.group.group}, *dated.group.key);
-  Relist(dated.group.track, dated.group.group);
 }
 
 void Stock::KeepCatalog(const CatalogChange& change, Instant now) {
@@ -288,6 +309,7 @@ void Stock::KeepCatalog(const CatalogChange& change, Instant now) {
 std::vector<CatalogChange> Stock::Settle(Instant now) {
   std::vector<CatalogChange> all;
   TakeEvents(now);
+  CountBooks(now);
   // A catalog that is only beginning to be written is not shown.
   for (std::vector<CatalogChange> changes; listings_.empty();) {
     changes = catalogs_.TakeChanges();

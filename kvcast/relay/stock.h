@@ -17,6 +17,7 @@
 #include "kvcast/relay/expiry_book.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/relay_metrics.h"
+#include "kvcast/store/counted_allocator.h"
 #include "kvcast/store/store.h"
 
 namespace kvcast::relay {
@@ -37,8 +38,13 @@ class Stock {
   const Catalogs& catalogs() const { return catalogs_; }
   AckBook& acks() { return acks_; }
   std::optional<TrackFacts> Find(const TrackName& track) const { return store_.Find(track); }
+  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const {
+    return store_.FindGroup(track, group);
+  }
   // Every tier is ready, and what it holds is listed.
-  bool opened() const { return store_.opened() && listings_.empty() && undated_.empty(); }
+  bool opened() const { return store_.opened() && listed(); }
+  // What tiers hold that are ready is listed.
+  bool listed() const { return listings_.empty() && undated_.empty(); }
 
   // A track that is published now, and how durable it is to be.
   Result<void> Describe(const TrackName& track, const Properties& properties,
@@ -55,6 +61,11 @@ class Stock {
   Result<void> EndTrack(const TrackName& track, Instant now);
   Result<void> EndTrack(const TrackName& track, Location end, Instant now) {
     return store_.EndTrack(track, end, now);
+  }
+
+  // Nothing stands there, says the track's publisher.
+  Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+    return store_.AddGap(track, gap, now);
   }
 
   // A tier had input, or the time has come for something.
@@ -74,15 +85,13 @@ class Stock {
 
  private:
   using GroupName = std::pair<TrackName, uint64_t>;
+  // Of groups that are not whole yet.
+  using Keys = std::map<GroupName, Digest, std::less<>,
+                        CountedAllocator<std::pair<const GroupName, Digest>>>;
   // A tier whose groups are being listed.
   struct Listing {
     size_t tier;
     std::optional<EvictedGroup> after;
-  };
-  // A group that may be kept only for so long, and nobody knows since when.
-  struct Undated {
-    ListedGroup group;
-    uint64_t max_cache_ms;
   };
 
   void TakeEvents(Instant now);
@@ -97,7 +106,11 @@ class Stock {
   void ListSome();
   void List(const ListedGroup& group);
   void DateSome(Instant now);
-  void OnDated(const StoreRead& read, Instant now);
+  void OnDated(const StoreRead& read);
+  void NoteKey(const TrackName& track, uint64_t group, const Digest& key);
+  void DropKey(const TrackName& track, uint64_t group);
+  // What the books take is part of the memory for blocks.
+  void CountBooks(Instant now);
   void KeepCatalog(const CatalogChange& change, Instant now);
 
   Store store_;
@@ -107,10 +120,12 @@ class Stock {
   RelayMetrics* metrics_;
   Log log_;
   std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms_;
-  std::map<GroupName, Digest> keys_;  // Of groups that are not whole yet.
+  size_t key_bytes_ = 0;
+  Keys keys_{CountedAllocator<std::pair<const GroupName, Digest>>(&key_bytes_)};
   std::deque<Listing> listings_;
-  std::deque<Undated> undated_;
-  std::map<StoreTicket, Undated> dating_;
+  // Groups that may be kept only for so long, and nobody knows since when.
+  std::deque<ListedGroup> undated_;
+  std::map<StoreTicket, ListedGroup> dating_;
   std::vector<StoreRead> reads_;
   std::vector<TrackName> emptied_;
 };

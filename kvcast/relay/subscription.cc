@@ -1,5 +1,6 @@
 #include "kvcast/relay/subscription.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvcast::relay {
@@ -66,10 +67,11 @@ void Subscription::Reset(Stream& stream) {
   }
 }
 
-bool Subscription::Forward(const LiveObject& live) {
+bool Subscription::Forward(const LiveObject& live, Instant now) {
   const Object& object = live.object;
-  if (!wanted_.Contains(object.location)) {
-    if (object.location.group > wanted_.last.group && object.forwarding != Forwarding::kDatagram) {
+  watch_.OnObject(object.location, live.gaps, now);
+  if (!wanted().Contains(object.location)) {
+    if (object.location.group > wanted().last.group && object.forwarding != Forwarding::kDatagram) {
       streams_[{object.location.group, object.subgroup}].omitted = true;
     }
     return false;
@@ -93,17 +95,21 @@ bool Subscription::Forward(const LiveObject& live) {
   return session_->SendObject(request_, *stream.id, object, live.since).ok();
 }
 
-void Subscription::EndSubgroup(uint64_t group, uint64_t subgroup, bool complete) {
+void Subscription::Close(Stream& stream, bool complete) {
+  if (stream.id && complete && !stream.omitted) {
+    (void)session_->EndSubgroup(request_, *std::exchange(stream.id, std::nullopt)).ok();
+  } else {
+    Reset(stream);
+  }
+}
+
+void Subscription::EndSubgroup(uint64_t group, uint64_t subgroup, bool complete, Instant now) {
+  watch_.OnSubgroupEnd(group, now);
   const auto found = streams_.find({group, subgroup});
   if (found == streams_.end()) {
     return;
   }
-  Stream& stream = found->second;
-  if (stream.id && complete && !stream.omitted) {
-    (void)session_->EndSubgroup(request_, *stream.id).ok();
-  } else {
-    Reset(stream);
-  }
+  Close(found->second, complete);
   streams_.erase(found);
 }
 
@@ -116,13 +122,14 @@ void Subscription::OnStopped(moqt::StreamId stopped) {
   }
 }
 
-void Subscription::Update(const moqt::Parameters& parameters, std::optional<Location> largest) {
+void Subscription::Update(const moqt::Parameters& parameters, std::optional<Location> largest,
+                          Instant now) {
   const bool paused = parameters.forward == false;
   if (parameters.filter) {
-    wanted_ = WantedBy(parameters.filter, largest);
+    watch_ = RangeWatch(WantedBy(parameters.filter, largest), largest, now);
   }
   for (auto& [place, stream] : streams_) {
-    const bool beyond = place.first > wanted_.last.group;
+    const bool beyond = place.first > wanted().last.group;
     if (paused || beyond || IsBeforeStart(place, stream)) {
       Reset(stream);
     }
@@ -133,8 +140,20 @@ void Subscription::Update(const moqt::Parameters& parameters, std::optional<Loca
 // Objects before the start are no longer sent, and nobody misses them: what follows in the subgroup
 // goes on another stream, which may end well.
 bool Subscription::IsBeforeStart(const Place& place, const Stream& stream) const {
-  return place.first < wanted_.first.group ||
-         (place.first == wanted_.first.group && stream.last + 1 < wanted_.first.object);
+  const Location first = wanted().first;
+  return place.first < first.group ||
+         (place.first == first.group && stream.last + 1 < first.object);
+}
+
+bool Subscription::is_sending() const {
+  return std::ranges::any_of(streams_, [](const auto& each) { return each.second.id.has_value(); });
+}
+
+void Subscription::EndRange(const std::string& reason) {
+  for (auto& [place, stream] : streams_) {
+    Close(stream, true);
+  }
+  End(moqt::DoneCode::kSubscriptionEnded, reason);
 }
 
 void Subscription::End(moqt::DoneCode code, std::string reason) {

@@ -10,6 +10,7 @@
 #include "kvcast/moqt/session.h"
 #include "kvcast/object/location.h"
 #include "kvcast/relay/live_object.h"
+#include "kvcast/relay/range_watch.h"
 
 namespace kvcast::relay {
 
@@ -23,18 +24,27 @@ LocationRange WantedBy(const std::optional<moqt::SubscriptionFilter>& filter,
 // It never waits: whoever feeds it looks at queued_bytes() and ends it when they are too many.
 class Subscription {
  public:
-  Subscription(moqt::Session& session, moqt::RequestId request, const LocationRange& wanted)
-      : session_(&session), request_(request), wanted_(wanted) {}
+  // `largest` is the track's largest object, if it has any.
+  Subscription(moqt::Session& session, moqt::RequestId request, const LocationRange& wanted,
+               std::optional<Location> largest, Instant now)
+      : session_(&session), request_(request), watch_(wanted, largest, now) {}
 
   // True if it was sent; it may lie outside the filter, or not be wanted now.
-  bool Forward(const LiveObject& live);
+  bool Forward(const LiveObject& live, Instant now);
   // The subgroup has no more objects, or nobody can tell: its stream ends, or is reset.
-  void EndSubgroup(uint64_t group, uint64_t subgroup, bool complete);
+  void EndSubgroup(uint64_t group, uint64_t subgroup, bool complete, Instant now);
   // The subscriber stopped one stream: no more of that subgroup.
   void OnStopped(moqt::StreamId stream);
-  void Update(const moqt::Parameters& parameters, std::optional<Location> largest);
+  void Update(const moqt::Parameters& parameters, std::optional<Location> largest, Instant now);
 
+  // Streams that are open are reset.
   void End(moqt::DoneCode code, std::string reason);
+  // Nothing of the range follows: streams that are open end well, unless something was left out.
+  void EndRange(const std::string& reason);
+  // What is left of the range; only of use where that has an end.
+  RangeWatch& watch() { return watch_; }
+  // Whether any stream is open.
+  bool is_sending() const;
   size_t queued_bytes() const { return session_->queued_bytes(request_); }
   size_t peer_queued_bytes() const { return session_->queued_bytes(); }
 
@@ -47,13 +57,15 @@ class Subscription {
   };
   using Place = std::pair<uint64_t, uint64_t>;  // Group and subgroup.
 
+  const LocationRange& wanted() const { return watch_.range(); }
   bool Open(Stream& stream, const LiveObject& live);
+  void Close(Stream& stream, bool complete);
   void Reset(Stream& stream);
   bool IsBeforeStart(const Place& place, const Stream& stream) const;
 
   moqt::Session* session_;
   moqt::RequestId request_;
-  LocationRange wanted_;
+  RangeWatch watch_;
   std::map<Place, Stream> streams_;
 };
 

@@ -35,13 +35,14 @@ class SubscriptionTest : public testing::Test {
     pair_.Run();
     request_ = pair_.One<moqt::SubscribeReceived>(pair_.server()).request;
     EXPECT_TRUE(pair_.server().AcceptSubscribe(request_, {}, {}).ok());
-    subscription_.emplace(pair_.server(), request_, LocationRange{{0, 0}, {kMax, kMax}});
+    subscription_.emplace(pair_.server(), request_, LocationRange{{0, 0}, {kMax, kMax}},
+                          std::nullopt, Instant());
   }
 
   bool Forward(Location at, std::optional<uint64_t> previous) {
     Object object;
     object.location = at;
-    return subscription_->Forward({object, previous, at.object == 0, true});
+    return subscription_->Forward({object, previous, at.object == 0, true}, Instant());
   }
   // "0.1" for an object, ")" where a stream ended well, "!" where it was reset; by stream.
   std::string Seen() {
@@ -73,7 +74,7 @@ TEST_F(SubscriptionTest, SendsASubgroupOnOneStream) {
   EXPECT_TRUE(Forward({0, 0}, std::nullopt));
   EXPECT_TRUE(Forward({0, 1}, 0));
   EXPECT_TRUE(Forward({0, 7}, 1));  // On the publisher's stream nothing stood between.
-  subscription_->EndSubgroup(0, 0, true);
+  subscription_->EndSubgroup(0, 0, true, Instant());
   EXPECT_EQ(Seen(), "0.0 0.1 0.7 )");
 }
 
@@ -83,7 +84,7 @@ TEST_F(SubscriptionTest, BreaksAStreamOffWhereSomethingMayBeMissing) {
   EXPECT_TRUE(Forward({0, 1}, std::nullopt));
   EXPECT_EQ(Seen(), "0.0 0.1 ");
   EXPECT_TRUE(Forward({0, 3}, std::nullopt));
-  subscription_->EndSubgroup(0, 0, true);
+  subscription_->EndSubgroup(0, 0, true, Instant());
   EXPECT_EQ(Seen(), "!| 0.3 )");
 }
 
@@ -91,7 +92,7 @@ TEST_F(SubscriptionTest, SendsGroupsOnStreamsOfTheirOwn) {
   EXPECT_TRUE(Forward({0, 0}, std::nullopt));
   EXPECT_TRUE(Forward({1, 0}, std::nullopt));
   EXPECT_EQ(Seen(), "0.0 | 1.0 ");
-  subscription_->EndSubgroup(0, 0, false);
+  subscription_->EndSubgroup(0, 0, false, Instant());
   EXPECT_EQ(Seen(), "!");
 }
 
@@ -100,10 +101,10 @@ TEST_F(SubscriptionTest, EndsNoStreamWellThatLeftSomethingOut) {
   EXPECT_EQ(Seen(), "0.0 ");
   moqt::Parameters paused;
   paused.forward = false;
-  subscription_->Update(paused, std::nullopt);
+  subscription_->Update(paused, std::nullopt, Instant());
   EXPECT_TRUE(Forward({0, 2}, 1));
   EXPECT_EQ(Seen(), "!| 0.2 ");
-  subscription_->EndSubgroup(0, 0, true);
+  subscription_->EndSubgroup(0, 0, true, Instant());
   EXPECT_EQ(Seen(), "!");
 }
 
@@ -120,13 +121,13 @@ TEST_F(SubscriptionTest, OpensNoStreamAgainThatTheSubscriberStopped) {
 TEST_F(SubscriptionTest, GoesOnWithItsStreamsWhenMoreIsWanted) {
   moqt::Parameters filter;
   filter.filter = Filter{Filter::Type::kAbsoluteRange, {0, 0}, 5};
-  subscription_->Update(filter, std::nullopt);
+  subscription_->Update(filter, std::nullopt, Instant());
   EXPECT_TRUE(Forward({0, 0}, std::nullopt));
   EXPECT_TRUE(Forward({0, 1}, 0));
   filter.filter->end_group = 10;
-  subscription_->Update(filter, Location{0, 1});
+  subscription_->Update(filter, Location{0, 1}, Instant());
   EXPECT_TRUE(Forward({0, 2}, 1));
-  subscription_->EndSubgroup(0, 0, true);
+  subscription_->EndSubgroup(0, 0, true, Instant());
   EXPECT_EQ(Seen(), "0.0 0.1 0.2 )");
 }
 
@@ -137,10 +138,10 @@ TEST_F(SubscriptionTest, BreaksOffWhatIsNoLongerWanted) {
   EXPECT_EQ(Seen(), "0.0 | 1.0 | 2.0 ");
   moqt::Parameters narrowed;
   narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};
-  subscription_->Update(narrowed, Location{2, 0});
+  subscription_->Update(narrowed, Location{2, 0}, Instant());
   EXPECT_EQ(Seen(), "!| !");
   EXPECT_TRUE(Forward({1, 1}, 0));
-  subscription_->EndSubgroup(1, 0, true);
+  subscription_->EndSubgroup(1, 0, true, Instant());
   EXPECT_EQ(Seen(), "1.1 )");
 }
 
@@ -148,23 +149,23 @@ TEST_F(SubscriptionTest, BreaksOffWhatIsNoLongerWanted) {
 TEST_F(SubscriptionTest, EndsAStreamWellThatLacksOnlyWhatIsBeforeItsStart) {
   moqt::Parameters filter;
   filter.filter = Filter{Filter::Type::kAbsoluteRange, {0, 2}, 0};
-  subscription_->Update(filter, std::nullopt);
+  subscription_->Update(filter, std::nullopt, Instant());
   EXPECT_FALSE(Forward({0, 1}, std::nullopt));
   EXPECT_FALSE(Forward({1, 0}, std::nullopt));
   filter.filter->end_group = 1;
-  subscription_->Update(filter, Location{1, 0});
+  subscription_->Update(filter, Location{1, 0}, Instant());
   EXPECT_TRUE(Forward({0, 2}, 1));
   EXPECT_TRUE(Forward({1, 1}, 0));
   EXPECT_EQ(Seen(), "0.2 | 1.1 ");
-  subscription_->EndSubgroup(0, 0, true);
-  subscription_->EndSubgroup(1, 0, true);
+  subscription_->EndSubgroup(0, 0, true, Instant());
+  subscription_->EndSubgroup(1, 0, true, Instant());
   EXPECT_EQ(Seen(), ")| !");
 }
 
 TEST_F(SubscriptionTest, SendsNothingOutsideItsFilter) {
   moqt::Parameters narrowed;
   narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};
-  subscription_->Update(narrowed, std::nullopt);
+  subscription_->Update(narrowed, std::nullopt, Instant());
   EXPECT_FALSE(Forward({0, 0}, std::nullopt));
   EXPECT_FALSE(Forward({1, 0}, std::nullopt));
   EXPECT_TRUE(Forward({1, 1}, 0));

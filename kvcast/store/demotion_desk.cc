@@ -1,41 +1,15 @@
 #include "kvcast/store/demotion_desk.h"
 
-#include <iterator>
-#include <string>
+#include <numeric>
 
-#include "kvcast/base/digest.h"
+#include "kvcast/store/nearest_key.h"
 
 namespace kvcast {
-namespace {
 
-// The first eight bytes of a digest, for tables that bear a collision.
-uint64_t HandleOf(std::string_view text) {
-  const Digest digest = Sha256::Of(text);
-  uint64_t handle = 0;
-  for (size_t i = 0; i < sizeof(handle); ++i) {
-    handle = handle << 8 | std::to_integer<uint64_t>(digest.bytes[i]);
-  }
-  return handle;
-}
-
-bool FactsAreKnown(const TrackFacts* known, const TrackFacts& facts) {
-  return known != nullptr && known->largest >= facts.largest && known->end == facts.end &&
-         known->gaps.size() >= facts.gaps.size();
-}
-
-}  // namespace
-
-StoredGroup DemotionDesk::AsStored(const EvictedContents& contents, uint64_t bytes) const {
-  const TrackName& track = contents.group.track;
-  const auto inner = contents.objects.front().properties.Immutable();
-  const auto key = inner ? inner->Find(key_property_) : std::optional<Property>();
-  StoredGroup group;
-  group.handle = HandleOf(key ? key->bytes + track.name()
-                              : track.Render() + "/" + std::to_string(contents.group.group));
-  group.track = HandleOf(track.Render());
-  group.group = contents.group.group;
-  group.bytes = bytes;
-  return group;
+bool DemotionDesk::Admits(size_t tier, const EvictedContents& contents) {
+  const auto& [track, group] = contents.group;
+  return tiers_->admission(tier).Admits({handles_.OfGroup(track, group, contents.key),
+                                         handles_.OfTrack(track), group, contents.bytes});
 }
 
 std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, Instant now) {
@@ -50,10 +24,12 @@ std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, I
     }
     return ticket.ok();
   };
-  bool taken = FactsAreKnown(to.FindTrack(track), leaving.facts) ||
+  const TrackFacts* const known = to.FindTrack(track);
+  bool taken = (known != nullptr && known->Covers(leaving.facts)) ||
                note(to.Describe(track, leaving.facts, now));
   for (size_t i = 0; i < leaving.contents.objects.size() && taken; ++i) {
-    taken = note(to.Put(track, leaving.contents.objects[i], leaving.received_us[i], now));
+    const StoredObject& stored = leaving.contents.objects[i];
+    taken = note(to.Put(track, stored.object, stored.received_us, now));
   }
   taken = taken && note(to.EndGroup(track, {group, *leaving.contents.end}, now));
   if (taken) {
@@ -67,27 +43,38 @@ std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, I
   return std::nullopt;
 }
 
-bool DemotionDesk::Take(const Leaving& leaving, Instant now) {
-  Group group;
-  for (const Object& object : leaving.contents.objects) {
-    group.payload_bytes += object.payload.size();
-    group.objects.emplace(object.location.object, object);
+bool DemotionDesk::HasRoom(size_t tier, const EvictedContents& contents) const {
+  const auto found = bytes_.find(tier);
+  return found == bytes_.end() || found->second == 0 ||
+         found->second + contents.bytes <= bytes_max_;
+}
+
+uint64_t DemotionDesk::bytes() const {
+  return std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0},
+                         [](uint64_t sum, const auto& one) { return sum + one.second; });
+}
+
+bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
+  const EvictedContents& contents = leaving.contents;
+  if (FindIn(contents.group.track, contents.group.group) != nullptr) {
+    return true;  // Once is enough.
   }
-  if (bytes_ > 0 && bytes_ + group.payload_bytes > bytes_max_) {
-    ++refused_;
-    return false;
-  }
-  const StoredGroup stored = AsStored(leaving.contents, group.payload_bytes);
   for (size_t tier = 0; tier < tiers_->size(); ++tier) {
-    if (!tiers_->at(tier).ready() || !tiers_->admission(tier).Admits(stored)) {
+    if (tiers_->kind(tier) < kind || !tiers_->at(tier).ready() || !HasRoom(tier, contents) ||
+        !Admits(tier, contents)) {
       continue;
     }
-    const auto waiting = Write(tier, leaving, now);
-    if (waiting) {
+    if (const auto waiting = Write(tier, leaving, now)) {
+      Group& group = tracks_[contents.group.track][contents.group.group];
+      for (const StoredObject& stored : contents.objects) {
+        group.payload_bytes += stored.object.payload.size();
+        group.objects.emplace(stored.object.location.object, stored.object);
+      }
+      group.bytes = contents.bytes;
+      group.tier = tier;
       group.waiting = *waiting;
-      bytes_ += group.payload_bytes;
+      bytes_[tier] += group.bytes;
       ++taken_;
-      tracks_[leaving.contents.group.track][leaving.contents.group.group] = std::move(group);
       return true;
     }
   }
@@ -127,7 +114,8 @@ void DemotionDesk::Drop(const TrackName& track, uint64_t group) {
 
 void DemotionDesk::Erase(const TrackName& track, uint64_t group) {
   const auto found = tracks_.find(track);
-  bytes_ -= found->second.at(group).payload_bytes;
+  const Group& erased = found->second.at(group);
+  bytes_.at(erased.tier) -= erased.bytes;
   found->second.erase(group);
   if (found->second.empty()) {
     tracks_.erase(found);
@@ -163,24 +151,17 @@ std::optional<GroupFacts> DemotionDesk::FindGroup(const TrackName& track, uint64
 
 std::optional<uint64_t> DemotionDesk::GroupFrom(const TrackName& track, uint64_t group) const {
   const Groups* groups = Find(track);
-  const auto found = groups == nullptr ? Groups::const_iterator() : groups->lower_bound(group);
-  return groups == nullptr || found == groups->end() ? std::nullopt : std::optional(found->first);
+  return groups == nullptr ? std::nullopt : KeyFrom(*groups, group);
 }
 
 std::optional<uint64_t> DemotionDesk::GroupUpTo(const TrackName& track, uint64_t group) const {
   const Groups* groups = Find(track);
-  const auto above = groups == nullptr ? Groups::const_iterator() : groups->upper_bound(group);
-  return groups == nullptr || above == groups->begin() ? std::nullopt
-                                                       : std::optional(std::prev(above)->first);
+  return groups == nullptr ? std::nullopt : KeyUpTo(*groups, group);
 }
 
 std::optional<uint64_t> DemotionDesk::ObjectFrom(const TrackName& track, Location location) const {
   const Group* group = FindIn(track, location.group);
-  if (group == nullptr) {
-    return std::nullopt;
-  }
-  const auto object = group->objects.lower_bound(location.object);
-  return object == group->objects.end() ? std::nullopt : std::optional(object->first);
+  return group == nullptr ? std::nullopt : KeyFrom(group->objects, location.object);
 }
 
 }  // namespace kvcast

@@ -8,29 +8,30 @@
 #include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/store/handle_key.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/tier_set.h"
 
 namespace kvcast {
 
-// Groups on their way from RAM to a tier below, from which they are served until they are there.
+// Groups on their way from one tier to another below it, from which they are served until they are
+// there.
 //
-// Bounded in bytes, or to one group: while too much is on its way, what RAM evicts goes for good,
-// as it does when no tier takes it. A demotion is not a promise to anybody.
+// Bounded in bytes for each tier, or to one group: while too much is on its way to one, the next is
+// tried, and what none takes goes for good. A demotion is not a promise to anybody.
 class DemotionDesk {
  public:
-  // The tiers must outlive this. `key_property`: where a group's first object says which block it
-  // is.
-  DemotionDesk(uint64_t bytes_max, uint64_t key_property, TierSet& tiers)
-      : bytes_max_(bytes_max), key_property_(key_property), tiers_(&tiers) {}
+  // The tiers must outlive this. `secret` keys the handles by which admissions know groups.
+  DemotionDesk(uint64_t bytes_max, uint64_t secret, TierSet& tiers)
+      : bytes_max_(bytes_max), handles_(secret), tiers_(&tiers) {}
 
   struct Leaving {
     EvictedContents contents;
-    std::vector<uint64_t> received_us;  // Of each object.
-    TrackFacts facts;                   // Of the track.
+    TrackFacts facts;  // Of the track.
   };
-  // False: no tier admits it, or takes it now. REQUIRES: it is a whole group.
-  bool Take(const Leaving& leaving, Instant now);
+  // To a tier of this kind, or of one further down. False: none admits it, or takes it now.
+  // REQUIRES: it is a whole group.
+  bool Take(const Leaving& leaving, TierKind kind, Instant now);
   // False: not a write of this desk's.
   bool OnWritten(size_t tier, const TierWritten& written);
   // Groups that have arrived or failed since the last call.
@@ -43,7 +44,7 @@ class DemotionDesk {
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const;
 
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const;
   uint64_t taken() const { return taken_; }
   uint64_t refused() const { return refused_; }
   uint64_t failed() const { return failed_; }
@@ -52,12 +53,15 @@ class DemotionDesk {
   struct Group {
     std::map<uint64_t, Object> objects;
     uint64_t payload_bytes = 0;
+    uint64_t bytes = 0;  // That it took in RAM, with its index.
+    size_t tier = 0;     // To which it goes.
     size_t waiting = 0;  // Writes under way.
     bool failed = false;
   };
   using Groups = std::map<uint64_t, Group>;
 
-  StoredGroup AsStored(const EvictedContents& contents, uint64_t bytes) const;
+  bool Admits(size_t tier, const EvictedContents& contents);
+  bool HasRoom(size_t tier, const EvictedContents& contents) const;
   // How many writes are under way for it; absent if the tier does not take it all.
   std::optional<size_t> Write(size_t tier, const Leaving& leaving, Instant now);
   const Groups* Find(const TrackName& track) const;
@@ -65,12 +69,12 @@ class DemotionDesk {
   void Erase(const TrackName& track, uint64_t group);
 
   uint64_t bytes_max_;
-  uint64_t key_property_;
+  HandleKey handles_;
   TierSet* tiers_;
   std::map<TrackName, Groups> tracks_;
   std::map<std::pair<size_t, TierTicket>, EvictedGroup> writes_;
   std::vector<EvictedGroup> finished_;
-  uint64_t bytes_ = 0;
+  std::map<size_t, uint64_t> bytes_;  // By tier.
   uint64_t taken_ = 0;
   uint64_t refused_ = 0;
   uint64_t failed_ = 0;

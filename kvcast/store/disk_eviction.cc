@@ -1,12 +1,11 @@
 #include "kvcast/store/disk_eviction.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
 #include "kvcast/store/disk_index.h"
+#include "kvcast/store/ram_pools.h"
 
 namespace kvcast {
 namespace {
@@ -16,71 +15,92 @@ constexpr size_t kCondemnedAtOnce = 16384;
 
 }  // namespace
 
-DiskEviction::DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t seed)
-    : eviction_(std::move(eviction)), seed_(seed) {}
-
-uint64_t DiskEviction::HandleOf(std::span<const std::byte> what, std::string_view name) const {
-  Sha256 hash;
-  hash.Update(std::as_bytes(std::span(&seed_, 1)));
-  hash.Update(what);
-  hash.Update(AsBytes(name));
-  const Digest digest = hash.Finish();
-  uint64_t handle = 0;
-  std::memcpy(&handle, digest.bytes.data(), sizeof(handle));
-  return handle;
+Result<std::unique_ptr<DiskEviction>> DiskEviction::Of(const DiskEvictionOptions& options) {
+  std::unique_ptr<DiskEviction> made(new DiskEviction(options.secret));
+  EvictionLimits limits = options.limits;
+  limits.ghosts_max /= options.reservations.size() + 1;
+  uint64_t left = options.limits.bytes_max / 2;
+  std::map<std::string, uint64_t> tenants = options.reservations;
+  tenants.emplace("", 0);
+  for (const auto& [tenant, reserved] : tenants) {
+    if (reserved > left) {
+      return Error(ErrorCode::kInvalid, "Tenants reserve more than half of the disk; '" + tenant +
+                                            "' is the first not to fit.");
+    }
+    left -= reserved;
+    Pool& pool = made->pools_[tenant];
+    pool.reserved = reserved;
+    KVCAST_TRY(pool.eviction, MakeEviction(options.eviction, limits));
+  }
+  made->common_ = &made->pools_.at("");
+  return made;
 }
 
-DiskEviction::Track& DiskEviction::TrackFor(const TrackName& name) {
-  const auto found = tracks_.find(name);
-  if (found != tracks_.end()) {
-    return found->second;
+size_t DiskEviction::bytes() const {
+  size_t bytes = sizeof(*this) + bytes_ + handles_.bytes();
+  for (const auto& [tenant, pool] : pools_) {
+    bytes += sizeof(tenant) + sizeof(pool) + 4 * sizeof(void*) + pool.eviction->bytes();
   }
-  bytes_ += HeapBytesOf(name);
-  Track& track = tracks_.try_emplace(name, &bytes_).first->second;
-  ByteWriter writer;
-  name.WriteTo(writer);
-  const std::string wire = writer.Take().ToString();
-  track.handle = HandleOf(AsBytes(wire), "");
+  return bytes;
+}
+
+uint64_t DiskEviction::tenant_bytes(std::string_view tenant) const {
+  const auto pool = pools_.find(tenant);
+  return pool == pools_.end() ? common_->bytes : pool->second.bytes;
+}
+
+DiskEviction::Tracks::iterator DiskEviction::TrackFor(const TrackName& name) {
+  const auto [track, is_new] = tracks_.try_emplace(name, &bytes_);
+  if (is_new) {
+    bytes_ += HeapBytesOf(name);
+    track->second.handle = handles_.OfTrack(name);
+    const auto pool = pools_.find(RamPools::TenantOf(name));
+    track->second.pool = pool == pools_.end() ? common_ : &pool->second;
+  }
   return track;
 }
 
-DiskEviction::Held* DiskEviction::Find(const TrackName& track, uint64_t group) {
+DiskEviction::Track* DiskEviction::FindTrack(const TrackName& track) {
   const auto found = tracks_.find(track);
-  if (found == tracks_.end()) {
-    return nullptr;
-  }
-  const auto held = found->second.groups.find(group);
-  return held == found->second.groups.end() ? nullptr : &held->second;
+  return found == tracks_.end() ? nullptr : &found->second;
 }
 
-void DiskEviction::OnStored(const TrackName& track, uint64_t group,
-                            const std::optional<Digest>& key, uint64_t bytes) {
-  if (Held* const held = Find(track, group)) {
-    held->group.bytes = bytes;
+DiskEviction::Held* DiskEviction::FindIn(Track* track, uint64_t group) {
+  if (track == nullptr) {
+    return nullptr;
+  }
+  const auto held = track->groups.find(group);
+  return held == track->groups.end() ? nullptr : &held->second;
+}
+
+void DiskEviction::Insert(Pool& pool, const Held& held) {
+  pool.bytes += held.group.bytes;
+  pool.eviction->Insert(held.group);
+}
+
+void DiskEviction::OnStored(const TrackName& name, uint64_t group, const std::optional<Digest>& key,
+                            uint64_t bytes) {
+  Track* const known = FindTrack(name);
+  if (Held* const held = FindIn(known, group)) {
+    const uint64_t before = std::exchange(held->group.bytes, bytes);
     if (held->condemned) {
-      Reprieve(*held);
+      Reprieve(*known->pool, *held);
     } else {
-      eviction_->Resize(held->group.handle, bytes);
+      known->pool->bytes += bytes - before;
+      known->pool->eviction->Resize(held->group.handle, bytes);
     }
     return;
   }
-  Track& owner = TrackFor(track);
-  const uint64_t numbers[] = {owner.handle, group};
-  const uint64_t own = HandleOf(std::as_bytes(std::span(numbers)), "");
-  // One block may be here under several tracks: the first stands for all.
-  uint64_t handle = key ? HandleOf(key->bytes, track.name()) : own;
-  handle = owners_.contains(handle) ? own : handle;
-  if (owners_.contains(handle)) {
-    return;  // Two digests of 64 bits that are equal: then nobody asks for this one.
-  }
-  Held& held = owner.groups.try_emplace(group).first->second;
-  held.group = {handle, owner.handle, group, bytes};
-  owners_[handle] = {&tracks_.find(track)->first, group};
-  eviction_->Insert(held.group);
+  const auto owner = TrackFor(name);
+  Held& held = owner->second.groups.try_emplace(group).first->second;
+  const uint64_t handle = handles_.Add(name, group, key, {&owner->first, group});
+  held.group = {handle, owner->second.handle, group, bytes};
+  Insert(*owner->second.pool, held);
 }
 
-void DiskEviction::OnUsed(const TrackName& track, uint64_t group, uint64_t object) {
-  Held* const held = Find(track, group);
+void DiskEviction::OnUsed(const TrackName& name, uint64_t group, uint64_t object) {
+  Track* const track = FindTrack(name);
+  Held* const held = FindIn(track, group);
   if (held == nullptr) {
     return;
   }
@@ -88,30 +108,32 @@ void DiskEviction::OnUsed(const TrackName& track, uint64_t group, uint64_t objec
   const bool again = !held->last_object || object <= *held->last_object;
   held->last_object = object;
   if (held->condemned) {
-    Reprieve(*held);
+    Reprieve(*track->pool, *held);
   } else if (again) {
-    eviction_->Hit(held->group.handle);
+    track->pool->eviction->Hit(held->group.handle);
   }
 }
 
 void DiskEviction::Condemn(uint64_t handle) {
-  const Owner& owner = owners_.at(handle);
-  Held* const held = Find(*owner.track, owner.group);
+  const Owner owner = handles_.At(handle);
+  Track* const track = FindTrack(*owner.track);
+  Held* const held = FindIn(track, owner.group);
   KVCAST_CHECK(held != nullptr && !held->condemned);
-  eviction_->Evict(handle);
+  track->pool->eviction->Evict(handle);
+  track->pool->bytes -= held->group.bytes;
   held->condemned = true;
   ++condemned_count_;
 }
 
-void DiskEviction::Reprieve(Held& held) {
+void DiskEviction::Reprieve(Pool& pool, Held& held) {
   held.condemned = false;
   --condemned_count_;
-  eviction_->Insert(held.group);
+  Insert(pool, held);
 }
 
 void DiskEviction::Drop(Tracks::iterator track, Groups::iterator group) {
   condemned_count_ -= static_cast<size_t>(group->second.condemned);
-  owners_.erase(group->second.group.handle);
+  handles_.Remove(group->second.group.handle);
   track->second.groups.erase(group);
   if (track->second.groups.empty()) {
     bytes_ -= HeapBytesOf(track->first);
@@ -129,7 +151,8 @@ void DiskEviction::OnGone(const TrackName& track, uint64_t group) {
     return;
   }
   if (!held->second.condemned) {
-    eviction_->Evict(held->second.group.handle);
+    owner->second.pool->eviction->Evict(held->second.group.handle);
+    owner->second.pool->bytes -= held->second.group.bytes;
   }
   Drop(owner, held);
 }
@@ -141,57 +164,98 @@ void DiskEviction::OnTrackGone(const TrackName& track) {
   }
   for (const auto& [number, held] : owner->second.groups) {
     if (!held.condemned) {
-      eviction_->Forget(held.group.handle);
+      owner->second.pool->eviction->Forget(held.group.handle);
+      owner->second.pool->bytes -= held.group.bytes;
     }
     condemned_count_ -= static_cast<size_t>(held.condemned);
-    owners_.erase(held.group.handle);
+    handles_.Remove(held.group.handle);
   }
   bytes_ -= HeapBytesOf(owner->first);
   tracks_.erase(owner);
 }
 
 bool DiskEviction::Keep(const TrackName& track, uint64_t group, bool used) {
-  const Held* const held = Find(track, group);
+  const Held* const held = FindIn(FindTrack(track), group);
   return held == nullptr ? used : !held->condemned;
 }
 
-uint32_t DiskEviction::Victim(std::span<const SegmentView> segments, const DiskIndex& index) {
-  struct Room {
-    uint64_t wanted = 0;  // Bytes that nobody has condemned.
-    uint64_t moved_max = 0;
-  };
-  std::map<uint32_t, Room> rooms;
-  for (const SegmentView& view : segments) {
-    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes)};
+bool DiskEviction::Owes(const TrackName& name, uint64_t group) const {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end() || track->second.pool->reserved == 0) {
+    return false;
   }
-  auto best = rooms.begin();
-  const auto take = [&](const TrackName& track, uint64_t group) {
-    for (const SegmentShare& share : index.SharesOf(track, group)) {
-      const auto found = rooms.find(share.segment);
-      if (found != rooms.end()) {
-        found->second.wanted -= std::min(found->second.wanted, share.bytes);
-        best = found->second.wanted < best->second.wanted ? found : best;
+  const auto held = track->second.groups.find(group);
+  return held != track->second.groups.end() && !held->second.condemned &&
+         track->second.pool->beyond() < held->second.group.bytes;
+}
+
+std::optional<uint64_t> DiskEviction::NextVictim() {
+  std::optional<uint64_t> victim;
+  uint64_t most = 0;
+  for (auto& [tenant, pool] : pools_) {
+    const std::optional<uint64_t> next =
+        pool.beyond() > most ? pool.eviction->Victim() : std::nullopt;
+    if (next) {
+      const Owner owner = handles_.At(*next);
+      const uint64_t bytes = FindIn(FindTrack(*owner.track), owner.group)->group.bytes;
+      if (bytes <= pool.beyond()) {
+        victim = next;
+        most = pool.beyond();
       }
     }
-  };
-  for (auto room = rooms.begin(); room != rooms.end(); ++room) {
-    best = room->second.wanted < best->second.wanted ? room : best;
+  }
+  return victim;
+}
+
+DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
+                                          const DiskIndex& index) const {
+  Rooms rooms;
+  for (const SegmentView& view : segments) {
+    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes), view.bytes / 4 * 3};
   }
   for (const auto& [name, track] : tracks_) {
+    const bool owed = track.pool->reserved > 0 && track.pool->beyond() == 0;
     for (const auto& [group, held] : track.groups) {
-      if (held.condemned) {
-        take(name, group);
+      if (!held.condemned && !owed) {
+        continue;
+      }
+      for (const SegmentShare& share : index.SharesOf(name, group)) {
+        const auto room = rooms.find(share.segment);
+        if (room == rooms.end()) {
+          continue;
+        }
+        if (held.condemned) {
+          room->second.wanted -= std::min(room->second.wanted, share.bytes);
+        } else {
+          room->second.moved_max =
+              std::min(room->second.moved_max + share.bytes, room->second.most);
+        }
       }
     }
   }
+  return rooms;
+}
+
+uint32_t DiskEviction::Victim(std::span<const SegmentView> segments, const DiskIndex& index) {
+  Rooms rooms = RoomsOf(segments, index);
+  const auto least = [&] {
+    return std::ranges::min_element(rooms, {}, [](const auto& room) { return room.second.wanted; });
+  };
+  auto best = least();
   for (size_t count = 0; count < kCondemnedAtOnce; ++count) {
-    const auto next = eviction_->Victim();
+    const std::optional<uint64_t> next = NextVictim();
     if (best->second.wanted <= best->second.moved_max || !next) {
       break;
     }
-    const Owner owner = owners_.at(*next);
+    const Owner owner = handles_.At(*next);
     Condemn(*next);
-    take(*owner.track, owner.group);
+    for (const SegmentShare& share : index.SharesOf(*owner.track, owner.group)) {
+      const auto room = rooms.find(share.segment);
+      if (room != rooms.end()) {
+        room->second.wanted -= std::min(room->second.wanted, share.bytes);
+        best = room->second.wanted < best->second.wanted ? room : best;
+      }
+    }
   }
   return best->first;
 }

@@ -6,37 +6,62 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
+#include <string>
 
+#include "kvcast/base/result.h"
 #include "kvcast/store/counted_allocator.h"
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/eviction.h"
+#include "kvcast/store/group_handles.h"
 
 namespace kvcast {
+
+struct DiskEvictionOptions {
+  std::string eviction = "default";  // One of EvictionNames().
+  EvictionLimits limits;
+  uint64_t secret = 0;                             // Keys the handles by which groups are known.
+  std::map<std::string, uint64_t> reservations{};  // Bytes by tenant.
+};
 
 // Lets an Eviction decide what a full disk gives up.
 //
 // It is asked for victims until some segment holds so little else that this can be moved; that
 // segment goes. Victims that lie in other segments are condemned only: they cost nothing until
 // their own segment goes, and are there for whoever asks, who thereby reprieves them.
+//
+// Each tenant with reserved bytes has an eviction of its own; all others share one. Victims are
+// taken from whoever has most beyond its reservation, never from one that would fall below it; and
+// what is reserved is moved when its segment goes, however much that is. So reservations may be
+// half of the disk at most: a segment that goes must bring more room than it costs.
 class DiskEviction final : public DiskPolicy {
  public:
-  // `seed` keys the handles by which the eviction knows groups: random, and nobody else's business.
-  DiskEviction(std::unique_ptr<Eviction> eviction, uint64_t seed);
+  // Invalid: no policy of this name, or more than half of the disk is reserved.
+  static Result<std::unique_ptr<DiskEviction>> Of(const DiskEvictionOptions& options);
 
   uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
+  bool Owes(const TrackName& track, uint64_t group) const override;
   bool listens() const override { return true; }
   void OnStored(const TrackName& track, uint64_t group, const std::optional<Digest>& key,
                 uint64_t bytes) override;
   void OnUsed(const TrackName& track, uint64_t group, uint64_t object) override;
   void OnGone(const TrackName& track, uint64_t group) override;
   void OnTrackGone(const TrackName& track) override;
-  size_t bytes() const override { return sizeof(*this) + bytes_ + eviction_->bytes(); }
+  size_t bytes() const override;
 
   size_t condemned_count() const { return condemned_count_; }
+  // What is here, and not condemned, of a tenant with a reservation; of any other, of all without.
+  uint64_t tenant_bytes(std::string_view tenant) const;
 
  private:
+  // The groups of one tenant that has bytes reserved, or of all others.
+  struct Pool {
+    uint64_t reserved = 0;
+    uint64_t bytes = 0;  // Of groups that are not condemned.
+    std::unique_ptr<Eviction> eviction;
+
+    uint64_t beyond() const { return bytes > reserved ? bytes - reserved : 0; }
+  };
   struct Held {
     StoredGroup group;
     std::optional<uint64_t> last_object;  // That was read.
@@ -48,6 +73,7 @@ class DiskEviction final : public DiskPolicy {
     explicit Track(size_t* counter)
         : groups(CountedAllocator<std::pair<const uint64_t, Held>>(counter)) {}
     uint64_t handle = 0;
+    Pool* pool = nullptr;
     Groups groups;
   };
   using Tracks =
@@ -57,20 +83,33 @@ class DiskEviction final : public DiskPolicy {
     uint64_t group = 0;
   };
 
-  uint64_t HandleOf(std::span<const std::byte> what, std::string_view name) const;
-  Track& TrackFor(const TrackName& name);
-  Held* Find(const TrackName& track, uint64_t group);
+  // What of a segment nobody has condemned, and how much of it may be moved: at the most three
+  // quarters, since moving a segment that is all reserved would bring nothing, again and again.
+  struct Room {
+    uint64_t wanted = 0;
+    uint64_t moved_max = 0;
+    uint64_t most = 0;
+  };
+  using Rooms = std::map<uint32_t, Room>;
+
+  explicit DiskEviction(uint64_t secret) : handles_(secret) {}
+  Tracks::iterator TrackFor(const TrackName& name);
+  // Absent: null.
+  Track* FindTrack(const TrackName& track);
+  static Held* FindIn(Track* track, uint64_t group);
+  void Insert(Pool& pool, const Held& held);
   void Condemn(uint64_t handle);
-  void Reprieve(Held& held);
+  void Reprieve(Pool& pool, Held& held);
+  // The next to be condemned; absent if nobody may be.
+  std::optional<uint64_t> NextVictim();
+  Rooms RoomsOf(std::span<const SegmentView> segments, const DiskIndex& index) const;
   void Drop(Tracks::iterator track, Groups::iterator group);
 
-  std::unique_ptr<Eviction> eviction_;
-  uint64_t seed_;
   size_t bytes_ = 0;
+  std::map<std::string, Pool, std::less<>> pools_;
+  Pool* common_ = nullptr;  // Of everybody without a reservation.
   Tracks tracks_{CountedAllocator<std::pair<const TrackName, Track>>(&bytes_)};
-  std::unordered_map<uint64_t, Owner, std::hash<uint64_t>, std::equal_to<>,
-                     CountedAllocator<std::pair<const uint64_t, Owner>>>
-      owners_{CountedAllocator<std::pair<const uint64_t, Owner>>(&bytes_)};
+  GroupHandles<Owner> handles_;
   size_t condemned_count_ = 0;
 };
 

@@ -17,7 +17,8 @@ constexpr uint64_t kSegments = 32;
 // A tier whose policy can be chosen.
 class PolicyFixture : public DiskTierFixture {
  public:
-  explicit PolicyFixture(const std::string& name) : DiskTierFixture(kSegments), name_(name) {
+  explicit PolicyFixture(const std::string& name, std::map<std::string, uint64_t> reservations = {})
+      : DiskTierFixture(kSegments), name_(name), reservations_(std::move(reservations)) {
     StartWith();
   }
 
@@ -25,8 +26,12 @@ class PolicyFixture : public DiskTierFixture {
     ++options.seed;
     std::unique_ptr<DiskPolicy> policy = std::make_unique<OldestFirst>();
     if (name_ != "oldest") {
-      auto made = std::make_unique<DiskEviction>(
-          *MakeEviction(name_, {.bytes_max = options.bytes_max, .ghosts_max = 10000}), 7);
+      DiskEvictionOptions wanted;
+      wanted.eviction = name_;
+      wanted.limits = {.bytes_max = options.bytes_max, .ghosts_max = 10000};
+      wanted.secret = 7;
+      wanted.reservations = reservations_;
+      std::unique_ptr<DiskEviction> made = *DiskEviction::Of(wanted);
       eviction = made.get();
       policy = std::move(made);
     }
@@ -58,6 +63,7 @@ class PolicyFixture : public DiskTierFixture {
 
  private:
   std::string name_;
+  std::map<std::string, uint64_t> reservations_;
 };
 
 // Conversations that come once, some that go on for many turns, and a few that everybody begins
@@ -121,6 +127,61 @@ TEST(DiskEviction, ACondemnedGroupIsReprievedByWhoeverAsksForIt) {
     disk.Payload(PolicyFixture::Conversation(one), {0, 0});
   }
   EXPECT_LT(disk.eviction->condemned_count(), before);
+}
+
+// However much others bring, and wherever it lies, what a tenant has within its reservation stays.
+TEST(DiskEviction, NobodyEvictsWhatAnotherHasReserved) {
+  const auto block = [](std::string_view tenant, uint64_t number) {
+    return *TrackName::Of(
+        *TrackNamespace::Of({"service", std::string(tenant) + "/model", std::to_string(number)}),
+        "t");
+  };
+  constexpr uint64_t kReserved = 400 << 10;
+  PolicyFixture disk("default", {{"a", kReserved}});
+  const std::string payload(2500, 'x');
+  uint64_t mine = 0;
+  for (uint64_t number = 0; number < 3000; ++number) {
+    (void)disk.tier->Put(block("b", number), DiskObject({0, 0}, payload), 0, disk.now);
+    if (disk.eviction->tenant_bytes("a") + payload.size() <= kReserved) {
+      (void)disk.tier->Put(block("a", mine++), DiskObject({0, 0}, payload), 0, disk.now);
+    }
+    disk.Run();
+  }
+  ASSERT_GT(disk.tier->counts().segments_removed, 50u);
+  EXPECT_EQ(disk.tier->counts().gave_up, 0u);
+  ASSERT_EQ(mine, kReserved / payload.size());
+  for (uint64_t number = 0; number < mine; ++number) {
+    EXPECT_EQ(disk.Payload(block("a", number), {0, 0}), payload) << number;
+  }
+  EXPECT_TRUE(disk.Payload(block("b", 2999), {0, 0}));
+}
+
+// A reservation is a floor: what is beyond goes first, whosever it is.
+TEST(DiskEviction, TakesFromWhoHasMostBeyondItsReservation) {
+  const auto block = [](std::string_view tenant, uint64_t number) {
+    return *TrackName::Of(
+        *TrackNamespace::Of({"service", std::string(tenant) + "/model", std::to_string(number)}),
+        "t");
+  };
+  PolicyFixture disk("default", {{"a", 200 << 10}});
+  for (uint64_t number = 0; number < 3000; ++number) {
+    for (const std::string_view tenant : {"a", "b"}) {
+      (void)disk.tier->Put(block(tenant, number), DiskObject({0, 0}, std::string(2500, 'x')), 0,
+                           disk.now);
+    }
+    disk.Run();
+  }
+  EXPECT_GE(disk.eviction->tenant_bytes("a"), 200u << 10);
+  EXPECT_GE(disk.eviction->tenant_bytes("b"), 200u << 10);
+}
+
+TEST(DiskEviction, RefusesToReserveMoreThanHalf) {
+  DiskEvictionOptions options;
+  options.limits.bytes_max = 1000;
+  options.reservations = {{"a", 300}, {"b", 201}};
+  EXPECT_FALSE(DiskEviction::Of(options).ok());
+  options.reservations["b"] = 200;
+  EXPECT_TRUE(DiskEviction::Of(options).ok());
 }
 
 TEST(DiskEviction, AStartTellsItWhatIsHere) {

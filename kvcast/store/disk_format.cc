@@ -1,15 +1,14 @@
 #include "kvcast/store/disk_format.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "kvcast/base/check_sum.h"
 
 namespace kvcast {
 namespace {
 
-constexpr std::string_view kSuperblockMagic = "kvcastD\n";
-constexpr std::string_view kSegmentMagic = "kvcastS\n";
+constexpr BlockKind kSuperblockKind{"kvcastD\n", kDiskFormatVersion, "directory"};
+constexpr BlockKind kSegmentKind{"kvcastS\n", kDiskFormatVersion, "directory"};
 constexpr size_t kSumBytes = 4;
 
 bool IsSegmentSize(uint64_t bytes) {
@@ -18,10 +17,10 @@ bool IsSegmentSize(uint64_t bytes) {
 
 }  // namespace
 
-Bytes SealBlock(ByteWriter& fields, std::string_view magic, uint32_t version) {
+Bytes SealBlock(ByteWriter& fields, const BlockKind& kind) {
   ByteWriter writer;
-  writer.Write(magic);
-  writer.U32Le(version);
+  writer.Write(kind.magic);
+  writer.U32Le(kind.version);
   writer.Share(fields.Take());
   writer.Share(ZeroBytes(kDeviceBlockBytes - kSumBytes - writer.size()));
   Bytes block = writer.Take();
@@ -30,9 +29,8 @@ Bytes SealBlock(ByteWriter& fields, std::string_view magic, uint32_t version) {
   return block;
 }
 
-Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view magic,
-                             uint32_t version) {
-  if (block.size() != kDeviceBlockBytes || AsText(block.first(magic.size())) != magic) {
+Result<ByteReader> OpenBlock(std::span<const std::byte> block, const BlockKind& kind) {
+  if (block.size() != kDeviceBlockBytes || AsText(block.first(kind.magic.size())) != kind.magic) {
     return Error(ErrorCode::kMalformed, "The block does not begin as one of its kind.");
   }
   ByteReader sum(block.last(kSumBytes));
@@ -40,17 +38,20 @@ Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view 
     return Error(ErrorCode::kMalformed, "The block is damaged.");
   }
   ByteReader reader(block);
-  KVCAST_TRY_VOID(reader.Skip(magic.size()));
-  KVCAST_TRY(const uint32_t found, reader.U32Le());
-  if (found != version) {
-    return Error(ErrorCode::kUnsupported,
-                 "It is of version " + std::to_string(found) +
-                     " of the format, and this program "
-                     "knows version " +
-                     std::to_string(version) +
-                     " only. Nothing was changed: use the program that wrote it.");
+  KVCAST_TRY_VOID(reader.Skip(kind.magic.size()));
+  KVCAST_TRY(const uint32_t version, reader.U32Le());
+  if (version != kind.version) {
+    return UnknownVersion(version, kind);
   }
   return reader;
+}
+
+Error UnknownVersion(uint32_t version, const BlockKind& kind) {
+  return {ErrorCode::kUnsupported,
+          "It is of version " + std::to_string(version) +
+              " of the format, and this program knows version " + std::to_string(kind.version) +
+              " only. Nothing was changed: use the program that wrote it, or another " +
+              std::string(kind.place) + "."};
 }
 
 Bytes ZeroBytes(size_t count) {
@@ -69,13 +70,13 @@ Bytes Superblock::Encode() const {
   fields.U8(static_cast<uint8_t>(disk_class));
   fields.Share(ZeroBytes(7));
   fields.U64Le(segment_bytes);
-  Bytes twice = SealBlock(fields, kSuperblockMagic, kDiskFormatVersion);
+  Bytes twice = SealBlock(fields, kSuperblockKind);
   twice.Append(twice);
   return twice;
 }
 
 Result<Superblock> Superblock::Parse(std::span<const std::byte> block) {
-  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSuperblockMagic, kDiskFormatVersion));
+  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSuperblockKind));
   Superblock found;
   KVCAST_TRY_VOID(reader.Read(found.directory.bytes));
   KVCAST_TRY(const uint8_t disk_class, reader.U8());
@@ -94,11 +95,11 @@ Bytes SegmentHeader::Encode() const {
   fields.U64Le(segment);
   fields.U64Le(bytes);
   fields.U64Le(marker);
-  return SealBlock(fields, kSegmentMagic, kDiskFormatVersion);
+  return SealBlock(fields, kSegmentKind);
 }
 
 Result<SegmentHeader> SegmentHeader::Parse(std::span<const std::byte> block) {
-  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSegmentMagic, kDiskFormatVersion));
+  KVCAST_TRY(ByteReader reader, OpenBlock(block, kSegmentKind));
   SegmentHeader found;
   KVCAST_TRY_VOID(reader.Read(found.directory.bytes));
   KVCAST_TRY(found.segment, reader.U64Le());

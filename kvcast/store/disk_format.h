@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,10 +32,22 @@ inline constexpr uint64_t kSegmentNumberMax = UINT32_MAX;
 // 16 random bytes that tell one directory's records from another's.
 struct DirectoryId {
   std::array<std::byte, 16> bytes{};
-  friend bool operator==(const DirectoryId&, const DirectoryId&) = default;
+  friend auto operator<=>(const DirectoryId&, const DirectoryId&) = default;
 };
 
 enum class DiskClass : uint8_t { kSsd = 0, kHdd = 1 };
+
+// A block of a kind: its magic, 8 bytes, and the version of its format in front of the fields.
+struct BlockKind {
+  std::string_view magic;
+  uint32_t version = 0;
+  std::string_view place;  // Where else to go with another version: "directory".
+};
+Bytes SealBlock(ByteWriter& fields, const BlockKind& kind);
+// The fields of a block. Unsupported: whole, but of another version. Malformed: damaged.
+Result<ByteReader> OpenBlock(std::span<const std::byte> block, const BlockKind& kind);
+// Why a version is refused.
+Error UnknownVersion(uint32_t version, const BlockKind& kind);
 
 // superblock's fields := directory[16] class:u8 zero[7] segment_bytes:u64
 struct Superblock {
@@ -74,12 +87,6 @@ constexpr uint64_t BlocksUp(uint64_t bytes) {
 constexpr uint64_t BlocksDown(uint64_t bytes) {
   return bytes / kDeviceBlockBytes * kDeviceBlockBytes;
 }
-
-// A block around its fields, and the fields of one that is whole and of this version. Unsupported:
-// whole, but of another version. Malformed: damaged.
-Bytes SealBlock(ByteWriter& fields, std::string_view magic, uint32_t version);
-Result<ByteReader> OpenBlock(std::span<const std::byte> block, std::string_view magic,
-                             uint32_t version);
 
 // "superblock", "segment 17": for messages.
 std::string DiskFileName(DeviceFile file);

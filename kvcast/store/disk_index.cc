@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/base/check.h"
+#include "kvcast/store/nearest_key.h"
+
 namespace kvcast {
 namespace {
 
@@ -90,7 +93,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
   } else {
     Removal removal = std::get<Removal>(body);
     removal.before = removal.before == DiskPlace() ? place : removal.before;
-    Remove(track, removal);
+    EraseWhere(track, removal.group, [&](DiskPlace stood) { return stood < removal.before; });
   }
 }
 
@@ -136,25 +139,26 @@ size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)
   return erased;
 }
 
-void DiskIndex::Remove(const TrackName& name, const Removal& removal) {
+void DiskIndex::EraseWhere(const TrackName& name, std::optional<uint64_t> only,
+                           const std::function<bool(DiskPlace)>& goes) {
   const auto track = tracks_.find(name);
   if (track == tracks_.end()) {
     return;
   }
   GroupMap& groups = track->second.groups;
-  auto group = removal.group ? groups.find(*removal.group) : groups.begin();
+  auto group = only ? groups.find(*only) : groups.begin();
   while (group != groups.end()) {
     const auto next = std::next(group);
-    EraseIf(group->second, [&](const Indexed& object) { return object.place() < removal.before; });
+    EraseIf(group->second, [&](const Indexed& object) { return goes(object.place()); });
     if (group->second.objects.empty()) {
       groups.erase(group);
     }
-    if (removal.group) {
+    if (only) {
       return;
     }
     group = next;
   }
-  if (!removal.group && groups.empty() && track->second.last < removal.before) {
+  if (!only && groups.empty() && goes(track->second.last)) {
     EraseTrackAt(track);
   }
 }
@@ -179,6 +183,23 @@ std::optional<DiskIndex::Found> DiskIndex::Use(const TrackName& track, Location 
   return found;
 }
 
+Result<void> DiskIndex::CheckSame(const TrackName& track, const Object& object,
+                                  std::optional<uint32_t> waiting) const {
+  const auto found = Find(track, object.location);
+  if (!found && !waiting) {
+    return {};
+  }
+  const RecordBody body = StoredObject{object, 0};
+  KVCAST_TRY(const RecordDraft draft, RecordDraft::Of({track, body}));
+  const EntryBody entry = EntryOf(body, draft.payload_sum(), 0);
+  const uint32_t identity = std::get<ObjectEntry>(entry).identity;
+  if (identity != waiting.value_or(identity) || (found && identity != found->identity)) {
+    return Error(ErrorCode::kMismatch,
+                 "Another object stands at " + object.location.ToString() + ".");
+  }
+  return {};
+}
+
 Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
   if (Find(name, location)) {
     return Presence::kExists;
@@ -190,9 +211,7 @@ Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
   const TrackFacts& facts = track->second.facts;
   const Group* group = GroupIn(name, location.group);
   const bool gone =
-      (facts.end && location >= *facts.end) ||
-      (group != nullptr && group->end && location.object >= *group->end) ||
-      std::ranges::any_of(facts.gaps, [&](const auto& gap) { return gap.Contains(location); });
+      facts.IsGone(location) || (group != nullptr && group->end && location.object >= *group->end);
   return gone ? Presence::kGone : Presence::kUnknown;
 }
 
@@ -210,21 +229,12 @@ std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t n
 
 std::optional<uint64_t> DiskIndex::GroupFrom(const TrackName& name, uint64_t number) const {
   const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return std::nullopt;
-  }
-  const auto group = track->second.groups.lower_bound(number);
-  return group == track->second.groups.end() ? std::nullopt : std::optional(group->first);
+  return track == tracks_.end() ? std::nullopt : KeyFrom(track->second.groups, number);
 }
 
 std::optional<uint64_t> DiskIndex::GroupUpTo(const TrackName& name, uint64_t number) const {
   const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return std::nullopt;
-  }
-  const auto above = track->second.groups.upper_bound(number);
-  return above == track->second.groups.begin() ? std::nullopt
-                                               : std::optional(std::prev(above)->first);
+  return track == tracks_.end() ? std::nullopt : KeyUpTo(track->second.groups, number);
 }
 
 std::optional<uint64_t> DiskIndex::ObjectFrom(const TrackName& name, Location location) const {
@@ -286,6 +296,15 @@ bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
                                     track->second.written_largest < track->second.facts.largest);
 }
 
+std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
+  const Group* const group = GroupIn(name, number);
+  if (group == nullptr) {
+    return std::nullopt;
+  }
+  return ListedGroup{name, number, group->key,
+                     GroupFacts{group->end, group->objects.size(), group->payload_bytes}};
+}
+
 std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,
                                            size_t count_max) const {
   std::vector<ListedGroup> listed;
@@ -324,7 +343,7 @@ void DiskIndex::Merge(Track& track, const TrackFacts& facts) {
   known.largest = std::max(known.largest, facts.largest);
   known.end = known.end ? known.end : facts.end;
   for (const LocationRange& gap : facts.gaps) {
-    if (known.gaps.size() < kGapsMax && std::ranges::find(known.gaps, gap) == known.gaps.end()) {
+    if (known.gaps.size() < kGapsMax && !known.HasGap(gap)) {
       known.gaps.push_back(gap);
     }
   }
@@ -344,6 +363,29 @@ bool DiskIndex::Learn(const TrackName& name, const TrackFacts& facts) {
 bool DiskIndex::LearnGroupEnd(const TrackName& name, const GroupEnd& end) {
   Group& group = GroupFor(TrackFor(name), end.group);
   return !std::exchange(group.end, end.end);
+}
+
+void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, uint32_t length) {
+  Indexed* const object = ObjectIn(name, location);
+  KVCAST_CHECK(object != nullptr);
+  live_bytes_[object->segment] -= RecordUp(object->length);
+  live_bytes_[place.segment] += RecordUp(length);
+  object->segment = place.segment;
+  object->unit = static_cast<uint32_t>(place.offset / kRecordAlignment);
+  object->length = length;
+}
+
+void DiskIndex::MoveFacts(const TrackName& name, DiskPlace place,
+                          const std::function<bool(DiskPlace)>& goes) {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return;
+  }
+  track->second.last = place;
+  if (goes(track->second.written)) {
+    track->second.written = DiskPlace();
+    track->second.written_largest.reset();
+  }
 }
 
 void DiskIndex::Erase(const TrackName& name, Location location, DiskPlace place) {

@@ -50,6 +50,9 @@ class DiskIndex {
   std::optional<Found> Find(const TrackName& track, Location location) const;
   // Counts as a use of its group.
   std::optional<Found> Use(const TrackName& track, Location location);
+  // Mismatch: another object stands there, or waits to: `waiting` is its identity.
+  Result<void> CheckSame(const TrackName& track, const Object& object,
+                         std::optional<uint32_t> waiting) const;
   Presence PresenceOf(const TrackName& track, Location location) const;
   const TrackFacts* FindTrack(const TrackName& track) const;
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
@@ -67,6 +70,7 @@ class DiskIndex {
   // Whether its facts would be lost, or be too old, without a segment.
   bool FactsNeed(const TrackName& track, uint32_t segment) const;
 
+  std::optional<ListedGroup> Listed(const TrackName& track, uint64_t group) const;
   // In order, beginning behind a place, at most so many.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t count_max) const;
   std::vector<TrackName> Tracks(const std::optional<TrackName>& after, size_t count_max) const;
@@ -75,11 +79,20 @@ class DiskIndex {
   bool Learn(const TrackName& track, const TrackFacts& facts);
   bool LearnGroupEnd(const TrackName& track, const GroupEnd& end);
 
+  // It stands there as well, and is read from there from now on.
+  void Move(const TrackName& track, Location location, DiskPlace place, uint32_t length);
+  // Something of the track stands there, and its facts no longer where `goes` says.
+  void MoveFacts(const TrackName& track, DiskPlace place,
+                 const std::function<bool(DiskPlace)>& goes);
   // Only if it still lies there.
   void Erase(const TrackName& track, Location location, DiskPlace place);
   Erased EraseGroup(const TrackName& track, uint64_t group, uint32_t segment);
   // With its facts.
   void EraseTrack(const TrackName& track);
+  // Everything of a group, or of the track, that lies where `goes` says. With nothing left of it,
+  // the whole track goes with its facts.
+  void EraseWhere(const TrackName& track, std::optional<uint64_t> group,
+                  const std::function<bool(DiskPlace)>& goes);
   // Everything that still lies in a segment; which groups lost something.
   std::vector<EvictedGroup> EraseSegment(uint32_t segment);
 
@@ -128,7 +141,6 @@ class DiskIndex {
   const Group* GroupIn(const TrackName& name, uint64_t number) const;
   Indexed* ObjectIn(const TrackName& name, Location location);
   void Put(Track& track, const ObjectEntry& entry, DiskPlace place, uint32_t length);
-  void Remove(const TrackName& name, const Removal& removal);
   void Merge(Track& track, const TrackFacts& facts);
   // Drops those of a group's objects that `goes` says, and returns how many.
   size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);

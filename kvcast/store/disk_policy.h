@@ -32,6 +32,9 @@ class DiskPolicy {
   // `used`: somebody read it since it was written or moved.
   virtual bool Keep(const TrackName& track, uint64_t group, bool used) = 0;
 
+  // Whether it is moved even beyond that room: its tenant has it reserved.
+  virtual bool Owes(const TrackName& /*track*/, uint64_t /*group*/) const { return false; }
+
   // What happens to groups, for those who listen. More of a group is here: `bytes` in all.
   virtual bool listens() const { return false; }
   virtual void OnStored(const TrackName& /*track*/, uint64_t /*group*/,

@@ -43,8 +43,7 @@ enum class RecordKind : uint8_t { kObject = 1, kFacts = 2, kGroupEnd = 3, kRemov
 using RecordBody = std::variant<StoredObject, TrackFacts, GroupEnd, Removal>;
 RecordKind KindOf(const RecordBody& body);
 
-// More gaps of a track are forgotten: that makes them unknown, which is never wrong.
-inline constexpr size_t kGapsMax = 1024;
+inline constexpr size_t kGapsMax = TrackFacts::kGapsMax;
 
 struct DiskRecord {
   TrackName track;

@@ -31,7 +31,10 @@ uint64_t DiskTierOptions::LeastBytes() const {
 }
 
 DiskTier::DiskTier(const DiskTierOptions& options, std::unique_ptr<DiskPolicy> policy, Log log)
-    : options_(options), policy_(std::move(policy)), logger_(std::move(log)) {
+    : IndexedTier(options.key_property),
+      options_(options),
+      policy_(std::move(policy)),
+      logger_(std::move(log)) {
   KVCAST_CHECK(options_.bytes_max >= options_.LeastBytes());
   KVCAST_CHECK(options_.SegmentBytes() % kDeviceBlockBytes == 0);
   Open();
@@ -94,9 +97,9 @@ void DiskTier::TellPolicy() {
   }
 }
 
-void DiskTier::Evicted(EvictedGroup group) {
-  policy_->OnGone(group.track, group.group);
-  events_.push_back(TierEvicted{std::move(group)});
+void DiskTier::Evicted(TierEvicted evicted) {
+  policy_->OnGone(evicted.group.track, evicted.group.group);
+  events_.push_back(std::move(evicted));
 }
 
 void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
@@ -135,15 +138,6 @@ std::optional<Instant> DiskTier::deadline() const {
   return first;
 }
 
-std::optional<TierEvent> DiskTier::Next() {
-  if (next_event_ == events_.size()) {
-    events_.clear();
-    next_event_ = 0;
-    return std::nullopt;
-  }
-  return std::move(events_[next_event_++]);
-}
-
 void DiskTier::Pump(Instant now) {
   if (state_ != State::kReady) {
     return;
@@ -179,16 +173,7 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
     SettleCarry(settled);
     return;
   }
-  const auto found = waiting_.find(record.id);
-  KVCAST_CHECK(found != waiting_.end());
-  const Waiting waiting = std::move(found->second);
-  waiting_.erase(found);
-  if (waiting.location) {
-    const auto name = unsettled_.find({waiting.track, *waiting.location});
-    if (name != unsettled_.end() && name->second == record.id) {
-      unsettled_.erase(name);
-    }
-  }
+  const Waiting waiting = Take(record.id);
   // The end of a group and a removal took effect when they were told.
   const bool object = std::holds_alternative<ObjectEntry>(record.entry);
   if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
@@ -201,13 +186,9 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
     }
   } else if (durable && object && !waiting.forgotten) {
     // Removed before it was durable, and yet it was there.
-    TrackFacts seen;
-    seen.largest = std::get<ObjectEntry>(record.entry).location;
-    index_->Learn(record.track, seen);
+    LearnOf(record.track, std::get<ObjectEntry>(record.entry).location);
   }
-  for (const TierTicket ticket : waiting.tickets) {
-    events_.push_back(TierWritten{ticket, settled.error});
-  }
+  Tell(waiting, settled.error);
 }
 
 void DiskTier::SettleCarry(const DiskLog::Settled& settled) {
@@ -247,133 +228,40 @@ Result<void> DiskTier::CheckTakes(Instant now) const {
   return {};
 }
 
-Result<void> DiskTier::CheckAgainstEnds(const TrackName& track, Location location) const {
-  if (index_->PresenceOf(track, location) == Presence::kGone) {
-    return Error(ErrorCode::kMismatch,
-                 "Object " + location.ToString() + " contradicts what the track has said before.");
-  }
-  return {};
+Result<void> DiskTier::CheckFits(const TrackName& track, const RecordDraft& draft,
+                                 const EntryBody& entry) const {
+  return log_->CheckFits(track, draft, entry);
 }
 
-Result<TierTicket> DiskTier::Put(const TrackName& track, const Object& object, uint64_t received_us,
-                                 Instant now) {
-  KVCAST_TRY_VOID(CheckTakes(now));
-  KVCAST_TRY_VOID(CheckAgainstEnds(track, object.location));
-  const RecordBody body = StoredObject{object, received_us};
-  KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, body}));
-  EntryBody entry = EntryOf(body, draft.payload_sum(), options_.key_property);
-  const uint32_t identity = std::get<ObjectEntry>(entry).identity;
-  const Error mismatch(ErrorCode::kMismatch,
-                       "Another object stands at " + object.location.ToString() + ".");
-  if (const auto found = index_->Find(track, object.location)) {
-    if (found->identity != identity) {
-      return mismatch;
-    }
-    // What lies in a frail segment may be there by chance: it is written again.
-    const SegmentState state = table_.segments.at(found->place.segment).state;
-    if (state == SegmentState::kSealed || state == SegmentState::kWriting) {
-      Acknowledge(++last_ticket_);
-      return last_ticket_;
-    }
-  }
-  if (const auto same = unsettled_.find({track, object.location}); same != unsettled_.end()) {
-    Waiting& waiting = waiting_.at(same->second);
-    if (waiting.identity != identity) {
-      return mismatch;
-    }
-    waiting.tickets.push_back(++last_ticket_);
-    return last_ticket_;
-  }
-  KVCAST_TRY_VOID(log_->CheckFits(track, draft, entry));
-  const TierTicket ticket = Write(track, std::move(draft), std::move(entry));
-  Waiting& waiting = waiting_.at(last_record_);
-  waiting.location = object.location;
-  waiting.identity = identity;
-  unsettled_[{track, object.location}] = last_record_;
-  Pump(now);
-  return ticket;
+// What lies in a frail segment may be there by chance: it is written again.
+bool DiskTier::IsDurable(DiskPlace place) const {
+  const SegmentState state = table_.segments.at(place.segment).state;
+  return state == SegmentState::kSealed || state == SegmentState::kWriting;
 }
 
-TierTicket DiskTier::Write(const TrackName& track, RecordDraft draft, EntryBody entry) {
-  waiting_.emplace(++last_record_, Waiting{{++last_ticket_}, track, std::nullopt, 0, false, false});
-  log_->Queue({.id = last_record_,
+void DiskTier::Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
+                      uint64_t /*received_us*/, Instant now) {
+  log_->Queue({.id = record,
                .track = track,
                .draft = std::move(draft),
                .entry = std::move(entry),
                .origin = PendingRecord::Origin::kPut,
                .from = {}});
-  return last_ticket_;
-}
-
-Result<TierTicket> DiskTier::Describe(const TrackName& track, const TrackFacts& facts,
-                                      Instant now) {
-  KVCAST_TRY_VOID(CheckTakes(now));
-  TrackFacts told = facts;
-  told.gaps.resize(std::min(told.gaps.size(), kGapsMax));
-  // It must be possible to write down all that is known, now and when it is moved.
-  KVCAST_TRY(const RecordDraft alone, RecordDraft::Of({track, told}));
-  KVCAST_TRY_VOID(log_->CheckFits(track, alone, told));
-  const TrackFacts* known = index_->FindTrack(track);
-  if (known != nullptr && facts.end &&
-      ((known->end && known->end != facts.end) ||
-       (known->largest && known->largest >= facts.end))) {
-    return Error(ErrorCode::kMismatch,
-                 "The end at " + facts.end->ToString() + " contradicts what was told before.");
-  }
-  index_->Learn(track, told);
-  const RecordBody body = *index_->FindTrack(track);
-  KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, body}));
-  KVCAST_TRY_VOID(log_->CheckFits(track, draft, EntryOf(body, 0, 0)));
-  const TierTicket ticket = Write(track, std::move(draft), EntryOf(body, 0, 0));
   Pump(now);
-  return ticket;
 }
 
-Result<TierTicket> DiskTier::EndGroup(const TrackName& track, const GroupEnd& end, Instant now) {
-  KVCAST_TRY_VOID(CheckTakes(now));
-  const auto known = index_->FindGroup(track, end.group);
-  if ((known && known->end && *known->end != end.end) ||
-      index_->LastObject(track, end.group) >= end.end) {
-    return Error(ErrorCode::kMismatch, "The end of group " + std::to_string(end.group) +
-                                           " contradicts what was told before.");
-  }
-  index_->LearnGroupEnd(track, end);
-  KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, end}));
-  const TierTicket ticket = Write(track, std::move(draft), end);
-  Pump(now);
-  return ticket;
-}
-
-Result<TierTicket> DiskTier::Remove(const TrackName& track, std::optional<uint64_t> group,
-                                    Instant now) {
-  KVCAST_TRY_VOID(CheckTakes(now));
-  const Removal removal{group, {}};
-  KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, removal}));
-  for (auto& [record, waiting] : waiting_) {
-    if (waiting.track == track &&
-        (!group || (waiting.location && waiting.location->group == *group))) {
-      waiting.removed = true;
-      waiting.forgotten = waiting.forgotten || !group;
-      if (waiting.location) {
-        unsettled_.erase({track, *waiting.location});
-      }
-    }
-  }
+void DiskTier::OnRemove(const TrackName& track, std::optional<uint64_t> group) {
   if (group) {
-    index_->EraseGroup(track, *group, 0);
     policy_->OnGone(track, *group);
   } else {
-    index_->EraseTrack(track);
     policy_->OnTrackGone(track);
   }
-  const TierTicket ticket = Write(track, std::move(draft), removal);
-  Pump(now);
-  return ticket;
 }
 
 std::optional<TierTicket> DiskTier::Get(const TrackName& track, Location location,
                                         Instant /*now*/) {
-  if (state_ != State::kReady || read_bytes_ >= options_.read_bytes_max) {
+  const uint64_t leaving = evict_ ? evict_->leaving_bytes() : 0;
+  if (state_ != State::kReady || read_bytes_ + leaving >= options_.read_bytes_max) {
     return std::nullopt;
   }
   const auto found = index_->Use(track, location);
@@ -410,7 +298,7 @@ void DiskTier::OnRead(const Reading& reading, const DeviceCompletion& completion
   } else {
     ++counts_.damaged;
     index_->Erase(reading.track, reading.location, reading.found.place);
-    Evicted({reading.track, reading.location.group});
+    Evicted({{reading.track, reading.location.group}});
     logger_.Warning("record damaged",
                     {{"segment", seat.place.segment}, {"offset", seat.place.offset}});
   }

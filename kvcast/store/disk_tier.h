@@ -14,10 +14,10 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/store/device.h"
-#include "kvcast/store/disk_index.h"
 #include "kvcast/store/disk_log.h"
 #include "kvcast/store/disk_opening.h"
 #include "kvcast/store/disk_policy.h"
+#include "kvcast/store/indexed_tier.h"
 #include "kvcast/store/segment_drain.h"
 #include "kvcast/store/segment_table.h"
 
@@ -51,9 +51,10 @@ struct DiskTierCounts {
 // Objects in a directory of append-only segments. docs/design/disk-tier.md tells why it is built
 // so.
 //
-// Nothing is called back: requests for the device are taken out after every input and its
-// completions handed in.
-class DiskTier final : public LowerTier {
+// A put is too large if it does not fit a segment or too much waits; if the disk is full or fails,
+// that is the machine's fault. Nothing is called back: requests for the device are taken out after
+// every input and its completions handed in.
+class DiskTier final : public IndexedTier {
  public:
   enum class State : uint8_t { kOpening, kReady, kRefused };
 
@@ -68,47 +69,11 @@ class DiskTier final : public LowerTier {
   // For whoever drives it.
   std::vector<DeviceRequest> TakeRequests() { return outbox_.Take(); }
   void OnCompletion(const DeviceCompletion& completion, Instant now);
+  void HandOverEvicted() override { hands_over_ = true; }
   void OnTime(Instant now) override;
   std::optional<Instant> deadline() const override;
-  std::optional<TierEvent> Next() override;
 
-  // Too large: it does not fit a segment, or too much waits. Machine: the disk is full or fails.
-  Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
-                         Instant now) override;
-  Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
-                              Instant now) override;
-  Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now) override;
-  Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
-                            Instant now) override;
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
-
-  Presence PresenceOf(const TrackName& track, Location location) const override {
-    return index_->PresenceOf(track, location);
-  }
-  const TrackFacts* FindTrack(const TrackName& track) const override {
-    return index_->FindTrack(track);
-  }
-  std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const override {
-    return index_->FindGroup(track, group);
-  }
-  std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
-    return index_->GroupFrom(track, group);
-  }
-  std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const override {
-    return index_->GroupUpTo(track, group);
-  }
-  std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
-    return index_->ObjectFrom(track, location);
-  }
-  std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after,
-                                  size_t count_max) const override {
-    return index_->Groups(after, count_max);
-  }
-  std::vector<TrackName> Tracks(const std::optional<TrackName>& after,
-                                size_t count_max) const override {
-    return index_->Tracks(after, count_max);
-  }
-  const DiskIndex& index() const { return *index_; }
 
   uint64_t allocated_bytes() const { return table_.allocated; }
   uint64_t index_bytes() const {
@@ -124,15 +89,6 @@ class DiskTier final : public LowerTier {
   DiskTierCounts counts() const;
 
  private:
-  using Name = std::pair<TrackName, Location>;
-  struct Waiting {
-    std::vector<TierTicket> tickets;
-    TrackName track;
-    std::optional<Location> location;  // Of an object.
-    uint32_t identity = 0;
-    bool removed = false;    // Before it was durable,
-    bool forgotten = false;  // with the whole track.
-  };
   struct Reading {
     TierTicket ticket = 0;
     TrackName track;
@@ -145,7 +101,7 @@ class DiskTier final : public LowerTier {
   void Open();
   void OnOpened(Instant now);
   void TellPolicy();
-  void Evicted(EvictedGroup group);
+  void Evicted(TierEvicted evicted);
   void Pump(Instant now);
   void SettleRecords();
   void Settle(const DiskLog::Settled& settled);
@@ -161,19 +117,22 @@ class DiskTier final : public LowerTier {
   void FinishDrain(std::optional<SegmentDrain>& drain);
   bool OnRemoved(const DeviceCompletion& completion, Instant now);
 
-  Result<void> CheckTakes(Instant now) const;
-  Result<void> CheckAgainstEnds(const TrackName& track, Location location) const;
-  TierTicket Write(const TrackName& track, RecordDraft draft, EntryBody entry);
-  void Acknowledge(TierTicket ticket) { events_.push_back(TierWritten{ticket, std::nullopt}); }
+  Result<void> CheckTakes(Instant now) const override;
+  Result<void> CheckFits(const TrackName& track, const RecordDraft& draft,
+                         const EntryBody& entry) const override;
+  bool IsDurable(DiskPlace place) const override;
+  void Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
+              uint64_t received_us, Instant now) override;
+  void OnRemove(const TrackName& track, std::optional<uint64_t> group) override;
 
   DiskTierOptions options_;
   std::unique_ptr<DiskPolicy> policy_;
   Log logger_;
   State state_ = State::kOpening;
   std::optional<Error> refusal_;
+  bool hands_over_ = false;
   DeviceOutbox outbox_;
   SegmentTable table_;
-  std::unique_ptr<DiskIndex> index_ = std::make_unique<DiskIndex>();
   std::optional<DiskOpening> opening_;
   std::optional<Instant> open_again_;
   Superblock superblock_;
@@ -181,14 +140,8 @@ class DiskTier final : public LowerTier {
   std::optional<SegmentDrain> rescue_;
   std::optional<SegmentDrain> evict_;
   std::map<DeviceToken, uint32_t> removing_;
-  TierTicket last_ticket_ = 0;
-  uint64_t last_record_ = 0;
-  std::map<uint64_t, Waiting> waiting_;  // By record.
-  std::map<Name, uint64_t> unsettled_;   // Objects that are not durable yet.
   std::map<DeviceToken, Reading> readings_;
   uint64_t read_bytes_ = 0;
-  std::vector<TierEvent> events_;
-  size_t next_event_ = 0;
   DiskTierCounts counts_;
 };
 

@@ -111,7 +111,11 @@ class DiskTierFixture {
       } else if (auto* read = std::get_if<TierRead>(&*event)) {
         reads[read->ticket] = std::move(read->found);
       } else {
-        evicted.push_back(std::get<TierEvicted>(*event).group);
+        auto& gone = std::get<TierEvicted>(*event);
+        evicted.push_back(gone.group);
+        if (gone.contents) {
+          handed_over.insert_or_assign(gone.group.group, *std::move(gone.contents));
+        }
       }
     }
   }
@@ -125,6 +129,7 @@ class DiskTierFixture {
   std::map<TierTicket, Error> failed;
   std::map<TierTicket, std::optional<StoredObject>> reads;
   std::vector<EvictedGroup> evicted;
+  std::map<uint64_t, EvictedContents> handed_over;  // By group.
 };
 
 }  // namespace kvcast

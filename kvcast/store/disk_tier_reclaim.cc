@@ -47,7 +47,9 @@ void DiskTier::StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment,
   table_.segments.at(segment).draining = true;
   drain.emplace(segment, why,
                 SegmentDrain::Parts{superblock_.directory, options_.key_property, index_.get(),
-                                    &*log_, policy_.get(), &table_, &outbox_});
+                                    &*log_, policy_.get(), &table_, &outbox_,
+                                    // The rest of the room is for those who ask.
+                                    hands_over_ ? options_.read_bytes_max / 2 : 0});
 }
 
 std::optional<uint32_t> DiskTier::FrailSegment(Instant now) const {
@@ -79,7 +81,7 @@ void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
     return;
   }
   drain->Pump();
-  for (EvictedGroup& evicted : drain->TakeEvicted()) {
+  for (TierEvicted& evicted : drain->TakeEvicted()) {
     Evicted(std::move(evicted));
   }
   if (drain->held()) {
@@ -102,7 +104,7 @@ void DiskTier::FinishDrain(std::optional<SegmentDrain>& drain) {
   counts_.damaged += drain->damaged();
   if (index_->LiveBytes(number) > 0) {
     for (EvictedGroup& lost : index_->EraseSegment(number)) {
-      Evicted(std::move(lost));
+      Evicted({std::move(lost)});
     }
   }
   drain.reset();

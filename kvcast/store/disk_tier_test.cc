@@ -224,6 +224,57 @@ TEST(DiskTier, NeverPassesItsBudgetAndTellsWhatWent) {
   }
 }
 
+// With whatever properties and times it had, wherever in its segments it lies.
+TEST(DiskTier, HandsOverWholeGroupsThatHaveToGo) {
+  DiskTierFixture disk(6);
+  disk.Start();
+  disk.tier->HandOverEvicted();
+  const auto end_of = [](uint64_t group) { return group % 2 == 0 ? 3u : 4u; };
+  for (uint64_t group = 0; group < 30; ++group) {
+    for (uint64_t object = 0; object < 3; ++object) {
+      ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({group, object}, Big('a')), group).ok());
+    }
+    // Of every other one an object is missing.
+    const auto ended = disk.tier->EndGroup(DiskTrack("a"), {group, end_of(group)}, disk.now);
+    ASSERT_TRUE(ended.ok());
+    disk.Run();
+  }
+  ASSERT_GT(disk.evicted.size(), 10u);
+  size_t whole = 0;
+  for (const EvictedGroup& evicted : disk.evicted) {
+    const auto contents = disk.handed_over.find(evicted.group);
+    ASSERT_EQ(contents != disk.handed_over.end(), evicted.group % 2 == 0) << evicted.group;
+    if (contents != disk.handed_over.end()) {
+      ++whole;
+      ASSERT_EQ(contents->second.objects.size(), 3u);
+      for (uint64_t object = 0; object < 3; ++object) {
+        const StoredObject& stored = contents->second.objects[object];
+        EXPECT_EQ(stored.object.location, (Location{evicted.group, object}));
+        EXPECT_EQ(stored.object.payload.ToString(), Big('a'));
+        EXPECT_EQ(stored.received_us, evicted.group);
+      }
+    }
+    EXPECT_FALSE(disk.tier->FindGroup(DiskTrack("a"), evicted.group).has_value());
+  }
+  EXPECT_GT(whole, 5u);
+  EXPECT_LE(disk.most_allocated, disk.options.bytes_max);
+}
+
+TEST(DiskTier, HandsNothingOverThatIsDamaged) {
+  DiskTierFixture disk(6);
+  disk.Start();
+  disk.tier->HandOverEvicted();
+  ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({0, 0}, Big('a'))).ok());
+  ASSERT_TRUE(disk.tier->EndGroup(DiskTrack("a"), {0, 1}, disk.now).ok());
+  disk.Run();
+  disk.device.contents(1)[8000] ^= std::byte{1};
+  for (uint64_t group = 1; group < 100; ++group) {
+    ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({group, 0}, Big('x'))).ok()) << group;
+  }
+  EXPECT_FALSE(disk.tier->FindGroup(DiskTrack("a"), 0).has_value());
+  EXPECT_FALSE(disk.handed_over.contains(0));
+}
+
 TEST(DiskTier, GivesWhatWasUsedASecondChance) {
   DiskTierFixture disk(7);
   disk.Start();

@@ -46,7 +46,8 @@ class Eviction {
   virtual ~Eviction() = default;
 
   virtual void Insert(const StoredGroup& group) = 0;
-  // Somebody asked for it: once for each fetch, not for each object.
+  // Somebody asked for it: once for each fetch, not for each object. Takes no more memory, so that
+  // whoever reads need not make room.
   virtual void Hit(uint64_t handle) = 0;
   // Objects of the group came or went.
   virtual void Resize(uint64_t handle, uint64_t bytes) = 0;

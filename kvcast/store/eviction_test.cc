@@ -62,7 +62,9 @@ class ModelledTier {
       const uint64_t group = from_the_end ? length - 1 - i : i;
       const uint64_t handle = track * 9 + group + 1;
       if (held_.contains(handle)) {
+        const size_t before = policy_->bytes();
         policy_->Hit(handle);
+        EXPECT_LE(policy_->bytes(), before);
         model_->Hit(handle);
       } else {
         // Another track each time, as publications have it, but for those that go on.

@@ -11,7 +11,7 @@
 namespace kvcast {
 namespace {
 
-constexpr std::string_view kHeadMagic = "kvcastX\n";
+constexpr BlockKind kExportKind{"kvcastX\n", kExportVersion, "file"};
 constexpr std::string_view kEndMagic = "kvcastE\n";
 constexpr size_t kEndZeros = 44;
 
@@ -24,7 +24,7 @@ Bytes ExportWriter::Head() {
   ByteWriter fields;
   fields.Write(id_.id.bytes);
   fields.U64Le(id_.marker);
-  Bytes head = SealBlock(fields, kHeadMagic, kExportVersion);
+  Bytes head = SealBlock(fields, kExportKind);
   offset_ = head.size();
   return head;
 }
@@ -55,7 +55,7 @@ void ExportReader::Drop(uint64_t bytes) {
 
 Result<void> ExportReader::ReadHead() {
   const std::string block = buffer_.Slice(0, kDeviceBlockBytes).ToString();
-  KVCAST_TRY(ByteReader fields, OpenBlock(AsBytes(block), kHeadMagic, kExportVersion));
+  KVCAST_TRY(ByteReader fields, OpenBlock(AsBytes(block), kExportKind));
   ExportId id;
   KVCAST_TRY_VOID(fields.Read(id.id.bytes));
   KVCAST_TRY(id.marker, fields.U64Le());

@@ -129,7 +129,7 @@ TEST(ExportStream, RefusesAnotherVersionByItsName) {
   ByteWriter fields;
   fields.Write(TestId().id.bytes);
   fields.U64Le(TestId().marker);
-  const ReadBack back = ReadAll(SealBlock(fields, "kvcastX\n", 2).ToString(), 4096);
+  const ReadBack back = ReadAll(SealBlock(fields, {"kvcastX\n", 2, "file"}).ToString(), 4096);
   ASSERT_TRUE(back.error.has_value());
   EXPECT_EQ(back.error->code(), ErrorCode::kUnsupported);
   EXPECT_NE(back.error->message().find("version 2"), std::string::npos);

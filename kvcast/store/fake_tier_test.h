@@ -10,6 +10,7 @@
 
 #include "kvcast/base/random.h"
 #include "kvcast/store/lower_tier.h"
+#include "kvcast/store/nearest_key.h"
 
 namespace kvcast {
 
@@ -22,6 +23,7 @@ class FakeTier final : public LowerTier {
   size_t reads_max = 64;  // At a time.
 
   bool ready() const override { return is_ready; }
+  void HandOverEvicted() override { hands_over_ = true; }
   void OnTime(Instant) override {}
   std::optional<Instant> deadline() const override { return std::nullopt; }
   std::optional<TierEvent> Next() override {
@@ -52,6 +54,18 @@ class FakeTier final : public LowerTier {
     }
     return Refusal();
   }
+  Result<void> CheckSame(const TrackName& track, const Object& object) const override {
+    const StoredObject* known = Find(track, object.location);
+    const bool waits = std::ranges::any_of(writes_, [&](const Write& write) {
+      return write.stored && write.track == track &&
+             write.stored->object.location == object.location &&
+             !write.stored->object.ConsistentWith(object);
+    });
+    if (waits || (known != nullptr && !known->object.ConsistentWith(object))) {
+      return Error(ErrorCode::kMismatch, "Another stands there.");
+    }
+    return {};
+  }
   Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant) override {
     if (!Takes()) {
       return Refusal();
@@ -60,6 +74,11 @@ class FakeTier final : public LowerTier {
     known.properties = known.properties.empty() ? facts.properties : known.properties;
     known.largest = std::max(known.largest, facts.largest);
     known.end = facts.end ? facts.end : known.end;
+    for (const LocationRange& gap : facts.gaps) {
+      if (!known.HasGap(gap)) {
+        known.gaps.push_back(gap);
+      }
+    }
     writes_.push_back({++last_ticket_, track, std::nullopt});
     return last_ticket_;
   }
@@ -101,7 +120,7 @@ class FakeTier final : public LowerTier {
     const auto group = found->second.groups.find(location.group);
     const bool ended = group != found->second.groups.end() && group->second.end &&
                        location.object >= *group->second.end;
-    const bool gone = ended || (found->second.facts.end && location >= *found->second.facts.end);
+    const bool gone = ended || found->second.facts.IsGone(location);
     return Find(track, location) != nullptr ? Presence::kExists
            : gone                           ? Presence::kGone
                                             : Presence::kUnknown;
@@ -123,28 +142,15 @@ class FakeTier final : public LowerTier {
   }
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
     const auto found = tracks_.find(track);
-    if (found == tracks_.end()) {
-      return std::nullopt;
-    }
-    const auto at = found->second.groups.lower_bound(group);
-    return at == found->second.groups.end() ? std::nullopt : std::optional(at->first);
+    return found == tracks_.end() ? std::nullopt : KeyFrom(found->second.groups, group);
   }
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const override {
     const auto found = tracks_.find(track);
-    if (found == tracks_.end()) {
-      return std::nullopt;
-    }
-    const auto above = found->second.groups.upper_bound(group);
-    return above == found->second.groups.begin() ? std::nullopt
-                                                 : std::optional(std::prev(above)->first);
+    return found == tracks_.end() ? std::nullopt : KeyUpTo(found->second.groups, group);
   }
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
     const Group* group = GroupOf(track, location.group);
-    if (group == nullptr) {
-      return std::nullopt;
-    }
-    const auto at = group->objects.lower_bound(location.object);
-    return at == group->objects.end() ? std::nullopt : std::optional(at->first);
+    return group == nullptr ? std::nullopt : KeyFrom(group->objects, location.object);
   }
   // All at once, whatever is asked for.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t) const override {
@@ -210,10 +216,35 @@ class FakeTier final : public LowerTier {
     events_.push_back(
         TierRead{read.ticket, fails || stored == nullptr ? std::nullopt : std::optional(*stored)});
   }
-  void Evict(const TrackName& track, uint64_t group) {
-    if (tracks_.contains(track) && tracks_.at(track).groups.erase(group) > 0) {
-      events_.push_back(TierEvicted{{track, group}});
+  // Somebody else has put a whole group.
+  void Arrive(const TrackName& track, uint64_t group, const std::vector<Object>& objects) {
+    Track& known = tracks_[track];
+    for (const Object& object : objects) {
+      known.groups[group].objects.emplace(object.location.object, StoredObject{object, 0});
+      known.facts.largest = std::max(known.facts.largest, std::optional(object.location));
     }
+    known.groups[group].end = objects.size();
+    for (ListedGroup& listed : Groups(std::nullopt, 0)) {
+      if (listed.track == track && listed.group == group) {
+        events_.push_back(TierArrived{std::move(listed)});
+      }
+    }
+  }
+  void Evict(const TrackName& track, uint64_t group) {
+    const Group* const found = GroupOf(track, group);
+    if (found == nullptr) {
+      return;
+    }
+    TierEvicted evicted{{track, group}};
+    if (hands_over_ && found->end == found->objects.size() && !found->objects.empty()) {
+      evicted.contents = EvictedContents{{track, group}, found->end, std::nullopt, 0, {}};
+      for (const auto& [number, stored] : found->objects) {
+        evicted.contents->bytes += stored.object.payload.size();
+        evicted.contents->objects.push_back(stored);
+      }
+    }
+    tracks_.at(track).groups.erase(group);
+    events_.push_back(std::move(evicted));
   }
   size_t get_count = 0;
 
@@ -252,6 +283,7 @@ class FakeTier final : public LowerTier {
   std::deque<Read> reads_;
   std::deque<TierEvent> events_;
   TierTicket last_ticket_ = 0;
+  bool hands_over_ = false;
 };
 
 }  // namespace kvcast

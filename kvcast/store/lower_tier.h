@@ -36,6 +36,15 @@ struct ListedGroup {
   GroupFacts facts;
 };
 
+// A group that was evicted, with what it held, for a tier below.
+struct EvictedContents {
+  EvictedGroup group;
+  std::optional<uint64_t> end;
+  std::optional<Digest> key;
+  uint64_t bytes = 0;  // That it took, with its index.
+  std::vector<StoredObject> objects;
+};
+
 using TierTicket = uint64_t;
 
 // What was asked for under a ticket is durable, or failed. An object that failed is not here; what
@@ -53,8 +62,13 @@ struct TierRead {
 // A group that is no longer here as a whole: evicted, or damaged.
 struct TierEvicted {
   EvictedGroup group;
+  std::optional<EvictedContents> contents{};  // Of a whole group, where they are handed over.
 };
-using TierEvent = std::variant<TierWritten, TierRead, TierEvicted>;
+// A whole group that somebody else has put: of a tier that several nodes share.
+struct TierArrived {
+  ListedGroup group;
+};
+using TierEvent = std::variant<TierWritten, TierRead, TierEvicted, TierArrived>;
 
 // A tier below RAM: it answers later. What is asked for has a ticket, and what came of it is taken
 // out as an event, in any order. A put is acknowledged when it has reached what the tier stands
@@ -65,6 +79,9 @@ class LowerTier {
 
   // Until it is ready it has nothing and takes nothing.
   virtual bool ready() const = 0;
+  // From now on, whole groups that have to go are told with their contents, as far as they can be
+  // had: there is someone else to keep them.
+  virtual void HandOverEvicted() {}
 
   virtual void OnTime(Instant now) = 0;
   virtual std::optional<Instant> deadline() const = 0;
@@ -75,6 +92,8 @@ class LowerTier {
   // keeps it is full or fails; reads go on.
   virtual Result<TierTicket> Put(const TrackName& track, const Object& object, uint64_t received_us,
                                  Instant now) = 0;
+  // Writes nothing. Mismatch: what stands there, or waits to, is another object.
+  virtual Result<void> CheckSame(const TrackName& track, const Object& object) const = 0;
   // What is known of a track. Properties that were told first stay, the rest adds up.
   virtual Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
                                       Instant now) = 0;

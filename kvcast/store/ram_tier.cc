@@ -1,289 +1,495 @@
 #include "kvcast/store/ram_tier.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
+
+#include "kvcast/store/segment_contents.h"
 
 namespace kvcast {
 namespace {
 
-// What a node of a map and the allocator cost beside what is kept in it.
-constexpr size_t kNodeBytes = 64;
-// What others remember of an object, such as until when it may be served.
-constexpr size_t kNoteBytes = 32;
+// Of the tier: for blocks that are gone and remembered, at so many bytes each; and for groups that
+// are still coming.
+constexpr size_t kGhostPart = 64;
+constexpr size_t kGhostBytes = 160;
+constexpr size_t kArrivingPart = 8;
 
-size_t CostOf(const Object& object) {
-  return sizeof(Object) + kNodeBytes + kNoteBytes + object.payload.size() +
-         object.properties.encoded().size();
+// A small payload may be strewn over chunks that are mostly empty, as what was put together piece
+// by piece is. It is then cheaper to copy than to keep.
+constexpr size_t kSmallPayloadBytes = 4096;
+bool IsStrewn(const Bytes& payload) {
+  return payload.size() <= kSmallPayloadBytes &&
+         payload.memory_bytes() > payload.size() + payload.size() / 2 + 128;
 }
 
-size_t CostOf(const TrackName& name, size_t properties_bytes) {
-  return 384 + 2 * (name.space().length() + name.name().size()) + properties_bytes;
-}
-
-Error Malformed(const std::string& what) {
+Error Contradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
+}
+
+Error NoRoomFor(const std::string& what) {
+  return Error(ErrorCode::kTooLarge, "There is no room for one more " + what + ".");
+}
+
+Result<void> CheckReservations(const RamTierOptions& options) {
+  uint64_t left = options.bytes_max;
+  for (const auto& [tenant, reserved] : options.reservations) {
+    if (reserved > left) {
+      return Error(ErrorCode::kInvalid,
+                   "Tenants reserve more than the " + std::to_string(options.bytes_max) +
+                       " bytes that there are; '" + tenant + "' is the first not to fit.");
+    }
+    left -= reserved;
+  }
+  return {};
 }
 
 }  // namespace
 
-Result<RamTier::Tracks::iterator> RamTier::TrackFor(const TrackName& name,
-                                                    size_t properties_bytes) {
-  const auto found = tracks_.find(name);
-  if (found != tracks_.end()) {
-    return found;
+Result<RamTier> RamTier::Of(const RamTierOptions& options) {
+  KVCAST_TRY_VOID(CheckReservations(options));
+  if (options.pinned_percent > 100) {
+    return Error(ErrorCode::kInvalid, "No more than 100 percent of a tier can be pinned.");
   }
-  const size_t cost = CostOf(name, properties_bytes);
-  if (!EvictFor(cost, nullptr)) {
-    return Error(ErrorCode::kTooLarge, "There is no room for one more track.");
-  }
-  bytes_ += cost;
-  return tracks_.try_emplace(name).first;
+  RamPoolsOptions pools;
+  pools.eviction = options.eviction;
+  pools.limits.bytes_max = options.bytes_max;
+  pools.limits.ghosts_max =
+      options.bytes_max / kGhostPart / kGhostBytes / (options.reservations.size() + 1);
+  pools.secret = options.secret;
+  pools.arriving_bytes_max = options.bytes_max / kArrivingPart;
+  pools.reservations = options.reservations;
+  KVCAST_TRY(std::unique_ptr<RamPools> made, RamPools::Of(pools));
+  return RamTier(options, std::move(made));
 }
 
-Result<RamTier::Group*> RamTier::GroupFor(Tracks::iterator track, uint64_t number) {
-  const auto found = track->second.groups.find(number);
-  if (found != track->second.groups.end()) {
-    return found->second.get();
-  }
-  if (!EvictFor(kGroupBytes, nullptr)) {
-    return Error(ErrorCode::kTooLarge, "There is no room for one more group.");
-  }
-  auto group = std::make_unique<Group>();
-  group->track = track;
-  group->number = number;
-  group->bytes = kGroupBytes;
-  group->use = track->second.pinned ? uses_.end() : uses_.insert(uses_.end(), group.get());
-  bytes_ += kGroupBytes;
-  return (track->second.groups[number] = std::move(group)).get();
+RamTier::RamTier(const RamTierOptions& options, std::unique_ptr<RamPools> pools)
+    : bytes_max_(options.bytes_max),
+      key_property_(options.key_property),
+      pinned_bytes_max_(options.bytes_max / 100 * options.pinned_percent),
+      payload_chunks_(options.payload_chunks),
+      index_(std::make_unique<RamIndex>(options.secret)),
+      pools_(std::move(pools)),
+      pins_(std::make_unique<PinBook>()),
+      overhead_bytes_(payload_chunks_ == nullptr ? 0 : payload_chunks_->overhead_bytes()) {}
+
+RamTier::RamTier(size_t bytes_max) : RamTier(std::move(*Of({.bytes_max = bytes_max}))) {}
+
+bool RamTier::Fits(size_t bytes) const {
+  const size_t taken = this->bytes() + pools_->headroom();
+  return taken <= bytes_max_ && bytes <= bytes_max_ - taken;
 }
 
-void RamTier::Use(Group& group) {
-  if (group.use != uses_.end()) {
-    uses_.splice(uses_.end(), uses_, group.use);
+void RamTier::TrimIdle(size_t bytes) {
+  if (payload_chunks_ == nullptr) {
+    return;
+  }
+  const size_t taken = this->bytes() + pools_->headroom() + bytes + payload_chunks_->CollectIdle();
+  if (taken > bytes_max_) {
+    payload_chunks_->Discard(taken - bytes_max_);
   }
 }
 
-Result<void> RamTier::Describe(const TrackName& track, const Properties& properties,
+bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
+  if (Fits(bytes)) {
+    TrimIdle(bytes);
+    return true;
+  }
+  const bool shielded =
+      keep != nullptr && keep->state == RamGroup::State::kResting && keep->pins == 0;
+  if (shielded) {
+    pools_->Pin(*keep);
+  }
+  while (!Fits(bytes)) {
+    RamGroup* const victim = pools_->Victim(newcomer, keep);
+    if (victim == nullptr) {
+      break;
+    }
+    Erase(*victim, true);
+  }
+  if (shielded) {
+    pools_->Unpin(*keep);
+  }
+  TrimIdle(bytes);
+  return Fits(bytes);
+}
+
+Result<RamTrack*> RamTier::TrackFor(const TrackName& name, const Properties& properties) {
+  if (RamTrack* const track = index_->FindTrack(name)) {
+    return track;
+  }
+  RamPool& pool = pools_->PoolOf(name);
+  if (!EvictFor(index_->TrackBytes(name, properties), pool, nullptr)) {
+    return NoRoomFor("track");
+  }
+  return &index_->AddTrack(name, properties, pool);
+}
+
+Result<void> RamTier::Describe(const TrackName& name, const Properties& properties,
                                std::optional<Location> largest) {
-  const bool is_new = !tracks_.contains(track);
-  KVCAST_TRY(const auto found, TrackFor(track, properties.encoded().size()));
-  TrackFacts& facts = found->second.facts;
-  if (is_new) {
-    facts.properties = properties;
-  }
+  KVCAST_TRY(RamTrack * track, TrackFor(name, properties));
+  TrackFacts& facts = track->facts;
   if (largest && !(facts.largest && *largest < *facts.largest)) {
     facts.largest = largest;
   }
   return {};
 }
 
-Result<void> RamTier::Pin(const TrackName& track) {
-  KVCAST_TRY(const auto found, TrackFor(track, 0));
-  found->second.pinned = true;
-  for (auto& [number, group] : found->second.groups) {
-    if (group->use != uses_.end()) {
-      uses_.erase(std::exchange(group->use, uses_.end()));
+Result<void> RamTier::Pin(const TrackName& name) {
+  KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
+  if (std::exchange(track->kept, true)) {
+    return {};
+  }
+  const auto& groups = track->groups;
+  for (RunMap<RamGroupSlot>::Place at; groups.At(at) != nullptr; at = groups.Next(at)) {
+    RamGroup& group = *groups.At(at)->group;
+    if (group.pins > 0) {
+      pins_->RemoveGroup(group);
     }
+    pools_->Keep(group);
   }
   return {};
 }
 
 Result<void> RamTier::EndGroup(const TrackName& name, uint64_t number, uint64_t end) {
-  KVCAST_TRY(const auto track, TrackFor(name, 0));
-  KVCAST_TRY(Group * group, GroupFor(track, number));
-  if ((group->end && *group->end != end) ||
-      (!group->objects.empty() && group->objects.rbegin()->first >= end)) {
-    return Malformed("The end of group " + std::to_string(number));
+  KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
+  RamGroup* group = RamIndex::FindGroup(*track, number);
+  if (group == nullptr) {
+    if (!EvictFor(RamIndex::GroupBytes(track, number), *track->pool, nullptr)) {
+      return NoRoomFor("group");
+    }
+    group = &index_->AddGroup(*track, number);
+    pools_->Add(*group);
+  }
+  const StoredObject* const last = group->objects.Last();
+  if ((group->end && *group->end != end) || (last != nullptr && RunNumber(*last) >= end)) {
+    return Contradiction("The end of group " + std::to_string(number));
   }
   group->end = end;
+  pools_->OnChange(*group, group->bytes);
+  (void)EvictFor(0, *track->pool, group);
   return {};
 }
 
 Result<void> RamTier::EndTrack(const TrackName& name, Location end) {
-  KVCAST_TRY(const auto track, TrackFor(name, 0));
-  TrackFacts& facts = track->second.facts;
+  KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
+  TrackFacts& facts = track->facts;
   if ((facts.end && *facts.end != end) || (facts.largest && *facts.largest >= end)) {
-    return Malformed("The end at " + end.ToString());
+    return Contradiction("The end at " + end.ToString());
   }
   facts.end = end;
   return {};
 }
 
-Result<bool> RamTier::Put(const TrackName& name, const Object& object) {
-  const size_t cost = CostOf(object);
-  if (cost + CostOf(name, 0) + kGroupBytes > bytes_max_) {
-    return Error(ErrorCode::kTooLarge, "An object of " + std::to_string(object.payload.size()) +
-                                           " bytes does not fit a tier of " +
-                                           std::to_string(bytes_max_) + ".");
+Result<void> RamTier::CheckGap(const TrackName& name, const LocationRange& gap) const {
+  const RamTrack* const track = index_->FindTrack(name);
+  const StoredObject* const standing = track == nullptr ? nullptr : RamIndex::FirstIn(*track, gap);
+  return standing == nullptr ? Result<void>()
+                             : Contradiction("A gap over " + standing->object.location.ToString());
+}
+
+Result<void> RamTier::AddGap(const TrackName& name, const LocationRange& gap) {
+  KVCAST_TRY_VOID(CheckGap(name, gap));
+  KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
+  if (track->facts.gaps.size() < TrackFacts::kGapsMax && !track->facts.HasGap(gap) &&
+      EvictFor(RamIndex::GapBytes(*track), *track->pool, nullptr)) {
+    index_->AddGap(*track, gap);
   }
-  KVCAST_TRY(const auto track, TrackFor(name, 0));
-  KVCAST_TRY(Group * group, GroupFor(track, object.location.group));
-  Use(*group);
-  const auto known = group->objects.find(object.location.object);
-  if (known != group->objects.end() && known->second.ConsistentWith(object)) {
+  return {};
+}
+
+Result<bool> RamTier::Put(const TrackName& name, const Object& object, uint64_t received_us) {
+  if (IsStrewn(object.payload)) {
+    Object gathered = object;
+    gathered.payload = Bytes::Of(object.payload.ToString());
+    return Put(name, gathered, received_us);
+  }
+  RamTrack* track = index_->FindTrack(name);
+  RamGroup* const group =
+      track == nullptr ? nullptr : RamIndex::FindGroup(*track, object.location.group);
+  const StoredObject* const known =
+      group == nullptr ? nullptr : group->objects.Find(object.location.object);
+  if (known != nullptr && known->object.ConsistentWith(object)) {
     return false;
   }
-  TrackFacts& facts = track->second.facts;
-  if (known != group->objects.end() || (facts.end && object.location >= *facts.end) ||
-      (group->end && object.location.object >= *group->end)) {
-    return Malformed("Object " + object.location.ToString());
+  if (known != nullptr ||
+      (group != nullptr && group->end && object.location.object >= *group->end) ||
+      (track != nullptr && track->facts.IsGone(object.location))) {
+    return Contradiction("Object " + object.location.ToString());
   }
-  if (!EvictFor(cost, group)) {
+  const size_t need = (track == nullptr ? index_->TrackBytes(name, {}) : 0) +
+                      (group == nullptr ? RamIndex::GroupBytes(track, object.location.group) : 0) +
+                      RamIndex::ObjectBytes(group, object);
+  RamPool& pool = track == nullptr ? pools_->PoolOf(name) : *track->pool;
+  // What can never be is not tried at the others' cost.
+  if (need > bytes_max_ || (group != nullptr && group->bytes > bytes_max_ - need) ||
+      !EvictFor(need, pool, group)) {
     return Error(ErrorCode::kTooLarge, "Group " + std::to_string(object.location.group) +
-                                           " of the track does not fit the tier.");
+                                           " of the track does not fit a tier of " +
+                                           std::to_string(bytes_max_) + " bytes.");
   }
-  group->objects.emplace(object.location.object, object);
-  group->payload_bytes += object.payload.size();
-  group->bytes += cost;
-  bytes_ += cost;
-  ++object_count_;
-  facts.largest = std::max(facts.largest.value_or(object.location), object.location);
+  track = track == nullptr ? &index_->AddTrack(name, {}, pool) : track;
+  Add(*track, group, {object, received_us});
   return true;
 }
 
+void RamTier::Add(RamTrack& track, RamGroup* group, StoredObject stored) {
+  const Location location = stored.object.location;
+  if (group == nullptr) {
+    group = &index_->AddGroup(track, location.group);
+    pools_->Add(*group);
+  }
+  if (location.object == 0) {
+    group->key = KeyIn(stored.object.properties, key_property_);
+    pools_->OnBegun(*group);
+  }
+  const size_t before = group->bytes;
+  index_->AddObject(*group, std::move(stored));
+  track.facts.largest = std::max(track.facts.largest.value_or(location), location);
+  pools_->OnChange(*group, before);
+  (void)EvictFor(0, *track.pool, group);
+}
+
+RamGroup* RamTier::FindIn(const TrackName& name, uint64_t number) const {
+  const RamTrack* const track = index_->FindTrack(name);
+  return track == nullptr ? nullptr : RamIndex::FindGroup(*track, number);
+}
+
+const Object* RamTier::Look(const TrackName& name, Location location) const {
+  const RamGroup* const group = FindIn(name, location.group);
+  const StoredObject* const stored =
+      group == nullptr ? nullptr : group->objects.Find(location.object);
+  return stored == nullptr ? nullptr : &stored->object;
+}
+
 std::optional<Object> RamTier::Get(const TrackName& name, Location location) {
-  std::vector<Object> found = GetRange(name, {location, location}, 1);
-  return found.empty() ? std::optional<Object>() : std::move(found.front());
+  RamGroup* const group = FindIn(name, location.group);
+  const StoredObject* const stored =
+      group == nullptr ? nullptr : group->objects.Find(location.object);
+  if (stored == nullptr) {
+    return std::nullopt;
+  }
+  if (stored == group->objects.First()) {
+    pools_->Hit(*group);
+  }
+  return stored->object;
 }
 
 std::vector<Object> RamTier::GetRange(const TrackName& name, const LocationRange& range,
                                       size_t count_max) {
   std::vector<Object> found;
-  const auto track = tracks_.find(name);
-  if (track == tracks_.end() || range.empty()) {
+  const RamTrack* const track = index_->FindTrack(name);
+  if (track == nullptr || range.empty()) {
     return found;
   }
-  auto group = track->second.groups.lower_bound(range.first.group);
-  for (; group != track->second.groups.end() && group->first <= range.last.group; ++group) {
-    Use(*group->second);
-    const uint64_t first = group->first == range.first.group ? range.first.object : 0;
-    auto object = group->second->objects.lower_bound(first);
-    for (; object != group->second->objects.end() && range.Contains(object->second.location);
-         ++object) {
-      if (found.size() == count_max) {
-        return found;
+  const auto& groups = track->groups;
+  for (auto at = groups.From(range.first.group);
+       groups.At(at) != nullptr && groups.At(at)->number <= range.last.group;
+       at = groups.Next(at)) {
+    RamGroup& group = *groups.At(at)->group;
+    auto next = group.objects.From(group.number == range.first.group ? range.first.object : 0);
+    for (const StoredObject* stored = group.objects.At(next);
+         stored != nullptr && range.Contains(stored->object.location) && found.size() < count_max;
+         stored = group.objects.At(next)) {
+      if (stored == group.objects.First()) {
+        pools_->Hit(group);
       }
-      found.push_back(object->second);
+      found.push_back(stored->object);
+      next = group.objects.Next(next);
     }
   }
   return found;
 }
 
-const TrackFacts* RamTier::Find(const TrackName& name) const {
-  const auto track = tracks_.find(name);
-  return track == tracks_.end() ? nullptr : &track->second.facts;
+Result<size_t> RamTier::Pin(const TrackName& name, uint64_t first, uint64_t last, PinOwner owner,
+                            Instant until) {
+  RamTrack* const track = index_->FindTrack(name);
+  if (track == nullptr || track->kept) {
+    return size_t{0};
+  }
+  const auto collect = [&] {
+    std::vector<RamGroup*> groups;
+    for (auto at = track->groups.From(first);
+         track->groups.At(at) != nullptr && track->groups.At(at)->number <= last;
+         at = track->groups.Next(at)) {
+      RamGroup* const group = track->groups.At(at)->group;
+      if (group->whole()) {
+        groups.push_back(group);
+      }
+    }
+    return groups;
+  };
+  uint64_t more = 0;
+  size_t pins = 0;
+  for (const RamGroup* const group : collect()) {
+    more += group->pins == 0 ? group->bytes : 0;
+    pins += pins_->Has(*group, owner) ? 0u : 1u;
+  }
+  more += pins * PinBook::kPinBytes;
+  if (pins > 0 && (pins_->pinned_bytes() + more > pinned_bytes_max_ ||
+                   !EvictFor(pins * PinBook::kPinBytes, *track->pool, nullptr))) {
+    return Error(ErrorCode::kTooLarge, "No more than " + std::to_string(pinned_bytes_max_) +
+                                           " bytes of the tier may be pinned.");
+  }
+  // Some may just have had to go.
+  const std::vector<RamGroup*> groups = collect();
+  for (RamGroup* const group : groups) {
+    if (pins_->Add(*group, owner, until)) {
+      pools_->Pin(*group);
+    }
+  }
+  return groups.size();
 }
 
-const RamTier::Group* RamTier::FindIn(const TrackName& name, uint64_t number) const {
-  const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return nullptr;
+void RamTier::Unpin(PinOwner owner) { Free(pins_->RemoveOwner(owner)); }
+
+void RamTier::OnTime(Instant now) { Free(pins_->RemoveDue(now)); }
+
+void RamTier::Free(const std::vector<RamGroup*>& groups) {
+  for (RamGroup* const group : groups) {
+    pools_->Unpin(*group);
   }
-  const auto group = track->second.groups.find(number);
-  return group == track->second.groups.end() ? nullptr : group->second.get();
+}
+
+const TrackFacts* RamTier::Find(const TrackName& name) const {
+  const RamTrack* const track = index_->FindTrack(name);
+  return track == nullptr ? nullptr : &track->facts;
 }
 
 std::optional<GroupFacts> RamTier::FindGroup(const TrackName& name, uint64_t number) const {
-  const Group* group = FindIn(name, number);
+  const RamGroup* const group = FindIn(name, number);
   return group == nullptr
              ? std::nullopt
              : std::optional(GroupFacts{group->end, group->objects.size(), group->payload_bytes});
 }
 
 std::optional<uint64_t> RamTier::GroupFrom(const TrackName& name, uint64_t number) const {
-  const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return std::nullopt;
-  }
-  const auto group = track->second.groups.lower_bound(number);
-  return group == track->second.groups.end() ? std::nullopt : std::optional(group->first);
+  const RamTrack* const track = index_->FindTrack(name);
+  const RamGroupSlot* const slot =
+      track == nullptr ? nullptr : track->groups.At(track->groups.From(number));
+  return slot == nullptr ? std::nullopt : std::optional(slot->number);
 }
 
 std::optional<uint64_t> RamTier::GroupUpTo(const TrackName& name, uint64_t number) const {
-  const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
+  const RamTrack* const track = index_->FindTrack(name);
+  if (track == nullptr) {
     return std::nullopt;
   }
-  const auto above = track->second.groups.upper_bound(number);
-  return above == track->second.groups.begin() ? std::nullopt
-                                               : std::optional(std::prev(above)->first);
+  const auto from = track->groups.From(number);
+  const RamGroupSlot* slot = track->groups.At(from);
+  if (slot == nullptr || slot->number != number) {
+    slot = track->groups.Before(from);
+  }
+  return slot == nullptr ? std::nullopt : std::optional(slot->number);
+}
+
+std::vector<ListedGroup> RamTier::Groups(const std::optional<EvictedGroup>& after,
+                                         size_t count_max) const {
+  std::vector<ListedGroup> listed;
+  const auto list_from = [&](const RamTrack& track, RunMap<RamGroupSlot>::Place at) {
+    for (; track.groups.At(at) != nullptr && listed.size() < count_max;
+         at = track.groups.Next(at)) {
+      const RamGroup& group = *track.groups.At(at)->group;
+      listed.push_back({track.name(),
+                        group.number,
+                        group.key,
+                        {group.end, group.objects.size(), group.payload_bytes}});
+    }
+  };
+  if (after && after->group < UINT64_MAX) {
+    if (const RamTrack* const track = index_->FindTrack(after->track)) {
+      list_from(*track, track->groups.From(after->group + 1));
+    }
+  }
+  const RamTrack* track = index_->TrackAfter(after ? std::optional(after->track) : std::nullopt);
+  for (; track != nullptr && listed.size() < count_max; track = index_->TrackAfter(track->name())) {
+    list_from(*track, {});
+  }
+  return listed;
 }
 
 void RamTier::Remove(const TrackName& name, uint64_t number) {
-  if (const Group* group = FindIn(name, number)) {
-    Erase(*tracks_.find(name)->second.groups.at(group->number));
+  if (RamGroup* const group = FindIn(name, number)) {
+    Erase(*group, false);
   }
 }
 
 void RamTier::Remove(const TrackName& name, Location location) {
-  const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
+  RamGroup* const group = FindIn(name, location.group);
+  if (group == nullptr || group->objects.Find(location.object) == nullptr) {
     return;
   }
-  const auto found = track->second.groups.find(location.group);
-  if (found == track->second.groups.end()) {
+  if (group->objects.size() == 1) {
+    Erase(*group, false);
     return;
   }
-  Group& group = *found->second;
-  const auto object = group.objects.find(location.object);
-  if (object == group.objects.end()) {
-    return;
+  if (group->pins > 0) {
+    pins_->RemoveGroup(*group);
+    pools_->Unpin(*group);
   }
-  const size_t cost = CostOf(object->second);
-  group.payload_bytes -= object->second.payload.size();
-  group.bytes -= cost;
-  bytes_ -= cost;
-  --object_count_;
-  group.objects.erase(object);
-  if (group.objects.empty()) {
-    Erase(group);
+  const size_t before = group->bytes;
+  index_->EraseObject(*group, location.object);
+  pools_->OnChange(*group, before);
+}
+
+void RamTier::TakeBack(const TrackName& name, Location location, std::optional<Location> largest,
+                       bool was_known) {
+  Remove(name, location);
+  if (RamTrack* const track = index_->FindTrack(name)) {
+    track->facts.largest = largest;
+    if (!was_known) {
+      (void)Forget(name);
+    }
+  }
+}
+
+void RamTier::CountBeside(size_t bytes) {
+  if (std::exchange(beside_bytes_, bytes) < bytes) {
+    (void)EvictFor(0, pools_->PoolOf(std::string_view()), nullptr);
   }
 }
 
 bool RamTier::Forget(const TrackName& name) {
-  const auto track = tracks_.find(name);
-  if (track == tracks_.end() || !track->second.groups.empty()) {
-    return track == tracks_.end();
+  RamTrack* const track = index_->FindTrack(name);
+  if (track == nullptr || !track->groups.empty()) {
+    return track == nullptr;
   }
-  bytes_ -= CostOf(name, track->second.facts.properties.encoded().size());
-  tracks_.erase(track);
+  index_->EraseTrack(*track);
   return true;
 }
 
 std::vector<EvictedGroup> RamTier::TakeEvicted() {
-  std::vector<EvictedGroup> groups;
-  for (EvictedContents& evicted : TakeEvictedContents()) {
-    groups.push_back(std::move(evicted.group));
-  }
-  return groups;
+  evicted_.clear();
+  return pools_->TakeEvicted();
 }
 
-bool RamTier::EvictFor(size_t bytes, const Group* keep) {
-  auto next = uses_.begin();
-  while (bytes_ + bytes > bytes_max_ && next != uses_.end()) {
-    Group* const group = *next++;
-    if (group != keep) {
-      evicted_.push_back({{group->track->first, group->number}, group->end, {}});
-      if (hands_over_) {
-        for (auto& [number, object] : group->objects) {
-          evicted_.back().objects.push_back(std::move(object));
-        }
-      }
-      Erase(*group);
+std::vector<EvictedContents> RamTier::TakeEvictedContents() {
+  std::vector<EvictedGroup> groups = pools_->TakeEvicted();
+  if (hands_over_) {
+    return std::exchange(evicted_, {});
+  }
+  std::vector<EvictedContents> names;
+  for (EvictedGroup& group : groups) {
+    names.push_back({.group = std::move(group), .end = {}, .key = {}, .bytes = 0, .objects = {}});
+  }
+  return names;
+}
+
+void RamTier::Erase(RamGroup& group, bool evicted) {
+  if (evicted && hands_over_) {
+    EvictedContents& leaving = evicted_.emplace_back(EvictedContents{
+        {group.track->name(), group.number}, group.end, group.key, group.bytes, {}});
+    leaving.objects.reserve(group.objects.size());
+    for (RunMap<StoredObject>::Place at; group.objects.At(at) != nullptr;
+         at = group.objects.Next(at)) {
+      leaving.objects.push_back(*group.objects.At(at));
     }
   }
-  return bytes_ + bytes <= bytes_max_;
-}
-
-void RamTier::Erase(Group& group) {
-  bytes_ -= group.bytes;
-  object_count_ -= group.objects.size();
-  if (group.use != uses_.end()) {
-    uses_.erase(group.use);
+  if (group.pins > 0) {
+    pins_->RemoveGroup(group);
   }
-  group.track->second.groups.erase(group.number);
+  pools_->Remove(group, evicted);
+  index_->EraseGroup(group);
 }
 
 }  // namespace kvcast

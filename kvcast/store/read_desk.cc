@@ -1,5 +1,6 @@
 #include "kvcast/store/read_desk.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kvcast {
@@ -18,7 +19,8 @@ std::optional<ReadDesk::Readings::iterator> ReadDesk::Find(const TrackName& trac
   return reading;
 }
 
-bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now) {
+bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now,
+                   std::optional<Duration> patience) {
   if (tickets_.size() >= limits_.waiting_max) {
     return false;
   }
@@ -27,7 +29,7 @@ bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location
     return false;
   }
   (*reading)->second.tickets.insert(ticket);
-  const Instant until = now + limits_.patience;
+  const Instant until = now + std::min(limits_.patience, patience.value_or(limits_.patience));
   tickets_.emplace(ticket, Waiter{{track, location}, until});
   deadlines_.emplace(until, ticket);
   AskTier(*reading, now);
@@ -96,6 +98,13 @@ bool ReadDesk::OnRead(size_t tier, TierRead read, Instant now) {
   const auto reading = readings_.find(found->second);
   asked_.erase(found);
   reading->second.asked.reset();
+  // A name stands for one content: that of the first tier which has it, whether or not it answers.
+  for (size_t before = 0; before < tier && read.found; ++before) {
+    const LowerTier& other = tiers_->at(before);
+    if (other.ready() && !other.CheckSame(reading->first.first, read.found->object).ok()) {
+      read.found.reset();
+    }
+  }
   if (read.found) {
     Finish(reading, std::move(read.found));
   } else {

@@ -24,8 +24,8 @@ using StoreTicket = uint64_t;
 class ReadDesk {
  public:
   struct Limits {
-    Duration patience = std::chrono::seconds(10);
-    size_t waiting_max = size_t{1} << 16;  // Who ask, all together.
+    Duration patience = std::chrono::seconds(10);  // At most; whoever asks may have less.
+    size_t waiting_max = size_t{1} << 16;          // Who ask, all together.
   };
   struct Finished {
     TrackName track;
@@ -39,7 +39,8 @@ class ReadDesk {
   ReadDesk(const Limits& limits, TierSet& tiers) : limits_(limits), tiers_(&tiers) {}
 
   // False: no tier has it, or too many wait.
-  bool Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now);
+  bool Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now,
+           std::optional<Duration> patience = std::nullopt);
   // Reads for the sake of those to come; nobody is told. The same answer.
   bool Prefetch(const TrackName& track, Location location, Instant now);
   // Whoever asked does not want it any more.

@@ -31,6 +31,9 @@ bool SegmentDrain::OnCompletion(const DeviceCompletion& completion) {
     }
     return true;
   }
+  if (leaving_ && leaving_->OnCompletion(completion)) {
+    return true;
+  }
   const auto reading = readings_.find(completion.token);
   if (reading == readings_.end()) {
     return false;
@@ -57,8 +60,9 @@ void SegmentDrain::Pump() {
   if (load_ || held_) {
     return;
   }
+  EvictRead();
   WalkObjects();
-  if (next_ == contents_.entries.size() && readings_.empty() && !notes_moved_) {
+  if (next_ == contents_.entries.size() && readings_.empty() && !leaving_ && !notes_moved_) {
     notes_moved_ = true;
     MoveNotes();
   }
@@ -71,7 +75,7 @@ void SegmentDrain::Pump() {
 }
 
 bool SegmentDrain::drained() const {
-  return !load_ && !held_ && notes_moved_ && readings_.empty() && !again_ &&
+  return !load_ && !held_ && notes_moved_ && readings_.empty() && !leaving_ && !again_ &&
          (unsettled_ == 0 || given_up_);
 }
 
@@ -91,15 +95,17 @@ bool SegmentDrain::Keeps(const SegmentEntry& entry, const ObjectEntry& object) {
     const bool used = parts_.index->GroupUsed(track, group);
     const auto facts = parts_.index->FindGroup(track, group);
     const uint64_t bytes = facts ? facts->payload_bytes : 0;
-    decision->second = bytes <= keep_bytes_left_ && parts_.policy->Keep(track, group, used);
-    keep_bytes_left_ -= decision->second ? bytes : 0;
+    if (!parts_.policy->Owes(track, group)) {
+      decision->second = bytes <= keep_bytes_left_ && parts_.policy->Keep(track, group, used);
+      keep_bytes_left_ -= decision->second ? bytes : 0;
+    }
     parts_.index->ClearUse(track, group);
   }
   return decision->second;
 }
 
 void SegmentDrain::WalkObjects() {
-  while (next_ < contents_.entries.size() && readings_.size() < kReadsMax &&
+  while (next_ < contents_.entries.size() && !leaving_ && readings_.size() < kReadsMax &&
          read_bytes_ < kReadBytesMax) {
     const SegmentEntry& entry = contents_.entries[next_++];
     const auto* const object = std::get_if<ObjectEntry>(&entry.body);
@@ -109,17 +115,38 @@ void SegmentDrain::WalkObjects() {
     if (Keeps(entry, *object)) {
       Read(entry);
     } else {
-      Evict(contents_.track_of(entry), object->location.group);
+      LetGo(contents_.track_of(entry), object->location.group);
     }
   }
 }
 
-void SegmentDrain::Evict(const TrackName& track, uint64_t group) {
+void SegmentDrain::LetGo(const TrackName& track, uint64_t group) {
+  const auto listed = parts_.index->Listed(track, group);
+  if (why_ == Why::kRoom && listed && listed->facts.whole() &&
+      listed->facts.payload_bytes <= parts_.hand_over_bytes_max) {
+    leaving_.emplace(
+        *listed, GroupReader::Parts{parts_.directory, parts_.index, parts_.table, parts_.outbox});
+  } else {
+    Evict(track, group);
+  }
+}
+
+void SegmentDrain::EvictRead() {
+  if (leaving_ && leaving_->done()) {
+    const EvictedGroup group = leaving_->group();
+    std::optional<EvictedContents> contents = leaving_->Take();
+    leaving_.reset();
+    Evict(group.track, group.group, std::move(contents));
+  }
+}
+
+void SegmentDrain::Evict(const TrackName& track, uint64_t group,
+                         std::optional<EvictedContents> contents) {
   const DiskIndex::Erased erased = parts_.index->EraseGroup(track, group, segment_);
   if (erased.objects == 0) {
     return;
   }
-  evicted_.push_back({track, group});
+  evicted_.push_back({{track, group}, std::move(contents)});
   if (erased.elsewhere) {
     // Or a start would find a group with holes. What is being put into it right now stays.
     DiskPlace before = *erased.elsewhere;
@@ -159,7 +186,7 @@ void SegmentDrain::OnRead(const Reading& reading, const DeviceCompletion& comple
       stored->object.location != object.location) {
     ++damaged_;
     parts_.index->Erase(track, object.location, seat.place);
-    evicted_.push_back({track, object.location.group});
+    evicted_.push_back({{track, object.location.group}});
     return;
   }
   auto draft = RecordDraft::Of(parsed->record);

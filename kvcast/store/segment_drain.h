@@ -10,6 +10,7 @@
 #include "kvcast/store/disk_index.h"
 #include "kvcast/store/disk_log.h"
 #include "kvcast/store/disk_policy.h"
+#include "kvcast/store/group_reader.h"
 #include "kvcast/store/segment_load.h"
 #include "kvcast/store/segment_table.h"
 
@@ -34,6 +35,8 @@ class SegmentDrain {
     DiskPolicy* policy = nullptr;
     SegmentTable* table = nullptr;
     DeviceOutbox* outbox = nullptr;
+    // Whole groups up to this size are read before they are evicted; 0: none is.
+    uint64_t hand_over_bytes_max = 0;
   };
 
   SegmentDrain(uint32_t segment, Why why, const Parts& parts);
@@ -52,10 +55,10 @@ class SegmentDrain {
   bool drained() const;
   // The device failed to give what must not be evicted: the segment stays.
   bool held() const { return held_; }
-  std::vector<EvictedGroup> TakeEvicted() { return std::exchange(evicted_, {}); }
+  std::vector<TierEvicted> TakeEvicted() { return std::exchange(evicted_, {}); }
   uint64_t damaged() const { return damaged_; }
-  // Of reads under way.
-  uint64_t read_bytes() const { return read_bytes_; }
+  // Of what is being read to be handed over.
+  uint64_t leaving_bytes() const { return leaving_ ? leaving_->bytes() : 0; }
 
  private:
   struct Reading {
@@ -70,7 +73,11 @@ class SegmentDrain {
   void MoveNotes();
   bool IsLive(const SegmentEntry& entry, const ObjectEntry& object) const;
   bool Keeps(const SegmentEntry& entry, const ObjectEntry& object);
-  void Evict(const TrackName& track, uint64_t group);
+  // It is read first, if it is to be handed over.
+  void LetGo(const TrackName& track, uint64_t group);
+  void EvictRead();
+  void Evict(const TrackName& track, uint64_t group,
+             std::optional<EvictedContents> contents = std::nullopt);
   void Read(const SegmentEntry& entry);
   void OnRead(const Reading& reading, const DeviceCompletion& completion);
   bool RemovalMatters(const Removal& removal, uint64_t offset) const;
@@ -93,7 +100,8 @@ class SegmentDrain {
   bool given_up_ = false;
   bool held_ = false;
   uint64_t damaged_ = 0;
-  std::vector<EvictedGroup> evicted_;
+  std::optional<GroupReader> leaving_;
+  std::vector<TierEvicted> evicted_;
 };
 
 }  // namespace kvcast

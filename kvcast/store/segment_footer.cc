@@ -111,8 +111,12 @@ Result<SegmentContents> ParseFooter(const Bytes& footer, const FooterTrailer& tr
   if (Crc32c(body) != trailer.body_sum) {
     return Error(ErrorCode::kMalformed, "The segment's footer is damaged.");
   }
-  SegmentContents contents;
   ByteReader reader(body);
+  return ReadContents(reader, segment_bytes);
+}
+
+Result<SegmentContents> ReadContents(ByteReader& reader, uint64_t segment_bytes) {
+  SegmentContents contents;
   KVCAST_TRY(const uint64_t tracks, reader.Vi64());
   for (uint64_t i = 0; i < tracks; ++i) {
     KVCAST_TRY(TrackName name, TrackName::ReadFrom(reader));
@@ -155,17 +159,21 @@ void FooterWriter::Add(const TrackName& track, uint64_t offset, uint64_t length,
   ++entry_count_;
 }
 
-Bytes FooterWriter::Encode(const DirectoryId& directory, uint64_t segment, uint64_t segment_bytes,
-                           uint64_t marker) {
+Bytes FooterWriter::TakeBody() {
   ByteWriter writer;
   writer.Vi64(tracks_.size());
   writer.Share(names_.Take());
   writer.Vi64(entry_count_);
   writer.Share(entries_.Take());
-  const Bytes body = writer.Take();
   tracks_.clear();
   entry_count_ = 0;
+  return writer.Take();
+}
 
+Bytes FooterWriter::Encode(const DirectoryId& directory, uint64_t segment, uint64_t segment_bytes,
+                           uint64_t marker) {
+  const Bytes body = TakeBody();
+  ByteWriter writer;
   writer.Write(kTrailerMagic);
   writer.U64Le(marker);
   writer.U32Le(static_cast<uint32_t>(body.size()));

@@ -40,6 +40,9 @@ struct FooterTrailer {
 Result<SegmentContents> ParseFooter(const Bytes& footer, const FooterTrailer& trailer,
                                     uint64_t segment_bytes);
 
+// The contents of a footer's body. Leaves the reader behind them.
+Result<SegmentContents> ReadContents(ByteReader& reader, uint64_t segment_bytes);
+
 // Collects a footer while its segment is being written.
 class FooterWriter {
  public:
@@ -49,6 +52,8 @@ class FooterWriter {
 
   // Memory that this takes.
   uint64_t bytes() const { return names_.size() + entries_.size() + 128 * tracks_.size(); }
+  // The body alone, as ReadContents() reads it. The writer is empty again.
+  Bytes TakeBody();
   // Whole blocks. The writer is empty again.
   Bytes Encode(const DirectoryId& directory, uint64_t segment, uint64_t segment_bytes,
                uint64_t marker);

@@ -6,27 +6,40 @@
 namespace kvcast {
 namespace {
 
-Error Contradiction(const std::string& what) {
+Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
 }
 
-bool SaysMore(const TrackFacts& facts, const TrackFacts& known) {
-  return known.largest < facts.largest || known.end != facts.end ||
-         known.gaps.size() < facts.gaps.size();
+// REQUIRES: no more is reserved than there is, and there is such an eviction.
+RamTier RamOf(const StoreOptions& options) {
+  RamTierOptions ram;
+  ram.bytes_max = options.ram_bytes;
+  ram.eviction = options.eviction;
+  ram.key_property = options.key_property;
+  ram.secret = options.secret;
+  ram.reservations = options.reservations;
+  ram.pinned_percent = options.pinned_percent;
+  ram.payload_chunks = options.payload_chunks;
+  return std::move(*RamTier::Of(ram));
 }
 
 }  // namespace
 
 Store::Store(const StoreOptions& options)
     : options_(options),
-      ram_(options.ram_bytes),
+      ram_(RamOf(options)),
       desk_(options.reads, tiers_),
-      demotions_(options.demoting_bytes_max, options.key_property, tiers_),
+      demotions_(options.demoting_bytes_max, options.secret, tiers_),
       warming_(options.warming) {}
 
 void Store::AddTier(TierKind kind, std::unique_ptr<LowerTier> tier,
                     std::unique_ptr<Admission> admission) {
   ram_.HandOverEvicted();
+  for (size_t above = 0; above < tiers_.size(); ++above) {
+    if (tiers_.kind(above) < kind) {
+      tiers_.at(above).HandOverEvicted();
+    }
+  }
   tiers_.Add(kind, std::move(tier), std::move(admission));
   was_ready_.push_back(false);
 }
@@ -65,7 +78,7 @@ Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size
     if (asked.ok()) {
       pledges_.insert_or_assign({home, *asked},
                                 Pledge{++last_ticket_, LevelOf(tiers_.kind(home)), bytes, track});
-      pledged_bytes_ += bytes;
+      pledged_bytes_[LevelOf(tiers_.kind(home))] += bytes;
       ++pledged_tracks_[track];
       return Asked(last_ticket_);
     }
@@ -93,17 +106,10 @@ Result<Store::Asked> Store::Describe(const TrackName& track, const Properties& p
   return asked;
 }
 
-Result<void> Store::CheckBelow(const TrackName& track, const Object& object, Instant now) {
-  tiers_touched_ = true;
+Result<void> Store::CheckBelow(const TrackName& track, const Object& object) const {
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    LowerTier& below = tiers_.at(tier);
-    if (below.ready() && below.PresenceOf(track, object.location) == Presence::kExists) {
-      // It compares, and writes nothing. One that cannot tell just now has it: what stands there
-      // stays, and the newcomer is dropped.
-      const Result<TierTicket> same = below.Put(track, object, WallAt(now), now);
-      if (!same.ok() && same.error().code() == ErrorCode::kMismatch) {
-        return same.error();
-      }
+    if (tiers_.at(tier).ready()) {
+      KVCAST_TRY_VOID(tiers_.at(tier).CheckSame(track, object));
     }
   }
   return {};
@@ -114,16 +120,18 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   const Presence below = tiers_.PresenceOf(track, object.location);
   const Object* const moving = demotions_.Find(track, object.location);
   if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
-    return Contradiction("Object " + object.location.ToString());
+    return StoreContradiction("Object " + object.location.ToString());
+  }
+  const bool in_ram = ram_.Look(track, object.location) != nullptr;
+  if (!in_ram) {
+    KVCAST_TRY_VOID(CheckBelow(track, object));
   }
   Kept kept;
-  if (below == Presence::kExists && !ram_.Get(track, object.location)) {
-    KVCAST_TRY_VOID(CheckBelow(track, object, now));
-  } else if (moving == nullptr) {
-    KVCAST_TRY(kept.is_new, ram_.Put(track, object));
-    if (kept.is_new && !tiers_.empty()) {
-      receipts_.Note(track, object.location, WallAt(now));
-    }
+  const TrackFacts* const known = ram_.Find(track);
+  const bool was_known = known != nullptr;
+  const std::optional<Location> largest = was_known ? known->largest : std::nullopt;
+  if ((in_ram || below != Presence::kExists) && moving == nullptr) {
+    KVCAST_TRY(kept.is_new, ram_.Put(track, object, WallAt(now)));
     SettleRam(now);
   }
   const Result<Asked> asked = Write(track, level, object.payload.size(), [&](LowerTier& tier) {
@@ -131,7 +139,7 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   });
   if (!asked.ok()) {
     if (kept.is_new) {
-      RemoveFromRam(track, object.location);  // Refused is refused.
+      ram_.TakeBack(track, object.location, largest, was_known);  // Refused is refused.
     }
     return asked.error();
   }
@@ -141,9 +149,10 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
 
 Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uint64_t end,
                                      Durability level, Instant now) {
-  const auto below = tiers_.FindGroup(track, group);
+  const auto moving = demotions_.FindGroup(track, group);
+  const auto below = moving ? moving : tiers_.FindGroup(track, group);
   if (below && below->end && *below->end != end) {
-    return Contradiction("The end of group " + std::to_string(group));
+    return StoreContradiction("The end of group " + std::to_string(group));
   }
   if (!below || ram_.FindGroup(track, group)) {
     KVCAST_TRY_VOID(ram_.EndGroup(track, group, end));
@@ -167,28 +176,74 @@ Result<void> Store::EndTrack(const TrackName& track, Location end, Instant now) 
   std::optional<TrackFacts> below;
   tiers_.AddFacts(track, below);
   if (below && ((below->end && below->end != end) || (below->largest && *below->largest >= end))) {
-    return Contradiction("The end at " + end.ToString());
+    return StoreContradiction("The end at " + end.ToString());
   }
   KVCAST_TRY_VOID(ram_.EndTrack(track, end));
   SettleRam(now);
-  TellTiers(track, now);
+  (void)TellTiers(track, now);
   return {};
 }
 
-void Store::TellTiers(const TrackName& track, Instant now) {
+std::optional<Location> Store::FirstBelow(const TrackName& track,
+                                          const LocationRange& range) const {
+  for (auto group = tiers_.GroupFrom(track, range.first.group);
+       group && *group <= range.last.group && *group < LocationRange::kWholeGroup;
+       group = tiers_.GroupFrom(track, *group + 1)) {
+    const uint64_t from = *group == range.first.group ? range.first.object : 0;
+    const auto object = tiers_.ObjectFrom(track, {*group, from});
+    if (object && range.Contains({*group, *object})) {
+      return Location{*group, *object};
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> Store::CheckGap(const TrackName& track, const LocationRange& gap) const {
+  if (const std::optional<Location> standing = FirstBelow(track, gap)) {
+    return StoreContradiction("A gap over " + standing->ToString());
+  }
+  return ram_.CheckGap(track, gap);
+}
+
+Result<void> Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+  KVCAST_TRY_VOID(CheckGap(track, gap));
+  KVCAST_TRY_VOID(ram_.AddGap(track, gap));
+  SettleRam(now);
+  TrackFacts told;
+  told.gaps = {gap};
+  tiers_touched_ = true;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    const TrackFacts* const known = tiers_.at(tier).FindTrack(track);
+    if (known != nullptr && !known->Covers(told)) {
+      (void)tiers_.at(tier).Describe(track, told, now).ok();  // Unknown is never wrong.
+    }
+  }
+  return {};
+}
+
+bool Store::TellTiers(const TrackName& track, Instant now) {
   tiers_touched_ = true;
   const std::optional<TrackFacts> facts = Find(track);
+  bool known_below = false;
   for (size_t tier = 0; tier < tiers_.size() && facts; ++tier) {
     const TrackFacts* known = tiers_.at(tier).FindTrack(track);
-    if (known != nullptr && SaysMore(*facts, *known)) {
-      (void)tiers_.at(tier).Describe(track, *facts, now).ok();
+    if (known != nullptr) {
+      known_below =
+          known->Covers(*facts) || tiers_.at(tier).Describe(track, *facts, now).ok() || known_below;
     }
+  }
+  return known_below;
+}
+
+void Store::LeaveToTiers(const TrackName& track, Instant now) {
+  if (!ram_.GroupFrom(track, 0) && tiers_.Knows(track) && TellTiers(track, now)) {
+    (void)ram_.Forget(track);
   }
 }
 
 bool Store::IsKeptBelow(const EvictedContents& evicted) const {
-  for (const Object& object : evicted.objects) {
-    if (!tiers_.Holder(evicted.group.track, object.location)) {
+  for (const StoredObject& stored : evicted.objects) {
+    if (!tiers_.Holder(evicted.group.track, stored.object.location)) {
       return false;
     }
   }
@@ -200,33 +255,29 @@ void Store::SettleRam(Instant now) {
     const EvictedGroup group = evicted.group;
     const bool whole = evicted.end == evicted.objects.size() && !evicted.objects.empty();
     if (!tiers_.empty() && whole && !IsKeptBelow(evicted)) {
-      (void)Demote(std::move(evicted), now);
+      (void)Demote(std::move(evicted), TierKind::kDisk, now);
     }
-    receipts_.Forget(group.track, group.group);
-    // Its name is not kept twice.
-    if (!ram_.GroupFrom(group.track, 0) && tiers_.Knows(group.track)) {
-      TellTiers(group.track, now);
-      (void)ram_.Forget(group.track);
-    }
+    LeaveToTiers(group.track, now);
     events_.push_back(StoreMoved{group});
   }
 }
 
-bool Store::Demote(EvictedContents evicted, Instant now) {
+bool Store::Demote(EvictedContents evicted, TierKind kind, Instant now) {
   tiers_touched_ = true;
-  DemotionDesk::Leaving leaving{std::move(evicted), {}, {}};
-  const TrackName& track = leaving.contents.group.track;
-  leaving.facts = *Find(track);
-  for (const Object& object : leaving.contents.objects) {
-    leaving.received_us.push_back(receipts_.Find(track, object.location).value_or(WallAt(now)));
-  }
-  return demotions_.Take(leaving, now);
+  TrackFacts facts = Find(evicted.group.track).value_or(TrackFacts());
+  return demotions_.Take({std::move(evicted), std::move(facts)}, kind, now);
+}
+
+uint64_t Store::pledged_bytes(Durability level) const {
+  // As Write() chooses.
+  const bool disk = level == Durability::kDisk && tiers_.Has(TierKind::kDisk);
+  const auto found = pledged_bytes_.find(disk ? Durability::kDisk : Durability::kBucket);
+  return found == pledged_bytes_.end() ? 0 : found->second;
 }
 
 void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
   tiers_touched_ = true;
   ram_.Remove(track, group);
-  receipts_.Forget(track, group);
   demotions_.Drop(track, group);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     if (tiers_.at(tier).FindGroup(track, group)) {
@@ -235,20 +286,12 @@ void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
   }
 }
 
-void Store::RemoveFromRam(const TrackName& track, Location location) {
-  ram_.Remove(track, location);
-  receipts_.Forget(track, location);
-}
-
 bool Store::Forget(const TrackName& track, Instant now) {
   if (pledged_tracks_.contains(track)) {
     return false;  // Some of it is about to be there, and promised.
   }
   if (GroupFrom(track, 0)) {
-    if (!ram_.GroupFrom(track, 0) && tiers_.Knows(track)) {
-      TellTiers(track, now);
-      (void)ram_.Forget(track);
-    }
+    LeaveToTiers(track, now);
     return false;
   }
   warming_.Drop(track);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "kvcast/store/demotion_desk.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/read_desk.h"
-#include "kvcast/store/receipt_book.h"
 #include "kvcast/store/tier_set.h"
 #include "kvcast/store/warm_queue.h"
 
@@ -25,8 +25,13 @@ namespace kvcast {
 
 struct StoreOptions {
   size_t ram_bytes = 0;
+  std::string eviction = "default";  // From RAM, one of EvictionNames().
   uint64_t epoch_us = 0;      // What the time of day is at Instant(), in microseconds since 1970.
   uint64_t key_property = 0;  // The immutable property that holds a group's key.
+  uint64_t secret = 0;        // Random, and nobody else's business: peers choose names and keys.
+  std::map<std::string, uint64_t> reservations{};  // Bytes of RAM by tenant.
+  unsigned pinned_percent = 50;                    // Of RAM, for pins that have an owner.
+  ChunkPool* payload_chunks = nullptr;             // Where payloads come from; outlives the store.
   ReadDesk::Limits reads{};
   WarmQueue::Limits warming{};
   uint64_t demoting_bytes_max = uint64_t{64} << 20;
@@ -53,7 +58,18 @@ struct StoreMoved {
 struct StoreTierReady {
   size_t tier = 0;
 };
-using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady>;
+// Something of a group was read whose track lets nothing be kept for ever: none of it may be kept
+// longer than this.
+struct StoreDue {
+  EvictedGroup group;
+  uint64_t left_ms = 0;
+};
+// A tier has a whole group that was not put here.
+struct StoreArrived {
+  ListedGroup group;
+};
+using StoreEvent =
+    std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue, StoreArrived>;
 
 struct StoreCounts {
   uint64_t ram_hits = 0;
@@ -71,8 +87,8 @@ struct StoreCounts {
 // Objects in RAM and in the tiers below, and the policy that moves them.
 //
 // What is put goes to RAM, and where durability asks for it to a tier as well, at once; what RAM
-// evicts and no tier has goes down then, if a tier admits it. What is read from below comes up
-// again. docs/design/tiers.md tells why.
+// evicts and no tier has goes down then, if a tier admits it, and what a disk evicts goes to a
+// bucket. What is read from below comes up again. docs/design/tiers.md tells why.
 //
 // Nothing is called back: what comes later has a ticket and is taken out as an event, after every
 // input. Whoever drives a tier calls OnTime() when that has had input.
@@ -113,10 +129,16 @@ class Store {
   Result<Asked> EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
                          Instant now);
   Result<void> EndTrack(const TrackName& track, Location end, Instant now);
+  // The track's publisher says that nothing stands there. Mismatch: something does.
+  Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const;
+  // The same, and remembers it.
+  Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now);
 
   // The object, if it is in memory; a ticket, if a tier below may have it; else neither.
   using Got = std::variant<std::monostate, Object, StoreTicket>;
-  Got Get(const TrackName& track, Location location, Instant now);
+  // `patience`: how long a tier may take, if that is less than any read may.
+  Got Get(const TrackName& track, Location location, Instant now,
+          std::optional<Duration> patience = std::nullopt);
   void Cancel(StoreTicket ticket) { desk_.Cancel(ticket); }
   // Has a range in RAM before anybody asks. False: too much is to be warmed already.
   bool Warm(const TrackName& track, const LocationRange& range, Instant now);
@@ -134,6 +156,8 @@ class Store {
   // Of a tier that has the whole group, or else of the one that has most of it.
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
   Presence PresenceOf(const TrackName& track, Location location);
+  // Nothing of the range exists, as publishers have said.
+  bool IsGone(const TrackName& track, const LocationRange& range) const;
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   // A tier below has something of the group, or is about to.
@@ -143,22 +167,21 @@ class Store {
 
   // From every tier. Whoever removes it knows.
   void Remove(const TrackName& track, uint64_t group, Instant now);
-  // One object, from memory alone.
-  void RemoveFromRam(const TrackName& track, Location location);
   // Forgets what outlived a track's objects; false if there are any.
   bool Forget(const TrackName& track, Instant now);
 
   uint64_t WallAt(Instant now) const;
   StoreCounts counts() const;
   uint64_t demoting_bytes() const { return demotions_.bytes(); }
-  // Payloads that are to be durable and are not yet: whoever brings more should wait.
-  uint64_t pledged_bytes() const { return pledged_bytes_; }
+  // Payloads that are not durable yet and are to be, where those of this level go: whoever brings
+  // more should wait.
+  uint64_t pledged_bytes(Durability level) const;
   size_t reads_waiting() const { return desk_.waiting(); }
 
  private:
   struct Pledge {
     StoreTicket ticket;
-    Durability level;
+    Durability level;  // That is reached.
     size_t bytes;
     TrackName track;
   };
@@ -166,28 +189,34 @@ class Store {
 
   // Writes to the first tier for this level that takes it.
   Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
-  // The object is in some tier below: whether it is the same one.
-  Result<void> CheckBelow(const TrackName& track, const Object& object, Instant now);
-  void TellTiers(const TrackName& track, Instant now);
+  // Mismatch: a tier below has another one there, or is about to.
+  Result<void> CheckBelow(const TrackName& track, const Object& object) const;
+  std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
+  // Whether a tier then knows all that is known of the track.
+  bool TellTiers(const TrackName& track, Instant now);
+  // Forgets in RAM what a tier below knows of a track that has nothing in RAM.
+  void LeaveToTiers(const TrackName& track, Instant now);
   void On(size_t tier, TierEvent event, Instant now);
   void OnFinished(ReadDesk::Finished finished, Instant now);
-  bool IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const;
+  // How long it may still be kept, in milliseconds; absent: for ever.
+  std::optional<uint64_t> LeftOf(const TrackName& track, const StoredObject& stored,
+                                 Instant now) const;
   void Promote(const TrackName& track, const StoredObject& stored, Instant now);
   void WarmSome(Instant now);
   bool IsKeptBelow(const EvictedContents& evicted) const;
-  bool Demote(EvictedContents evicted, Instant now);
+  // To a tier of this kind, or of one further down.
+  bool Demote(EvictedContents evicted, TierKind kind, Instant now);
 
   StoreOptions options_;
   RamTier ram_;
   TierSet tiers_;
   std::vector<bool> was_ready_;
-  ReceiptBook receipts_;
   ReadDesk desk_;
   DemotionDesk demotions_;
   WarmQueue warming_;
   std::optional<Instant> warm_again_;  // There was too much to look through at once.
   std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
-  uint64_t pledged_bytes_ = 0;
+  std::map<Durability, uint64_t> pledged_bytes_;
   std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
   StoreTicket last_ticket_ = 0;
   std::deque<StoreEvent> events_;

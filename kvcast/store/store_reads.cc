@@ -15,7 +15,8 @@ constexpr size_t kLookAtMost = 4096;
 
 }  // namespace
 
-Store::Got Store::Get(const TrackName& track, Location location, Instant now) {
+Store::Got Store::Get(const TrackName& track, Location location, Instant now,
+                      std::optional<Duration> patience) {
   if (std::optional<Object> here = ram_.Get(track, location)) {
     ++counts_.ram_hits;
     return *std::move(here);
@@ -24,7 +25,8 @@ Store::Got Store::Get(const TrackName& track, Location location, Instant now) {
     ++counts_.ram_hits;
     return *moving;
   }
-  if (desk_.Ask(last_ticket_ + 1, track, location, now)) {
+  if ((!patience || *patience > Duration::zero()) &&
+      desk_.Ask(last_ticket_ + 1, track, location, now, patience)) {
     return ++last_ticket_;
   }
   ++counts_.misses;
@@ -54,7 +56,7 @@ void Store::WarmSome(Instant now) {
     const uint64_t first = *group == next->next.group ? next->next.object : 0;
     const auto object = tiers_.ObjectFrom(track, {*group, first});
     const Location at{*group, object.value_or(LocationRange::kWholeGroup)};
-    if (object && next->range.Contains(at) && !ram_.Get(track, at)) {
+    if (object && next->range.Contains(at) && ram_.Look(track, at) == nullptr) {
       (void)desk_.Prefetch(track, at, now);
     }
     if (at >= next->range.last) {
@@ -68,6 +70,7 @@ void Store::WarmSome(Instant now) {
 
 void Store::OnTime(Instant now) {
   tiers_touched_ = true;
+  ram_.OnTime(now);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     tiers_.at(tier).OnTime(now);
   }
@@ -87,6 +90,7 @@ std::optional<Instant> Store::deadline() const {
     }
   }
   take(tiers_deadline_);
+  take(ram_.deadline());
   take(desk_.deadline());
   take(warming_.deadline());
   return first;
@@ -130,7 +134,13 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
   if (auto* read = std::get_if<TierRead>(&event)) {
     (void)desk_.OnRead(tier, std::move(*read), now);
   } else if (auto* evicted = std::get_if<TierEvicted>(&event)) {
+    const auto& [track, group] = evicted->group;
+    if (evicted->contents && !tiers_.HasWhole(track, group, Durability::kBucket)) {
+      (void)Demote(*std::move(evicted->contents), TierKind::kBucket, now);
+    }
     events_.push_back(StoreMoved{std::move(evicted->group)});
+  } else if (auto* arrived = std::get_if<TierArrived>(&event)) {
+    events_.push_back(StoreArrived{std::move(arrived->group)});
   } else {
     const TierWritten& written = std::get<TierWritten>(event);
     const auto pledge = pledges_.find({tier, written.ticket});
@@ -140,7 +150,7 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     }
     counts_.write_failures += written.error ? 1u : 0u;
     events_.push_back(StoreWritten{pledge->second.ticket, pledge->second.level, written.error});
-    pledged_bytes_ -= pledge->second.bytes;
+    pledged_bytes_.at(pledge->second.level) -= pledge->second.bytes;
     const auto count = pledged_tracks_.find(pledge->second.track);
     if (--count->second == 0) {
       pledged_tracks_.erase(count);
@@ -149,20 +159,27 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
   }
 }
 
-bool Store::IsExpired(const TrackName& track, const StoredObject& stored, Instant now) const {
+std::optional<uint64_t> Store::LeftOf(const TrackName& track, const StoredObject& stored,
+                                      Instant now) const {
   const std::optional<TrackFacts> facts = Find(track);
   const auto most =
       facts && options_.max_cache_ms ? options_.max_cache_ms(facts->properties) : std::nullopt;
-  const uint64_t wall = WallAt(now);
-  return most && wall >= stored.received_us && (wall - stored.received_us) / 1000 >= *most;
+  if (!most) {
+    return std::nullopt;
+  }
+  const uint64_t age_ms = (WallAt(now) - std::min(WallAt(now), stored.received_us)) / 1000;
+  return *most - std::min(*most, age_ms);
 }
 
 void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
-  if (finished.found && IsExpired(finished.track, *finished.found, now)) {
+  const auto left = finished.found ? LeftOf(finished.track, *finished.found, now) : std::nullopt;
+  if (left == uint64_t{0}) {
     ++counts_.expired;
     finished.found.reset();
     Remove(finished.track, finished.location.group, now);
     events_.push_back(StoreMoved{{finished.track, finished.location.group}});
+  } else if (left) {
+    events_.push_back(StoreDue{{finished.track, finished.location.group}, *left});
   }
   if (finished.found) {
     if (finished.prefetch) {
@@ -185,10 +202,9 @@ void Store::Promote(const TrackName& track, const StoredObject& stored, Instant 
   if (object.payload.size() < kCopyBelowBytes) {
     object.payload = Bytes::Of(object.payload.ToString());
   }
-  const Result<bool> put = ram_.Put(track, object);
+  const Result<bool> put = ram_.Put(track, object, stored.received_us);
   if (put.ok() && *put) {
     ++counts_.promoted;
-    receipts_.Note(track, object.location, stored.received_us);
     const auto below = tiers_.FindGroup(track, object.location.group);
     if (below && below->end) {
       (void)ram_.EndGroup(track, object.location.group, *below->end).ok();
@@ -260,7 +276,7 @@ std::optional<GroupFacts> Store::FindGroup(const TrackName& track, uint64_t grou
 }
 
 Presence Store::PresenceOf(const TrackName& track, Location location) {
-  if (ram_.Get(track, location) || demotions_.Find(track, location) != nullptr) {
+  if (ram_.Look(track, location) != nullptr || demotions_.Find(track, location) != nullptr) {
     return Presence::kExists;
   }
   const Presence below = tiers_.PresenceOf(track, location);
@@ -270,10 +286,34 @@ Presence Store::PresenceOf(const TrackName& track, Location location) {
   }
   const auto group = ram_.FindGroup(track, location.group);
   const bool gone =
-      (facts->end && location >= *facts->end) ||
-      (group && group->end && location.object >= *group->end) ||
-      std::ranges::any_of(facts->gaps, [&](const auto& gap) { return gap.Contains(location); });
+      facts->IsGone(location) || (group && group->end && location.object >= *group->end);
   return gone ? Presence::kGone : Presence::kUnknown;
+}
+
+bool Store::IsGone(const TrackName& track, const LocationRange& range) const {
+  const std::optional<TrackFacts> facts = Find(track);
+  Location at = range.first;
+  for (size_t looks = 0; facts && looks < kLookAtMost; ++looks) {
+    if (at > range.last || (facts->end && at >= *facts->end)) {
+      return true;
+    }
+    Location last = at;
+    if (const LocationRange* const gap = facts->GapAt(at)) {
+      last = gap->last;
+    } else {
+      const std::optional<GroupFacts> group = FindGroup(track, at.group);
+      if (!group || !group->end || at.object < *group->end) {
+        return false;
+      }
+      last.object = LocationRange::kWholeGroup;
+    }
+    if (last >= range.last) {
+      return true;
+    }
+    at = last.object == LocationRange::kWholeGroup ? Location{last.group + 1, 0}
+                                                   : Location{last.group, last.object + 1};
+  }
+  return false;
 }
 
 std::optional<uint64_t> Store::GroupFrom(const TrackName& track, uint64_t group) const {

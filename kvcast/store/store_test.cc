@@ -1,179 +1,9 @@
-#include "kvcast/store/store.h"
-
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
-
-#include "kvcast/store/fake_tier_test.h"
+#include "kvcast/store/store_fixture_test.h"
 
 namespace kvcast {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-const TrackName kStoreTrack = *TrackName::Of(*TrackNamespace::Of({"a", "b"}), "t");
-constexpr size_t kPayloadBytes = 1000;
-
-std::string StorePayload(Location at) {
-  return std::string(kPayloadBytes, static_cast<char>('a' + at.group)) + at.ToString();
-}
-Object StoreObject(Location at) {
-  Object object;
-  object.location = at;
-  object.payload = Bytes::Of(StorePayload(at));
-  return object;
-}
-
-// A store of some RAM and fake tiers below.
-class StoreTest : public testing::Test {
- protected:
-  static constexpr Instant kBegin{std::chrono::hours(1)};
-
-  void Make(size_t disks, size_t ram_bytes = 1 << 20) {
-    StoreOptions options;
-    options.ram_bytes = ram_bytes;
-    options.epoch_us = 1'000'000'000;
-    options.reads.patience = seconds(10);
-    options.max_cache_ms = [](const Properties& properties) {
-      const auto most = properties.Find(4);
-      return most ? std::optional(most->number) : std::nullopt;
-    };
-    options.warming = warming_;
-    store_ = std::make_unique<Store>(options);
-    disks_.clear();
-    for (size_t i = 0; i < disks; ++i) {
-      auto tier = std::make_unique<FakeTier>();
-      disks_.push_back(tier.get());
-      store_->AddTier(TierKind::kDisk, std::move(tier));
-    }
-  }
-  // Puts a whole group; nothing if something is refused.
-  std::optional<std::vector<StoreTicket>> PutGroup(uint64_t group, uint64_t objects,
-                                                   Durability level = Durability::kMemory) {
-    std::vector<StoreTicket> tickets;
-    for (uint64_t object = 0; object < objects; ++object) {
-      const auto kept = store_->Put(kStoreTrack, StoreObject({group, object}), level, now_);
-      if (!kept.ok()) {
-        return std::nullopt;
-      }
-      if (kept->ticket) {
-        tickets.push_back(*kept->ticket);
-      }
-    }
-    const auto ended = store_->EndGroup(kStoreTrack, group, objects, level, now_);
-    if (ended.ok() && *ended) {
-      tickets.push_back(**ended);
-    }
-    return tickets;
-  }
-  void Take() {
-    store_->OnTime(now_);
-    while (std::optional<StoreEvent> event = store_->Next()) {
-      if (const auto* written = std::get_if<StoreWritten>(&*event)) {
-        written_.emplace(written->ticket, *written);
-      } else if (const auto* read = std::get_if<StoreRead>(&*event)) {
-        EXPECT_TRUE(read_.emplace(read->ticket, read->found).second) << "answered twice";
-      } else if (const auto* moved = std::get_if<StoreMoved>(&*event)) {
-        moved_.insert(moved->group.group);
-      }
-    }
-  }
-  // Everything that the tiers were asked for comes to its end.
-  void Finish() {
-    for (bool more = true; more;) {
-      more = false;
-      for (FakeTier* disk : disks_) {
-        more = more || disk->writes() + disk->reads() > 0;
-        disk->FinishWrites();
-        while (disk->reads() > 0) {
-          disk->FinishRead();
-        }
-      }
-      Take();
-    }
-  }
-  StoreTicket Ask(Location at) {
-    const Store::Got got = store_->Get(kStoreTrack, at, now_);
-    EXPECT_TRUE(std::holds_alternative<StoreTicket>(got)) << at.ToString();
-    return std::holds_alternative<StoreTicket>(got) ? std::get<StoreTicket>(got) : 0;
-  }
-  std::optional<std::string> InMemory(Location at) {
-    const Store::Got got = store_->Get(kStoreTrack, at, now_);
-    if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
-      store_->Cancel(*ticket);
-    }
-    const auto* object = std::get_if<Object>(&got);
-    return object == nullptr ? std::nullopt : std::optional(object->payload.ToString());
-  }
-  // So many groups of four objects as do not fit RAM; the first ones are on disk then.
-  void Fill() {
-    Make(1, 24'000);
-    for (uint64_t group = 0; group < 8; ++group) {
-      ASSERT_TRUE(PutGroup(group, 4).has_value());
-    }
-    Finish();
-    ASSERT_TRUE(store_->tiers().at(0).FindGroup(kStoreTrack, 0)->whole());
-  }
-
-  // One thing that may happen, to a store or to a tier.
-  void Act(Random& random, Location at, FakeTier& disk) {
-    switch (random.Below(9)) {
-      case 0:
-      case 1: {
-        const Durability level = random.Happens(0.4) ? Durability::kDisk : Durability::kMemory;
-        const auto kept = store_->Put(kStoreTrack, StoreObject(at), level, now_);
-        if (kept.ok() && kept->ticket) {
-          pledged_[*kept->ticket] = at;
-        }
-        break;
-      }
-      case 2:
-        (void)store_->EndGroup(kStoreTrack, at.group, 4, Durability::kMemory, now_).ok();
-        break;
-      case 3:
-      case 4: {
-        const Store::Got got = store_->Get(kStoreTrack, at, now_);
-        if (const auto* object = std::get_if<Object>(&got)) {
-          ASSERT_EQ(object->payload.ToString(), StorePayload(at));
-        } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
-          asked_[*ticket] = {at, now_};
-        }
-        break;
-      }
-      case 5:
-        if (disk.writes() > 0) {
-          disk.FinishWrite(random.Happens(0.1), random.Below(disk.writes()));
-        }
-        break;
-      case 6:
-        if (disk.reads() > 0) {
-          disk.FinishRead(random.Happens(0.1), random.Below(disk.reads()));
-        }
-        break;
-      case 7:
-        disk.refuses = random.Happens(0.2);
-        disk.reads_max = random.Below(4);
-        break;
-      default:
-        if (random.Happens(0.2)) {
-          disk.Evict(kStoreTrack, at.group);
-        }
-        now_ += milliseconds(random.Below(500));
-    }
-  }
-
-  Instant now_ = kBegin;
-  std::map<StoreTicket, std::pair<Location, Instant>> asked_;  // By those that act at random,
-  std::map<StoreTicket, Location> pledged_;                    // and what they were promised.
-  WarmQueue::Limits warming_;
-  std::unique_ptr<Store> store_;
-  std::vector<FakeTier*> disks_;
-  std::map<StoreTicket, StoreWritten> written_;
-  std::map<StoreTicket, std::optional<StoredObject>> read_;
-  std::set<uint64_t> moved_;
-};
 
 TEST_F(StoreTest, GivesWhatIsInMemoryAtOnce) {
   Make(1);
@@ -189,7 +19,7 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   Make(1);
   const std::vector<StoreTicket> tickets = *PutGroup(0, 2, Durability::kDisk);
   ASSERT_EQ(tickets.size(), 3u);
-  EXPECT_EQ(store_->pledged_bytes(), 2 * StorePayload({0, 0}).size());
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 2 * StorePayload({0, 0}).size());
   Take();
   EXPECT_TRUE(written_.empty());
   disks_[0]->FinishWrite();
@@ -199,7 +29,7 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   EXPECT_EQ(written_.at(tickets[0]).level, Durability::kDisk);
   EXPECT_FALSE(written_.at(tickets[0]).error.has_value());
   EXPECT_TRUE(written_.at(tickets[1]).error.has_value());
-  EXPECT_EQ(store_->pledged_bytes(), 0u);
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 0u);
   EXPECT_EQ(store_->counts().write_failures, 1u);
 }
 
@@ -215,6 +45,51 @@ TEST_F(StoreTest, RefusesALevelAtOnceThatItDoesNotHave) {
   EXPECT_EQ(refused.error().code(), ErrorCode::kMachine);
   EXPECT_NE(refused.error().message().find("full"), std::string::npos);
   EXPECT_FALSE(InMemory({0, 0}).has_value());
+}
+
+// Or a track would be said to have an object that was never there.
+TEST_F(StoreTest, ARefusedPutLeavesNoTrace) {
+  Make(1);
+  disks_[0]->refuses = true;
+  ASSERT_FALSE(store_->Put(kStoreTrack, StoreObject({3, 0}), Durability::kDisk, now_).ok());
+  EXPECT_FALSE(store_->Find(kStoreTrack).has_value());
+  const size_t empty = store_->ram().bytes();
+  ASSERT_TRUE(PutGroup(0, 2));
+  ASSERT_FALSE(store_->Put(kStoreTrack, StoreObject({3, 0}), Durability::kDisk, now_).ok());
+  EXPECT_EQ(store_->Find(kStoreTrack)->largest, (Location{0, 1}));
+  EXPECT_FALSE(store_->GroupFrom(kStoreTrack, 1));
+  store_->Remove(kStoreTrack, 0, now_);
+  EXPECT_TRUE(store_->Forget(kStoreTrack, now_));
+  EXPECT_EQ(store_->ram().bytes(), empty);
+}
+
+TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
+  Make(1);
+  ASSERT_TRUE(PutGroup(0, 2, Durability::kDisk));
+  Finish();
+  const LocationRange objects{{5, 2}, {5, 4}};
+  ASSERT_TRUE(store_->AddGap(kStoreTrack, LocationRange::Groups(1, 4), now_).ok());
+  ASSERT_TRUE(store_->AddGap(kStoreTrack, objects, now_).ok());
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {5, 5}), Presence::kUnknown);
+  EXPECT_TRUE(store_->IsGone(kStoreTrack, {{0, 2}, {4, 100}}));
+  EXPECT_FALSE(store_->IsGone(kStoreTrack, {{0, 2}, {5, 3}}));
+  EXPECT_TRUE(store_->IsGone(kStoreTrack, objects));
+  EXPECT_EQ(store_->Put(kStoreTrack, StoreObject({2, 0}), Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_EQ(store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, now_).error().code(),
+            ErrorCode::kMismatch);
+  // The tier that has the track knows it too, for later.
+  const auto after = disks_[0]->AfterDeath();
+  EXPECT_EQ(after->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
+  EXPECT_EQ(after->FindTrack(kStoreTrack)->gaps.size(), 2u);
+}
+
+TEST_F(StoreTest, AGapOverWhatOnlyADiskHasIsRefused) {
+  Fill();
+  ASSERT_FALSE(InMemory({0, 0}));
+  EXPECT_EQ(store_->AddGap(kStoreTrack, LocationRange::Groups(0, 0), now_).error().code(),
+            ErrorCode::kMismatch);
 }
 
 TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
@@ -247,6 +122,36 @@ TEST_F(StoreTest, GivesWhatIsOnItsWayDown) {
   EXPECT_TRUE(store_->FindGroup(kStoreTrack, 0)->whole());
 }
 
+// A bucket takes what RAM evicts where no disk does, and what a disk evicts.
+TEST_F(StoreTest, LeavesToABucketWhatADiskDoesNotTakeOrKeep) {
+  Make(1, 24'000);
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier* const bucket = owned.get();
+  store_->AddTier(TierKind::kBucket, std::move(owned));
+  disks_[0]->refuses = true;
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+  }
+  bucket->FinishWrites();
+  Take();
+  EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 0)->whole());
+  EXPECT_FALSE(disks_[0]->FindGroup(kStoreTrack, 0).has_value());
+
+  disks_[0]->refuses = false;
+  ASSERT_TRUE(PutGroup(20, 4, Durability::kDisk).has_value());
+  disks_[0]->FinishWrites();
+  Take();
+  disks_[0]->Evict(kStoreTrack, 20);
+  Take();
+  EXPECT_TRUE(store_->FindGroup(kStoreTrack, 20)->whole());
+  EXPECT_EQ(bucket->writes(),
+            6u);  // What is known of the track, four objects and the end.
+  bucket->FinishWrites();
+  Take();
+  EXPECT_TRUE(bucket->FindGroup(kStoreTrack, 20)->whole());
+  EXPECT_EQ(store_->demoting_bytes(), 0u);
+}
+
 TEST_F(StoreTest, LosesWhatNoTierTakes) {
   Make(1, 24'000);
   disks_[0]->refuses = true;
@@ -257,78 +162,6 @@ TEST_F(StoreTest, LosesWhatNoTierTakes) {
   EXPECT_FALSE(store_->FindGroup(kStoreTrack, 0).has_value());
   EXPECT_TRUE(moved_.contains(0));
   EXPECT_GT(store_->counts().not_demoted, 0u);
-}
-
-TEST_F(StoreTest, ReadsOnceForAllWhoAskAndKeepsIt) {
-  Fill();
-  std::vector<StoreTicket> tickets;
-  for (int i = 0; i < 5; ++i) {
-    tickets.push_back(Ask({0, 2}));
-  }
-  EXPECT_EQ(disks_[0]->reads(), 1u);
-  Take();
-  EXPECT_TRUE(read_.empty());
-  Finish();
-  for (const StoreTicket ticket : tickets) {
-    ASSERT_TRUE(read_.at(ticket).has_value());
-    EXPECT_EQ(read_.at(ticket)->object.payload.ToString(), StorePayload({0, 2}));
-  }
-  EXPECT_EQ(disks_[0]->get_count, 1u);
-  EXPECT_EQ(InMemory({0, 2}), StorePayload({0, 2}));
-}
-
-// A tier that stalls costs those who want what it alone has, for as long as they have patience.
-TEST_F(StoreTest, AnswersEveryoneInTimeWhateverATierDoes) {
-  Fill();
-  disks_[0]->reads_max = 1;
-  const StoreTicket stalled = Ask({0, 0});
-  const StoreTicket behind = Ask({0, 1});
-  now_ += seconds(9);
-  const StoreTicket later = Ask({0, 0});
-  Take();
-  EXPECT_TRUE(read_.empty());
-  EXPECT_EQ(store_->deadline(), kBegin + seconds(10));
-  now_ += seconds(1);
-  Take();
-  EXPECT_FALSE(read_.at(stalled).has_value());
-  EXPECT_FALSE(read_.at(behind).has_value());
-  EXPECT_FALSE(read_.contains(later));
-  disks_[0]->FinishRead();
-  Take();
-  EXPECT_TRUE(read_.at(later).has_value());
-  EXPECT_EQ(store_->reads_waiting(), 0u);
-  EXPECT_EQ(disks_[0]->reads(), 0u);  // Nobody wants the one behind any more.
-}
-
-TEST_F(StoreTest, AsksATierAgainThatHadTooMuchToRead) {
-  Fill();
-  disks_[0]->reads_max = 2;
-  std::vector<StoreTicket> tickets;
-  for (uint64_t object = 0; object < 4; ++object) {
-    tickets.push_back(Ask({0, object}));
-  }
-  EXPECT_EQ(disks_[0]->reads(), 2u);
-  Finish();
-  for (const StoreTicket ticket : tickets) {
-    EXPECT_TRUE(read_.at(ticket).has_value());
-  }
-}
-
-TEST_F(StoreTest, ReadsFromTheNextTierWhenOneFails) {
-  Make(2);
-  for (FakeTier* disk : disks_) {
-    ASSERT_TRUE(disk->Put(kStoreTrack, StoreObject({0, 0}), 5, now_).ok());
-    disk->FinishWrites();
-  }
-  Take();
-  const StoreTicket ticket = Ask({0, 0});
-  disks_[0]->FinishRead(/*fails=*/true);
-  Take();
-  EXPECT_FALSE(read_.contains(ticket));
-  disks_[1]->FinishRead();
-  Take();
-  ASSERT_TRUE(read_.at(ticket).has_value());
-  EXPECT_EQ(read_.at(ticket)->received_us, 5u);
 }
 
 // Bytes under a name never change, wherever they are.
@@ -343,55 +176,24 @@ TEST_F(StoreTest, RefusesWhatContradictsATierBelow) {
   EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
             ErrorCode::kMismatch);
   EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
-  // One that cannot compare just now has it: the newcomer is dropped.
+  // One that takes nothing just now compares all the same.
   disks_[0]->refuses = true;
-  EXPECT_FALSE(store_->Put(kStoreTrack, other, Durability::kMemory, now_)->is_new);
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
   EXPECT_FALSE(InMemory({0, 0}).has_value());
 }
 
-// After a restart, only what is written on disk tells how old an object is.
-TEST_F(StoreTest, DoesNotGiveWhatMayBeKeptNoLonger) {
+// What waits to be written is known as well, although memory may have lost it by then.
+TEST_F(StoreTest, RefusesWhatContradictsAWriteUnderWay) {
   Make(1);
-  TrackFacts facts;
-  facts.properties = PropertiesBuilder().Number(4, 1000).Build();
-  ASSERT_TRUE(disks_[0]->Describe(kStoreTrack, facts, now_).ok());
-  const uint64_t wall = store_->WallAt(now_);
-  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, 0}), wall - 999'999, now_).ok());
-  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({1, 0}), wall - 1'000'000, now_).ok());
-  disks_[0]->FinishWrites();
-  Take();
-  const StoreTicket fresh = Ask({0, 0});
-  const StoreTicket old = Ask({1, 0});
-  Finish();
-  EXPECT_TRUE(read_.at(fresh).has_value());
-  EXPECT_FALSE(read_.at(old).has_value());
-  EXPECT_FALSE(store_->FindGroup(kStoreTrack, 1).has_value());
-  EXPECT_EQ(store_->counts().expired, 1u);
-}
-
-TEST_F(StoreTest, WarmsARangeNoFasterThanItMay) {
-  warming_.bytes_per_second = 2 * kPayloadBytes;
-  warming_.burst_bytes = kPayloadBytes;
-  warming_.reads_max = 1;
-  Make(1);
-  for (uint64_t object = 0; object < 4; ++object) {
-    ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, object}), 5, now_).ok());
-  }
-  disks_[0]->FinishWrites();
-  Take();
-  EXPECT_TRUE(store_->Warm(kStoreTrack, LocationRange::Groups(0, 9), now_));
-  Finish();
-  EXPECT_EQ(disks_[0]->get_count, 1u);
-  ASSERT_TRUE(store_->deadline().has_value());
-  for (int i = 0; i < 20; ++i) {
-    now_ += milliseconds(100);
-    Finish();
-  }
-  EXPECT_EQ(disks_[0]->get_count, 4u);
-  for (uint64_t object = 0; object < 4; ++object) {
-    EXPECT_TRUE(InMemory({0, object}).has_value());
-  }
-  EXPECT_FALSE(store_->deadline().has_value());
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_).ok());
+  store_->ram().Remove(kStoreTrack, Location{0, 0});
+  Object other = StoreObject({0, 0});
+  other.payload = Bytes::Of("other bytes");
+  EXPECT_EQ(store_->Put(kStoreTrack, other, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+  EXPECT_FALSE(InMemory({0, 0}).has_value());
 }
 
 TEST_F(StoreTest, RemovesFromEveryTier) {
@@ -407,23 +209,62 @@ TEST_F(StoreTest, RemovesFromEveryTier) {
   EXPECT_FALSE(store_->Find(kStoreTrack).has_value());  // until nobody wants it.
 }
 
-// Locations of one group, of which some are in memory and some below, in order and once each.
-TEST_F(StoreTest, LocatesWhatIsAnywhere) {
-  Make(1);
-  for (const uint64_t object : {0u, 2u, 3u, 6u}) {
-    ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, object}), 5, now_).ok());
+// A disk that is full when the last of a track leaves RAM does not make the node forget its end.
+TEST_F(StoreTest, KeepsWhatIsKnownOfATrackUntilATierKnowsIt) {
+  Make(1, 24'000);
+  ASSERT_TRUE(PutGroup(0, 4, Durability::kDisk).has_value());
+  Finish();
+  disks_[0]->refuses = true;
+  ASSERT_TRUE(PutGroup(1, 4).has_value());
+  ASSERT_TRUE(store_->EndTrack(kStoreTrack, {2, 0}, now_).ok());
+  const TrackName other = *TrackName::Of(kStoreTrack.space(), "other");
+  for (uint64_t group = 0; group < 8; ++group) {
+    for (uint64_t object = 0; object < 4; ++object) {
+      ASSERT_TRUE(store_->Put(other, StoreObject({group, object}), Durability::kMemory, now_).ok());
+    }
+    ASSERT_TRUE(store_->EndGroup(other, group, 4, Durability::kMemory, now_).ok());
   }
-  disks_[0]->FinishWrites();
-  Take();
-  for (const uint64_t object : {1u, 4u}) {
-    ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, object}), Durability::kMemory, now_).ok());
+  ASSERT_FALSE(store_->ram().GroupFrom(kStoreTrack, 0).has_value());
+  EXPECT_EQ(store_->Find(kStoreTrack)->end, (Location{2, 0}));
+  EXPECT_EQ(store_->PresenceOf(kStoreTrack, {2, 0}), Presence::kGone);
+  disks_[0]->refuses = false;
+  EXPECT_FALSE(store_->Forget(kStoreTrack, now_));  // It is on disk, and so is its end then.
+  EXPECT_EQ(store_->ram().Find(kStoreTrack), nullptr);
+  EXPECT_EQ(store_->Find(kStoreTrack)->end, (Location{2, 0}));
+}
+
+// A second publisher of a group that is on its way down leaves no shell of it in RAM.
+TEST_F(StoreTest, EndsAGroupOnceThatIsOnItsWayDown) {
+  Make(1, 24'000);
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
   }
-  std::string found;
-  for (const Store::Located& at : store_->Locate(kStoreTrack, {0, 0}, 5, 16)) {
-    found += std::to_string(at.location.object) + (at.object ? "! " : " ");
+  ASSERT_FALSE(store_->ram().FindGroup(kStoreTrack, 0).has_value());
+  ASSERT_TRUE(store_->IsBelow(kStoreTrack, 0));
+  ASSERT_TRUE(PutGroup(0, 4).has_value());
+  EXPECT_FALSE(store_->ram().FindGroup(kStoreTrack, 0).has_value());
+  EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
+            ErrorCode::kMismatch);
+}
+
+// The time of receipt goes down with an object, and comes up with it.
+TEST_F(StoreTest, ATierBelowIsToldWhenAnObjectWasReceived) {
+  Make(1, 24'000);
+  std::map<uint64_t, uint64_t> received;
+  for (uint64_t group = 0; group < 8; ++group) {
+    now_ += seconds(1);
+    received[group] = store_->WallAt(now_);
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
   }
-  EXPECT_EQ(found, "0 1! 2 3 4! ");
-  EXPECT_EQ(store_->Locate(kStoreTrack, {0, 1}, 9, 2).size(), 2u);
+  Finish();
+  size_t below = 0;
+  for (uint64_t group = 0; group < 8; ++group) {
+    if (const StoredObject* stored = disks_[0]->Find(kStoreTrack, {group, 2})) {
+      EXPECT_EQ(stored->received_us, received[group]);
+      ++below;
+    }
+  }
+  EXPECT_GT(below, 2u);
 }
 
 // Whatever tiers do: every answer comes once and in time, every byte is right, nothing is called

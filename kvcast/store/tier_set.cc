@@ -26,7 +26,7 @@ void AddFacts(const TrackFacts& more, TrackFacts& facts) {
   }
   facts.end = facts.end ? facts.end : more.end;
   for (const LocationRange& gap : more.gaps) {
-    if (std::ranges::find(facts.gaps, gap) == facts.gaps.end()) {
+    if (!facts.HasGap(gap)) {
       facts.gaps.push_back(gap);
     }
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -24,6 +26,27 @@ struct TrackFacts {
   std::optional<Location> end;      // No object stands here or beyond.
   std::vector<LocationRange> gaps;  // Where its publisher said that there is nothing.
 
+  // More gaps are forgotten: that makes them unknown, which is never wrong.
+  static constexpr size_t kGapsMax = 1024;
+
+  // The gap that a location stands in, if there is one.
+  const LocationRange* GapAt(Location location) const {
+    const auto found = std::ranges::find_if(
+        gaps, [&](const LocationRange& gap) { return gap.Contains(location); });
+    return found == gaps.end() ? nullptr : &*found;
+  }
+  bool HasGap(const LocationRange& gap) const { return std::ranges::find(gaps, gap) != gaps.end(); }
+  // Nothing stands there, as far as the track as a whole says so.
+  bool IsGone(Location location) const {
+    return (end && location >= *end) || GapAt(location) != nullptr;
+  }
+  // Whoever knows this has nothing to learn from the other.
+  bool Covers(const TrackFacts& other) const {
+    return (!properties.empty() || other.properties.empty()) && largest >= other.largest &&
+           (end == other.end || !other.end) &&
+           (gaps == other.gaps || gaps.size() >= kGapsMax ||
+            std::ranges::all_of(other.gaps, [&](const auto& gap) { return HasGap(gap); }));
+  }
   friend bool operator==(const TrackFacts&, const TrackFacts&) = default;
 };
 

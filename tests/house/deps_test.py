@@ -180,7 +180,7 @@ class Installing(Machine):
         for words in [("run", "test"), ("list", "run", "test")]:
             ran = self.deps(*words)
             self.assertEqual(ran.returncode, 2)
-            self.assertIn("tools/deps run|test|bench", ran.stderr)
+            self.assertIn("tools/deps run|test|check|bench", ran.stderr)
         self.assertEqual(self.asked(), "")
 
 

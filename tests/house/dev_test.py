@@ -51,6 +51,14 @@ sys.exit(os.environ.get("FAIL") == "peers")
 """
 
 
+ALONE = """
+import os, sys
+with open(os.environ["LOG"], "a") as log:
+    log.write(f"alone {' '.join(sys.argv[1:])}\\n")
+sys.exit(os.environ.get("FAIL") == "alone")
+"""
+
+
 class Dev(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -65,6 +73,8 @@ class Dev(unittest.TestCase):
         (self.root / "tests/contract").mkdir(parents=True)
         (self.root / "tests/contract/model_differential.py").write_text(DIFFERENTIAL)
         (self.root / "tests/fuzz_seeds.py").write_text(SEEDS)
+        (self.root / "tests/house").mkdir()
+        (self.root / "tests/house/alone.py").write_text(ALONE)
         self.log = self.root / "log"
 
     def stand_in(self, name: str, script: str) -> None:
@@ -90,6 +100,10 @@ class Dev(unittest.TestCase):
             for name in ["run", "build", "test", "check", "bench", "fuzz", "format", "clean"]:
                 self.assertIn(f"./dev {name} ", ran.stdout)
         self.assertEqual(self.dev("fly").returncode, 2)
+        for words in [("test", "fast"), ("check", "-v"), ("clean", "all"), ("fuzz", "1", "one_fuzz", "two")]:
+            ran = self.dev(*words)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn(f'./dev {words[0]} does not take "{" ".join(words[1:])}"', ran.stderr)
         self.assertEqual(self.did(), "")
 
     def test_run_leaves_the_program_and_starts_the_demo(self):
@@ -157,6 +171,10 @@ class Dev(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertRegex(ran.stderr, "To repeat just that:  .*model_differential.py .*--seed SEED")
         self.assertEqual(self.dev("check", FAIL="format").returncode, 1)
+        ran = self.dev("check", FAIL="alone")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("alone --source . --build build/alone\n", self.did())
+        self.assertRegex(ran.stderr, "To repeat just that:  .*alone.py")
         ran = self.dev("check", FAIL="tidy")
         self.assertEqual(ran.returncode, 1)
         self.assertEqual(ran.stdout.count("a.h:1:2: error: odd"), 1)

@@ -26,7 +26,9 @@ class Hosts(Planted):
                       ("registry-1", "docker", "io"), ("proxy", "golang", "org"),
                       ("europe-python", "pkg", "dev"), ("http", "debian", "net"),
                       ("httpredir", "debian", "org"), ("registry", "npmmirror", "com"),
-                      ("cran", "r-project", "org"), ("pkg", "go", "dev"), ("apt", "llvm", "org"), ("files", "pythonhosted", "org")]:
+                      ("cran", "r-project", "org"), ("pkg", "go", "dev"), ("apt", "llvm", "org"),
+                      ("files", "pythonhosted", "org"), ("huggingface", "co"), ("conda-forge", "org"),
+                      ("download", "pytorch", "org"), ("nvcr", "io"), ("mirrors", "aliyun", "com")]:
             with self.subTest(parts):
                 host = ".".join(parts)
                 self.plant("a.json", f'\n"resolved": "https://{host}/x"\n')

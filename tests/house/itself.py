@@ -21,7 +21,10 @@ FOREIGN = {
     "names a place where it was made": re.compile(
         r"(?<![\w.\-/])/(?:wor" r"k|home/\w+|Users/\w+)/"),
     "tells how it was made": re.compile(
-        r"\b(?:AI|machine|LLM)[- ](?:generated|written|assisted)\b|\bco-authored" r"-by\b",
+        r"\b(?:AI|machine|LLM)[- ](?:generated|written|assisted)\b|\bco-authored" r"-by\b"
+        r"|\b(?:generated|written|made) (?:by|with) (?:an? )?(?:AI|LLM|assistant|chat ?bot|agent)\b"
+        r"|\bas an? (?:AI|language) model\b|\b(?:this|last|next|earlier|previous) ses" r"sion's (?:work|note)"
+        r"|\b(?:closing|hand-?over) no" r"tes?\b|\bhel" r"pers? with fresh eyes\b|\bsub-?age" r"nts?\b",
         re.IGNORECASE),
 }
 # A document's line that something was to take the place of: a name in capitals, and nothing else.

@@ -26,6 +26,7 @@ class Itself(Planted):
                       "fixes" " #3", "store: retry (" "#45)", "GH" "-12",
                       "example.com/x/issues" "/9", "// TO" "DO: later", "# FIX" "ME", "X" "XX",
                       "cd /wor" "k/main", "/home" "/ann/kvcast", "AI" "-generated",
+                      "written by an" " LLM", "the closing" " note", "a sub" "agent did",
                       "Co-Authored" "-By: x", f'Read("{BESIDE}")']:
             with self.subTest(words):
                 self.plant("notes.txt", f"\n{words}\n")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import tree
 
+# Whatever an #include may name: that a module has no .hpp is for its list to say.
+CODE = {".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".cc", ".cpp", ".cxx", ".c"}
 KINDS = ("sources", "tests", "benches", "fuzzers", "programs")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -71,7 +73,7 @@ def listed(source: Path, module: dict) -> list[str]:
     """Files that no kvcast_module call lists, and listed ones that are not there."""
     folder = tree.folder_of(source, module["name"])
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*")
-               if path.suffix in {".h", ".cc"}}
+               if path.suffix in CODE}
     named = {name for kind in KINDS for name in module[kind]}
     where = folder.relative_to(source).as_posix()
     return ([f"{where}/{name}: not listed in {where}/CMakeLists.txt"
@@ -92,7 +94,7 @@ def includes(source: Path, module: dict, modules: dict[str, dict]) -> list[str]:
             if name in module["benches"] and target.startswith("bench/"):
                 continue  # What benchmarks share.
             # Which quotes are used does not matter to the compiler: the root is on its path.
-            ours = quote == '"' or target.startswith(("kvcast/", "sim/"))
+            ours = quote == '"' or (source / target.split("/")[0]).is_dir()
             if ours and (".." in Path(target).parts or
                          not any(target.startswith(f"{home}/") for home in allowed)):
                 complaints.append(f"{where}: includes \"{target}\"; {module['name']} may include "

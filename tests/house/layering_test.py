@@ -43,6 +43,19 @@ class Layering(Planted):
         self.declare({"name": "base", "sources": ["a.cc"]})
         self.assert_one(check(self.source, self.build), "a.cc:1", "kvcast/io/clock.h")
 
+    def test_angle_brackets_around_what_is_no_module(self):
+        self.plant("kvcast/base/a.cc", "#include <examples/tinylm/engine.h>\n")
+        self.plant("examples/tinylm/engine.h")
+        self.declare({"name": "base", "sources": ["a.cc"]})
+        self.assert_one(check(self.source, self.build), "a.cc:1", "examples/tinylm/engine.h")
+
+    def test_a_header_by_another_suffix(self):
+        for name in ("evil.hpp", "evil.inc"):
+            self.plant(f"kvcast/base/{name}")
+            self.declare({"name": "base", "sources": []})
+            self.assert_one(check(self.source, self.build), f"kvcast/base/{name}", "not listed")
+            (self.source / "kvcast/base" / name).unlink()
+
     def test_an_include_that_climbs_into_another_module(self):
         self.plant("kvcast/base/a.cc", '#include "kvcast/base/../io/clock.h"\n')
         self.declare({"name": "base", "sources": ["a.cc"]})

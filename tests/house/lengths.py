@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tree
 from cpp_functions import functions
+from layering import CODE
 
 FUNCTION = 70
 LIST = "tests/house/lengths.txt"
@@ -18,11 +19,11 @@ def limit(name: str) -> int | None:
     path = Path(name)
     if path.suffix == ".py":
         return 400
-    if path.suffix not in {".h", ".cc"}:
+    if path.suffix not in CODE:
         return None
     if path.stem.endswith(("_test", "_bench", "_fuzz")) or path.parts[0] in {"tests", "bench"}:
         return 600
-    return 250 if path.suffix == ".h" else 500
+    return 500 if path.suffix in {".cc", ".cpp", ".cxx", ".c"} else 250
 
 
 def python_functions(code: str):

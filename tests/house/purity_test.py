@@ -7,17 +7,21 @@ import unittest
 from planted import Planted
 from purity import asks_for, check
 
-IMPURE = {
-    "the clock": "#include <chrono>\nauto f() { return std::chrono::steady_clock::now(); }",
-    "to sleep": "#include <unistd.h>\nvoid f() { usleep(1); }",
-    "a socket": "#include <sys/socket.h>\nint f() { return socket(0, 0, 0); }",
-    "a thread": "#include <thread>\nvoid f() { std::thread([] {}).join(); }",
-    "a file": '#include <fstream>\nvoid f() { std::ofstream("x") << 1; }',
-    "a person": "#include <cstdio>\nint f() { return std::getc(stdin); }",
-    "the process": "#include <cstdlib>\nvoid f() { std::exit(1); }",
-    "the environment": '#include <cstdlib>\nauto f() { return std::getenv("HOME"); }',
-    "entropy": "#include <random>\nauto f() { return std::random_device()(); }",
-}
+IMPURE = [
+    ("the clock", "#include <chrono>\nauto f() { return std::chrono::steady_clock::now(); }"),
+    ("to sleep", "#include <unistd.h>\nvoid f() { usleep(1); }"),
+    ("a socket", "#include <sys/socket.h>\nint f() { return socket(0, 0, 0); }"),
+    ("a thread", "#include <thread>\nvoid f() { std::thread([] {}).join(); }"),
+    ("a file", '#include <fstream>\nvoid f() { std::ofstream("x") << 1; }'),
+    ("a person", "#include <cstdio>\nint f() { return std::getc(stdin); }"),
+    ("a person", '#include <cstdio>\nvoid f() { std::printf("%d", 1); }'),
+    ("a person", '#include <iostream>\nvoid f() { std::cout << 1; }'),
+    ("the clock", "#include <ctime>\nauto f(std::tm t) { return std::mktime(&t); }"),
+    ("a socket", "#include <ifaddrs.h>\nint f(ifaddrs** all) { return getifaddrs(all); }"),
+    ("the process", "#include <cstdlib>\nvoid f() { std::exit(1); }"),
+    ("the environment", '#include <cstdlib>\nauto f() { return std::getenv("HOME"); }'),
+    ("entropy", "#include <random>\nauto f() { return std::random_device()(); }"),
+]
 STATE = {
     "counter": "int counter = 0;",
     "hidden": "static int hidden = 3;\nint f() { return ++hidden; }",
@@ -66,7 +70,7 @@ class Purity(Planted):
         self.assertEqual(check(self.source, self.build), [])
 
     def test_each_part_of_the_machine_is_found(self):
-        for what, code in IMPURE.items():
+        for what, code in IMPURE:
             with self.subTest(what):
                 self.declare({"name": "base", "archive": self.archive(code)})
                 complaints = check(self.source, self.build)
@@ -81,7 +85,7 @@ class Purity(Planted):
                                     for c in complaints), complaints)
 
     def test_a_module_that_is_not_pure_may(self):
-        self.declare({"name": "io", "pure": False, "archive": self.archive(IMPURE["a socket"])})
+        self.declare({"name": "io", "pure": False, "archive": self.archive(dict(IMPURE)["a socket"])})
         self.assertEqual(check(self.source, self.build), [])
 
     def test_a_library_that_is_not_there_is_not_pure(self):

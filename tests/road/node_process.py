@@ -16,9 +16,10 @@ class Node:
         folder = Path(self.scratch.name)
         ready = folder / "address"
         self.log = folder / "log"
+        lazy = [] if "--ram" in options else ["--no-prefault"]  # Gigabytes are not for tests.
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [kvcast, "serve", "--listen", "127.0.0.1:0", "--state-dir", folder / "state",
+                [kvcast, "serve", *lazy, "--listen", "127.0.0.1:0", "--state-dir", folder / "state",
                  "--ready-file", ready, *options], stdout=log, stderr=log)
         end = time.monotonic() + PATIENCE_S
         while not ready.exists():

@@ -2,54 +2,25 @@
 """What a node keeps on disk is there after its death: storage_test.py KVCAST"""
 
 import json
-import random
+import os
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
+from cache_files import BLOCK, values, write_model, write_prompt
 from node_process import PATIENCE_S, Node
 
-LAYERS, HEADS, DIM = 2, 8, 128  # 8 KiB of cache for each token.
-BLOCK = 128
 DISK_BYTES = "bytes=1GiB"
 
 
 def run(*command):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           timeout=PATIENCE_S * 2)
-
-
-def write_model(folder: Path):
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({
-        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": HEADS,
-        "head_dim": DIM, "hidden_size": HEADS * DIM, "torch_dtype": "bfloat16"}))
-    (folder / "model.safetensors").write_text("weights")
-    (folder / "tokenizer.json").write_text("{}")
-
-
-def write_cache(path: Path, tokens: int, seed: int):
-    """A KV cache of random bytes, in the form that `kvcast inspect` describes."""
-    header, at = {}, 0
-    for layer in range(LAYERS):
-        for plane in ["k", "v"]:
-            size = tokens * HEADS * DIM * 2
-            header[f"layers.{layer}.{plane}"] = {
-                "dtype": "BF16", "shape": [tokens, HEADS, DIM], "data_offsets": [at, at + size]}
-            at += size
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + random.Random(seed).randbytes(at))
-
-
-def values(path: Path) -> bytes:
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    return data[8 + length:]
 
 
 class Storage(unittest.TestCase):
@@ -65,10 +36,6 @@ class Storage(unittest.TestCase):
         self.addCleanup(node.stop)
         return node
 
-    def prompt(self, name: str, tokens: int, seed: int):
-        (self.folder / f"{name}.tokens").write_text(" ".join(str(seed + i) for i in range(tokens)))
-        write_cache(self.folder / f"{name}.safetensors", tokens, seed)
-
     def command(self, what: str, node: Node, name: str, file: str, *more):
         done = run(KVCAST, what, self.folder / f"{name}.tokens", self.folder / file, "--model",
                    self.folder / "model", "--node", node.address, "--json", *more)
@@ -82,7 +49,7 @@ class Storage(unittest.TestCase):
                          values(self.folder / f"{name}.back"))
 
     def test_what_was_acknowledged_is_there_after_a_kill(self):
-        self.prompt("a", 5 * BLOCK, seed=1)
+        write_prompt(self.folder, "a", 5 * BLOCK, seed=1)
         node = self.start("--ram", "64MiB")
         put = self.command("put", node, "a", "a.safetensors", "--durability", "disk")
         self.assertEqual((put["sent"], put["durability"]), (5, "disk"))
@@ -93,7 +60,7 @@ class Storage(unittest.TestCase):
 
     def test_a_node_serves_more_than_its_memory_holds(self):
         tokens = 32 * BLOCK  # 32 MiB, and memory for a third of it.
-        self.prompt("a", tokens, seed=1)
+        write_prompt(self.folder, "a", tokens, seed=1)
         node = self.start("--ram", "16MiB")
         put = self.command("put", node, "a", "a.safetensors", "--durability", "disk")
         self.assertEqual((put["sent"], put["durability"]), (32, "disk"))
@@ -102,13 +69,27 @@ class Storage(unittest.TestCase):
         self.check(self.start("--ram", "16MiB"), "a", tokens)
 
     def test_durability_that_a_node_does_not_have_is_refused(self):
-        self.prompt("a", BLOCK, seed=1)
+        write_prompt(self.folder, "a", BLOCK, seed=1)
         with Node(KVCAST) as node:
             put = run(KVCAST, "put", self.folder / "a.tokens", self.folder / "a.safetensors",
                       "--model", self.folder / "model", "--node", node.address, "--durability",
                       "disk")
         self.assertEqual(put.returncode, 1)
         self.assertIn("keeps nothing on disk", put.stderr)
+
+    def test_a_bucket_that_does_not_answer_keeps_nobody_from_a_disk(self):
+        write_prompt(self.folder, "a", 2 * BLOCK, seed=1)
+        keys = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing"}
+        with unittest.mock.patch.dict(os.environ, keys):
+            node = self.start("--bucket", "s3://none,endpoint=http://127.0.0.1:1")
+        refused = run(KVCAST, "put", self.folder / "a.tokens", self.folder / "a.safetensors",
+                      "--model", self.folder / "model", "--node", node.address, "--durability",
+                      "bucket")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("The bucket has not been read yet", refused.stderr)
+        put = self.command("put", node, "a", "a.safetensors", "--durability", "disk")
+        self.assertEqual((put["sent"], put["durability"]), (2, "disk"))
+        self.check(node, "a", 2 * BLOCK)
 
     def test_a_directory_is_refused_with_a_reason(self):
         self.start()

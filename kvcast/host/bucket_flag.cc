@@ -1,0 +1,100 @@
+#include "kvcast/host/bucket_flag.h"
+
+#include <cstdlib>
+#include <initializer_list>
+
+#include "kvcast/host/flag_words.h"
+#include "kvcast/io/human_units.h"
+
+namespace kvcast {
+namespace {
+
+Error BadBucket(const std::string& what) {
+  return Error(ErrorCode::kInvalid, what + ". It is " + kBucketGrammar);
+}
+
+// The first of these that is set.
+std::string FromEnvironment(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') {
+      return value;
+    }
+  }
+  return "";
+}
+
+// Absent: no such word.
+std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
+                              std::optional<bool>& path_style) {
+  const auto& [whole, name, value] = word;
+  if (name == "endpoint") {
+    flag.server.endpoint = value;
+  } else if (name == "region" && !value.empty()) {
+    flag.server.region = value;
+  } else if (name == "style" && (value == "path" || value == "host")) {
+    path_style = value == "path";
+  } else if (name == "bytes") {
+    const Result<uint64_t> bytes = ParseBytes(value);
+    if (!bytes.ok()) {
+      return BadBucket(bytes.error().message());
+    }
+    flag.bytes = *bytes;
+  } else if (name == "admit" && (value == "all" || value == "second")) {
+    flag.admission = value;
+  } else if (name == "credentials" && !value.empty()) {
+    flag.server.credentials.file = std::string(value);
+    flag.server.credentials.environment = false;
+  } else if (name == "profile" && !value.empty()) {
+    flag.server.credentials.profile = value;
+    flag.server.credentials.environment = false;
+  } else if (name == "ca" && !value.empty()) {
+    flag.server.ca_file = value;
+  } else {
+    return BadBucket("'" + std::string(whole) + "' says nothing");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<BucketFlag> BucketFlag::Parse(std::string_view text) {
+  if (!Is(text)) {
+    return BadBucket("'" + std::string(text) + "' does not begin with s3://");
+  }
+  BucketFlag flag;
+  flag.server.region = FromEnvironment({"AWS_REGION", "AWS_DEFAULT_REGION"});
+  flag.server.endpoint = FromEnvironment({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+  std::optional<bool> path_style;
+  const FlagWords typed(text);
+  const std::string_view place = typed.where.substr(5);
+  const size_t slash = place.find('/');
+  flag.server.bucket = place.substr(0, slash);
+  flag.prefix = slash == std::string_view::npos ? "" : place.substr(slash + 1);
+  while (!flag.prefix.empty() && flag.prefix.back() == '/') {
+    flag.prefix.pop_back();
+  }
+  if (flag.server.bucket.empty()) {
+    return BadBucket("There is no bucket in '" + std::string(text) + "'");
+  }
+  for (const FlagWord& word : typed.words) {
+    if (auto wrong = TakeWord(word, flag, path_style)) {
+      return *wrong;
+    }
+  }
+  if (flag.server.region.empty()) {
+    flag.server.region = "us-east-1";
+  }
+  // Servers of one's own seldom have a name for each bucket.
+  flag.server.path_style = path_style.value_or(!flag.server.endpoint.empty());
+  if (flag.server.endpoint.empty()) {
+    flag.server.endpoint = "https://s3." + flag.server.region + ".amazonaws.com";
+  }
+  return flag;
+}
+
+std::string BucketFlag::ToString() const {
+  return "s3://" + server.bucket + (prefix.empty() ? "" : "/" + prefix);
+}
+
+}  // namespace kvcast

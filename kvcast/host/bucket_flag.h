@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+#include "kvcast/io/s3_bucket.h"
+
+namespace kvcast {
+
+// A bucket in which a node keeps objects, as it is typed.
+inline constexpr char kBucketGrammar[] =
+    "s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]"
+    "[,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]";
+
+// Keys and secrets are not typed: others see the command line. They come from AWS_ACCESS_KEY_ID and
+// AWS_SECRET_ACCESS_KEY, or from a file.
+struct BucketFlag {
+  S3Options server;
+  std::string prefix;
+  std::optional<uint64_t> bytes;  // For packs of this node; absent: no bound.
+  std::string admission = "all";
+
+  // Whether it names a bucket, and not a directory.
+  static bool Is(std::string_view text) { return text.starts_with("s3://"); }
+  // Invalid: it says something else. What is not said of the server comes from AWS_REGION,
+  // AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL.
+  static Result<BucketFlag> Parse(std::string_view text);
+  // "s3://BUCKET/PREFIX", for people.
+  std::string ToString() const;
+};
+
+}  // namespace kvcast

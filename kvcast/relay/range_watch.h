@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "kvcast/base/time.h"
+#include "kvcast/object/location.h"
+#include "kvcast/store/track_facts.h"
+
+namespace kvcast::relay {
+
+// Whether anything of what a subscription wants may still come, if that has a last group.
+//
+// Groups come in any order, so an object beyond the range does not mean that the range is over. It
+// is over once every group of it is known to be whole, or not to exist; where that cannot be known,
+// whoever asks looks at since when nothing of it has come.
+//
+// Bounded: of gaps that objects tell it remembers so many, and what it forgets is not known.
+class RangeWatch {
+ public:
+  enum class Answer : uint8_t {
+    kOver,     // Nothing of it can come any more.
+    kUnknown,  // Something may.
+    kMore,     // It has not looked at all groups yet: ask again.
+  };
+  // What is known of a group; absent if nothing is.
+  using Look = std::function<std::optional<GroupFacts>(uint64_t group)>;
+
+  // `largest` is the track's largest object, if it has any.
+  RangeWatch(const LocationRange& range, std::optional<Location> largest, Instant now);
+
+  bool has_end() const { return range_.last.group != LocationRange::kWholeGroup; }
+  const LocationRange& range() const { return range_; }
+
+  // An object of the track has come, wherever it stands, and says that so much does not exist.
+  void OnObject(Location at, std::span<const LocationRange> gaps, Instant now);
+  // A stream of the track has ended.
+  void OnSubgroupEnd(uint64_t group, Instant now);
+  // Whether anything has come since the last call that may change the answer.
+  bool TakeMoved() { return std::exchange(moved_, false); }
+  // REQUIRES: has_end().
+  Answer Ask(const Look& look);
+  // The last time that anything of the range moved, or that the track was seen to be beyond it;
+  // absent while it is not, and while nothing of it has come: later groups may come first.
+  std::optional<Instant> quiet_since() const { return quiet_since_; }
+
+ private:
+  static constexpr size_t kGapsMax = 256;
+  static constexpr size_t kGroupsAtOnce = 256;
+
+  void NoteGap(const LocationRange& gap);
+  bool IsWhole(uint64_t group, const Look& look) const;
+
+  LocationRange range_;
+  uint64_t next_;  // All groups of the range before it are whole, or do not exist.
+  bool over_ = false;
+  bool moved_ = false;
+  bool begun_ = false;   // Something of it has come,
+  bool passed_ = false;  // and something beyond it.
+  std::optional<Instant> quiet_since_;
+  std::map<uint64_t, uint64_t> missing_groups_;   // Runs that do not exist, first to last.
+  std::map<uint64_t, uint64_t> missing_objects_;  // How many of a group do not exist.
+};
+
+}  // namespace kvcast::relay

@@ -1,0 +1,176 @@
+#include "kvcast/relay/range_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "kvcast/relay/gaps.h"
+
+namespace kvcast::relay {
+namespace {
+
+using Answer = RangeWatch::Answer;
+
+constexpr uint64_t kMaxId = LocationRange::kWholeGroup;
+constexpr Instant kStart{};
+constexpr Duration kSecond = std::chrono::seconds(1);
+
+Object At(Location location, uint64_t group_gap = 0, uint64_t object_gap = 0) {
+  Object object;
+  object.location = location;
+  PropertiesBuilder properties;
+  if (group_gap > 0) {
+    properties.Number(property::kPriorGroupIdGap, group_gap);
+  }
+  if (object_gap > 0) {
+    properties.Number(property::kPriorObjectIdGap, object_gap);
+  }
+  object.properties = std::move(properties).Build();
+  return object;
+}
+
+void Tell(RangeWatch& watch, const Object& object, Instant now) {
+  watch.OnObject(object.location, GapsBefore(object), now);
+}
+
+// Groups of so many objects each, of which all have come or not.
+struct Groups {
+  std::map<uint64_t, GroupFacts> known;
+  size_t looks = 0;
+
+  RangeWatch::Look Look() {
+    return [this](uint64_t group) -> std::optional<GroupFacts> {
+      ++looks;
+      const auto found = known.find(group);
+      return found == known.end() ? std::nullopt : std::optional(found->second);
+    };
+  }
+};
+
+TEST(RangeWatch, KnowsThatARangeWithoutALastGroupHasNoEnd) {
+  EXPECT_FALSE(RangeWatch({{0, 0}, {kMaxId, kMaxId}}, std::nullopt, kStart).has_end());
+  EXPECT_TRUE(RangeWatch({{0, 0}, {kMaxId - 1, kMaxId}}, std::nullopt, kStart).has_end());
+}
+
+TEST(RangeWatch, IsOverWhenEveryGroupIsWhole) {
+  RangeWatch watch({{3, 2}, {5, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  groups.known[4] = {2, 2, 0};
+  groups.known[5] = {2, 2, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known[3] = {std::nullopt, 2, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known[3] = {2, 1, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known[3] = {2, 2, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
+// What was whole once is not asked for again, and may have been evicted since.
+TEST(RangeWatch, RemembersHowFarGroupsWereWhole) {
+  RangeWatch watch({{0, 0}, {1, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  groups.known[0] = {1, 1, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known.clear();
+  groups.known[1] = {1, 1, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
+TEST(RangeWatch, TakesGroupsThatDoNotExistForWhole) {
+  RangeWatch watch({{0, 0}, {kMaxId - 1, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  groups.known[0] = {1, 1, 0};
+  Tell(watch, At({kMaxId, 0}, kMaxId - 1), kStart);
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
+TEST(RangeWatch, CountsObjectsThatDoNotExist) {
+  RangeWatch watch({{0, 0}, {0, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  groups.known[0] = {7, 2, 0};
+  Tell(watch, At({0, 3}, 0, 3), kStart);
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  Tell(watch, At({0, 6}, 0, 2), kStart);
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
+TEST(RangeWatch, IsQuietSinceTheLastOfTheRangeOnceTheTrackIsPastIt) {
+  RangeWatch watch({{1, 1}, {2, kMaxId}}, Location{2, 9}, kStart);
+  EXPECT_EQ(watch.quiet_since(), std::nullopt);
+  Tell(watch, At({2, 10}), kStart + 1 * kSecond);
+  EXPECT_EQ(watch.quiet_since(), std::nullopt);
+  Tell(watch, At({3, 0}), kStart + 2 * kSecond);
+  Tell(watch, At({4, 0}), kStart + 3 * kSecond);
+  Tell(watch, At({1, 0}), kStart + 4 * kSecond);
+  watch.OnSubgroupEnd(3, kStart + 5 * kSecond);
+  watch.OnSubgroupEnd(0, kStart + 5 * kSecond);
+  EXPECT_EQ(watch.quiet_since(), kStart + 2 * kSecond);
+  Tell(watch, At({1, 1}), kStart + 6 * kSecond);
+  EXPECT_EQ(watch.quiet_since(), kStart + 6 * kSecond);
+  watch.OnSubgroupEnd(1, kStart + 7 * kSecond);
+  EXPECT_EQ(watch.quiet_since(), kStart + 7 * kSecond);
+}
+
+TEST(RangeWatch, IsQuietFromTheStartIfTheTrackIsPastIt) {
+  EXPECT_EQ(RangeWatch({{0, 0}, {2, kMaxId}}, Location{3, 0}, kStart).quiet_since(), kStart);
+}
+
+TEST(RangeWatch, LooksAtSoManyGroupsAtOnce) {
+  RangeWatch watch({{0, 0}, {999, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  for (uint64_t group = 0; group < 1000; ++group) {
+    groups.known[group] = {1, 1, 0};
+  }
+  size_t asked = 1;
+  while (watch.Ask(groups.Look()) == Answer::kMore) {
+    ASSERT_LE(groups.looks, 300 * asked++);
+  }
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(groups.looks, 1000u);
+}
+
+// Every other group does not exist; gaps that were passed make room for others.
+TEST(RangeWatch, FollowsASparseTrackToItsEnd) {
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  Answer answer = Answer::kUnknown;
+  for (uint64_t group = 1; group <= 1999; group += 2) {
+    EXPECT_EQ(answer, Answer::kUnknown) << group;
+    groups.known[group] = {1, 1, 0};
+    Tell(watch, At({group, 0}, 1), kStart);
+    answer = watch.Ask(groups.Look());
+  }
+  EXPECT_EQ(answer, Answer::kOver);
+}
+
+// Who comes first is not always who is first: nothing has been left alone that has not begun.
+TEST(RangeWatch, IsNotQuietBeforeAnythingOfItHasCome) {
+  RangeWatch watch({{0, 0}, {5, kMaxId}}, std::nullopt, kStart);
+  Tell(watch, At({12, 0}), kStart);
+  EXPECT_TRUE(watch.TakeMoved());
+  Tell(watch, At({11, 0}), kStart + 4 * kSecond);
+  EXPECT_FALSE(watch.TakeMoved());
+  EXPECT_EQ(watch.quiet_since(), std::nullopt);
+  Tell(watch, At({5, 0}), kStart + 9 * kSecond);
+  EXPECT_TRUE(watch.TakeMoved());
+  EXPECT_EQ(watch.quiet_since(), kStart + 9 * kSecond);
+}
+
+// A publisher cannot make us remember more and more.
+TEST(RangeWatch, DoesNotKnowOfGapsBeyondSoMany) {
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, std::nullopt, kStart);
+  Groups groups;
+  for (uint64_t group = 1; group <= 2001; group += 2) {
+    groups.known[group] = {1, 1, 0};
+    Tell(watch, At({group, 0}, 1), kStart);
+  }
+  Answer answer = Answer::kMore;
+  while (answer == Answer::kMore) {
+    answer = watch.Ask(groups.Look());
+  }
+  EXPECT_EQ(answer, Answer::kUnknown);
+}
+
+}  // namespace
+}  // namespace kvcast::relay

@@ -1,0 +1,95 @@
+#include "kvcast/store/bucket_survey.h"
+
+#include <utility>
+
+namespace kvcast {
+namespace {
+
+// Packs that are read at the same time.
+constexpr size_t kPackLoadsMax = 16;
+
+constexpr Duration kListAttempt = std::chrono::seconds(10);
+constexpr Duration kListPatience = std::chrono::seconds(60);
+constexpr Duration kListDelay = std::chrono::milliseconds(200);
+constexpr uint32_t kListTries = 5;
+
+}  // namespace
+
+BucketSurvey::BucketSurvey(const Options& options, std::function<bool(const std::string&)> known,
+                           BucketCalls& calls, Instant now)
+    : options_(options), known_(std::move(known)), calls_(&calls) {
+  List("", now);
+}
+
+void BucketSurvey::List(std::string continuation, Instant now) {
+  BucketRequest request;
+  request.kind = BucketRequest::Kind::kList;
+  request.key = PackKeyStart(options_.prefix);
+  request.continuation = std::move(continuation);
+  list_ = calls_->Start(std::move(request), {.urgency = BucketCalls::Urgency::kHousekeeping,
+                                             .give_up = now + kListPatience,
+                                             .attempt = kListAttempt,
+                                             .delay = kListDelay,
+                                             .tries = kListTries});
+}
+
+bool BucketSurvey::OnEnded(const BucketCalls::Ended& ended, Instant now) {
+  if (ended.id == list_) {
+    list_ = 0;
+    OnPage(ended.completion, now);
+    LoadSome(now);
+    return true;
+  }
+  for (auto load = loads_.begin(); load != loads_.end(); ++load) {
+    if (!load->OnEnded(ended, now)) {
+      continue;
+    }
+    if (load->done()) {
+      found_.push_back({load->id(), load->key(), load->bytes(), load->Take()});
+      loads_.erase(load);
+      LoadSome(now);
+    }
+    return true;
+  }
+  return false;
+}
+
+void BucketSurvey::OnPage(const BucketCompletion& page, Instant now) {
+  if (page.error) {
+    failure_ = page.error;
+    return;
+  }
+  for (const BucketCompletion::Entry& entry : page.entries) {
+    const auto id = PackId::Parse(entry.key, options_.prefix);
+    const bool is_pack = id && entry.bytes >= kPackBytesMin && entry.bytes <= kPackBytesMax &&
+                         entry.bytes % kDeviceBlockBytes == 0;
+    if (++listed_ > options_.packs_max) {
+      cut_ = true;
+      return;
+    }
+    if (!is_pack) {
+      ++foreign_;
+    } else if (!known_(entry.key)) {
+      queue_.push_back({*id, entry.key, entry.bytes});
+    }
+  }
+  // A server that sends us round in a circle has an end, too.
+  if (!page.continuation.empty() && page.continuation != continuation_ && !page.entries.empty()) {
+    continuation_ = page.continuation;
+    List(page.continuation, now);
+  }
+}
+
+void BucketSurvey::LoadSome(Instant now) {
+  while (!queue_.empty() && loads_.size() < kPackLoadsMax) {
+    Listed listed = std::move(queue_.front());
+    queue_.pop_front();
+    loads_.emplace_back(listed.id, std::move(listed.key), listed.bytes, options_.key_property,
+                        *calls_, now);
+  }
+  done_ = list_ == 0 && loads_.empty();
+}
+
+std::vector<BucketSurvey::Found> BucketSurvey::TakeFound() { return std::exchange(found_, {}); }
+
+}  // namespace kvcast

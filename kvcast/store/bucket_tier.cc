@@ -1,0 +1,205 @@
+#include "kvcast/store/bucket_tier.h"
+
+#include <algorithm>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast {
+
+BucketTier::BucketTier(const BucketTierOptions& options, Log log)
+    : IndexedTier(options.key_property),
+      options_(options),
+      logger_(std::move(log)),
+      calls_(Scatter(options.seed)),
+      queue_({.prefix = options.prefix,
+              .pack_bytes = options.pack_bytes,
+              .enough_bytes = std::min(options.enough_bytes, options.pack_bytes),
+              .linger = options.linger,
+              .patience = options.upload_patience,
+              .uploads_max = options.uploads_max,
+              .bytes_max = options.bytes_max},
+             Scatter(options.seed + 1), table_) {
+  KVCAST_CHECK(options_.bytes_max == 0 || options_.bytes_max >= options_.LeastBytes());
+  KVCAST_CHECK(options_.pack_bytes >= kPackBytesMin && options_.pack_bytes <= kPackBytesMax / 2);
+  table_.node = options_.node;
+  Random(Scatter(options_.seed + 2))
+      .Fill(std::span(table_.node.bytes).subspan(kPackNodeStableBytes));
+}
+
+std::vector<BucketRequest> BucketTier::TakeRequests(Instant now) {
+  Pump(now);
+  return state_ == State::kRefused ? std::vector<BucketRequest>() : calls_.TakeRequests(now);
+}
+
+void BucketTier::OnCompletion(BucketCompletion completion, Instant now) {
+  calls_.OnCompletion(std::move(completion), now);
+  Pump(now);
+}
+
+void BucketTier::OnTime(Instant now) { Pump(now); }
+
+void BucketTier::Flush(Instant now) {
+  queue_.Close(now);
+  Pump(now);
+}
+
+void BucketTier::Pump(Instant now) {
+  if (state_ == State::kRefused) {
+    return;
+  }
+  calls_.OnTime(now);
+  reads_.OnTime(now);
+  if (!survey_ && (state_ == State::kOpening || next_survey_) &&
+      (!next_survey_ || now >= *next_survey_)) {
+    StartSurvey(now);
+  }
+  for (const BucketCalls::Ended& ended : calls_.TakeEnded()) {
+    (void)(reads_.OnEnded(ended, table_) || queue_.OnEnded(ended) || OnLeaving(ended, now) ||
+           OnTakenBack(ended, now) || (survey_ && survey_->OnEnded(ended, now)));
+  }
+  if (survey_) {
+    OnSurveyed(now);
+  }
+  if (state_ != State::kReady) {
+    return;
+  }
+  SettlePacks(now);
+  TakeAnswers();
+  reads_.Start(table_, calls_, now);
+  queue_.Pump(calls_, now);
+  SettlePacks(now);
+  StartLeaving(now);
+  DeleteIfNoted(now);
+  if (away() != was_away_) {
+    was_away_ = away();
+    if (was_away_) {
+      logger_.Warning("bucket left alone", {{"reason", trouble()}});
+    } else {
+      logger_.Info("bucket back");
+    }
+  }
+}
+
+std::optional<Instant> BucketTier::deadline() const {
+  if (state_ == State::kRefused) {
+    return std::nullopt;
+  }
+  std::optional<Instant> first;
+  const auto take = [&](std::optional<Instant> other) {
+    first = other && (!first || *other < *first) ? other : first;
+  };
+  take(calls_.deadline());
+  take(reads_.deadline());
+  take(queue_.deadline());
+  if (!survey_) {
+    take(state_ == State::kOpening ? next_survey_.value_or(Instant()) : next_survey_);
+  }
+  if (queue_.wants_room() && !leaving_ && leave_again_ != Instant()) {
+    take(leave_again_);
+  }
+  return first;
+}
+
+Result<void> BucketTier::CheckTakes(Instant /*now*/) const {
+  if (state_ == State::kRefused) {
+    return *refusal_;
+  }
+  if (state_ != State::kReady) {
+    return Error(ErrorCode::kMachine, "The bucket has not been read yet." +
+                                          (trouble().empty() ? "" : " It said: " + trouble()));
+  }
+  if (queue_.queued_bytes() >= options_.queue_bytes_max) {
+    return Error(ErrorCode::kTooLarge, "The bucket does not keep up: too many bytes wait for it." +
+                                           (away() ? " It said: " + trouble() : std::string()));
+  }
+  if (index_bytes() >= options_.index_bytes_max || table_.packs.size() >= options_.packs_max) {
+    return Error(ErrorCode::kTooLarge, "The index of the bucket has no room.");
+  }
+  if (table_.last_own >= kPackNumberMax - options_.packs_max) {
+    return Error(ErrorCode::kMachine, "The node has used up its numbers of packs.");
+  }
+  return {};
+}
+
+Result<void> BucketTier::CheckFits(const TrackName& track, const RecordDraft& draft,
+                                   const EntryBody& entry) const {
+  return queue_.CheckFits(track, draft, entry);
+}
+
+// Of what this start has put, it knows every removal that it made since. What it found may have
+// been removed by a pack that no listing has shown: only a pack of its own is out of its reach.
+bool BucketTier::IsDurable(DiskPlace place) const {
+  const Pack* pack = table_.Find(place.segment);
+  return pack != nullptr && !pack->leaving && pack->id.node == table_.node;
+}
+
+void BucketTier::Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
+                        uint64_t received_us, Instant now) {
+  queue_.Append(record, track, draft, std::move(entry), received_us, now);
+}
+
+void BucketTier::OnRemove(const TrackName& track, std::optional<uint64_t> group) {
+  copies_.Forget(track, group);
+}
+
+std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location location, Instant now) {
+  if (state_ != State::kReady || reads_.bytes() >= options_.read_bytes_max) {
+    return std::nullopt;
+  }
+  const auto found = index_->Use(track, location);
+  if (!found) {
+    return std::nullopt;
+  }
+  if (calls_.breaker().Refuses(now)) {
+    events_.push_back(TierRead{++last_ticket_, std::nullopt});
+    return last_ticket_;
+  }
+  reads_.Ask({++last_ticket_, track, location, *found, now + options_.get_patience});
+  return last_ticket_;
+}
+
+void BucketTier::TakeAnswers() {
+  for (BucketReads::Answer& answer : reads_.TakeAnswers()) {
+    using Fault = BucketReads::Answer::Fault;
+    const BucketReads::Reading& reading = answer.reading;
+    counts_.late += answer.fault == Fault::kLate ? 1 : 0;
+    counts_.read_errors += answer.fault == Fault::kFailed ? 1 : 0;
+    if (answer.fault == Fault::kDamaged) {
+      ++counts_.damaged;
+      const DiskPlace damaged = reading.found.place;
+      copies_.Shelter(
+          reading.track, reading.location.group, [&](DiskPlace place) { return place == damaged; },
+          *index_);
+      index_->Erase(reading.track, reading.location, damaged);
+      if (!index_->Find(reading.track, reading.location)) {
+        events_.push_back(TierEvicted{{reading.track, reading.location.group}});
+      }
+      const Pack* pack = table_.Find(reading.found.place.segment);
+      logger_.Warning("record damaged", {{"pack", pack != nullptr ? pack->key : "gone"},
+                                         {"offset", reading.found.place.offset}});
+    } else if (answer.fault == Fault::kGone) {
+      const Pack* pack = table_.Find(reading.found.place.segment);
+      if (pack != nullptr && !pack->leaving) {
+        ++counts_.packs_gone;
+        DropPack(reading.found.place.segment);
+      }
+    }
+    events_.push_back(TierRead{reading.ticket, std::move(answer.found)});
+  }
+}
+
+bool BucketTier::idle() const {
+  return state_ != State::kOpening && !survey_ && !leaving_ && taken_back_.empty() &&
+         reads_.idle() && queue_.idle() && waiting_.empty();
+}
+
+BucketTierCounts BucketTier::counts() const {
+  BucketTierCounts counts = counts_;
+  counts.requests = calls_.counts().requests;
+  counts.retries = calls_.counts().retries;
+  counts.failures = calls_.counts().failures;
+  counts.breaker_opened = calls_.breaker().opened_count();
+  return counts;
+}
+
+}  // namespace kvcast

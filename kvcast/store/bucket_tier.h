@@ -1,0 +1,189 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kvcast/base/log.h"
+#include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
+#include "kvcast/store/bucket.h"
+#include "kvcast/store/bucket_calls.h"
+#include "kvcast/store/bucket_reads.h"
+#include "kvcast/store/bucket_survey.h"
+#include "kvcast/store/indexed_tier.h"
+#include "kvcast/store/pack_copies.h"
+#include "kvcast/store/pack_queue.h"
+#include "kvcast/store/pack_removals.h"
+#include "kvcast/store/pack_table.h"
+
+namespace kvcast {
+
+struct BucketTierOptions {
+  std::string prefix;                         // Of all keys, without a slash at its end.
+  PackNode node;                              // Whose packs ours are: random, kept across starts.
+  uint64_t seed = 0;                          // For names of packs and for delays: random.
+  uint64_t key_property = 0;                  // The immutable property that holds a group's key.
+  uint64_t pack_bytes = 64 << 20;             // At most. A pack is closed
+  uint64_t enough_bytes = UINT64_MAX;         // when it has so much, is full,
+  Duration linger = std::chrono::seconds(1);  // or is so old.
+  uint64_t bytes_max = 0;                     // For packs of this node; 0: no bound.
+  uint64_t queue_bytes_max = 256 << 20;       // Of puts that are not in the bucket yet.
+  uint64_t read_bytes_max = 256 << 20;        // Of gets that are under way.
+  size_t index_bytes_max = SIZE_MAX;
+  size_t packs_max = 1 << 20;
+  size_t uploads_max = 4;
+  Duration get_patience = std::chrono::milliseconds(200);
+  Duration upload_patience = std::chrono::minutes(2);
+  Duration survey_every = std::chrono::minutes(1);  // For packs of other nodes; 0: only at start.
+
+  // The least that `bytes_max` may be, where it is a bound.
+  uint64_t LeastBytes() const { return 4 * pack_bytes; }
+};
+
+struct BucketTierCounts {
+  uint64_t damaged = 0;         // Records and indexes that did not pass their checks.
+  uint64_t late = 0;            // Gets that were answered because their time was over.
+  uint64_t read_errors = 0;     // Gets that failed otherwise.
+  uint64_t contradictions = 0;  // Objects that stand there with two contents: the first stays.
+  uint64_t packs_put = 0;
+  uint64_t packs_failed = 0;  // That could not be put.
+  uint64_t packs_removed = 0;
+  uint64_t packs_gone = 0;  // That were in the bucket, and were not there when read.
+  uint64_t unread = 0;      // Packs that a survey could not read.
+  uint64_t foreign = 0;     // Keys that are not packs, in the last survey.
+  uint64_t requests = 0;
+  uint64_t retries = 0;
+  uint64_t failures = 0;  // Requests that failed.
+  uint64_t breaker_opened = 0;
+};
+
+// Objects in a bucket, in immutable packs that several nodes may share. docs/design/bucket-tier.md
+// tells why it is built so.
+//
+// A put is too large if it does not fit a pack or too much waits, as it does when the bucket is
+// away. A removal reaches what this node knows of: another node's put that it has not seen yet
+// stays. Nothing is called back: requests for the bucket are taken out after every input, and what
+// came of them is handed in.
+class BucketTier final : public IndexedTier {
+ public:
+  enum class State : uint8_t { kOpening, kReady, kRefused };
+
+  // REQUIRES: options.bytes_max is 0 or at least options.LeastBytes().
+  explicit BucketTier(const BucketTierOptions& options, Log log = {});
+  BucketTier(const BucketTier&) = delete;
+  BucketTier& operator=(const BucketTier&) = delete;
+
+  State state() const { return state_; }
+  bool ready() const override { return state_ == State::kReady; }
+  // Why the bucket is refused. REQUIRES: kRefused.
+  const Error& refusal() const { return *refusal_; }
+  // What the bucket last said when it failed, for a person; empty: it never did.
+  const std::string& trouble() const { return calls_.last_error(); }
+
+  // For whoever drives it.
+  std::vector<BucketRequest> TakeRequests(Instant now);
+  void OnCompletion(BucketCompletion completion, Instant now);
+  void OnTime(Instant now) override;
+  std::optional<Instant> deadline() const override;
+
+  // What waits is put into the bucket now, without waiting for more.
+  void Flush(Instant now);
+
+  // Answered within `get_patience`, and at once while the bucket is known to be away.
+  std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
+
+  // Of the index and of what stands in more than one pack.
+  size_t index_bytes() const { return index_->bytes() + copies_.bytes(); }
+
+  const PackTable& packs() const { return table_; }
+  const PackCopies& copies() const { return copies_; }
+  uint64_t queued_bytes() const { return queue_.queued_bytes(); }
+  bool away() const { return calls_.breaker().open(); }
+  // Nothing is under way or waiting but the next survey.
+  bool idle() const;
+  BucketTierCounts counts() const;
+
+ private:
+  using GroupName = std::pair<TrackName, uint64_t>;
+  // A pack that is being given up: what it says is read, what must outlive it is written down
+  // elsewhere, then it is deleted.
+  struct Leaving {
+    explicit Leaving(uint32_t pack) : segment(pack) {}
+    uint32_t segment;
+    std::optional<PackLoad> load;
+    std::optional<uint64_t> last_note;  // When this record has settled it may go.
+    bool notes_failed = false;
+    BucketCalls::Id deleting = 0;
+  };
+
+  void Pump(Instant now);
+  void StartSurvey(Instant now);
+  void OnSurveyed(Instant now);
+  void AddPack(BucketSurvey::Found found, Instant now);
+  void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
+                  uint32_t length);
+  // Groups that a pack says something of, and whether they are whole now.
+  std::map<GroupName, bool> WholeGroups(const SegmentContents& contents) const;
+  // Tells which of them others have made whole, or removed.
+  void TellChanged(const std::map<GroupName, bool>& before);
+  void ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
+                   uint32_t length);
+  void DropPack(uint32_t segment);
+  void SettlePacks(Instant now);
+  void Settle(PackQueue::Settled settled, Instant now);
+  void SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
+                    const std::optional<Error>& error);
+  void TakeAnswers();
+
+  // Packs that were given up and may be there all the same are deleted: nobody was told that they
+  // are, and a removal that reaches them must not go before them.
+  void TakeBack(Pack pack, Instant now);
+  bool OnTakenBack(const BucketCalls::Ended& ended, Instant now);
+  bool IsTakenBack(const std::string& key) const;
+  BucketCalls::Id StartDelete(const std::string& key, Instant now);
+
+  // Room.
+  void StartLeaving(Instant now);
+  std::optional<uint32_t> Victim() const;
+  bool OnLeaving(const BucketCalls::Ended& ended, Instant now);
+  void TellLost(const SegmentContents& contents);
+  void ForgetEmptyTracks(const SegmentContents& contents);
+  void WriteNotes(const SegmentContents& contents, Instant now);
+  void Note(const TrackName& track, const RecordBody& body, Instant now);
+  void DeleteIfNoted(Instant now);
+
+  Result<void> CheckTakes(Instant now) const override;
+  Result<void> CheckFits(const TrackName& track, const RecordDraft& draft,
+                         const EntryBody& entry) const override;
+  bool IsDurable(DiskPlace place) const override;
+  void Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
+              uint64_t received_us, Instant now) override;
+  void OnRemove(const TrackName& track, std::optional<uint64_t> group) override;
+
+  BucketTierOptions options_;
+  Log logger_;
+  State state_ = State::kOpening;
+  std::optional<Error> refusal_;
+  BucketCalls calls_;
+  PackTable table_;
+  PackRemovals removals_;
+  PackCopies copies_;
+  PackQueue queue_;
+  BucketReads reads_;
+  std::optional<BucketSurvey> survey_;
+  std::optional<Instant> next_survey_;
+  bool survey_unread_ = false;
+  std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
+  std::optional<Leaving> leaving_;
+  Instant leave_again_{};
+  bool was_away_ = false;
+  BucketTierCounts counts_;
+};
+
+}  // namespace kvcast

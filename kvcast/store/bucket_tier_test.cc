@@ -1,0 +1,274 @@
+#include "kvcast/store/bucket_tier.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kvcast/base/byte_writer.h"
+#include "kvcast/base/check_sum.h"
+#include "kvcast/store/bucket_tier_fixture_test.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+TEST(BucketTier, GivesBackWhatWasPutWithEveryField) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.tier->ready());
+  Object object = BucketObject({3, 1}, "kv");
+  object.subgroup = 9;
+  object.priority = 7;
+  object.forwarding = Forwarding::kDatagram;
+  object.properties = PropertiesBuilder().Number(0x3c, 5).Build();
+  ASSERT_TRUE(node.Put(kBucketTrack, object).ok());
+  const auto found = node.Get(kBucketTrack, {3, 1});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->object.ConsistentWith(object));
+  EXPECT_EQ(found->object.properties, object.properties);
+  EXPECT_EQ(found->received_us, 17u);
+  EXPECT_EQ(node.tier->PresenceOf(kBucketTrack, {3, 1}), Presence::kExists);
+  EXPECT_EQ(node.tier->PresenceOf(kBucketTrack, {3, 2}), Presence::kUnknown);
+}
+
+TEST(BucketTier, GathersObjectsIntoOnePack) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({0, i}, "token"), 0, node.now).ok());
+    node.Run();
+  }
+  EXPECT_EQ(bucket.objects().size(), 0u);
+  EXPECT_TRUE(node.written.empty());
+  node.Wait(seconds(1));
+  EXPECT_EQ(bucket.objects().size(), 1u);
+  EXPECT_EQ(node.written.size(), 100u);
+}
+
+TEST(BucketTier, ClosesAPackThatIsFullWithoutWaiting) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t i = 0; i < 5; ++i) {
+    ASSERT_TRUE(
+        node.tier->Put(kBucketTrack, BucketObject({0, i}, std::string(20000, 'x')), 0, node.now)
+            .ok());
+  }
+  node.Run();
+  EXPECT_EQ(bucket.objects().size(), 2u);
+  EXPECT_EQ(node.written.size(), 4u);
+  const auto huge =
+      node.tier->Put(kBucketTrack, BucketObject({1, 0}, std::string(70000, 'x')), 0, node.now);
+  ASSERT_FALSE(huge.ok());
+  EXPECT_EQ(huge.error().code(), ErrorCode::kTooLarge);
+}
+
+TEST(BucketTier, AFreshNodeFindsEverybodysPacks) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  BucketNode second(bucket, 2);
+  first.Start();
+  second.Start();
+  TrackFacts facts;
+  facts.properties = PropertiesBuilder().Number(2, 1000).Build();
+  facts.gaps = {{{5, 0}, {5, 9}}};
+  for (uint64_t i = 0; i < 6; ++i) {
+    ASSERT_TRUE(first.Put(kBucketTrack, BucketObject({0, i}, "first")).ok());
+  }
+  ASSERT_TRUE(first.Settle(first.tier->EndGroup(kBucketTrack, {0, 6}, first.now)).ok());
+  ASSERT_TRUE(second.Settle(second.tier->Describe(kBucketTrack, facts, second.now)).ok());
+  ASSERT_TRUE(second.Put(kBucketTrack, BucketObject({1, 0}, "second")).ok());
+
+  BucketNode third(bucket, 3);
+  third.Start();
+  ASSERT_TRUE(third.tier->ready());
+  EXPECT_EQ(third.tier->index().object_count(), 7u);
+  EXPECT_EQ(third.Payload(kBucketTrack, {0, 3}), "first");
+  EXPECT_EQ(third.Payload(kBucketTrack, {1, 0}), "second");
+  EXPECT_TRUE(third.tier->FindGroup(kBucketTrack, 0)->whole());
+  EXPECT_EQ(third.tier->FindTrack(kBucketTrack)->properties, facts.properties);
+  EXPECT_EQ(third.tier->FindTrack(kBucketTrack)->largest, (Location{1, 0}));
+  EXPECT_EQ(third.tier->PresenceOf(kBucketTrack, {5, 2}), Presence::kGone);
+  EXPECT_EQ(third.tier->PresenceOf(kBucketTrack, {0, 6}), Presence::kGone);
+
+  // And those that go on find what came later.
+  EXPECT_FALSE(first.Payload(kBucketTrack, {1, 0}).has_value());
+  first.Wait(minutes(2));
+  EXPECT_EQ(first.Payload(kBucketTrack, {1, 0}), "second");
+}
+
+// So that a node can tell its clients what others have put.
+TEST(BucketTier, TellsWhichGroupsOthersHaveMadeWholeAndRemoved) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  BucketNode second(bucket, 2);
+  first.Start();
+  second.Start();
+  Object object = BucketObject({4, 0}, "kv");
+  ASSERT_TRUE(second.Put(kBucketTrack, object).ok());
+  first.Wait(minutes(2));
+  EXPECT_TRUE(first.arrived.empty());  // It may lack objects.
+  ASSERT_TRUE(second.Settle(second.tier->EndGroup(kBucketTrack, {4, 1}, second.now)).ok());
+  first.Wait(minutes(2));
+  ASSERT_EQ(first.arrived.size(), 1u);
+  EXPECT_EQ(first.arrived[0].track, kBucketTrack);
+  EXPECT_EQ(first.arrived[0].group, 4u);
+  EXPECT_TRUE(first.arrived[0].facts.whole());
+  EXPECT_TRUE(second.arrived.empty());
+  ASSERT_TRUE(second.Settle(second.tier->Remove(kBucketTrack, std::nullopt, second.now)).ok());
+  first.Wait(minutes(2));
+  ASSERT_EQ(first.evicted.size(), 1u);
+  EXPECT_EQ(first.evicted[0].group, 4u);
+}
+
+TEST(BucketTier, APackThatHasEnoughWaitsForNoMore) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.enough_bytes = 3000;
+  node.Start();
+  const auto first =
+      node.tier->Put(kBucketTrack, BucketObject({0, 0}, std::string(2000, 'x')), 1, node.now);
+  node.Run();
+  EXPECT_FALSE(node.written.contains(*first));
+  const auto second =
+      node.tier->Put(kBucketTrack, BucketObject({0, 1}, std::string(2000, 'y')), 1, node.now);
+  node.Run();
+  EXPECT_TRUE(node.written.contains(*first));
+  EXPECT_TRUE(node.written.contains(*second));
+  EXPECT_EQ(bucket.put_count(), 1u);
+}
+
+TEST(BucketTier, ReadsNeighboursByOneRequest) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t i = 0; i < 50; ++i) {
+    ASSERT_TRUE(
+        node.tier->Put(kBucketTrack, BucketObject({0, i}, std::to_string(i)), 0, node.now).ok());
+  }
+  node.Wait(seconds(1));
+  const uint64_t before = bucket.request_count();
+  std::vector<TierTicket> tickets;
+  for (uint64_t i = 0; i < 50; ++i) {
+    tickets.push_back(*node.tier->Get(kBucketTrack, {0, 49 - i}, node.now));
+  }
+  node.Run();
+  EXPECT_EQ(bucket.request_count(), before + 1);
+  for (uint64_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(node.reads.at(tickets[i])->object.payload.ToString(), std::to_string(49 - i));
+  }
+}
+
+TEST(BucketTier, ANameNeverYieldsTwoPayloads) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  const auto first = node.tier->Put(kBucketTrack, BucketObject({0, 0}, "one"), 0, node.now);
+  // While it waits, and when it is there.
+  EXPECT_EQ(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "two"), 0, node.now).error().code(),
+            ErrorCode::kMismatch);
+  ASSERT_TRUE(node.Settle(first).ok());
+  EXPECT_EQ(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "two"), 0, node.now).error().code(),
+            ErrorCode::kMismatch);
+  const uint64_t puts = bucket.put_count();
+  EXPECT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "one")).ok());
+  EXPECT_EQ(bucket.put_count(), puts);
+}
+
+TEST(BucketTier, ADamagedRecordIsAMissAndIsRefilled) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "whole"), 0, node.now).ok());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 1}, "payload")).ok());
+  auto& pack = bucket.objects().begin()->second;
+  const auto payload = AsBytes("payload");
+  const auto at = std::search(pack.begin(), pack.end(), payload.begin(), payload.end());
+  ASSERT_NE(at, pack.end());
+  *at ^= std::byte{4};
+  EXPECT_FALSE(node.Payload(kBucketTrack, {0, 1}).has_value());
+  EXPECT_EQ(node.tier->counts().damaged, 1u);
+  ASSERT_EQ(node.evicted.size(), 1u);
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "whole");
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 1}, "payload")).ok());
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 1}), "payload");
+}
+
+TEST(BucketTier, APackWhoseEndIsDamagedIsReadFromItsRecords) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  bucket.objects().begin()->second.back() ^= std::byte{1};
+  node.Start();
+  EXPECT_EQ(node.tier->counts().damaged, 1u);
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "kv");
+}
+
+TEST(BucketTier, APackOfAnotherVersionIsRefusedAndUntouched) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  auto& pack = bucket.objects().begin()->second;
+  const size_t trailer = pack.size() - kTrailerBytes;
+  pack[trailer + 8] = std::byte{2};
+  ByteWriter sum;
+  sum.U32Le(Crc32c(std::span(pack).subspan(trailer, kTrailerBytes - 4)));
+  sum.Take().CopyTo(std::span(pack).last(4));
+  const auto before = bucket.objects();
+  node.Start();
+  ASSERT_EQ(node.tier->state(), BucketTier::State::kRefused);
+  EXPECT_NE(node.tier->refusal().ToString().find("version 2"), std::string::npos);
+  EXPECT_NE(node.tier->refusal().ToString().find(".pack"), std::string::npos);
+  EXPECT_FALSE(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "kv"), 0, node.now).ok());
+  node.Wait(minutes(5));
+  EXPECT_EQ(bucket.objects(), before);
+}
+
+TEST(BucketTier, KeysThatAreNotPacksAreLeftAlone) {
+  MemoryBucket bucket(1);
+  bucket.objects()["kvcast/v1/readme.txt"] = std::vector<std::byte>(9);
+  bucket.objects()["kvcast/v2/" + std::string(32, 'a') + "/x.pack"] = std::vector<std::byte>(9);
+  BucketNode node(bucket);
+  node.Start();
+  EXPECT_TRUE(node.tier->ready());
+  EXPECT_EQ(node.tier->counts().foreign, 1u);
+  EXPECT_EQ(bucket.objects().size(), 2u);
+}
+
+TEST(BucketTier, OldPacksGoWhenTheBudgetIsSpent) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.bytes_max = 6 * BucketNode::kPackBytes;
+  node.Start();
+  TrackFacts facts;
+  facts.properties = PropertiesBuilder().Number(2, 1000).Build();
+  ASSERT_TRUE(node.Settle(node.tier->Describe(kBucketTrack, facts, node.now)).ok());
+  for (uint64_t i = 0; i < 60; ++i) {
+    const auto put = node.Put(kBucketTrack, BucketObject({i, 0}, std::string(20000, 'x')));
+    ASSERT_TRUE(put.ok()) << put.error().ToString();
+    ASSERT_LE(bucket.bytes(), node.options.bytes_max);
+  }
+  EXPECT_GT(node.tier->counts().packs_removed, 10u);
+  EXPECT_EQ(node.tier->packs().own_bytes, bucket.bytes());
+  // What went was told.
+  std::set<uint64_t> gone;
+  for (const EvictedGroup& group : node.evicted) {
+    gone.insert(group.group);
+  }
+  for (uint64_t i = 0; i < 60; ++i) {
+    EXPECT_NE(node.Payload(kBucketTrack, {i, 0}).has_value(), gone.contains(i)) << i;
+  }
+  // What is known of the track outlives the pack that said it.
+  node.Start();
+  EXPECT_EQ(node.tier->FindTrack(kBucketTrack)->properties, facts.properties);
+  EXPECT_EQ(node.tier->FindTrack(kBucketTrack)->largest, (Location{59, 0}));
+}
+
+}  // namespace
+}  // namespace kvcast

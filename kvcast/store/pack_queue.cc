@@ -1,0 +1,182 @@
+#include "kvcast/store/pack_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvcast/base/check_sum.h"
+
+namespace kvcast {
+namespace {
+
+// One upload may take so long, and a second for every so many bytes.
+constexpr Duration kUploadAttempt = std::chrono::seconds(10);
+constexpr uint64_t kUploadBytesPerSecond = 1 << 20;
+constexpr Duration kUploadDelay = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Result<void> PackQueue::CheckFits(const TrackName& track, const RecordDraft& draft,
+                                  const EntryBody& entry) const {
+  if (PackWriter({}).Fits(options_.pack_bytes, track, draft, entry)) {
+    return {};
+  }
+  return Error(ErrorCode::kTooLarge, "A record of " + std::to_string(draft.size()) +
+                                         " bytes does not fit packs of " +
+                                         std::to_string(options_.pack_bytes) + ".");
+}
+
+void PackQueue::Open(Instant now) {
+  last_number_ = std::max(last_number_, table_->last_own) + 1;
+  OpenPack open{PackWriter({table_->node, last_number_, random_.Next()})};
+  open.since = now;
+  open_ = std::move(open);
+}
+
+void PackQueue::Append(uint64_t id, const TrackName& track, const RecordDraft& draft,
+                       EntryBody entry, uint64_t received_us, Instant now) {
+  if (open_ && !open_->writer.Fits(options_.pack_bytes, track, draft, entry)) {
+    Close(now);
+  }
+  if (!open_) {
+    Open(now);
+  }
+  last_written_us_ = std::max(last_written_us_, received_us);
+  open_->written_us = last_written_us_;
+  open_->removes = open_->removes || std::holds_alternative<Removal>(entry);
+  open_->record_bytes += draft.size();
+  queued_bytes_ += draft.size();
+  const uint64_t offset = open_->writer.Append(track, draft, entry);
+  open_->records.push_back(
+      {id, track, std::move(entry), offset, static_cast<uint32_t>(draft.size())});
+}
+
+void PackQueue::Close(Instant now) {
+  if (!open_) {
+    return;
+  }
+  OpenPack open = *std::move(open_);
+  open_.reset();
+  ClosedPack closed;
+  // Only removals ask how far their node had read.
+  const auto seen =
+      std::make_shared<const PackHorizon>(open.removes ? table_->seen : PackHorizon());
+  closed.bytes = open.writer.Seal(open.written_us, *seen);
+  closed.record_bytes = open.record_bytes;
+  closed.give_up = now + options_.patience;
+  closed.settled.pack = {.id = open.writer.id(),
+                         .key = open.writer.id().Key(options_.prefix),
+                         .bytes = closed.bytes.size(),
+                         .written_us = open.written_us,
+                         .has_removals = open.removes,
+                         .seen = seen};
+  closed.settled.records = std::move(open.records);
+  keys_.insert(closed.settled.pack.key);
+  closed_.push_back(std::move(closed));
+}
+
+bool PackQueue::CloseWithLastRoom(Instant now) {
+  Close(now);
+  ClosedPack closed = std::move(closed_.back());
+  closed_.pop_back();
+  closed.last_room = true;
+  if (!HasRoomFor(closed)) {
+    Settle(std::move(closed), Error(ErrorCode::kMachine, "The bucket's budget is spent."));
+    return false;
+  }
+  closed_.push_front(std::move(closed));
+  return true;
+}
+
+bool PackQueue::HasRoomFor(const ClosedPack& pack) const {
+  if (options_.bytes_max == 0) {
+    return true;
+  }
+  // One pack's room is kept for what must be written down before another pack can go.
+  const uint64_t kept = pack.last_room ? 0 : options_.pack_bytes;
+  return table_->own_bytes + uploading_bytes_ + pack.bytes.size() + kept <= options_.bytes_max;
+}
+
+void PackQueue::Upload(ClosedPack pack, BucketCalls& calls) {
+  BucketRequest request;
+  request.kind = BucketRequest::Kind::kPut;
+  request.key = pack.settled.pack.key;
+  request.bytes = pack.bytes;
+  request.length = pack.bytes.size();
+  request.checksum = Crc32c(pack.bytes);
+  uploading_bytes_ += pack.bytes.size();
+  const Duration attempt =
+      kUploadAttempt + std::chrono::seconds(pack.bytes.size() / kUploadBytesPerSecond);
+  const auto id = calls.Start(std::move(request), {.urgency = BucketCalls::Urgency::kWriter,
+                                                   .give_up = pack.give_up,
+                                                   .attempt = attempt,
+                                                   .delay = kUploadDelay});
+  uploading_.emplace(id, std::move(pack));
+}
+
+void PackQueue::Pump(BucketCalls& calls, Instant now) {
+  if (open_ &&
+      (now >= open_->since + options_.linger || open_->record_bytes >= options_.enough_bytes)) {
+    Close(now);
+  }
+  GiveUpOld(now);
+  wants_room_ = false;
+  while (!closed_.empty() && uploading_.size() < options_.uploads_max) {
+    if (!HasRoomFor(closed_.front())) {
+      wants_room_ = true;
+      return;
+    }
+    ClosedPack first = std::move(closed_.front());
+    closed_.pop_front();
+    Upload(std::move(first), calls);
+  }
+}
+
+void PackQueue::GiveUpOld(Instant now) {
+  while (!closed_.empty() && now >= closed_.front().give_up) {
+    ClosedPack first = std::move(closed_.front());
+    closed_.pop_front();
+    Settle(std::move(first),
+           Error(ErrorCode::kMachine, "The bucket does not keep up: a pack waited too long."));
+  }
+}
+
+void PackQueue::Settle(ClosedPack pack, std::optional<Error> error) {
+  queued_bytes_ -= pack.record_bytes;
+  keys_.erase(pack.settled.pack.key);
+  pack.settled.error = std::move(error);
+  settled_.push_back(std::move(pack.settled));
+}
+
+bool PackQueue::OnEnded(const BucketCalls::Ended& ended) {
+  const auto found = uploading_.find(ended.id);
+  if (found == uploading_.end()) {
+    return false;
+  }
+  ClosedPack pack = std::move(found->second);
+  uploading_.erase(found);
+  uploading_bytes_ -= pack.bytes.size();
+  std::optional<Error> error;
+  if (const auto& failed = ended.completion.error) {
+    pack.settled.perhaps_there = ended.attempts > 0;
+    error = Error(ErrorCode::kMachine, "A pack could not be put into the bucket (" +
+                                           std::string(ToString(failed->kind)) +
+                                           "): " + failed->message);
+  }
+  Settle(std::move(pack), std::move(error));
+  return true;
+}
+
+std::vector<PackQueue::Settled> PackQueue::TakeSettled() { return std::exchange(settled_, {}); }
+
+std::optional<Instant> PackQueue::deadline() const {
+  std::optional<Instant> first;
+  if (open_) {
+    first = open_->since + options_.linger;
+  }
+  if (!closed_.empty()) {
+    first = first ? std::min(*first, closed_.front().give_up) : closed_.front().give_up;
+  }
+  return first;
+}
+
+}  // namespace kvcast

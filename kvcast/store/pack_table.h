@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/check.h"
+#include "kvcast/store/pack_format.h"
+
+namespace kvcast {
+
+// A pack that is in the bucket, as far as we know.
+struct Pack {
+  PackId id;
+  std::string key;
+  uint64_t bytes = 0;
+  uint64_t written_us = 0;  // Since 1970; 0: not known.
+  bool has_removals = false;
+  std::shared_ptr<const PackHorizon> seen{};  // What its removals reach.
+  bool leaving = false;                       // It is being given up.
+  uint32_t damaged_count = 0;                 // How often it came damaged when it was to be.
+};
+
+// The packs of a bucket. To an index each is a segment, whose number is our own and never used
+// again.
+struct PackTable {
+  std::map<uint32_t, Pack> packs;
+  std::map<std::string, uint32_t, std::less<>> by_key;
+  PackHorizon seen;        // Of other nodes, and of earlier starts of this one.
+  PackNode node;           // Ours, since this start.
+  uint64_t own_bytes = 0;  // Of all its packs.
+  uint32_t last_own = 0;   // Of the numbers that it has used since.
+  uint32_t last_segment = 0;
+
+  // Of this start of the node, or of an earlier one.
+  bool Own(const Pack& pack) const { return SameNode(pack.id.node, node); }
+  bool Has(std::string_view key) const { return by_key.contains(key); }
+  const Pack* Find(uint32_t segment) const {
+    const auto found = packs.find(segment);
+    return found == packs.end() ? nullptr : &found->second;
+  }
+  uint32_t Add(Pack pack) {
+    KVCAST_CHECK(last_segment < UINT32_MAX);
+    ++last_segment;
+    by_key.emplace(pack.key, last_segment);
+    Learn(pack.id);
+    own_bytes += Own(pack) ? pack.bytes : 0;
+    packs.emplace(last_segment, std::move(pack));
+    return last_segment;
+  }
+  // That there is, or was, such a pack.
+  void Learn(const PackId& id) {
+    if (id.node == node) {
+      last_own = std::max(last_own, id.number);
+    } else {
+      seen.Add(id.node, id.number);
+    }
+  }
+  void Drop(uint32_t segment) {
+    const auto found = packs.find(segment);
+    KVCAST_CHECK(found != packs.end());
+    own_bytes -= Own(found->second) ? found->second.bytes : 0;
+    by_key.erase(found->second.key);
+    packs.erase(found);
+  }
+};
+
+}  // namespace kvcast
