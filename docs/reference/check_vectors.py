@@ -12,6 +12,7 @@ from pathlib import Path
 
 import kvcast_bucket
 import kvcast_catalog as catalog
+import kvcast_codec
 import kvcast_disk
 import kvcast_durability
 import kvcast_kv_file as kv_file
@@ -323,6 +324,7 @@ TOPICS = {
     "bucket": kvcast_bucket.bucket,
     "disk": kvcast_disk.disk,
     "durability": kvcast_durability.durability,
+    "codec": kvcast_codec.codec,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

@@ -299,9 +299,10 @@ def prompt_blocks(
 # ---- Tracks -----------------------------------------------------------------------------------
 
 ROOT = b"moq://kvcache.moq.arpa/v1/"
-RUNGS = frozenset(
+# In the order that formats number them in.
+RUNGS = (
     "FP16 BF16 FP8 Int8 FP4 Int4 AC"
-    " BF16-lossless FP16-lossless KTC-low KTC-medium KTC-high".split()
+    " BF16-lossless FP16-lossless KTC-coarse KTC-medium KTC-fine".split()
 )
 MAX_LAYERS = 4096
 MAX_HEADS = 65536

@@ -24,7 +24,7 @@
 namespace kvcast {
 
 struct ClientOptions {
-  CacheKind kind;  // What is published, found and loaded. REQUIRES: a rung of PlainCodec's.
+  CacheKind kind;  // What is published, found and loaded. REQUIRES: FP16 or BF16.
   size_t index_bytes_max = size_t{1} << 30;
   uint64_t index_seed = 0;  // Drawn by the machine, except in tests.
   // How long a publication waits for the node to do anything.

@@ -27,11 +27,11 @@ Loading::Loading(moqt::Session& session, LoadPlan plan, std::vector<BlockHash> b
       plan_(std::move(plan)),
       blocks_(std::move(blocks)),
       pages_(std::move(pages)),
-      codec_(rung, pages_.shape()),
+      codec_(Codec::Plain(rung, pages_.shape())),
       deadline_(deadline),
       runs_wanted_(plan_.runs().size()) {
   for (const LoadRun& run : plan_.runs()) {
-    runs_.emplace_back(run, blocks_, pages_, codec_);
+    runs_.emplace_back(run, blocks_, pages_, *codec_);
   }
   StartFetches();
   Advance();

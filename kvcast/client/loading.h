@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/run_decoder.h"
-#include "kvcast/codec/plain_codec.h"
+#include "kvcast/codec/codec.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
 
@@ -68,7 +69,7 @@ class Loading {
   const LoadPlan plan_;
   const std::vector<BlockHash> blocks_;
   const PromptPages pages_;
-  const PlainCodec codec_;
+  const std::unique_ptr<const Codec> codec_;
   const Instant deadline_;
 
   std::deque<RunDecoder> runs_;  // As the plan has them; they refer to the members above.

@@ -206,7 +206,7 @@ TEST_F(Load, RefusesABlockWithoutAKeyOrWithABrokenOne) {
 }
 
 TEST_F(Load, RefusesADamagedToken) {
-  const size_t bytes = PlainCodec(Rung::kBf16, TestShape()).object_bytes();
+  const size_t bytes = Codec::Plain(Rung::kBf16, TestShape())->ObjectBytesMax();
   for (size_t at = 0; at < bytes; ++at) {
     const LoadReport report = LoadAltered([&](Items& items) {
       Object& object = ObjectAt(items, {3, 1});
@@ -230,7 +230,7 @@ TEST_F(Load, RefusesTokensOfAnotherSize) {
 TEST_F(Load, RefusesTokensOfAnotherRung) {
   const LoadReport report = LoadAltered([&](Items& items) {
     ObjectAt(items, {1, 2}).payload =
-        PlainCodec(Rung::kFp16, TestShape()).EncodeToken(source_.Pages().Block(1), 2);
+        Codec::Plain(Rung::kFp16, TestShape())->Encode(source_.Pages().Block(1), 2);
   });
   EXPECT_EQ(report.loaded(), 1u);
   EXPECT_EQ(report.outcomes[1], BlockOutcome::kWrong);

@@ -6,6 +6,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/hex.h"
+#include "kvcast/kv/track_properties.h"
 #include "kvcast/moqt/wanted_range.h"
 
 namespace kvcast {
@@ -33,7 +34,7 @@ Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer
     : session_(&session),
       index_(&index),
       offer_(std::move(offer)),
-      codec_(offer_.kind.rung(), offer_.pages.shape()),
+      codec_(Codec::Plain(offer_.kind.rung(), offer_.pages.shape())),
       patience_(patience) {
   KVCAST_CHECK(offer_.blocks.size() == offer_.pages.block_count());
   report_.blocks = offer_.blocks.size();
@@ -56,7 +57,8 @@ void Publication::Start(Instant now) {
   }
   const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
   const Properties properties =
-      asks_durability() ? DurabilityProperties(offer_.durability) : Properties();
+      WithFormat(asks_durability() ? DurabilityProperties(offer_.durability) : Properties(),
+                 codec_->format().Encode());
   const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, properties);
   if (!request.ok()) {
     Fail(PublishFault::kNodeLost, request.error().message());
@@ -193,15 +195,14 @@ bool Publication::SendToken() {
   const size_t number = missing_[next_];
   Object object;
   object.location = {number, next_token_};
-  if (next_token_ == 0) {
-    object.properties = BlockHashProperties(offer_.blocks[number]);
-  }
-  object.payload = codec_.EncodeToken(*block_, next_token_);
+  object.properties =
+      ObjectProperties(offer_.blocks[number], next_token_, codec_->format().run_tokens);
+  object.payload = codec_->Encode(*block_, next_token_);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
   if (sent.ok()) {
     largest_ = object.location;
-    ++next_token_;
+    next_token_ += codec_->TokensFrom(next_token_);
   }
   if (sent.ok() && next_token_ == offer_.pages.shape().tokens()) {
     sent = session_->EndSubgroup(*request_, subgroup_);

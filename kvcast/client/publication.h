@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,7 +13,7 @@
 #include "kvcast/catalog/acknowledgement.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/prompt_pages.h"
-#include "kvcast/codec/plain_codec.h"
+#include "kvcast/codec/codec.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
@@ -115,7 +116,7 @@ class Publication {
   moqt::Session* session_;
   const PrefixIndex* index_;
   const Offer offer_;
-  const PlainCodec codec_;
+  const std::unique_ptr<const Codec> codec_;
   const Duration patience_;
 
   State state_ = State::kNew;

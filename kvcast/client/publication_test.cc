@@ -42,11 +42,11 @@ TEST_F(Publish, WritesTracksAsTheContractHasThem) {
   const auto& [track, groups] = *pair.node().tracks().begin();
   EXPECT_EQ(track, TestKind().TrackOf(blocks_.back(), {std::byte{5}}).Name());
   ASSERT_EQ(groups.size(), kBlocks);
-  const PlainCodec codec(Rung::kBf16, TestShape());
+  const auto codec = Codec::Plain(Rung::kBf16, TestShape());
   for (size_t block = 0; block < kBlocks; ++block) {
     const std::vector<Object>& objects = groups.at(block);
     ASSERT_EQ(objects.size(), kTestBlockTokens);
-    const std::vector<Bytes> payloads = codec.Encode(memory_.Pages().Block(block));
+    const std::vector<Bytes> payloads = codec->EncodeBlock(memory_.Pages().Block(block));
     for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
       EXPECT_EQ(objects[token].location, (Location{block, token}));
       EXPECT_EQ(objects[token].subgroup, 0u);
@@ -111,7 +111,7 @@ TEST_F(Publish, EncodesNoFurtherThanTheSessionHasRoom) {
   options.cut_max = 50;
   ClientPair pair(options);
   const OperationId publish = pair.Publish(memory, blocks);
-  const size_t object_bytes = PlainCodec(Rung::kBf16, TestShape()).object_bytes();
+  const size_t object_bytes = Codec::Plain(Rung::kBf16, TestShape())->ObjectBytesMax();
   size_t most = 0;
   while (pair.pair().Step()) {
     pair.node().OnInput();
@@ -143,7 +143,7 @@ TEST_F(Publish, TellsHowFarItIs) {
   EXPECT_EQ(last.sent, kBlocks);
   EXPECT_EQ(last.listed, 0u);
   EXPECT_EQ(last.bytes,
-            kBlocks * kTestBlockTokens * PlainCodec(Rung::kBf16, TestShape()).object_bytes());
+            kBlocks * kTestBlockTokens * Codec::Plain(Rung::kBf16, TestShape())->ObjectBytesMax());
 }
 
 TEST_F(Publish, WaitsForANodeThatWantsNoObjectsYet) {

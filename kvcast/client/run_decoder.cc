@@ -14,7 +14,7 @@ LoadFault NotHeld(std::string reason) { return {BlockOutcome::kNotHeld, std::mov
 }  // namespace
 
 RunDecoder::RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks,
-                       const PromptPages& pages, const PlainCodec& codec)
+                       const PromptPages& pages, const Codec& codec)
     : first_group_(run.first_group),
       first_block_(run.first_block),
       block_count_(run.block_count),
@@ -42,12 +42,13 @@ std::optional<LoadFault> RunDecoder::OnObject(const Object& object) {
     }
     block_.emplace(pages_->Block(first_block_ + blocks_done_));
   }
-  if (Result<void> decoded = codec_->DecodeToken(object.payload, next_token_, *block_);
-      !decoded.ok()) {
-    return Wrong("Token " + next.ToString() + ": " + decoded.error().message());
+  const Result<uint32_t> tokens = codec_->Decode(object.payload, next_token_, *block_);
+  if (!tokens.ok()) {
+    return Wrong("Token " + next.ToString() + ": " + tokens.error().message());
   }
   bytes_ += object.payload.size();
-  if (++next_token_ == pages_->shape().tokens()) {
+  next_token_ += *tokens;
+  if (next_token_ == pages_->shape().tokens()) {
     next_token_ = 0;
     ++blocks_done_;
   }

@@ -10,7 +10,7 @@
 #include "kvcast/client/load_plan.h"
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/prompt_pages.h"
-#include "kvcast/codec/plain_codec.h"
+#include "kvcast/codec/codec.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/object/location.h"
 #include "kvcast/object/object.h"
@@ -26,7 +26,7 @@ class RunDecoder {
   // `blocks` are the wanted hashes of the whole prompt. REQUIRES: the run lies within them and
   // within `pages`; all outlive the decoder.
   RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks, const PromptPages& pages,
-             const PlainCodec& codec);
+             const Codec& codec);
 
   // Each gives what is wrong, if anything is, and is then not called again.
   std::optional<LoadFault> OnObject(const Object& object);
@@ -48,7 +48,7 @@ class RunDecoder {
   const size_t block_count_;
   const std::span<const BlockHash> blocks_;
   const PromptPages* pages_;
-  const PlainCodec* codec_;
+  const Codec* codec_;
   std::optional<BlockView> block_;  // The one that is being written.
   size_t blocks_done_ = 0;
   uint32_t next_token_ = 0;

@@ -11,7 +11,7 @@
 #include "kvcast/catalog/catalog_track.h"
 #include "kvcast/catalog/writer.h"
 #include "kvcast/client/engine_memory_test.h"
-#include "kvcast/codec/plain_codec.h"
+#include "kvcast/codec/codec.h"
 #include "kvcast/moqt/session.h"
 
 namespace kvcast {
@@ -73,9 +73,9 @@ class ScriptedNode {
   TrackName Hold(const EngineMemory& memory, const std::vector<BlockHash>& blocks, size_t first,
                  size_t count, uint8_t generation = 1, Rung rung = Rung::kBf16) {
     TrackName track = TestKind(rung).TrackOf(blocks.back(), {std::byte{generation}}).Name();
-    const PlainCodec codec(rung, TestShape());
+    const auto codec = Codec::Plain(rung, TestShape());
     for (size_t block = first; block < first + count; ++block) {
-      const std::vector<Bytes> payloads = codec.Encode(memory.Pages().Block(block));
+      const std::vector<Bytes> payloads = codec->EncodeBlock(memory.Pages().Block(block));
       for (size_t token = 0; token < payloads.size(); ++token) {
         Object object;
         object.location = {block, token};

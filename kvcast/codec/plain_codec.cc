@@ -1,24 +1,19 @@
 #include "kvcast/codec/plain_codec.h"
 
 #include <cstring>
-
-#include "kvcast/base/byte_reader.h"
-#include "kvcast/base/check.h"
-#include "kvcast/codec/token_object.h"
+#include <string>
 
 namespace kvcast {
 namespace {
 
-constexpr uint32_t kValueBytes = 2;
-
-// Calls visit(layer, plane, first head, heads) for each run of heads that lie side by side in the
+// Calls visit(layer, plane, first head, bytes) for each run of heads that lie side by side in the
 // engine's memory: all of a layer's, or one at a time.
 template <typename Visit>
 void ForEachRun(const BlockView& block, Visit visit) {
   const std::span<const LayerShape> layers = block.shape().layers();
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-      const size_t row = size_t{layers[layer].size(plane)} * kValueBytes;
+      const size_t row = size_t{layers[layer].size(plane)} * kPageValueBytes;
       if (row == 0) {
         continue;
       }
@@ -33,45 +28,38 @@ void ForEachRun(const BlockView& block, Visit visit) {
 
 }  // namespace
 
-PlainCodec::PlainCodec(Rung rung, const BlockShape& shape)
-    : rung_(rung),
-      shape_(shape),
-      object_bytes_(TokenObject::kHeaderBytes + shape.values_per_token() * kValueBytes) {
-  KVCAST_CHECK(rung == Rung::kFp16 || rung == Rung::kBf16);
-}
+PlainCodec::PlainCodec(const TrackFormat& format, HalfType pages)
+    : Codec(format, pages), token_bytes_(shape().values_per_token() * kPageValueBytes) {}
 
-Bytes PlainCodec::EncodeToken(const BlockView& block, uint32_t token) const {
-  KVCAST_CHECK(block.shape() == shape_ && block.value_bytes() == kValueBytes);
-  KVCAST_CHECK(token < shape_.tokens());
-  std::vector<std::byte> object(object_bytes_);
-  std::byte* out = object.data() + TokenObject::kHeaderBytes;
-  ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
-    std::memcpy(out, block.Row(token, layer, plane, head).data(), bytes);
-    out += bytes;
-  });
-  TokenObject::Seal(rung_, object);
-  return Bytes::Copy(object);
-}
+size_t PlainCodec::BodyBytesMax(uint32_t tokens) const { return tokens * token_bytes_; }
 
-std::vector<Bytes> PlainCodec::Encode(const BlockView& block) const {
-  std::vector<Bytes> payloads;
-  payloads.reserve(shape_.tokens());
-  for (uint32_t token = 0; token < shape_.tokens(); ++token) {
-    payloads.push_back(EncodeToken(block, token));
+size_t PlainCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
+                              std::span<std::byte> body) const {
+  std::byte* out = body.data();
+  for (uint32_t token = first_token; token < first_token + tokens; ++token) {
+    ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
+      std::memcpy(out, block.Row(token, layer, plane, head).data(), bytes);
+      out += bytes;
+    });
   }
-  return payloads;
+  return tokens * token_bytes_;
 }
 
-Result<void> PlainCodec::DecodeToken(const Bytes& payload, uint32_t token, BlockView& block) const {
-  KVCAST_CHECK(block.shape() == shape_ && block.value_bytes() == kValueBytes);
-  KVCAST_CHECK(token < shape_.tokens());
-  KVCAST_TRY(const Bytes values,
-             TokenObject::Open(rung_, object_bytes_ - TokenObject::kHeaderBytes, payload));
-  ByteReader reader(values);
-  ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
-    std::byte* const row = block.MutableRow(token, layer, plane, head).data();
-    KVCAST_CHECK(reader.Read({row, bytes}).ok());  // The length was checked.
-  });
+Result<void> PlainCodec::DecodeBody(std::span<const std::byte> body, uint32_t first_token,
+                                    uint32_t tokens, BlockView& block) const {
+  if (body.size() != tokens * token_bytes_) {
+    return Error(ErrorCode::kMismatch, "Tokens of this shape have " + std::to_string(token_bytes_) +
+                                           " bytes each; " + std::to_string(tokens) +
+                                           " of them have " + std::to_string(body.size()) +
+                                           " here.");
+  }
+  const std::byte* in = body.data();
+  for (uint32_t token = first_token; token < first_token + tokens; ++token) {
+    ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
+      std::memcpy(block.MutableRow(token, layer, plane, head).data(), in, bytes);
+      in += bytes;
+    });
+  }
   return {};
 }
 

@@ -3,13 +3,13 @@
 namespace kvcast {
 namespace {
 
-constexpr Rung kRungs[] = {Rung::kFp16,   Rung::kBf16,         Rung::kFp8,
-                           Rung::kInt8,   Rung::kFp4,          Rung::kInt4,
-                           Rung::kAc,     Rung::kBf16Lossless, Rung::kFp16Lossless,
-                           Rung::kKtcLow, Rung::kKtcMedium,    Rung::kKtcHigh};
-constexpr std::string_view kNames[] = {"FP16",          "BF16",    "FP8",        "Int8",
-                                       "FP4",           "Int4",    "AC",         "BF16-lossless",
-                                       "FP16-lossless", "KTC-low", "KTC-medium", "KTC-high"};
+constexpr Rung kRungs[] = {Rung::kFp16,      Rung::kBf16,         Rung::kFp8,
+                           Rung::kInt8,      Rung::kFp4,          Rung::kInt4,
+                           Rung::kAc,        Rung::kBf16Lossless, Rung::kFp16Lossless,
+                           Rung::kKtcCoarse, Rung::kKtcMedium,    Rung::kKtcFine};
+constexpr std::string_view kNames[] = {"FP16",          "BF16",       "FP8",        "Int8",
+                                       "FP4",           "Int4",       "AC",         "BF16-lossless",
+                                       "FP16-lossless", "KTC-coarse", "KTC-medium", "KTC-fine"};
 
 }  // namespace
 

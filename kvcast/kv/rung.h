@@ -18,9 +18,9 @@ enum class Rung : uint8_t {
   kAc,
   kBf16Lossless,
   kFp16Lossless,
-  kKtcLow,
+  kKtcCoarse,
   kKtcMedium,
-  kKtcHigh,
+  kKtcFine,
 };
 
 std::string_view ToString(Rung rung);

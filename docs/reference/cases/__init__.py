@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import catalog, chain, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
+    from . import catalog, chain, codec, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
 
     return {
         "vi64": moqt.VI64,
@@ -26,6 +26,7 @@ def all_cases() -> dict[str, list[tuple]]:
         "kv_file": kv_file.KV_FILE,
         "disk": disk.DISK,
         "durability": durability.DURABILITY_CASES,
+        "codec": codec.CODEC,
         "views": views.VIEWS,
         "index": views.INDEX,
         "moqt_message": moqt_messages.MESSAGES,

@@ -31,7 +31,7 @@ def _name(track="BF16", scope=f"acme/m@{_TAG}", root=_ROOT, rest=(_PREFIX, _GENE
 
 
 _RUNGS = (
-    "FP16 BF16 FP8 Int8 FP4 Int4 AC BF16-lossless FP16-lossless KTC-low KTC-medium KTC-high"
+    "FP16 BF16 FP8 Int8 FP4 Int4 AC BF16-lossless FP16-lossless KTC-coarse KTC-medium KTC-fine"
 ).split()
 _PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "@")
 
@@ -73,7 +73,7 @@ TRACK_NAMING = [
     ("layer 4096", _track(layers=[0, 4096]), REFUSED),
     ("head 65536", _track(heads=[0, 65536]), REFUSED),
     ("parse: plain", _name()),
-    ("parse: a slice", _name("KTC-low;l=0-4095;h=8-15")),
+    ("parse: a slice", _name("KTC-coarse;l=0-4095;h=8-15")),
     ("parse: a slice of heads", _name("Int4;h=0-0")),
     ("parse: a model name with slashes", _name(scope=f"a-1/b/c/d@{_TAG}")),
     ("parse: a wire form", {"wire": "04" "1a" + _ROOT.encode().hex() + "17"

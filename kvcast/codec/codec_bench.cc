@@ -1,0 +1,171 @@
+// How fast are objects made of blocks and blocks of objects, by the speed of copying the values as
+// they are? A codec is never the bottleneck as long as it keeps up with memory.
+//
+// One core, a cache of Llama-3-8B's shape in pages of 16 tokens, BF16, and as many blocks in turn
+// as fill a GiB, so that nothing is in a processor's cache.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "bench/interleaved.h"
+#include "kvcast/base/random.h"
+#include "kvcast/codec/codec.h"
+#include "kvcast/codec/number_format.h"
+#include "kvcast/codec/survey.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint32_t kLayers = 32;
+constexpr uint32_t kTokens = 16;
+constexpr size_t kBlocks = 512;  // 2 MiB each.
+constexpr size_t kLayerBytes = size_t{kTokens} * 8 * 128 * 2;
+constexpr size_t kBlockBytes = 2 * kLayers * kLayerBytes;
+
+// A GiB of pages in a layout that engines use: per layer K and V apart, [page, token, head, value].
+class BenchCache {
+ public:
+  BenchCache() {
+    owned_.resize(kBlocks * kBlockBytes + kPageBytes);
+    void* start = owned_.data();  // Engines' pages begin where the machine's do.
+    size_t room = owned_.size();
+    memory_ = {static_cast<std::byte*>(std::align(kPageBytes, kBlocks * kBlockBytes, start, room)),
+               kBlocks * kBlockBytes};
+    std::vector<LayerMemory> layers;
+    const size_t plane = kBlocks * kLayerBytes;
+    for (size_t layer = 0; layer < kLayers; ++layer) {
+      layers.push_back({memory_.subspan(2 * layer * plane, plane),
+                        memory_.subspan((2 * layer + 1) * plane, plane)});
+    }
+    cache_.emplace(
+        *PagedCache::Of(Shape(), {PageOrder::kNhd, KvPlacement::kApart, kTokens, 2}, layers));
+  }
+  static BlockShape Shape() {
+    return BlockShape(std::vector<LayerShape>(kLayers, {8, 128, 128}), kTokens);
+  }
+  BlockView Block(uint32_t index) const {
+    const uint32_t table[] = {index};
+    return *BlockView::Of(*cache_, table, 0, kTokens);
+  }
+  std::span<std::byte> memory() { return memory_; }
+  // A bell in BF16, repeated after some MiB.
+  void Fill() {
+    Random random(1);
+    constexpr size_t kPeriod = size_t{3} << 20;
+    for (size_t i = 0; i < memory_.size(); i += 2) {
+      if (i >= kPeriod) {
+        std::memcpy(memory_.data() + i, memory_.data() + i - kPeriod,
+                    std::min(kPeriod, memory_.size() - i));
+        i += kPeriod - 2;
+        continue;
+      }
+      float sum = 0;
+      for (int k = 0; k < 4; ++k) {
+        sum += static_cast<float>(random.Below(2001)) / 1000.0F - 1.0F;
+      }
+      const uint16_t bits = FloatToBf16(sum * (1 + static_cast<float>(i / 2 % 7)));
+      std::memcpy(memory_.data() + i, &bits, 2);
+    }
+  }
+
+ private:
+  static constexpr size_t kPageBytes = 4096;
+  std::vector<std::byte> owned_;
+  std::span<std::byte> memory_;
+  std::optional<PagedCache> cache_;
+};
+
+struct Bench {
+  BenchCache pages;
+  std::vector<std::byte> copy = std::vector<std::byte>(kBlocks * kBlockBytes);
+  Bench() { pages.Fill(); }
+  // The limit: a block's bytes from one place to another.
+  void Copy(size_t block) {
+    const size_t at = block % kBlocks * kBlockBytes;
+    std::memcpy(copy.data() + at,
+                pages.memory().data() + (at + kBlocks / 2 * kBlockBytes) % copy.size(),
+                kBlockBytes);
+    benchmark::ClobberMemory();
+  }
+};
+
+Bench& Shared() {
+  static Bench bench;
+  return bench;
+}
+
+std::unique_ptr<const Codec> CodecFor(Rung rung, const Kernels& kernels) {
+  Survey survey(BenchCache::Shape(), HalfType::kBf16);
+  survey.Add(Shared().pages.Block(0));
+  return *Codec::Of(*survey.FormatOf(rung), HalfType::kBf16, kernels);
+}
+
+// Objects lie in a ring of as many bytes as there are pages, as if they had just come in.
+void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, bool encode) {
+  Bench& bench = Shared();
+  const auto codec = CodecFor(rung, *kernels);
+  const uint32_t run = codec->format().run_tokens;
+  const size_t room = codec->ObjectBytesMax(run);
+  const size_t objects = kTokens / run;
+  const size_t slots = bench.copy.size() / 2 / (room * objects);
+  std::vector<std::byte> ring(slots * objects * room);
+  std::vector<size_t> sizes(slots * objects);
+  const auto write = [&](size_t block) {
+    const BlockView view = bench.pages.Block(static_cast<uint32_t>(block % kBlocks));
+    for (size_t i = 0; i < objects; ++i) {
+      const size_t slot = block % slots * objects + i;
+      sizes[slot] = codec->EncodeInto(view, static_cast<uint32_t>(i) * run,
+                                      std::span(ring).subspan(slot * room, room));
+    }
+  };
+  const auto read = [&](size_t block) {
+    // All but the first, of which objects are made.
+    BlockView view = bench.pages.Block(static_cast<uint32_t>(1 + block % (kBlocks - 1)));
+    for (size_t i = 0; i < objects; ++i) {
+      const size_t slot = block % slots * objects + i;
+      benchmark::DoNotOptimize(
+          codec->Decode(std::span<const std::byte>(ring).subspan(slot * room, sizes[slot]),
+                        static_cast<uint32_t>(i) * run, view));
+    }
+  };
+  write(0);
+  for (size_t slot = objects; slot < sizes.size();
+       ++slot) {  // The same everywhere: only places differ.
+    std::memcpy(ring.data() + slot * room, ring.data() + slot % objects * room, room);
+    sizes[slot] = sizes[slot % objects];
+  }
+  size_t next = 0;
+  constexpr size_t kPart = 8;  // Blocks in a row.
+  const auto in_turn = [&](const auto& work) {
+    for (size_t i = 0; i < kPart; ++i) {
+      work(next + i);
+    }
+  };
+  Interleave(
+      state, "of_memcpy", [&] { in_turn([&](size_t block) { bench.Copy(block); }); },
+      [&] {
+        encode ? in_turn(write) : in_turn(read);
+        next += kPart;
+      });
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kPart * kBlockBytes));
+}
+
+void Register() {
+  for (const Kernels* kernels : UsableKernels()) {
+    for (const Rung rung :
+         {Rung::kFp8, Rung::kInt8, Rung::kInt4, Rung::kFp4, Rung::kBf16Lossless}) {
+      for (const bool encode : {false, true}) {
+        const std::string name = std::string(encode ? "encode/" : "decode/") +
+                                 std::string(ToString(rung)) + "/" + std::string(kernels->name);
+        benchmark::RegisterBenchmark(name.c_str(), Measure, rung, kernels, encode)->UseManualTime();
+      }
+    }
+  }
+}
+
+const bool kRegistered = (Register(), true);
+
+}  // namespace
+}  // namespace kvcast

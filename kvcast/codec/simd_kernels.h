@@ -1,0 +1,17 @@
+#pragma once
+
+#include "kvcast/codec/kernels.h"
+
+#if defined(__x86_64__)
+#define KVCAST_X86_KERNELS 1
+#endif
+
+namespace kvcast {
+
+extern const Kernels kScalarKernels;
+#ifdef KVCAST_X86_KERNELS
+extern const Kernels kAvx2Kernels;    // AVX2 and F16C.
+extern const Kernels kAvx512Kernels;  // AVX-512 F, BW, DQ, VL and VBMI.
+#endif
+
+}  // namespace kvcast

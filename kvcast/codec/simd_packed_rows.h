@@ -1,0 +1,156 @@
+// Two codes a byte: what the rungs have in common that are packed so, and the row kernels of Int4.
+// Included inside a target region, as simd_rows.h is.
+#pragma once
+
+#include "kvcast/codec/simd_rows.h"
+
+namespace kvcast {
+namespace {
+
+// 16 bytes of a whole group, as packed, to fewer values.
+inline void RepackCodes(const uint8_t* codes, uint32_t count, std::byte* to) {
+  const uint32_t half = PackedBytes(count);
+  for (uint32_t i = 0; i < half; ++i) {
+    const uint32_t upper = i + half < count ? codes[i + half] : 0;
+    to[i] = static_cast<std::byte>(codes[i] | upper << 4);
+  }
+}
+// The other way: fewer values, as packed, to a whole group's 16 bytes.
+inline void SpreadCodes(const std::byte* from, uint32_t count, std::byte* to) {
+  const uint32_t half = PackedBytes(count);
+  uint8_t codes[kGroupValues] = {};
+  for (uint32_t i = 0; i < count; ++i) {
+    codes[i] = static_cast<uint8_t>(i < half ? from[i] & std::byte{15} : from[i - half] >> 4);
+  }
+  for (uint32_t i = 0; i < kScaleBlockValues; ++i) {
+    to[i] = static_cast<std::byte>(codes[i] | codes[i + kScaleBlockValues] << 4);
+  }
+}
+
+// Writes the scale and the offset of 32 values and gives their codes, one a byte.
+template <typename V, HalfType kType>
+typename V::ByteCodes Int4Codes(const std::byte* values, size_t group, const SimdCoded& to) {
+  uint16_t low_bits = 0;
+  uint16_t high_bits = 0;
+  V::template LowAndHigh<kType>(values, low_bits, high_bits);
+  float low = ToFloat(kType, low_bits);
+  low = FloatOf(BitsOf(low) & 0x7fffffffU) < kSpanMin ? 0.0F : low;
+  const float span = ToFloat(kType, high_bits) - low;
+  const uint16_t scale = span < kSpanMin ? uint16_t{0} : FloatToBf16(span * (1.0F / 15.0F));
+  const float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
+  StoreWord(to.scales, group, scale);
+  StoreWord(to.offsets, group, FromFloat(kType, low));
+  return V::ToNibbles(V::Scaled(V::Plus(V::template Load<kType>(values), -low), inverse));
+}
+
+// Up to 32 whole groups, of one row or several: what is a matter of a group and not of a value is
+// done for all of them at once.
+struct GroupBatch {
+  static constexpr uint32_t kMost = 32;
+  const std::byte* values[kMost];
+  uint32_t count = 0;
+  // One a group, or a block; not on a line's border, as in Padded.
+  alignas(64) std::byte unused[16];
+  std::byte words[2][kMost * sizeof(uint16_t)] = {};
+  float inverses[kMost];
+
+  // The groups of `from` from number `first` on. REQUIRES: rows of whole groups.
+  GroupBatch(const SimdSource& from, uint32_t first, uint32_t most) {
+    const uint32_t row_groups = from.size / kGroupValues;
+    const uint32_t all = from.rows * row_groups;
+    for (; count < most && first + count < all; ++count) {
+      const uint32_t group = first + count;
+      values[count] = from.Row(group / row_groups) + group % row_groups * kGroupBytes;
+    }
+  }
+};
+
+template <typename V, HalfType kType>
+void SimdEncodeInt4Whole(const SimdSource& from, const SimdCoded& to) {
+  const uint32_t groups = from.rows * (from.size / kGroupValues);
+  for (uint32_t first = 0; first < groups; first += GroupBatch::kMost) {
+    GroupBatch batch(from, first, GroupBatch::kMost);
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      uint16_t low = 0;
+      uint16_t high = 0;
+      V::template LowAndHigh<kType>(batch.values[i], low, high);
+      StoreWord(batch.words[0], i, low);
+      StoreWord(batch.words[1], i, high);
+    }
+    const typename V::Floats lows = V::SmallAsZero(V::template Load<kType>(batch.words[0]));
+    const typename V::Floats spans =
+        V::SmallAsZero(V::Minus(V::template Load<kType>(batch.words[1]), lows));
+    V::template Store<kType>(batch.words[0], lows);
+    V::template Store<HalfType::kBf16>(batch.words[1], V::Scaled(spans, 1.0F / 15.0F));
+    V::StoreInversesOrZeros(batch.inverses, V::template Load<HalfType::kBf16>(batch.words[1]));
+    std::memcpy(to.offsets + first * sizeof(uint16_t), batch.words[0],
+                batch.count * sizeof(uint16_t));
+    std::memcpy(to.scales + first * sizeof(uint16_t), batch.words[1],
+                batch.count * sizeof(uint16_t));
+    for (uint32_t i = 0; i < batch.count; ++i) {
+      const float low = ToFloat(kType, LoadWord(batch.words[0], i));
+      V::StorePacked(to.codes + size_t{first + i} * PackedBytes(kGroupValues),
+                     V::ToNibbles(V::Scaled(V::Plus(V::template Load<kType>(batch.values[i]), -low),
+                                            batch.inverses[i])));
+    }
+  }
+}
+
+template <typename V, HalfType kType>
+void SimdEncodeInt4(const SimdSource& from, const SimdCoded& to) {
+  if (from.size % kGroupValues == 0) {
+    SimdEncodeInt4Whole<V, kType>(from, to);
+    return;
+  }
+  std::byte* codes = to.codes;
+  size_t group = 0;
+  for (uint32_t row = 0; row < from.rows; ++row) {
+    const std::byte* values = from.Row(row);
+    uint32_t i = 0;
+    for (; i + kGroupValues <= from.size; i += kGroupValues) {
+      V::StorePacked(codes, Int4Codes<V, kType>(values + i * kPageValueBytes, group++, to));
+      codes += PackedBytes(kGroupValues);
+    }
+    if (i < from.size) {
+      const Padded rest(values + i * kPageValueBytes, from.size - i);
+      uint8_t padded[kGroupValues];
+      V::StoreBytes(reinterpret_cast<std::byte*>(padded),
+                    Int4Codes<V, kType>(rest.values, group++, to));
+      RepackCodes(padded, from.size - i, codes);
+      codes += PackedBytes(from.size - i);
+    }
+  }
+}
+
+template <typename V, HalfType kType>
+void Int4Values(const std::byte* codes, size_t group, const SimdConstCoded& from,
+                std::byte* values) {
+  const float scale = Bf16ToFloat(LoadWord(from.scales, group));
+  const float low = ToFloat(from.offset_type, LoadWord(from.offsets, group));
+  V::template Store<kType>(values, V::Plus(V::Scaled(V::FromNibbles(codes), scale), low));
+}
+
+template <typename V, HalfType kType>
+void SimdDecodeInt4(const SimdConstCoded& from, const SimdTarget& to) {
+  const std::byte* codes = from.codes;
+  size_t group = 0;
+  for (uint32_t row = 0; row < to.rows; ++row) {
+    std::byte* values = to.Row(row);
+    uint32_t i = 0;
+    for (; i + kGroupValues <= to.size; i += kGroupValues) {
+      Int4Values<V, kType>(codes, group++, from, values + i * kPageValueBytes);
+      codes += PackedBytes(kGroupValues);
+    }
+    if (i < to.size) {
+      std::byte spread[kScaleBlockValues];
+      SpreadCodes(codes, to.size - i, spread);
+      Padded rest;
+      Int4Values<V, kType>(spread, group++, from, rest.values);
+      std::memcpy(values + i * kPageValueBytes, rest.values, (to.size - i) * kPageValueBytes);
+      codes += PackedBytes(to.size - i);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvcast
