@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "kvcast/kv/allocation_bytes.h"
+
 namespace kvcast {
 
 // A hash table from 32-bit tags to the numbers of things kept elsewhere; 8 bytes a slot, linear
@@ -40,9 +42,11 @@ class SlotTable {
   }
 
   size_t size() const { return size_; }
-  size_t bytes() const { return slots_.capacity() * sizeof(uint64_t); }
+  size_t bytes() const { return AllocationBytes(slots_.capacity() * sizeof(uint64_t)); }
   // What Insert() would add to that, at its peak: while it grows, old and new slots are both there.
-  size_t bytes_to_insert() const { return IsFull() ? GrownSize() * sizeof(uint64_t) : 0; }
+  size_t bytes_to_insert() const {
+    return IsFull() ? AllocationBytes(GrownSize() * sizeof(uint64_t)) : 0;
+  }
 
  private:
   static constexpr uint64_t kEmpty = 0;
