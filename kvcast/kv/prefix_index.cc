@@ -171,9 +171,10 @@ size_t PrefixIndex::CloseTrack(TrackRef ref) {
   return removed;
 }
 
-uint32_t PrefixIndex::BlockFor(const BlockHash& hash) {
-  const uint32_t block = blocks_.Find(hash);
-  return block != BlockTable::kNone ? block : blocks_.Insert(hash);
+// Where the block next to a track's next one would be.
+uint32_t PrefixIndex::NewestBlockOf(uint32_t track) const {
+  const uint32_t newest = tracks_[track].first_source;
+  return newest == kNone ? BlockTable::kNone : sources_[newest].block;
 }
 
 // Puts a source at the head of its block's list and its track's.
@@ -211,12 +212,20 @@ Result<void> PrefixIndex::Add(TrackRef ref, uint64_t group, const BlockHash& has
     return Error(ErrorCode::kMismatch, "Group " + std::to_string(group) +
                                            " of the track is already there as another block.");
   }
-  if (!HasRoomFor(blocks_.bytes_to_insert() + source_slots_.bytes_to_insert() +
-                  sources_.bytes_to_allocate())) {
+  uint32_t block = blocks_.Find(hash);
+  const uint32_t near = NewestBlockOf(track);
+  const auto has_room = [&](bool may_grow) {
+    return HasRoomFor((block == BlockTable::kNone ? blocks_.bytes_to_insert(near, may_grow) : 0) +
+                      source_slots_.bytes_to_insert() + sources_.bytes_to_allocate());
+  };
+  const bool may_grow = has_room(true);
+  if (!may_grow && !(blocks_.has_free() && has_room(false))) {
     return Full();
   }
   ++version_;
-  const uint32_t block = BlockFor(hash);
+  if (block == BlockTable::kNone) {
+    block = blocks_.Insert(hash, near, may_grow);
+  }
   const uint32_t index = sources_.Allocate();
   Source& source = sources_[index];
   source.block = block;

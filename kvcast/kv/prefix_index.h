@@ -127,7 +127,7 @@ class PrefixIndex {
   std::optional<uint32_t> FindScope(uint32_t tag, std::string_view fields) const;
   uint32_t InsertScope(uint32_t tag, std::string_view fields);
   void LeaveScope(uint32_t number);
-  uint32_t BlockFor(const BlockHash& hash);
+  uint32_t NewestBlockOf(uint32_t track) const;
   void Link(uint32_t index);
   void RemoveSource(uint32_t index);
   void UnlinkFromBlock(uint32_t index);
