@@ -91,9 +91,7 @@ int QuicConnection::OnHandshakeCompleted() {
   if (user_ == nullptr) {
     user_ = make_user_(*this);
   }
-  if (ngtcp2_conn_get_streams_bidi_left(connection_) == 0) {
-    user_->OnStreamsAllowed(0);  // Any other number, ngtcp2 reports by itself.
-  }
+  user_->OnStreamsAllowed(allowance_.total());
   owner_->OnReady(*this);
   Drain();
   return 0;
@@ -168,8 +166,9 @@ int QuicConnection::OnDatagramFrame(std::span<const std::byte> bytes) {
 }
 
 int QuicConnection::OnMoreStreams(uint64_t bidi_total) {
+  allowance_.OnGranted(bidi_total);  // Whoever will use the connection may not be there yet.
   if (user_ != nullptr) {
-    user_->OnStreamsAllowed(bidi_total);
+    user_->OnStreamsAllowed(allowance_.total());
     Drain();
   }
   return 0;
@@ -199,6 +198,10 @@ void QuicConnection::BuryStreams() {
       Drain();
     }
     streams_.Remove(dead.stream);
+    if (is_ours(dead.stream) && !moqt::IsUni(dead.stream)) {
+      allowance_.OnClosed();
+      user_->OnStreamsAllowed(allowance_.total());
+    }
     if (!is_ours(dead.stream)) {
       moqt::IsUni(dead.stream) ? ngtcp2_conn_extend_max_streams_uni(connection_, 1)
                                : ngtcp2_conn_extend_max_streams_bidi(connection_, 1);

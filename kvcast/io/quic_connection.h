@@ -20,6 +20,7 @@
 #include "kvcast/io/quic_tls.h"
 #include "kvcast/io/receive_window.h"
 #include "kvcast/io/stateless_answers.h"
+#include "kvcast/io/stream_allowance.h"
 #include "kvcast/io/stream_book.h"
 #include "kvcast/moqt/transport.h"
 
@@ -229,12 +230,11 @@ class QuicConnection {
 
   StreamBook streams_;
   DatagramQueue datagrams_;
-  ReceiveWindow window_;  // Of all streams together.
-  // Sent in DATAGRAM frames beyond what streams sent meanwhile: those that are as urgent take
-  // turns.
-  uint64_t datagram_lead_bytes_ = 0;
+  ReceiveWindow window_;              // Of all streams together.
+  uint64_t datagram_lead_bytes_ = 0;  // Beyond what streams sent meanwhile: the urgent take turns.
   std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
   std::deque<moqt::StreamId> waiting_bidi_;
+  StreamAllowance allowance_;
   std::vector<Dead> dead_;  // Streams that QUIC has closed, of which the session may not know.
   // What the session has yet to hear: bytes that left, and streams that the peer wants no more of.
   std::vector<Sent> sent_;

@@ -334,6 +334,40 @@ TEST(Bounds, KeepOnlySoManyTokensOfFetchesThatWait) {
   EXPECT_LT(server.session().kept_bytes(), 1'000u);
 }
 
+// Others may want more of a peer than it lets us ask.
+TEST(Bounds, AskOnlySoMuchMoreThanThePeerLetsUs) {
+  Limits limits;
+  limits.requests_ahead = 3;
+  Server server(limits);
+  server.session().OnStreamsAllowed(2);
+  const TrackName track = *TrackName::Of(*TrackNamespace::Of({"a"}), "t");
+  for (int i = 0; i < 100; ++i) {
+    const auto request = server.session().Subscribe(track, {});
+    EXPECT_EQ(request.ok(), i < 5) << i;
+    if (request.ok()) {
+      server.session().Cancel(*request, ResetCode::kCancelled);  // Which gives no stream back.
+    }
+  }
+  server.session().OnStreamsAllowed(3);
+  EXPECT_TRUE(server.session().Subscribe(track, {}).ok());
+  EXPECT_FALSE(server.session().Subscribe(track, {}).ok());
+}
+
+TEST(Bounds, AskNoMoreOfAPeerThatDoesNotRead) {
+  Limits limits;
+  limits.session_answer_bytes = 20'000;
+  Server server(limits);
+  int asked = 0;
+  while (asked < 1000 &&
+         server.session()
+             .Subscribe(*TrackName::Of(*TrackNamespace::Of({"a"}), std::to_string(asked)), {})
+             .ok()) {
+    ++asked;
+  }
+  EXPECT_GT(asked, 5);
+  EXPECT_LT(asked, 100);
+}
+
 TEST(AuthTokens, AreTakenByValueOnly) {
   using Type = AuthToken::AliasType;
   const struct {

@@ -57,9 +57,13 @@ struct Limits {
   size_t namespace_bytes = 8 * 1024 * 1024;
 
   // Messages on a request's stream that wait for the transport, as memory: answers to updates and
-  // namespaces told. More end the request. And the same over all requests.
+  // namespaces told. More end the request. And the same over all requests: beyond half of it
+  // no request of ours is made either.
   size_t answer_bytes = 4 * 1024 * 1024;
   size_t session_answer_bytes = 16 * 1024 * 1024;
+
+  // Requests of ours that wait for the peer to let us open streams; more are not made.
+  uint64_t requests_ahead = 1024;
 
   // Objects of ours that wait for the transport, per request, as memory: at `high` a sender should
   // pause, and it hears of it once they have fallen to `low`.

@@ -34,6 +34,10 @@ Result<void> Session::MayAsk() const {
   if (closed_ || state_.going_away) {
     return Error(ErrorCode::kInvalid, closed_ ? "The session is closed." : "The peer is leaving.");
   }
+  if (!state_.has_room_to_ask()) {
+    return Error(ErrorCode::kTooLarge,
+                 "The peer lets us open no more streams, or does not read what it is sent.");
+  }
   return {};
 }
 
@@ -45,12 +49,18 @@ Result<void> Session::MayAsk(const TrackNamespace& space) const {
 }
 
 Result<void> Session::MayPublish(const TrackName& track) {
-  KVCAST_TRY_VOID(MayAsk(track.space()));
+  const Result<void> may_ask = MayAsk(track.space());
+  if (!may_ask.ok() && may_ask.error().code() != ErrorCode::kTooLarge) {
+    return may_ask;
+  }
   const std::optional<RequestId> wanted =
       state_.requests.sending_below(MessageKind::kSubscribeTracks).Covering(track.space());
   IncomingSubscribeTracks* tracks =
       wanted ? state_.requests.Find<IncomingSubscribeTracks>(*wanted) : nullptr;
-  if (tracks == nullptr || (state_.may_open_bidi() && !tracks->IsBlocked(track))) {
+  if (tracks == nullptr) {
+    return may_ask;
+  }
+  if (may_ask.ok() && state_.may_open_bidi() && !tracks->IsBlocked(track)) {
     return {};
   }
   KVCAST_TRY_VOID(tracks->Block(track));

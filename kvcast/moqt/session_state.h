@@ -33,6 +33,13 @@ struct SessionState {
 
   // Whether the peer lets us open one more two-way stream now.
   bool may_open_bidi() const { return next_bidi < bidi_allowed; }
+  // Whether the peer lets us open streams, and reads what we send, so that one more request of ours
+  // costs no more than the limits say. Half of them is for answers.
+  bool has_room_to_ask() const {
+    const uint64_t ahead = next_bidi > bidi_allowed ? next_bidi - bidi_allowed : 0;
+    return ahead < limits.requests_ahead &&
+           ledger.message_bytes() <= limits.session_answer_bytes / 2;
+  }
   StreamId OpenBidi() { return Open(next_bidi++ * 4, {SendOrder::Tier::kRequest}); }
   StreamId OpenUni(const SendOrder& order) { return Open(next_uni++ * 4 + 2, order); }
 

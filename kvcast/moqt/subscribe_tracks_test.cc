@@ -73,6 +73,28 @@ TEST(SubscribeTracks, NamesATrackThatCannotBePublished) {
   EXPECT_EQ(blocked.track, track);
 }
 
+// A PUBLISH may be large, and whoever wants all tracks below a prefix may read none of them.
+TEST(SubscribeTracks, NamesTracksWhosePublishWouldNotBeRead) {
+  SessionPair::Options options;
+  options.limits.session_answer_bytes = 20'000;
+  SessionPair pair(options);
+  (void)*pair.client().SubscribeTracks(TracksSpace({"a"}), {});
+  pair.Run();
+  const RequestId received = pair.One<SubscribeTracksReceived>(pair.server()).request;
+  ASSERT_TRUE(pair.server().AcceptSubscribeTracks(received, {}).ok());
+  const Properties large = PropertiesBuilder().Bytes(0x3811, std::string(4000, 'x')).Build();
+  size_t published = 0;
+  for (int i = 0; i < 8; ++i) {
+    const TrackName track = *TrackName::Of(TracksSpace({"a"}), std::to_string(i));
+    published += pair.server().Publish(track, {}, large).ok() ? 1u : 0u;
+  }
+  EXPECT_GT(published, 1u);
+  EXPECT_LT(published, 8u);
+  pair.Run();
+  EXPECT_EQ(pair.Take<PublishReceived>(pair.client()).size(), published);
+  EXPECT_EQ(pair.Take<PublishBlockedReceived>(pair.client()).size(), 8 - published);
+}
+
 // Which were named is kept, and for that there is only so much room.
 TEST(SubscribeTracks, FailsWhenTooManyTracksCannotBePublished) {
   SessionPair::Options options;

@@ -34,6 +34,11 @@ struct Limits {
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
 
+  // Tracks that one peer is asked for at a time, and the bytes of their names; it is not asked for
+  // more.
+  size_t asked_max = 4096;
+  size_t asked_bytes = 1024 * 1024;
+
   // The longest that a subscription waits for a publisher (RENDEZVOUS_TIMEOUT).
   Duration rendezvous_max = std::chrono::seconds(60);
 

@@ -42,6 +42,7 @@ struct Peer {
   std::map<moqt::RequestId, TrackNamespace> namespaces;          // It has told us of.
   std::map<moqt::RequestId, TrackNamespace> namespace_prefixes;  // It wants to hear of those below.
   std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.
+  size_t upstream_bytes = 0;                                     // Of their names.
   std::map<moqt::RequestId, TrackName> waiting;  // It wants, and others were asked for.
 };
 

@@ -122,8 +122,11 @@ class Relay {
   // Whether peers were asked for a track that nobody publishes now, or are waited for, and so the
   // subscription waits.
   bool AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event);
-  // Asks all who have told of a namespace above the track; whether an answer is to come.
-  bool AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group);
+  // Asks all who have told of a namespace above the track, but not who asks for it; whether an
+  // answer is to come, or would, had there been room to ask.
+  enum class Asking : uint8_t { kNobody, kNoRoom, kAsked };
+  Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
+                       std::optional<PeerId> asker);
   // Whether anybody was asked for the track, and has not refused.
   bool IsAsked(const TrackName& track) const;
   // False if the peer cannot be asked for anything now, or is about to leave.

@@ -45,6 +45,13 @@ moqt::RequestError PassedOn(const moqt::RequestError& refusal, const TrackName& 
   return error;
 }
 
+bool EndsRendezvous(const moqt::RequestError& refusal) {
+  return refusal.redirect || refusal.code == moqt::RequestCode::kUnsupportedExtension ||
+         refusal.code == moqt::RequestCode::kMalformedTrack;
+}
+
+size_t NameBytes(const TrackName& track) { return track.space().length() + track.name().size(); }
+
 // How much a refusal helps who hears it: a way to the track most, then that it may be tried again.
 // Least does that one of those who were asked does not have it.
 int HelpOf(const moqt::RequestError& refusal) {
@@ -146,7 +153,12 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   }
   const moqt::Parameters& parameters = event.parameters;
   const bool rendezvous = !facts && parameters.rendezvous_timeout_ms.value_or(0) > 0;
-  if (!AskAnnouncers(track, parameters.new_group_request) && !rendezvous) {
+  const Asking asking = AskAnnouncers(track, parameters.new_group_request, peer.id);
+  if (asking == Asking::kNoRoom && !facts && !rendezvous) {
+    Refuse(peer, event.request, Overloaded("Who may have the track cannot be asked just now."));
+    return true;
+  }
+  if (asking != Asking::kAsked && !rendezvous) {
     return false;
   }
   Upstream::Waiting& waiting = upstream_[track].waiting[{peer.id, event.request}];
@@ -161,18 +173,24 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   return true;
 }
 
-bool Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group) {
+Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
+                                   std::optional<PeerId> asker) {
   const TrackNamespace& space = track.space();
+  Asking asking = Asking::kNobody;
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
     const auto owners = announced_.find(space.First(fields));
     if (owners == announced_.end()) {
       continue;
     }
     for (const SubscriberId& owner : owners->second) {
-      (void)AskPeer(peers_.at(owner.peer), track, new_group);
+      Peer& peer = peers_.at(owner.peer);
+      // Nobody is asked for what it asks for itself.
+      if (owner.peer != asker && !peer.leaving && !AskPeer(peer, track, new_group)) {
+        asking = Asking::kNoRoom;
+      }
     }
   }
-  return IsAsked(track);
+  return IsAsked(track) ? Asking::kAsked : asking;
 }
 
 bool Relay::IsAsked(const TrackName& track) const {
@@ -194,6 +212,11 @@ bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> 
   if (Publishes(peer, track)) {
     return true;
   }
+  // What others want of a peer is on its account: it may be slow, or there for nothing else.
+  if (peer.upstream.size() >= limits_.asked_max ||
+      peer.upstream_bytes + NameBytes(track) > limits_.asked_bytes) {
+    return false;
+  }
   moqt::Parameters parameters;
   parameters.filter = moqt::SubscriptionFilter{};
   parameters.new_group_request = new_group;
@@ -203,6 +226,7 @@ bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> 
   }
   const Instant answer_by = now_ + limits_.answer_patience;
   peer.upstream.emplace(*request, track);
+  peer.upstream_bytes += NameBytes(track);
   upstream_[track].asked.emplace(SubscriberId{peer.id, *request},
                                  Upstream::Asked{answer_by, new_group});
   answers_due_.insert({answer_by, peer.id, *request});
@@ -214,7 +238,10 @@ void Relay::AskForWanted(Peer& peer, const TrackNamespace& space) {
   const std::vector<TrackName> followed = audience_.TracksBelow(space);
   std::set<TrackName> wanted(followed.begin(), followed.end());
   for (const auto& [track, upstream] : upstream_) {
-    if (!upstream.waiting.empty() && space.IsPrefixOf(track.space())) {
+    // Who waits for those that were there has its answer from them.
+    const bool open_to_others = std::ranges::any_of(
+        upstream.waiting, [](const auto& each) { return each.second.until.has_value(); });
+    if (open_to_others && space.IsPrefixOf(track.space())) {
       wanted.insert(track);
     }
   }
@@ -262,6 +289,7 @@ bool Relay::ForgetAsked(Peer& peer, moqt::RequestId request) {
     return false;
   }
   const auto upstream = upstream_.find(found->second);
+  peer.upstream_bytes -= NameBytes(found->second);
   peer.upstream.erase(found);
   const auto asked = upstream->second.asked.find({peer.id, request});
   answers_due_.erase({asked->second.answer_by, peer.id, request});
@@ -324,8 +352,9 @@ void Relay::AnswerWaiting(const TrackName& track,
   }
   const bool published = published_.contains(track);
   for (auto& [id, each] : std::exchange(upstream->second.waiting, {})) {
-    // Whoever waits for a publisher does so until there is one, or a place to find one.
-    if (each.until && !published && !(refusal && refusal->redirect)) {
+    // Whoever waits for a publisher does so until there is one, or a place to find one, or what it
+    // publishes is of no use.
+    if (each.until && !published && !(refusal && EndsRendezvous(*refusal))) {
       upstream->second.waiting.emplace(id, each);
       continue;
     }
@@ -343,18 +372,16 @@ void Relay::AnswerWaiting(const TrackName& track,
   }
 }
 
-// Who was asked meanwhile has its own time to answer.
+// However many may have been asked meanwhile: whoever waits has said for how long.
 void Relay::OnRendezvousOver(const Ending& ending) {
   rendezvous_.erase(ending);
   Peer& peer = peers_.at(ending.peer);
   Upstream& upstream = upstream_.at(peer.waiting.at(ending.request));
   upstream.waiting.at({ending.peer, ending.request}).until.reset();
-  if (upstream.asked.empty()) {
-    Refuse(peer, ending.request, moqt::RequestCode::kTimeout,
-           "Nobody has published the track in time.");
-    StopWaiting(peer, ending.request);
-    Touch(ending.peer);
-  }
+  Refuse(peer, ending.request, moqt::RequestCode::kTimeout,
+         "Nobody has published the track in time.");
+  StopWaiting(peer, ending.request);
+  Touch(ending.peer);
 }
 
 void Relay::StopWaiting(Peer& peer, moqt::RequestId request) {
@@ -417,7 +444,7 @@ void Relay::LeaveUpstream(const TrackName& track) {
   upstream_.erase(found);
   for (const auto& [id, state] : asked) {
     Peer& peer = peers_.at(id.peer);
-    peer.upstream.erase(id.request);
+    peer.upstream_bytes -= peer.upstream.erase(id.request) * NameBytes(track);
     answers_due_.erase({state.answer_by, id.peer, id.request});
     peer.session->Cancel(id.request, moqt::ResetCode::kCancelled);
     Touch(id.peer);

@@ -148,8 +148,14 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   bool is_new = true;
   if (object.status == ObjectStatus::kNormal) {
     KVCAST_TRY(is_new, Keep(publication, object));
-  } else if (object.status == ObjectStatus::kEndOfTrack) {
-    KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
+  } else {
+    // Of two publishers the first that tells of an end is heard.
+    const std::optional<GroupFacts> known = stock_.FindGroup(track, group);
+    is_new = !known || known->end != told.group_end || told.group_end == 0;
+    if (object.status == ObjectStatus::kEndOfTrack) {
+      is_new = true;
+      KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
+    }
   }
   for (const LocationRange& gap : told.gaps) {
     stock_.AddGap(track, gap, now_);
@@ -222,7 +228,10 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
   if (!audience_.Has(track)) {
     return;
   }
-  if (was_pushed ? AskAnnouncers(track, std::nullopt) : IsAsked(track)) {
+  if (was_pushed) {
+    (void)AskAnnouncers(track, std::nullopt, std::nullopt);
+  }
+  if (IsAsked(track)) {
     upstream_.at(track).orphaned = true;
   } else {
     audience_.EndTrack(track, code, reason);

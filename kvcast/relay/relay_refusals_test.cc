@@ -162,5 +162,50 @@ TEST(RelayRefusals, AnswersForWhatIsHereIfWhoWasAskedLeaves) {
   EXPECT_EQ(subscriber.Take<moqt::RequestAccepted>().size(), 1u);
 }
 
+// What others want of a peer fills neither its session nor the node.
+TEST(RelayUpstreamBounds, AskAPeerForSoManyTracksAtATime) {
+  for (const bool by_bytes : {false, true}) {
+    RelayWorld::Options options;
+    options.relay.limits.asked_max = by_bytes ? 100 : 3;
+    options.relay.limits.asked_bytes = by_bytes ? 3 * 6 : 1000;
+    RelayWorld world(options);
+    Client& announcer = world.Join();
+    Client& reader = world.Join();
+    const TrackNamespace space = *TrackNamespace::Of({"space"});
+    (void)*announcer->PublishNamespace(space, {});
+    world.Run();
+    for (int i = 0; i < 5; ++i) {
+      (void)*reader->Subscribe(*TrackName::Of(space, std::to_string(i)), {});
+    }
+    world.Run();
+    const auto asked = announcer.Take<moqt::SubscribeReceived>();
+    EXPECT_EQ(asked.size(), 3u);
+    const auto refused = reader.Take<moqt::RequestRefused>();
+    ASSERT_EQ(refused.size(), 2u);
+    EXPECT_EQ(refused[0].error.code, RequestCode::kExcessiveLoad);
+    EXPECT_TRUE(refused[0].error.retry_after_ms.has_value());
+    // As answers come there is room again.
+    ASSERT_TRUE(
+        announcer->RefuseRequest(asked[0].request, {RequestCode::kDoesNotExist, {}, "", {}}).ok());
+    world.Run();
+    (void)reader.Take<moqt::RequestRefused>();
+    (void)*reader->Subscribe(*TrackName::Of(space, "9"), {});
+    world.Run();
+    EXPECT_EQ(announcer.Take<moqt::SubscribeReceived>().size(), 1u);
+  }
+}
+
+TEST(RelayUpstreamBounds, AskNobodyForWhatItAsksFor) {
+  RelayWorld world;
+  Client& both = world.Join();
+  const TrackNamespace space = *TrackNamespace::Of({"space"});
+  (void)*both->PublishNamespace(space, {});
+  world.Run();
+  (void)*both->Subscribe(*TrackName::Of(space, "t"), {});
+  world.Run();
+  EXPECT_TRUE(both.Take<moqt::SubscribeReceived>().empty());
+  EXPECT_EQ(both.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+}
+
 }  // namespace
 }  // namespace kvcast::relay
