@@ -43,6 +43,8 @@ def weight_files(folder: dict[str, bytes]) -> list[str]:
         for name in weight_map.values():
             if not isinstance(name, str) or name in ("", ".", "..") or set(name) & {"/", "\0"}:
                 raise Refused(f"the weight_map names {name!r}, which is not a file of the folder")
+            if not name.endswith(".safetensors"):
+                raise Refused(f"the weight_map names {name!r}, which holds no weights")
         return list(set(weight_map.values()))
     if "model.safetensors" in folder:
         return ["model.safetensors"]
