@@ -43,6 +43,8 @@ def weight_files(folder: dict[str, bytes]) -> list[str]:
         for name in weight_map.values():
             if not isinstance(name, str) or name in ("", ".", "..") or set(name) & {"/", "\0"}:
                 raise Refused(f"the weight_map names {name!r}, which is not a file of the folder")
+            if not name.endswith(".safetensors"):
+                raise Refused(f"the weight_map names {name!r}, which holds no weights")
         return list(set(weight_map.values()))
     if "model.safetensors" in folder:
         return ["model.safetensors"]
@@ -144,13 +146,34 @@ OTHER_STATE = frozenset(
     "attn_layer_indices attn_layer_period attn_type_list block_configs block_types"
     " cross_attention_layers full_attention_interval full_attn_idxs global_head_dim"
     " hybrid_layer_ids hybrid_layer_pattern hybrid_override_pattern index_head_dim"
-    " layer_group_size layers_block_type linear_attn_config multi_query_group_num"
-    " num_attention_heads_per_layer num_global_key_value_heads num_key_value_heads_per_layer"
+    " layer_group_size layers_block_type linear_attn_config num_attention_heads_per_layer"
+    " num_global_key_value_heads num_key_value_heads_per_layer"
     " state_size".split()
 )
 OTHER_STATE_PREFIXES = tuple(
     "conv_ linear_conv_ linear_key_ linear_num_ linear_value_ lru_ mamba_ rwkv_ ssm_".split()
 )
+
+
+# Members that tell of KV heads: those that are read, and parts of names of those that are not.
+KNOWN_HEAD_MEMBERS = frozenset(
+    "head_dim num_attention_groups num_key_value_heads num_kv_heads qk_nope_head_dim"
+    " qk_rope_head_dim v_head_dim".split()
+)
+HEAD_WORDS = (
+    "head_dim head_kv head_size key_value_head kv_channels kv_head kv_n_head multi_query_group"
+).split()
+
+
+def _refuse_unknown_heads(members: Members) -> None:
+    latent = "kv_lora_rank" in members
+    known = KNOWN_HEAD_MEMBERS | ({"qk_head_dim"} if latent else set())
+    for name in set(members.values) - known:
+        own_word = any(word in name for word in HEAD_WORDS)
+        if own_word or name.endswith("_groups") or name == "attention_other_setting":
+            raise Refused(f"{name} may tell of KV heads")
+    if members.flag("use_mla") not in (None, latent):
+        raise Refused("use_mla and kv_lora_rank contradict each other")
 
 
 def _refuse_hidden_state(members: Members) -> None:
@@ -163,17 +186,23 @@ def _refuse_hidden_state(members: Members) -> None:
         raise Refused("layers share KV")
     if members.flag("is_encoder_decoder"):
         raise Refused("an encoder-decoder keeps KV of two kinds")
+    _refuse_unknown_heads(members)
 
 
 # Of models whose files may leave out what their code knows.
 USUAL_PATTERNS = {"cohere2": 4, "gemma2": 2, "gemma3_text": 6}
 USUAL_INTERVAL = 4
+USUALLY_MULTI_QUERY = ("falcon", "gpt_bigcode")
 
 
 def _kv_heads(text: Members, heads: int) -> int:
-    if "num_key_value_heads" in text:
-        return text.count("num_key_value_heads", 1, MAX_HEADS)
-    if text.flag("multi_query") and not text.flag("new_decoder_architecture"):
+    named = text.first("num_key_value_heads", "num_attention_groups")
+    if named:
+        return text.count(named, 1, MAX_HEADS)
+    multi_query = text.flag("multi_query")
+    if multi_query is None:
+        multi_query = text.get("model_type") in USUALLY_MULTI_QUERY
+    if multi_query and not text.flag("new_decoder_architecture"):
         return 1
     if "num_kv_heads" in text:
         return text.count("num_kv_heads", 1, MAX_HEADS)

@@ -19,6 +19,15 @@
 namespace kvcast {
 namespace {
 
+// Weights as a file of them, of one tensor.
+std::string WeightsOf(std::string_view values) {
+  const std::string header = R"({"w":{"dtype":"U8","shape":[)" + std::to_string(values.size()) +
+                             R"(],"data_offsets":[0,)" + std::to_string(values.size()) + "]}}";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  return file + header + std::string(values);
+}
+
 // A folder with a small model in it, whose weights are anything.
 class CacheCommands : public testing::Test {
  protected:
@@ -26,7 +35,7 @@ class CacheCommands : public testing::Test {
     Write("model/config.json",
           R"({"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
               "head_dim": 8, "hidden_size": 32, "torch_dtype": "bfloat16"})");
-    Write("model/model.safetensors", "weights");
+    Write("model/model.safetensors", WeightsOf("weights"));
     Write("model/tokenizer.json", "{}");
     Write("a.tokens", "1 2 3 4 5 6 7 8 9");
     Write("b.tokens", "[1, 2, 3, 4, 5, 6, 7, 9]");
@@ -63,7 +72,7 @@ TEST_F(CacheCommands, NameListsTheBlocksOfAPrompt) {
   const CommandOutcome outcome = Name({Path("a.tokens")});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("public/model@"), std::string::npos);
-  EXPECT_NE(outcome.out.find("9 tokens, 2 blocks, 1 tokens after the last"), std::string::npos);
+  EXPECT_NE(outcome.out.find("9 tokens, 2 blocks, 1 token after the last"), std::string::npos);
   EXPECT_NE(outcome.out.find("layers 0-1: gqa, 2 KV heads of 8, full attention"),
             std::string::npos);
 }
@@ -86,7 +95,7 @@ TEST_F(CacheCommands, NameChangesWithWhateverChangesTheKv) {
     return ParseJson(outcome.out)->at("prompts")[0]["blocks"][0].get<std::string>();
   };
   Write("adapter/adapter_config.json", "{}");
-  Write("adapter/adapter_model.safetensors", "lora");
+  Write("adapter/adapter_model.safetensors", WeightsOf("lora"));
   Write("acme.key", std::string(64, 'a') + "\n");
   const std::string plain = first_block({});
   EXPECT_EQ(first_block({}), plain);
@@ -94,7 +103,7 @@ TEST_F(CacheCommands, NameChangesWithWhateverChangesTheKv) {
   EXPECT_NE(first_block({"--kv-dtype", "fp16"}), plain);
   EXPECT_NE(first_block({"--salt", "x"}), plain);
   EXPECT_NE(first_block({"--tenant", "acme", "--key-file", Path("acme.key")}), plain);
-  Write("model/model.safetensors", "other weights");
+  Write("model/model.safetensors", WeightsOf("other weights"));
   EXPECT_NE(first_block({}), plain);
 }
 
@@ -124,6 +133,39 @@ TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
   EXPECT_NE(Name({}).err.find("config.json: byte 80: "), std::string::npos) << Name({}).err;
 }
 
+// Half a download, or something else under the name of weights, would be a model nobody else has.
+TEST_F(CacheCommands, NameLooksWhetherWeightsAreWhole) {
+  const std::string whole = WeightsOf("weights");
+  for (const size_t length : {size_t{3}, size_t{20}, whole.size() - 1}) {
+    Write("model/model.safetensors", std::string_view(whole).substr(0, length));
+    const CommandOutcome outcome = Name({Path("a.tokens")});
+    EXPECT_EQ(outcome.status, kExitFailed) << length;
+    EXPECT_NE(outcome.err.find("model.safetensors: byte "), std::string::npos) << outcome.err;
+  }
+  Write("model/model.safetensors", whole + "x");
+  EXPECT_EQ(Name({Path("a.tokens")}).status, kExitFailed);
+  Write("model/model.safetensors", whole);
+  EXPECT_EQ(Name({Path("a.tokens")}).status, kExitOk);
+  Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "config.json"}})");
+  const CommandOutcome indexed = Name({Path("a.tokens")});
+  EXPECT_EQ(indexed.status, kExitFailed);
+  EXPECT_NE(indexed.err.find("index.json: byte 16: \"config.json\""), std::string::npos)
+      << indexed.err;
+}
+
+TEST_F(CacheCommands, NameLooksWhetherAnAdapterIsOne) {
+  const auto outcome = [&](std::string_view config, std::string_view weights) {
+    Write("adapter/adapter_config.json", config);
+    Write("adapter/adapter_model.safetensors", weights);
+    return Name({"--adapter", Path("adapter"), Path("a.tokens")});
+  };
+  EXPECT_EQ(outcome("{}", WeightsOf("lora")).status, kExitOk);
+  EXPECT_NE(outcome("{}", "junk").err.find("adapter_model.safetensors: byte "), std::string::npos);
+  EXPECT_NE(outcome("not json", WeightsOf("lora")).err.find("adapter_config.json: byte "),
+            std::string::npos);
+  EXPECT_EQ(outcome("[]", WeightsOf("lora")).status, kExitFailed);
+}
+
 TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {
   Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "gone.safetensors"}})");
   EXPECT_NE(Name({}).err.find("model.safetensors.index.json: byte 16: \"gone.safetensors\""),
@@ -145,6 +187,9 @@ TEST_F(CacheCommands, NameReadsItsCommandLineBeforeTheModel) {
   EXPECT_EQ(usage({"--tenant", "acme"}), kExitUsage);
   EXPECT_EQ(usage({"--key-file", Path("short.key")}), kExitUsage);
   EXPECT_EQ(usage({"--kv-dtype", "float7"}), kExitUsage);
+  EXPECT_EQ(usage({"-", "-"}), kExitUsage);
+  EXPECT_EQ(usage({"--salt", std::string(1025, 'x')}), kExitUsage);
+  EXPECT_NE(Name({"--salt", std::string(1025, 'x')}).err.find("--salt"), std::string::npos);
   EXPECT_EQ(usage({"--model-name", "with space"}), kExitUsage);
   const CommandOutcome key = Name({"--tenant", "acme", "--key-file", Path("short.key")});
   EXPECT_EQ(key.status, kExitFailed);
@@ -200,8 +245,18 @@ TEST_F(CacheCommands, NameReadsStandardInput) {
 
 TEST_F(CacheCommands, NameTakesStandardInputOnce) {
   const CommandOutcome outcome = Name({"-", "-"});
-  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_EQ(outcome.status, kExitUsage);
   EXPECT_NE(outcome.err.find("one prompt"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CacheCommands, NameBlamesTheWordThatIsWrong) {
+  const std::string key = Path("a.tokens");
+  EXPECT_NE(Name({"--tenant", "public", "--key-file", key}).err.find("--key-file: "),
+            std::string::npos);
+  EXPECT_NE(Name({"--tenant", "acme"}).err.find("--tenant: "), std::string::npos);
+  const CommandOutcome three = Name({key, key, key});
+  EXPECT_EQ(three.status, kExitUsage);
+  EXPECT_NE(three.err.find("two are compared; here are 3"), std::string::npos) << three.err;
 }
 
 TEST_F(CacheCommands, NameWantsAModelNameThatSaysSomething) {

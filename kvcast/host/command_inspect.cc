@@ -43,8 +43,9 @@ void PrintText(const Inspected& inspected, uint64_t block_tokens) {
   const bool too_many = __builtin_mul_overflow(file.bytes_per_token(), block_tokens, &block_bytes);
   fmt::print("bytes per block  {} at {} tokens\n", too_many ? "over 2^64" : Grouped(block_bytes),
              block_tokens);
-  fmt::print("blocks           {}, {} tokens after the last\n", file.tokens() / block_tokens,
-             file.tokens() % block_tokens);
+  const uint64_t after = file.tokens() % block_tokens;
+  fmt::print("blocks           {}, {} token{} after the last\n", file.tokens() / block_tokens,
+             after, after == 1 ? "" : "s");
   fmt::print("file             {} bytes\n", Grouped(inspected.bytes));
   fmt::print("model            {}\n",
              inspected.model_name.empty() ? "not said" : Printable(inspected.model_name));

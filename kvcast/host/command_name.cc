@@ -36,11 +36,19 @@ struct NamedPrompt {
   PrefixChain chain;
 };
 
+void CheckPrompts(const std::vector<std::string>& files) {
+  if (files.size() > 2) {
+    throw CLI::ValidationError("PROMPT", fmt::format("One prompt is named, or two are compared; "
+                                                     "here are {}.",
+                                                     files.size()));
+  }
+  if (std::ranges::count(files, "-") > 1) {
+    throw CLI::ValidationError("PROMPT", "Standard input is one prompt: give the other as a file.");
+  }
+}
+
 // All of them, before a model is hashed: that may take minutes, and a wrong path none.
 Result<std::vector<std::vector<Token>>> ReadPrompts(const std::vector<std::string>& files) {
-  if (std::ranges::count(files, "-") > 1) {
-    return Error(ErrorCode::kInvalid, "Standard input is one prompt: give the other as a file.");
-  }
   std::vector<std::vector<Token>> prompts;
   for (const std::string& file : files) {
     KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(file));
@@ -49,11 +57,17 @@ Result<std::vector<std::vector<Token>>> ReadPrompts(const std::vector<std::strin
   return prompts;
 }
 
+// "1 token", "9 tokens".
+std::string Tokens(size_t count) {
+  return fmt::format("{} token{}", Grouped(count), count == 1 ? "" : "s");
+}
+
 void PrintModel(const ModelFolder& model, const ModelScope& scope) {
   fmt::print("model    {}\n", scope.Field());
   fmt::print("         fingerprint {}\n", model.description.Fingerprint().ToHex());
-  fmt::print("         KV in {}, {} tokens a block\n", ToString(model.description.kv_dtype),
-             model.description.block_tokens);
+  const uint32_t block_tokens = model.description.block_tokens;
+  fmt::print("         KV in {}, {} token{} a block\n", ToString(model.description.kv_dtype),
+             block_tokens, block_tokens == 1 ? "" : "s");
   for (const std::string& line : LayerLines(model.description)) {
     fmt::print("         {}\n", line);
   }
@@ -61,9 +75,9 @@ void PrintModel(const ModelFolder& model, const ModelScope& scope) {
 
 void PrintPrompt(const NamedPrompt& prompt, uint32_t block_tokens) {
   const size_t blocks = prompt.chain.blocks().size();
-  fmt::print("prompt   {}: {} tokens, {} block{}, {} tokens after the last\n",
-             Harmless(prompt.file), Grouped(prompt.tokens), blocks, blocks == 1 ? "" : "s",
-             prompt.tokens - blocks * block_tokens);
+  fmt::print("prompt   {}: {}, {} block{}, {} after the last\n", Harmless(prompt.file),
+             Tokens(prompt.tokens), blocks, blocks == 1 ? "" : "s",
+             Tokens(prompt.tokens - blocks * block_tokens));
 }
 
 std::string TokenRange(size_t block, uint32_t block_tokens) {
@@ -104,8 +118,8 @@ void PrintComparison(const NamedPrompt& a, const NamedPrompt& b, uint32_t block_
                ShortName(a.chain, block), ShortName(b.chain, block),
                block < shared ? "shared" : "differs");
   });
-  fmt::print("\nThe prompts share {} block{}: the KV of {} tokens need not be computed twice.\n",
-             shared, shared == 1 ? "" : "s", Grouped(shared * block_tokens));
+  fmt::print("\nThe prompts share {} block{}: the KV of {} need not be computed twice.\n", shared,
+             shared == 1 ? "" : "s", Tokens(shared * block_tokens));
 }
 
 Json PromptJson(const NamedPrompt& prompt) {
@@ -177,12 +191,13 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
       "kvcast name --model DIR --tenant acme --key-file acme.key --json prompt.tokens");
   const auto options = std::make_shared<NameOptions>();
   command->add_option("PROMPT", options->prompts, "One or two files of token ids; - is stdin")
-      ->expected(0, 2);
+      ->expected(0, -1);
   ModelFlags::AddTo(*command, options->model)->required();
   TenantFlags::AddTo(*command, options->tenant);
   command->add_flag("--all", options->all, "List every block, however many there are");
   command->add_flag("--json", options->json, "Print everything as JSON");
   command->callback([options, exit_status] {
+    CheckPrompts(options->prompts);
     const Result<void> result = RunName(*options);
     *exit_status = result.ok() ? kExitOk : Failed(result.error());
   });

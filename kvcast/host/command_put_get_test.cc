@@ -23,7 +23,7 @@ class PutAndGet : public testing::Test {
     Write("model/config.json",
           R"({"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
               "head_dim": 8, "hidden_size": 32, "torch_dtype": "bfloat16"})");
-    Write("model/model.safetensors", "weights");
+    Write("model/model.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
     Write("model/tokenizer.json", "{}");
     Write("a.tokens", TokenList(kTokens, 0));
     WriteKvFile("a.safetensors", kTokens);

@@ -1,14 +1,17 @@
 #include "kvcast/host/model_folder.h"
 
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
 
+#include "kvcast/base/json.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/file_digest.h"
 #include "kvcast/io/progress.h"
 #include "kvcast/io/terminal_log.h"
 #include "kvcast/kv/model_config.h"
 #include "kvcast/kv/model_files.h"
+#include "kvcast/kv/safetensors.h"
 
 namespace kvcast {
 namespace {
@@ -17,6 +20,8 @@ namespace {
 // tensor of a large model.
 constexpr size_t kConfigBytesMax = 2 * 1024 * 1024;
 constexpr size_t kIndexBytesMax = 16 * 1024 * 1024;
+constexpr size_t kPointerBytesMax = 1024;
+constexpr std::string_view kAdapter = "An adapter";
 
 Result<FileNames> NamesIn(const std::filesystem::path& folder) {
   FileNames names;
@@ -79,26 +84,48 @@ Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConf
   return dtype;
 }
 
-// A clone without Git LFS, or half a download, would get a name that no other host has.
+Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view what) {
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
+  std::string wrong;
+  if (text.empty()) {
+    wrong = std::string(what) + " is expected here, and the file is empty.";
+  } else if (text.starts_with("version ") && text.find("\noid sha256:") != std::string::npos) {
+    wrong = "This is a Git LFS pointer and not what it stands for: git lfs pull brings it.";
+  }
+  if (!wrong.empty()) {
+    return Error(ErrorCode::kMalformed, wrong).At(0).In(path.string());
+  }
+  return {};
+}
+
+Result<void> CheckAdapterConfig(std::string_view text) {
+  KVCAST_TRY(const Json config, ParseJson(text));
+  if (!config.is_object()) {
+    return Error(ErrorCode::kMalformed, "An adapter's configuration is a JSON object.").At(0);
+  }
+  return {};
+}
+
+// A clone without Git LFS, or half a download, would get a name that no other host has. Only
+// headers are read here.
 Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<std::string>& files,
                         std::string_view what) {
-  constexpr uintmax_t kPointerBytesMax = 1024;
   for (const std::string& file : files) {
     const std::filesystem::path path = folder / file;
     std::error_code error;
     const uintmax_t bytes = std::filesystem::file_size(path, error);
-    if (error || bytes > kPointerBytesMax) {
+    if (error) {
       continue;  // Whoever reads it says what is wrong.
     }
-    KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
-    std::string wrong;
-    if (text.empty()) {
-      wrong = std::string(what) + " is expected here, and the file is empty.";
-    } else if (text.starts_with("version ") && text.find("\noid sha256:") != std::string::npos) {
-      wrong = "This is a Git LFS pointer and not what it stands for: git lfs pull brings it.";
+    if (bytes <= kPointerBytesMax) {
+      KVCAST_TRY_VOID(CheckNoPointer(path, what));
     }
-    if (!wrong.empty()) {
-      return Error(ErrorCode::kMalformed, wrong).At(0).In(path.string());
+    if (file.ends_with(".safetensors")) {
+      KVCAST_TRY(const MappedFile weights, MappedFile::Open(path));
+      KVCAST_TRY_VOID(In(path, Safetensors::CheckWhole(weights.span())));
+    } else if (file.ends_with(".json") && what == kAdapter) {
+      KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
+      KVCAST_TRY_VOID(In(path, CheckAdapterConfig(text)));
     }
   }
   return {};
@@ -143,7 +170,7 @@ Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
     KVCAST_TRY(const FileNames adapter_names, NamesIn(*options.adapter));
     KVCAST_TRY(const std::vector<std::string> adapter,
                In(*options.adapter, AdapterFiles(adapter_names)));
-    KVCAST_TRY_VOID(CheckWhole(*options.adapter, adapter, "An adapter"));
+    KVCAST_TRY_VOID(CheckWhole(*options.adapter, adapter, kAdapter));
     KVCAST_TRY(description.adapter, DigestOf(*options.adapter, adapter));
   }
   KVCAST_TRY(description.weights, WeightsIn(folder, names));

@@ -8,7 +8,9 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kPromptBytesMax = 256 * 1024 * 1024;
+// Nine million tokens or more. Reading takes up to twice as much memory for a moment, of whatever
+// somebody pipes into it by mistake.
+constexpr size_t kPromptBytesMax = 64 * 1024 * 1024;
 
 }  // namespace
 

@@ -36,16 +36,20 @@ Result<NamingKey> KeyIn(const std::string& file) {
   return NamingKey::Of(hex->bytes);
 }
 
-// What is wrong with a tenant and its key together; empty if nothing is.
-std::string PairProblem(const TenantFlags& flags) {
+// Whether a tenant and its key go together.
+void CheckPair(const TenantFlags& flags) {
   const bool is_public = flags.tenant == Tenant::Public().name();
   if (is_public && !flags.key_file.empty()) {
-    return "The public tenant's key is known to all; --key-file goes with --tenant.";
+    throw CLI::ValidationError(
+        "--key-file",
+        "The public tenant's key is known to all: a key of one's own goes with "
+        "another --tenant.");
   }
   if (!is_public && flags.key_file.empty()) {
-    return "Tenant " + flags.tenant + " has a naming key of its own: say where with --key-file.";
+    throw CLI::ValidationError("--tenant", "Tenant " + flags.tenant +
+                                               " has a naming key of its own: say where with "
+                                               "--key-file.");
   }
-  return "";
 }
 
 }  // namespace
@@ -61,12 +65,13 @@ void TenantFlags::AddTo(CLI::App& command, TenantFlags& flags) {
   command.add_option("--key-file", flags.key_file, "The tenant's naming key, 32 bytes or in hex")
       ->type_name("FILE");
   command.add_option("--salt", flags.salt, "Keeps these names apart from all others")
-      ->type_name("TEXT");
-  command.parse_complete_callback([&flags] {
-    if (const std::string problem = PairProblem(flags); !problem.empty()) {
-      throw CLI::ValidationError("--tenant", problem);
-    }
-  });
+      ->type_name("TEXT")
+      ->check([](const std::string& salt) {
+        return salt.size() <= kSaltBytesMax ? ""
+                                            : "A salt has at most 1,024 bytes; this one has " +
+                                                  std::to_string(salt.size()) + ".";
+      });
+  command.parse_complete_callback([&flags] { CheckPair(flags); });
 }
 
 Result<NamingKey> TenantFlags::Key() const {

@@ -67,7 +67,7 @@ void BlockRuns::Unlist(uint32_t number) {
   run.list = kFull;
 }
 
-uint32_t BlockRuns::Take(uint32_t near, bool may_grow) {
+uint32_t BlockRuns::Take(const Digest& digest, uint32_t near, bool may_grow) {
   uint32_t number = NextRun(near);
   if (number == kNone && may_grow) {
     number = runs_.Allocate();
@@ -83,6 +83,8 @@ uint32_t BlockRuns::Take(uint32_t near, bool may_grow) {
   }
   const uint32_t place = static_cast<uint32_t>(std::countr_one(run.taken));
   run.taken = static_cast<uint8_t>(run.taken | 1u << place);
+  run.digests[place] = digest;
+  run.heads[place] = kNone;
   ++size_;
   if (run.free_count() > 0) {
     Enlist(number, set_aside ? kSetAside : static_cast<uint8_t>(run.free_count()));
@@ -102,35 +104,34 @@ void BlockRuns::Free(uint32_t number) {
   const bool set_aside = run.list == kSetAside && std::popcount(run.taken) > 1;
   Unlist(run_number);
   run.taken = static_cast<uint8_t>(run.taken & ~(1u << number % kRunBlocks));
-  run.blocks[number % kRunBlocks] = Block();
+  run.digests[number % kRunBlocks] = Digest();
   --size_;
   Enlist(run_number, set_aside ? kSetAside : static_cast<uint8_t>(run.free_count()));
 }
 
-uint32_t BlockRuns::FindInRunOf(uint32_t number, const Digest& digest) const {
-  const Run& run = runs_[number / kRunBlocks];
-  const uint32_t first = number - number % kRunBlocks;
-  for (uint32_t i = 1; i < kRunBlocks; ++i) {
-    const uint32_t place = (number + i) % kRunBlocks;
-    const Digest& other = run.blocks[place].digest;
-    if (BeginsLike(other, digest) && other == digest && (run.taken >> place & 1) != 0) {
-      return first + place;
+uint32_t BlockRuns::SearchRunOf(uint32_t number, const Digest& sought) const {
+  const std::array<Digest, kRunBlocks>& digests = runs_[number / kRunBlocks].digests;
+  for (uint32_t place = 0; place < kRunBlocks; ++place) {
+    if (BeginsLike(digests[place], sought) && digests[place] == sought && sought != Digest()) {
+      return number - number % kRunBlocks + place;
     }
   }
   return kNone;
 }
 
 void BlockRuns::PrefetchRunOf(uint32_t number) const {
-  const auto* const run = reinterpret_cast<const std::byte*>(&runs_[number / kRunBlocks]);
-  for (size_t ahead = 0; ahead < sizeof(Run); ahead += kCacheLineBytes) {
-    __builtin_prefetch(run + ahead);
+  const std::array<Digest, kRunBlocks>& digests = runs_[number / kRunBlocks].digests;
+  const auto* const first = reinterpret_cast<const std::byte*>(digests.data());
+  for (size_t ahead = 0; ahead < sizeof(digests); ahead += kCacheLineBytes) {
+    __builtin_prefetch(first + ahead);
   }
+  __builtin_prefetch(first + sizeof(digests) - 1);
 }
 
 void BlockRuns::Prefetch(uint32_t number) const {
-  const auto* const block = reinterpret_cast<const std::byte*>(&(*this)[number]);
-  __builtin_prefetch(block);
-  __builtin_prefetch(block + sizeof(Block) - 1);
+  const auto* const bytes = digest(number).bytes.data();
+  __builtin_prefetch(bytes);
+  __builtin_prefetch(bytes + Digest::kBytes - 1);
 }
 
 }  // namespace kvcast

@@ -22,27 +22,30 @@ class BlockRuns {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kRunBlocks = 8;
 
-  struct Block {
-    Digest digest;
-    uint32_t head = kNone;
-  };
-
-  // A free place: near `near`, which may be kNone or a number that means something else by now.
-  // Takes memory for it if it must and may. REQUIRES: may_grow or has_free().
-  uint32_t Take(uint32_t near, bool may_grow);
+  // A free place for a digest: near `near`, which may be kNone or a number that means something
+  // else by now. Takes memory for it if it must and may. REQUIRES: may_grow or has_free(); the
+  // digest is not all zeros.
+  uint32_t Take(const Digest& digest, uint32_t near, bool may_grow);
   void Free(uint32_t number);
 
-  Block& operator[](uint32_t number) {
-    return runs_[number / kRunBlocks].blocks[number % kRunBlocks];
+  const Digest& digest(uint32_t number) const {
+    return runs_[number / kRunBlocks].digests[number % kRunBlocks];
   }
-  const Block& operator[](uint32_t number) const {
-    return runs_[number / kRunBlocks].blocks[number % kRunBlocks];
+  // What the caller keeps with a number; kNone at first.
+  uint32_t& head(uint32_t number) { return runs_[number / kRunBlocks].heads[number % kRunBlocks]; }
+  uint32_t head(uint32_t number) const {
+    return runs_[number / kRunBlocks].heads[number % kRunBlocks];
   }
 
-  // The block's number if it is in the same run as `number`, or kNone. The first to be tried are
-  // those that follow it.
-  uint32_t FindInRunOf(uint32_t number, const Digest& digest) const;
-  // Asks the memory for the whole run of a number, or for the one block.
+  // The digest's number if it is in the same run as `number`, or kNone. The first to be tried is
+  // the one that follows it, as it mostly is.
+  uint32_t FindInRunOf(uint32_t number, const Digest& sought) const {
+    const uint32_t next = number + 1;
+    return next % kRunBlocks != 0 && digest(next) == sought && sought != Digest()
+               ? next
+               : SearchRunOf(number, sought);
+  }
+  // Asks the memory for the whole run of a number, or for the one digest.
   void PrefetchRunOf(uint32_t number) const;
   void Prefetch(uint32_t number) const;
 
@@ -61,7 +64,8 @@ class BlockRuns {
   static constexpr uint8_t kFull = kRunBlocks + 1;
 
   struct Run {
-    std::array<Block, kRunBlocks> blocks;
+    std::array<Digest, kRunBlocks> digests;  // Zeros where nothing is.
+    std::array<uint32_t, kRunBlocks> heads{};
     uint32_t next = kNone;
     uint32_t previous = kNone;
     uint8_t taken = 0;  // One bit a place.
@@ -76,6 +80,7 @@ class BlockRuns {
   bool HasFreePlace(uint32_t run) const {
     return run < runs_.size() && runs_[run].free_count() > 0;
   }
+  uint32_t SearchRunOf(uint32_t number, const Digest& sought) const;
   // The run from which Take() takes, or kNone where it would rather have a new one.
   uint32_t NextRun(uint32_t near) const;
   // The one with most free places of those nobody has set aside, or kNone.

@@ -43,7 +43,7 @@ uint32_t BlockTable::TagOf(const Digest& digest) const {
 }
 
 uint32_t BlockTable::FindByTag(uint32_t tag, const Digest& digest) const {
-  return slots_.Find(tag, [&](uint32_t number) { return blocks_[number].digest == digest; })
+  return slots_.Find(tag, [&](uint32_t number) { return blocks_.digest(number) == digest; })
       .value_or(kNone);
 }
 
@@ -53,28 +53,39 @@ uint32_t BlockTable::Find(const Digest& digest) const { return FindByTag(TagOf(d
 void BlockTable::FindTogether(const Lookup& lookup, std::span<const uint32_t> places,
                               bool whole_runs) const {
   struct Sought {
-    uint32_t tag = 0;
     uint32_t place = 0;
+    uint32_t tag = 0;
+    size_t slot = 0;
+    uint32_t number = 0;
   };
   std::array<Sought, kTogether> sought;
   for (size_t i = 0; i < places.size(); ++i) {
-    sought[i] = {TagOf(lookup.digests[places[i]]), places[i]};
+    sought[i].place = places[i];
+    sought[i].tag = TagOf(lookup.digests[places[i]]);
     slots_.PrefetchMarks(sought[i].tag);
   }
-  size_t left = 0;
+  size_t marked = 0;
   for (size_t i = 0; i < places.size(); ++i) {
-    sought[left] = sought[i];
-    left += slots_.PrefetchSlot(sought[i].tag) ? 1u : 0u;
+    if (const size_t slot = slots_.FirstMarked(sought[i].tag); slot != SlotTable::kNowhere) {
+      slots_.PrefetchSlot(slot);
+      sought[marked++] = {sought[i].place, sought[i].tag, slot, 0};
+    }
   }
-  for (size_t i = 0; i < left; ++i) {
-    (void)slots_.Find(sought[i].tag, [&](uint32_t number) {
-      whole_runs ? blocks_.PrefetchRunOf(number) : blocks_.Prefetch(number);
-      return true;
-    });
+  size_t tagged = 0;
+  for (size_t i = 0; i < marked; ++i) {
+    const auto number =
+        slots_.FindFrom(sought[i].slot, sought[i].tag, [](uint32_t) { return true; });
+    if (number) {
+      whole_runs ? blocks_.PrefetchRunOf(*number) : blocks_.Prefetch(*number);
+      sought[tagged] = sought[i];
+      sought[tagged++].number = *number;
+    }
   }
-  for (size_t i = 0; i < left; ++i) {
-    const uint32_t place = sought[i].place;
-    lookup.numbers[place] = FindByTag(sought[i].tag, lookup.digests[place]);
+  for (size_t i = 0; i < tagged; ++i) {
+    const Digest& digest = lookup.digests[sought[i].place];
+    lookup.numbers[sought[i].place] = blocks_.digest(sought[i].number) == digest
+                                          ? sought[i].number
+                                          : FindByTag(sought[i].tag, digest);
   }
 }
 
@@ -137,14 +148,13 @@ void BlockTable::FindAll(std::span<const Digest> digests, std::span<uint32_t> nu
 
 uint32_t BlockTable::Insert(const Digest& digest, uint32_t near, bool may_grow) {
   KVCAST_CHECK(digest != Digest());
-  const uint32_t number = blocks_.Take(near, may_grow);
-  blocks_[number].digest = digest;
+  const uint32_t number = blocks_.Take(digest, near, may_grow);
   slots_.Insert(TagOf(digest), number);
   return number;
 }
 
 void BlockTable::Erase(uint32_t number) {
-  slots_.Erase(TagOf(blocks_[number].digest), number);
+  slots_.Erase(TagOf(blocks_.digest(number)), number);
   blocks_.Free(number);
 }
 

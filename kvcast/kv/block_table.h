@@ -34,11 +34,11 @@ class BlockTable {
   // or has_free().
   uint32_t Insert(const Digest& digest, uint32_t near = kNone, bool may_grow = true);
   void Erase(uint32_t number);
-  const Digest& digest(uint32_t number) const { return blocks_[number].digest; }
+  const Digest& digest(uint32_t number) const { return blocks_.digest(number); }
 
   // What the caller keeps with a number; kNone at first.
-  uint32_t& head(uint32_t number) { return blocks_[number].head; }
-  uint32_t head(uint32_t number) const { return blocks_[number].head; }
+  uint32_t& head(uint32_t number) { return blocks_.head(number); }
+  uint32_t head(uint32_t number) const { return blocks_.head(number); }
 
   size_t size() const { return blocks_.size(); }
   bool has_free() const { return blocks_.has_free(); }

@@ -3,190 +3,34 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "kvcast/base/hex.h"
-#include "kvcast/base/json.h"
-#include "kvcast/base/json_place.h"
 #include "kvcast/kv/canonical_value.h"
+#include "kvcast/kv/config_text.h"
+#include "kvcast/kv/unknown_cache.h"
 
 namespace kvcast {
 namespace {
 
 constexpr uint64_t kConfigLayersMax = 4096;
-constexpr uint64_t kCountMax = 65536;
 
-Error MalformedConfig(std::string message) {
-  return Error(ErrorCode::kMalformed, std::move(message));
-}
-
-// A configuration, or the text part of a larger one, read member by member.
-class ConfigText {
- public:
-  // `json` is the file that `config` was parsed from, and `part` the member of it that `config` is;
-  // empty for all of it.
-  ConfigText(const Json& config, std::string_view json, std::string_view part)
-      : config_(config), json_(json), part_(part) {}
-
-  // A member that is there and not null.
-  const Json* Find(std::string_view name) const {
-    const auto found = config_.find(name);
-    return found == config_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  // The name of a member that is there, not null, and has a name of a kind.
-  std::optional<std::string> FirstThat(bool (*is_of_kind)(std::string_view)) const {
-    for (const auto& member : config_.items()) {
-      if (!member.value().is_null() && is_of_kind(member.key())) {
-        return member.key();
-      }
-    }
-    return std::nullopt;
-  }
-
-  // Where a member stands in the file, for errors.
-  uint64_t Place(std::string_view name) const {
-    return part_.empty() ? JsonPlace(json_, {name}) : JsonPlace(json_, {part_, name});
-  }
-  // The same for an element of a member that is a list.
-  uint64_t Place(std::string_view name, size_t index) const {
-    const std::string at = std::to_string(index);
-    return part_.empty() ? JsonPlace(json_, {name, at}) : JsonPlace(json_, {part_, name, at});
-  }
-
-  // A whole number, 0 included.
-  Result<std::optional<uint64_t>> Whole(std::string_view name) const {
-    Result<std::optional<uint64_t>> count = JsonCount(config_, name);
-    if (!count.ok()) {
-      return std::move(count).error().At(Place(name));
-    }
-    return count;
-  }
-
-  // The first of several names for one count, within [1, max].
-  Result<std::optional<uint32_t>> Count(std::initializer_list<std::string_view> names,
-                                        uint64_t max = kCountMax) const {
-    for (const std::string_view name : names) {
-      KVCAST_TRY(const std::optional<uint64_t> count, Whole(name));
-      if (count && (*count < 1 || *count > max)) {
-        return MalformedConfig("\"" + std::string(name) + "\" must lie between 1 and " +
-                               std::to_string(max) + "; it is " + std::to_string(*count) + ".")
-            .At(Place(name));
-      }
-      if (count) {
-        return std::optional(static_cast<uint32_t>(*count));
-      }
-    }
-    return std::optional<uint32_t>();
-  }
-
-  Result<uint32_t> NeededCount(std::initializer_list<std::string_view> names,
-                               uint64_t max = kCountMax) const {
-    KVCAST_TRY(const std::optional<uint32_t> count, Count(names, max));
-    if (!count) {
-      return MalformedConfig("\"" + std::string(*names.begin()) + "\" is missing.")
-          .At(Place(*names.begin()));
-    }
-    return *count;
-  }
-
-  // The first of several names that is there, or the first of all.
-  std::string_view FirstOf(std::initializer_list<std::string_view> names) const {
-    const auto found = std::find_if(names.begin(), names.end(),
-                                    [&](std::string_view name) { return Find(name) != nullptr; });
-    return found == names.end() ? *names.begin() : *found;
-  }
-
-  Result<std::optional<bool>> Flag(std::string_view name) const {
-    const Json* found = Find(name);
-    if (found == nullptr) {
-      return std::optional<bool>();
-    }
-    if (!found->is_boolean()) {
-      return MalformedConfig("\"" + std::string(name) + "\" must be true or false.")
-          .At(Place(name));
-    }
-    return std::optional(found->get<bool>());
-  }
-
- private:
-  const Json& config_;
-  std::string_view json_;
-  std::string_view part_;
-};
-
-// Members that only models have whose layers cache something else than keys and values of one
-// shape: a recurrent state, an indexer's keys, keys of images, or another shape in each layer.
-constexpr std::string_view kOtherState[] = {"attn_layer_indices",
-                                            "attn_layer_period",
-                                            "attn_type_list",
-                                            "block_configs",
-                                            "block_types",
-                                            "cross_attention_layers",
-                                            "full_attention_interval",
-                                            "full_attn_idxs",
-                                            "global_head_dim",
-                                            "hybrid_layer_ids",
-                                            "hybrid_layer_pattern",
-                                            "hybrid_override_pattern",
-                                            "index_head_dim",
-                                            "layer_group_size",
-                                            "layers_block_type",
-                                            "linear_attn_config",
-                                            "multi_query_group_num",
-                                            "num_attention_heads_per_layer",
-                                            "num_global_key_value_heads",
-                                            "num_key_value_heads_per_layer",
-                                            "state_size"};
-constexpr std::string_view kOtherStatePrefixes[] = {"conv_",       "linear_conv_",  "linear_key_",
-                                                    "linear_num_", "linear_value_", "lru_",
-                                                    "mamba_",      "rwkv_",         "ssm_"};
-
-Result<void> RefuseOtherState(const ConfigText& text) {
-  const auto is_other = [](std::string_view name) {
-    return std::ranges::find(kOtherState, name) != std::end(kOtherState) ||
-           std::ranges::any_of(kOtherStatePrefixes,
-                               [&](std::string_view prefix) { return name.starts_with(prefix); });
-  };
-  if (const std::optional<std::string> name = text.FirstThat(is_other)) {
-    return Error(ErrorCode::kUnsupported,
-                 "The model has \"" + Printable(*name) +
-                     "\": it caches more than the keys and values kvcast knows of.")
-        .At(text.Place(*name));
-  }
-  KVCAST_TRY(const std::optional<uint64_t> shared, text.Whole("num_kv_shared_layers"));
-  if (shared.value_or(0) > 0) {
-    return Error(ErrorCode::kUnsupported,
-                 "The model has \"num_kv_shared_layers\": its last layers cache nothing of their "
-                 "own.")
-        .At(text.Place("num_kv_shared_layers"));
-  }
-  KVCAST_TRY(const std::optional<bool> across, text.Flag("use_cla"));
-  if (across.value_or(false)) {
-    return Error(ErrorCode::kUnsupported,
-                 "The model has \"use_cla\": some layers use what others cache.")
-        .At(text.Place("use_cla"));
-  }
-  KVCAST_TRY(const std::optional<bool> encoder, text.Flag("is_encoder_decoder"));
-  if (encoder.value_or(false)) {
-    return Error(ErrorCode::kUnsupported,
-                 "Models with an encoder cache cross-attention too, which kvcast does not know.")
-        .At(text.Place("is_encoder_decoder"));
-  }
-  return {};
+// Of models whose files may leave out that one KV head serves all.
+bool UsuallyMultiQuery(const Json* model_type) {
+  return model_type != nullptr && (*model_type == "falcon" || *model_type == "gpt_bigcode");
 }
 
 Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
-  KVCAST_TRY(const std::optional<uint32_t> named, text.Count({"num_key_value_heads"}));
+  KVCAST_TRY(const std::optional<uint32_t> named,
+             text.Count({"num_key_value_heads", "num_attention_groups"}));
   if (named) {
     return *named;
   }
   // The first Falcons have one KV head and say "num_kv_heads": 71.
   KVCAST_TRY(const std::optional<bool> multi_query, text.Flag("multi_query"));
-  if (multi_query.value_or(false)) {
+  if (multi_query.value_or(UsuallyMultiQuery(text.Find("model_type")))) {
     KVCAST_TRY(const std::optional<bool> grouped, text.Flag("new_decoder_architecture"));
     if (!grouped.value_or(false)) {
       return 1u;
@@ -205,7 +49,7 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
     group.attention = Attention::kMla;
     group.kv_heads = 1;
     group.key_size = *latent + group.rotary_size;
-    if (group.key_size > kCountMax) {
+    if (group.key_size > kConfigCountMax) {
       return MalformedConfig("A latent has at most 65,536 values.").At(text.Place("kv_lora_rank"));
     }
     return group;
@@ -215,8 +59,8 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   if (heads % kv_heads != 0) {
     return MalformedConfig(std::to_string(heads) + " heads cannot share " +
                            std::to_string(kv_heads) + " KV heads evenly.")
-        .At(text.Place(text.Find("num_key_value_heads") != nullptr ? "num_key_value_heads"
-                                                                   : "num_kv_heads"));
+        .At(text.Place(
+            text.FirstOf({"num_key_value_heads", "num_attention_groups", "num_kv_heads"})));
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
@@ -461,8 +305,8 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   const ConfigText all(whole, json, "");
   const ConfigText text = has_text ? ConfigText(*nested, json, "text_config") : all;
 
-  KVCAST_TRY_VOID(RefuseOtherState(all));
-  KVCAST_TRY_VOID(RefuseOtherState(text));
+  KVCAST_TRY_VOID(RefuseUnknownCache(all));
+  KVCAST_TRY_VOID(RefuseUnknownCache(text));
   ModelConfig config;
   KVCAST_TRY(config.groups, Groups(text));
   Json kept = WithoutNoise(whole);

@@ -65,6 +65,18 @@ TEST(ModelConfig, SaysWhyItRefusesAModel) {
   EXPECT_NE(recurrent.error().message().find("linear_attention"), std::string::npos);
 }
 
+// A model with few KV heads must not be named as one with many, nor be refused for a wrong reason.
+TEST(ModelConfig, NamesTheSpellingOfHeadsItDoesNotKnow) {
+  for (const std::string name : {"multi_query_group_num", "n_head_kv", "num_query_groups",
+                                 "attention_other_setting", "swa_num_key_value_heads"}) {
+    const Result<ModelConfig> config = ModelConfig::Parse(With("\"" + name + "\": 2"));
+    ASSERT_FALSE(config.ok()) << name;
+    EXPECT_EQ(config.error().code(), ErrorCode::kUnsupported);
+    EXPECT_NE(config.error().message().find("heads by \"" + name + "\""), std::string::npos);
+    EXPECT_EQ(config.error().offset(), 1u);
+  }
+}
+
 // Wherever the member stands, in the text part of a larger model too.
 TEST(ModelConfig, PointsAtTheMemberThatIsWrong) {
   const auto offset = [](std::string_view json) {

@@ -31,6 +31,11 @@ Result<FileNames> IndexedFiles(const FileNames& folder, std::string_view index) 
           .At(JsonPlace(index, {"weight_map", tensor}));
     }
     const std::string& name = file.get_ref<const std::string&>();
+    if (!name.ends_with(".safetensors")) {
+      return Error(ErrorCode::kMalformed,
+                   "\"" + Printable(name) + "\", which it names, holds no weights (*.safetensors).")
+          .At(JsonPlace(index, {"weight_map", tensor}));
+    }
     if (!folder.contains(name)) {
       return Error(ErrorCode::kNotFound,
                    "\"" + Printable(name) + "\", which it names, is not in its folder.")

@@ -10,7 +10,6 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kSaltBytesMax = 1024;
 constexpr size_t kEngineHashBytesMax = 1024;
 
 // Appends to a message that is hashed as one span: that is what makes it fast.

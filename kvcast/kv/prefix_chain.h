@@ -14,6 +14,9 @@
 
 namespace kvcast {
 
+// What a salt may have.
+inline constexpr size_t kSaltBytesMax = 1024;
+
 // What a block means: its tokens, everything before them, and the model that reads them.
 using BlockHash = Digest;
 

@@ -77,6 +77,16 @@ Result<uint64_t> BytesOf(const Told& told, const Tensor& tensor) {
   return total / 8;
 }
 
+Result<void> ParsePlace(const Told& told, Entry& entry) {
+  KVCAST_TRY(const std::vector<uint64_t> offsets, Numbers(told, "data_offsets"));
+  if (offsets.size() != 2 || offsets[0] > offsets[1]) {
+    return told.Wrong("data_offsets", "\"data_offsets\" must be a begin and an end.");
+  }
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  return {};
+}
+
 Result<Entry> ParseTensor(const Told& told) {
   const Json& object = told.object;
   if (!object.is_object() || object.size() != 3) {
@@ -89,12 +99,7 @@ Result<Entry> ParseTensor(const Told& told) {
   }
   entry.tensor.dtype = dtype->get<std::string>();
   KVCAST_TRY(entry.tensor.shape, Numbers(told, "shape"));
-  KVCAST_TRY(const std::vector<uint64_t> offsets, Numbers(told, "data_offsets"));
-  if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-    return told.Wrong("data_offsets", "\"data_offsets\" must be a begin and an end.");
-  }
-  entry.begin = offsets[0];
-  entry.end = offsets[1];
+  KVCAST_TRY_VOID(ParsePlace(told, entry));
   KVCAST_TRY(const uint64_t bytes, BytesOf(told, entry.tensor));
   if (bytes != entry.end - entry.begin) {
     return told.Wrong("shape", "Its shape needs " + std::to_string(bytes) +
@@ -129,6 +134,16 @@ Result<std::string_view> HeaderText(std::span<const std::byte> file) {
     return Error(ErrorCode::kMalformed, "The header must begin with {.").At(kLengthBytes);
   }
   return text;
+}
+
+Result<Json> ParseHeader(std::string_view text) {
+  Result<Json> parsed =
+      ParseJson(text, {.bytes_max = Safetensors::kHeaderBytesMax, .depth_max = 4});
+  if (!parsed.ok()) {
+    const Error& error = parsed.error();
+    return Error(error.code(), error.message()).At(kLengthBytes + error.offset().value_or(0));
+  }
+  return parsed;
 }
 
 Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Told& told) {
@@ -189,15 +204,30 @@ uint32_t DtypeBits(std::string_view dtype) {
   return 0;
 }
 
+Result<void> Safetensors::CheckWhole(std::span<const std::byte> file) {
+  KVCAST_TRY(const std::string_view text, HeaderText(file));
+  KVCAST_TRY(const Json header, ParseHeader(text));
+  std::map<std::string, Entry, std::less<>> entries;
+  for (const auto& member : header.items()) {
+    const Told told{text, member.key(), member.value()};
+    if (member.key() == "__metadata__") {
+      continue;
+    }
+    if (!member.value().is_object()) {
+      return told.Wrong("", "It must be described by dtype, shape and data_offsets.");
+    }
+    KVCAST_TRY_VOID(ParsePlace(told, entries[member.key()]));
+  }
+  return CheckPlaces(entries, text, file.size() - kLengthBytes - text.size());
+}
+
 Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {
   KVCAST_TRY(const std::string_view text, HeaderText(file));
-  Result<Json> parsed = ParseJson(text, {.bytes_max = kHeaderBytesMax, .depth_max = 4});
+  const Result<Json> parsed = ParseHeader(text);
   if (!parsed.ok()) {
-    const Error& error = parsed.error();
-    return Error(error.code(), error.message()).At(kLengthBytes + error.offset().value_or(0));
+    return Error(parsed.error());
   }
-  if (!parsed->is_object() ||
-      parsed->size() > kTensorsMax + (parsed->contains("__metadata__") ? 1 : 0)) {
+  if (parsed->size() > kTensorsMax + (parsed->contains("__metadata__") ? 1 : 0)) {
     return Error(ErrorCode::kMalformed, "The header must be an object of at most 65,536 tensors.")
         .At(kLengthBytes);
   }

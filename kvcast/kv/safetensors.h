@@ -31,6 +31,10 @@ class Safetensors {
   static constexpr size_t kTensorsMax = 65536;
   static constexpr size_t kNameBytesMax = 256;
 
+  // Whether a file is whole: its header can be read, and the tensors it tells of fill the rest, of
+  // whatever types and shapes they are.
+  static Result<void> CheckWhole(std::span<const std::byte> file);
+
   // Refers to `file`, which must outlive the result.
   static Result<Safetensors> Parse(std::span<const std::byte> file);
 

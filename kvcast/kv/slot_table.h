@@ -12,7 +12,7 @@
 namespace kvcast {
 
 // A hash table from 32-bit tags to the numbers of things kept elsewhere; 9 bytes a slot, linear
-// probing, at most four fifths full. Things whose tags agree share it: the caller compares.
+// probing, at most two thirds full. Things whose tags agree share it: the caller compares.
 //
 // A tag also says where its slot should be (in proportion to the table's size), so growing needs
 // nothing but the slots themselves. Beside each slot of eight bytes there is a mark of one, in an
@@ -27,30 +27,30 @@ class SlotTable {
   // The first index with this tag that `is_it` accepts.
   template <typename Predicate>
   std::optional<uint32_t> Find(uint32_t tag, Predicate is_it) const {
-    if (slots_.empty()) {
-      return std::nullopt;
-    }
-    for (size_t at = NextMarked(tag, Home(tag)); at != kNowhere; at = NextMarked(tag, Next(at))) {
-      if (TagOf(slots_[at]) == tag && is_it(IndexOf(slots_[at]))) {
-        return IndexOf(slots_[at]);
-      }
-    }
-    return std::nullopt;
+    return FindFrom(FirstMarked(tag), tag, is_it);
   }
 
-  // Asks the memory for the marks where Find() will begin.
+  // The same in steps, for whoever has many under way. First, asks the memory for marks.
   void PrefetchMarks(uint32_t tag) const {
     if (!slots_.empty()) {
       __builtin_prefetch(&marks_[Home(tag)]);
     }
   }
-  // Asks the memory for the slot where Find() will look first; whether there is one.
-  bool PrefetchSlot(uint32_t tag) const {
-    const size_t at = slots_.empty() ? kNowhere : NextMarked(tag, Home(tag));
-    if (at != kNowhere) {
-      __builtin_prefetch(&slots_[at]);
+  // Then reads them: the first slot to look at, or kNowhere if the tag is not there.
+  static constexpr size_t kNowhere = SIZE_MAX;
+  size_t FirstMarked(uint32_t tag) const {
+    return slots_.empty() ? kNowhere : NextMarked(tag, Home(tag));
+  }
+  // Asks the memory for that slot, and then reads it, and those after it.
+  void PrefetchSlot(size_t at) const { __builtin_prefetch(&slots_[at]); }
+  template <typename Predicate>
+  std::optional<uint32_t> FindFrom(size_t at, uint32_t tag, Predicate is_it) const {
+    for (; at != kNowhere; at = NextMarked(tag, Next(at))) {
+      if (TagOf(slots_[at]) == tag && is_it(IndexOf(slots_[at]))) {
+        return IndexOf(slots_[at]);
+      }
     }
-    return at != kNowhere;
+    return std::nullopt;
   }
 
   size_t size() const { return size_; }
@@ -59,7 +59,6 @@ class SlotTable {
   size_t bytes_to_insert() const { return IsFull() ? BytesOf(GrownSize()) : 0; }
 
  private:
-  static constexpr size_t kNowhere = SIZE_MAX;
   static constexpr uint64_t kEmpty = 0;
   static constexpr uint8_t kEmptyMark = 0;
   // The first marks stand once more behind the last, so that eight can be read from anywhere.
@@ -107,7 +106,7 @@ class SlotTable {
       at = at < slots_.size() ? at : at - slots_.size();
     }
   }
-  bool IsFull() const { return (size_ + 1) * 5 > slots_.size() * 4; }
+  bool IsFull() const { return (size_ + 1) * 3 > slots_.size() * 2; }
   size_t GrownSize() const;
   void Set(size_t at, uint64_t slot);
   void Place(uint64_t slot);

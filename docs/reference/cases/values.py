@@ -88,6 +88,8 @@ FILE_DIGEST = [
             ("an index that names a number", _weights({_INDEX: _index(1), "1": "w"})),
             ("an index that leaves the folder", _weights({_INDEX: _index("../w"), "../w": "w"})),
             ("an index that names a folder", _weights({_INDEX: _index(".."), "..": "w"})),
+            ("an index that names no weights", _weights(
+                {_INDEX: _index("config.json"), "config.json": "{}"})),
             ("no tokenizer", _tokenizer("tokenizer_config.json")),
             ("a vocabulary without merges", _tokenizer("vocab.json")),
             ("an adapter without its config", _adapter("adapter_model.safetensors")),
