@@ -8,7 +8,6 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kCacheLineBytes = 64;
 // How many free places may be set aside in any case: those of 64 publishers.
 constexpr size_t kSetAsideMin = 512;
 
@@ -117,21 +116,6 @@ uint32_t BlockRuns::SearchRunOf(uint32_t number, const Digest& sought) const {
     }
   }
   return kNone;
-}
-
-void BlockRuns::PrefetchRunOf(uint32_t number) const {
-  const std::array<Digest, kRunBlocks>& digests = runs_[number / kRunBlocks].digests;
-  const auto* const first = reinterpret_cast<const std::byte*>(digests.data());
-  for (size_t ahead = 0; ahead < sizeof(digests); ahead += kCacheLineBytes) {
-    __builtin_prefetch(first + ahead);
-  }
-  __builtin_prefetch(first + sizeof(digests) - 1);
-}
-
-void BlockRuns::Prefetch(uint32_t number) const {
-  const auto* const bytes = digest(number).bytes.data();
-  __builtin_prefetch(bytes);
-  __builtin_prefetch(bytes + Digest::kBytes - 1);
 }
 
 }  // namespace kvcast
