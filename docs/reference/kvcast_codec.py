@@ -4,11 +4,12 @@ import struct
 from dataclasses import dataclass, field
 
 from kvcast_names import RUNGS, Reader, Refused, vi64
-from kvcast_numbers import (BF16, FP16, LARGEST, SPAN_MIN, bf16_above, bits_of, bounded, crc32c,
+from kvcast_numbers import (BF16, FP16, LARGEST, SPAN_MIN, bits_of, bounded, crc32c,
                             cut, e2m1_of, e2m1_value, e4m3_of, e4m3_value, f32, value_of)
 from kvcast_rans import OTHER, STATES, RansReader, Table, rans_write
 
 TYPES = [BF16, FP16]
+FIT_SCALES = range(0x1280, 0x6C81)  # From 2^-90 to 2^90, as BF16.
 LOSSLESS = ("BF16-lossless", "FP16-lossless")
 EXACT = {"BF16": BF16, "FP16": FP16, "BF16-lossless": BF16, "FP16-lossless": FP16}
 BUILT = (*EXACT, "Int8", "FP8", "Int4", "FP4")
@@ -35,6 +36,10 @@ class Format:
     def planes(self) -> list[tuple[int, int]]:
         """Heads and size of all planes that hold anything."""
         return [(heads, size) for heads, *sizes in self.layers for size in sizes if size]
+
+    def keys(self) -> list[bool]:
+        """Which of them are K."""
+        return [part == 0 for _, *sizes in self.layers for part, size in enumerate(sizes) if size]
 
     def values(self) -> int:
         return sum(heads * size for heads, size in self.planes())
@@ -146,19 +151,35 @@ def unpack_codes(data: bytes, count: int) -> list[int]:
 
 def int8_row(row: list[float]) -> tuple[bytes, bytes, bytes]:
     largest = max(map(abs, row))
-    scale = 0 if largest < SPAN_MIN else bf16_above(f32(largest / f32(127.0)))
+    scale = 0 if largest < SPAN_MIN else bits_of(BF16, f32(largest / f32(127.0)))
     inverse = f32(1 / value_of(BF16, scale)) if scale else 0.0
     codes = [max(-127, min(127, round(f32(value * inverse)))) for value in row]
     return struct.pack("<H", scale), b"", struct.pack(f"{len(row)}b", *codes)
 
 
-def int4_row(row: list[float], kind: str) -> tuple[bytes, bytes, bytes]:
+def int4_fit(kind: str, group: list[float], low: float, scale: float) -> tuple[float, int]:
+    """The line through a group's values over their codes, by least squares: offset and scale."""
+    coded = [f32(f32(value - low) * f32(1 / scale)) for value in group]
+    codes = [round(u) for u in coded]
+    steps = [round(f32(u * 64)) for u in coded]
+    n = len(group)
+    rise = n * sum(u * q for u, q in zip(steps, codes)) - sum(steps) * sum(codes)
+    slope = f32(rise / (n * sum(q * q for q in codes) - sum(codes) ** 2))
+    start = f32(f32(sum(steps) - f32(slope * sum(codes))) / n)
+    low = f32(low + f32(scale * f32(start / 64)))
+    low = 0.0 if abs(low) < SPAN_MIN else low
+    return value_of(kind, bits_of(kind, low)), bits_of(BF16, f32(scale * f32(slope / 64)))
+
+
+def int4_row(row: list[float], kind: str, careful: bool) -> tuple[bytes, bytes, bytes]:
     scales = offsets = codes = b""
     for group in cut(row, 32):
         low = min(group)
         low = 0.0 if abs(low) < SPAN_MIN else low
         span = f32(max(group) - low)
         scale = 0 if span < SPAN_MIN else bits_of(BF16, f32(span * f32(1 / 15)))
+        if careful and scale in FIT_SCALES:
+            low, scale = int4_fit(kind, group, low, value_of(BF16, scale))
         inverse = f32(1 / value_of(BF16, scale)) if scale else 0.0
         scales += struct.pack("<H", scale)
         offsets += struct.pack("<H", bits_of(kind, low))
@@ -166,16 +187,30 @@ def int4_row(row: list[float], kind: str) -> tuple[bytes, bytes, bytes]:
     return scales, offsets, codes
 
 
-def fp4_row(row: list[float], tensor: float) -> tuple[bytes, bytes, bytes]:
-    to_scale = f32(1 / f32(6 * tensor))
+def fp4_block(block: list[float], becomes: int, tensor: float) -> tuple[int, list[int], float]:
+    """Scale and codes of a block whose largest value becomes 6 or 4, and how much they err."""
+    scale = e4m3_of(f32(max(map(abs, block)) * f32(1 / f32(becomes * tensor))))
+    inverse = f32(1 / f32(e4m3_value(scale) * tensor)) if scale else 0.0
+    scaled = [f32(value * inverse) for value in block]
+    codes = [e2m1_of(value) for value in scaled]
+    if not 8 <= scale < 0x7E:
+        return scale, codes, 0.0
+    off = [round(f32(f32(value - e2m1_value(code)) * 1024)) for value, code in zip(scaled, codes)]
+    return scale, codes, f32(sum(value * value for value in off) * e4m3_value(scale) ** 2)
+
+
+def fp4_row(row: list[float], tensor: float, careful: bool) -> tuple[bytes, bytes, bytes]:
     scales = codes = b""
     for group in cut(row, 32):
         packed = []
         for block in cut(group, 16):
-            scale = e4m3_of(f32(max(map(abs, block)) * to_scale))
-            inverse = f32(1 / f32(e4m3_value(scale) * tensor)) if scale else 0.0
+            scale, made, error = fp4_block(block, 6, tensor)
+            if careful and scale >= 8:
+                four, made_four, error_four = fp4_block(block, 4, tensor)
+                if four < 0x7E and error_four < error:
+                    scale, made = four, made_four
             scales += bytes([scale])
-            packed += [e2m1_of(f32(value * inverse)) for value in block]
+            packed += made
         codes += pack_codes(packed)
     return scales, b"", codes
 
@@ -235,12 +270,13 @@ def check_scales(form: Format, scales: bytes, offsets: bytes) -> None:
 def encode_rows(form: Format, values: list[int]) -> bytes:
     scales = offsets = codes = b""
     at = row = 0
+    careful = form.keys()
     for plane, (heads, size) in enumerate(form.planes()):
         for _ in range(heads):
             floats = [bounded(form.value_type, bits) for bits in values[at:at + size]]
             made = {"Int8": lambda: int8_row(floats), "FP8": lambda: fp8_row(floats, form.scales[row]),
-                    "Int4": lambda: int4_row(floats, form.value_type),
-                    "FP4": lambda: fp4_row(floats, form.scales[plane])}[form.rung]()
+                    "Int4": lambda: int4_row(floats, form.value_type, careful[plane]),
+                    "FP4": lambda: fp4_row(floats, form.scales[plane], careful[plane])}[form.rung]()
             scales, offsets, codes = scales + made[0], offsets + made[1], codes + made[2]
             at, row = at + size, row + 1
     return scales + offsets + codes
