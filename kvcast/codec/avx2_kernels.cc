@@ -128,18 +128,12 @@ struct Avx2 {
     return out;
   }
   static Floats Times(const Floats& x, const Floats& y) {
-    Floats out;
-    for (size_t i = 0; i < 4; ++i) {
-      out.v[i] = _mm256_mul_ps(x.v[i], y.v[i]);
-    }
-    return out;
+    return {{_mm256_mul_ps(x.v[0], y.v[0]), _mm256_mul_ps(x.v[1], y.v[1]),
+             _mm256_mul_ps(x.v[2], y.v[2]), _mm256_mul_ps(x.v[3], y.v[3])}};
   }
   static Floats Over(const Floats& x, const Floats& y) {
-    Floats out;
-    for (size_t i = 0; i < 4; ++i) {
-      out.v[i] = _mm256_div_ps(x.v[i], y.v[i]);
-    }
-    return out;
+    return {{_mm256_div_ps(x.v[0], y.v[0]), _mm256_div_ps(x.v[1], y.v[1]),
+             _mm256_div_ps(x.v[2], y.v[2]), _mm256_div_ps(x.v[3], y.v[3])}};
   }
   static Floats LoadFloats(const float* from) {
     return {{_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8), _mm256_loadu_ps(from + 16),

@@ -1,4 +1,5 @@
 // Any bytes: a coded cache whose payloads all lie within it, or an error.
+#include "kvcast/base/bytes.h"
 #include "kvcast/base/check.h"
 #include "kvcast/codec/kvc_file.h"
 
@@ -8,16 +9,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!file.ok()) {
     return 0;
   }
+  // Written again, it says the same: payloads, and how they are coded.
   std::string again = kvcast::KvcOpening(file->format());
-  size_t payload_bytes = 0;
   for (size_t block = 0; block < file->blocks(); ++block) {
     for (size_t object = 0; object < file->objects_per_block(); ++object) {
       const std::span<const std::byte> payload = file->Payload(block, object);
-      KVCAST_CHECK(payload.data() >= input.data() &&
-                   payload.data() + payload.size() <= input.data() + input.size());
-      payload_bytes += payload.size();
+      const auto token = static_cast<uint32_t>(object * file->format().run_tokens);
+      again += kvcast::KvcObjectOpening(file->format(), token, payload.size());
+      again += kvcast::AsText(payload);
     }
   }
-  KVCAST_CHECK(payload_bytes + again.size() <= size + again.size());
+  const auto read = kvcast::KvcFile::Parse(kvcast::AsBytes(again));
+  KVCAST_CHECK(read.ok() && read->format() == file->format() && read->blocks() == file->blocks());
   return 0;
 }
