@@ -1,6 +1,7 @@
 #include "kvcast/base/bytes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "kvcast/base/check.h"
@@ -37,11 +38,24 @@ size_t Bytes::Several::memory_bytes() const {
   return list_ == nullptr ? 0 : sizeof(List) + list_->pieces.capacity() * sizeof(Piece);
 }
 
+namespace {
+
+constexpr size_t kSmallRest = 16 * 1024;
+
+// A pool's chunks come in powers of two: of 160 KB in one of them a third would stay empty for as
+// long as somebody keeps it. Of a small rest that is little, and further pieces cost more.
+size_t WithoutWaste(size_t length) {
+  const bool wasteful = length > kSmallRest && std::bit_ceil(length) - length > length / 8;
+  return wasteful ? std::bit_floor(length) : length;
+}
+
+}  // namespace
+
 template <typename Allocate>
 std::optional<Bytes> Bytes::CopyInto(std::span<const std::byte> bytes, Allocate allocate) {
   Bytes copy;
   while (!bytes.empty()) {
-    const size_t length = std::min(bytes.size(), kChunkBytesMax);
+    size_t length = std::min(bytes.size(), kChunkBytesMax);
     ChunkRef chunk = allocate(length);
     if (!chunk) {
       return std::nullopt;
@@ -54,11 +68,21 @@ std::optional<Bytes> Bytes::CopyInto(std::span<const std::byte> bytes, Allocate 
 }
 
 Bytes Bytes::Copy(std::span<const std::byte> bytes) {
-  return *CopyInto(bytes, [](size_t length) { return ChunkRef::OnHeap(length); });
+  return *CopyInto(bytes, [](size_t& length) { return ChunkRef::OnHeap(length); });
 }
 
 std::optional<Bytes> Bytes::Copy(std::span<const std::byte> bytes, ChunkPool& pool) {
-  return CopyInto(bytes, [&](size_t length) { return pool.Allocate(length); });
+  bool began = false;
+  return CopyInto(bytes, [&](size_t& length) {
+    length = WithoutWaste(length);
+    ChunkRef chunk = pool.Allocate(length);
+    // Memory that was set aside is not cut as small as a rest may be.
+    if (!chunk && began && length <= kSmallRest) {
+      chunk = ChunkRef::OnHeap(length);
+    }
+    began = true;
+    return chunk;
+  });
 }
 
 Bytes Bytes::Of(ChunkRef chunk, size_t offset, size_t length) {

@@ -47,7 +47,8 @@ class Bytes {
   // Copies, into chunks from the heap.
   static Bytes Of(std::string_view text) { return Copy(AsBytes(text)); }
   static Bytes Copy(std::span<const std::byte> bytes);
-  // Copies, into chunks of a pool; absent if the pool's bytes are spent.
+  // Copies, into chunks of a pool, a small rest perhaps to the heap; absent if the pool's bytes are
+  // spent.
   static std::optional<Bytes> Copy(std::span<const std::byte> bytes, ChunkPool& pool);
   // Refers to `length` bytes of a chunk. REQUIRES: they lie within it and are written for good.
   static Bytes Of(ChunkRef chunk, size_t offset, size_t length);
@@ -76,7 +77,8 @@ class Bytes {
   friend bool operator==(const Bytes& a, const Bytes& b);
 
  private:
-  // `allocate` gives a chunk of at least the bytes it is asked for, or an empty ref.
+  // `allocate` gives a chunk of at least the bytes it is asked for, or of fewer, which it says; or
+  // an empty ref.
   template <typename Allocate>
   static std::optional<Bytes> CopyInto(std::span<const std::byte> bytes, Allocate allocate);
   struct Piece {

@@ -104,7 +104,7 @@ TEST(Bytes, SayWhatMemoryTheyKeep) {
 }
 
 TEST(Bytes, AreCopiedIntoAPoolForAsLongAsItHasRoom) {
-  ChunkPool pool(600 * 1024);
+  ChunkPool pool(500 * 1024);
   const std::string text(300 * 1024, 'x');
   std::optional<Bytes> first = Bytes::Copy(AsBytes(text), pool);
   ASSERT_TRUE(first.has_value());
@@ -114,6 +114,17 @@ TEST(Bytes, AreCopiedIntoAPoolForAsLongAsItHasRoom) {
   first.reset();
   EXPECT_EQ(pool.bytes_used(), 0u);
   EXPECT_TRUE(Bytes::Copy(AsBytes(text), pool).has_value());
+}
+
+TEST(Bytes, WasteLittleOfAPool) {
+  ChunkPool pool(4 << 20);
+  for (const size_t size :
+       {1u, 255u, 257u, 5000u, 160u * 1024, 160u * 1024 + 300, 300u * 1024, 2u << 20}) {
+    const std::string text(size, 'x');
+    const Bytes copy = *Bytes::Copy(AsBytes(text), pool);
+    EXPECT_EQ(copy.ToString(), text);
+    EXPECT_LE(pool.bytes_used(), size + size / 8 + 16 * 1024) << size;
+  }
 }
 
 TEST(BytesDeathTest, StopsOnASliceThatIsNotThere) {

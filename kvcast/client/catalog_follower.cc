@@ -106,7 +106,7 @@ void CatalogFollower::OnTimeout(Instant now) {
 }
 
 std::optional<Instant> CatalogFollower::deadline() const {
-  std::optional<Instant> first = settle_by_;
+  std::optional<Instant> first = SettleAt();
   for (const auto& catalog : catalogs_) {
     if (const std::optional<Instant> at = catalog->deadline(); at && (!first || *at < *first)) {
       first = at;
@@ -115,11 +115,18 @@ std::optional<Instant> CatalogFollower::deadline() const {
   return first;
 }
 
+std::optional<Instant> CatalogFollower::SettleAt() const {
+  const bool reading = std::ranges::any_of(
+      catalogs_, [](const auto& catalog) { return !catalog->synced() && !catalog->pausing(); });
+  return settle_by_ && reading ? *settle_by_ + kReadingPatience : settle_by_;
+}
+
 void CatalogFollower::Settle(Instant now) {
   const bool synced = !catalogs_.empty() && std::ranges::all_of(catalogs_, [](const auto& catalog) {
     return catalog->synced();
   });
-  const bool waited = settle_by_ && now >= *settle_by_;
+  const std::optional<Instant> settle_at = SettleAt();
+  const bool waited = settle_at && now >= *settle_at;
   settled_ = settled_ || synced || waited || !refusal_.empty();
   if (settled_) {
     settle_by_.reset();

@@ -20,6 +20,8 @@ namespace kvcast {
 class CatalogFollower {
  public:
   static constexpr size_t kCatalogsMax = 1024;
+  // How much longer to wait while a catalog that was offered is being read: of a busy node.
+  static constexpr Duration kReadingPatience = std::chrono::seconds(10);
 
   // `patience` is how long to wait for catalogs that may not exist, counted from when the session
   // stands: a node that holds nothing of the model may have none to offer. Session and index must
@@ -48,6 +50,8 @@ class CatalogFollower {
 
  private:
   FollowedCatalog* Find(moqt::RequestId request) const;
+  // When what has not come by then is given up.
+  std::optional<Instant> SettleAt() const;
   void Settle(Instant now);
 
   moqt::Session* session_;

@@ -183,6 +183,27 @@ TEST_F(Follow, SettlesForNothingWhenNothingComes) {
             1);
 }
 
+// A node that has something to say and is slow is not one that has nothing.
+TEST_F(Follow, WaitsLongerForWhatWasOffered) {
+  NodeScript script;
+  script.silent_on_catalogs = true;
+  ClientPair pair({}, script);
+  pair.node().Hold(memory_, blocks_, 0, 4);
+  pair.Pass(seconds(3));
+  EXPECT_FALSE(pair.client().ready());
+  pair.Pass(CatalogFollower::kReadingPatience);
+  EXPECT_TRUE(pair.client().ready());
+}
+
+TEST_F(Follow, DoesNotWaitForWhatIsNonsense) {
+  NodeScript script;
+  script.alter_catalog = [](Object& object) { object.payload = Bytes::Of("nonsense"); };
+  ClientPair pair({}, script);
+  pair.node().Hold(memory_, blocks_, 0, 4);
+  pair.Pass(milliseconds(500));
+  EXPECT_TRUE(pair.client().ready());
+}
+
 TEST_F(Follow, SettlesAtOnceWhenCatalogsAreRefused) {
   NodeScript script;
   script.refuse_tracks = true;

@@ -63,7 +63,8 @@ void Client::OnEvent(const moqt::Event& event, Instant now) {
         *RequestOf(event),
         {moqt::RequestCode::kNotSupported, std::nullopt, "A client serves nothing.", {}});
   } else if (const auto* update = std::get_if<moqt::UpdateReceived>(&event)) {
-    (void)session_->AcceptUpdate(update->request, {});  // The session keeps to it.
+    (void)session_->AcceptUpdate(update->request, {});  // It says what was sent.
+    OnRequestEvent(update->request, event, now);
   } else if (const std::optional<moqt::RequestId> request = RequestOf(event)) {
     OnRequestEvent(*request, event, now);
   }

@@ -38,6 +38,8 @@ class FollowedCatalog {
 
   // All that the node had listed when it offered the catalog is in the index.
   bool synced() const { return feed_->synced() && (!offered_ || *offered_ < feed_->wanted()); }
+  // What is missing is asked for again, but not yet.
+  bool pausing() const { return retry_at_.has_value(); }
   // The node tells no more of it.
   bool ended() const { return ended_; }
 

@@ -7,6 +7,7 @@
 #include "kvcast/base/check.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/kv/track_properties.h"
+#include "kvcast/moqt/wanted_range.h"
 
 namespace kvcast {
 
@@ -83,12 +84,37 @@ void Publication::OnEvent(moqt::RequestId request, const moqt::Event& event, Ins
   } else if (std::holds_alternative<moqt::SubgroupStopped>(event)) {
     Fail(PublishFault::kRefused, "The node stopped taking a block.");
   } else {
-    if (std::holds_alternative<moqt::RequestAccepted>(event)) {
+    if (const auto* accepted = std::get_if<moqt::RequestAccepted>(&event)) {
       state_ = State::kSending;
+      wanted_ = moqt::WantedBy(std::nullopt, std::nullopt);
+      forward_ = true;
+      Want(accepted->parameters);
       FollowAcks();
+    } else if (const auto* update = std::get_if<moqt::UpdateReceived>(&event)) {
+      Want(update->parameters);
     }
-    Send(now);  // Accepted, room to send, or an update that wants objects again.
+    Send(now);  // Accepted, room to send, or something else is wanted.
   }
+}
+
+// While it wants nothing, nothing is left out: the blocks wait, and so does a stream that is open.
+void Publication::Want(const moqt::Parameters& parameters) {
+  forward_ = parameters.forward.value_or(forward_);
+  if (!parameters.filter) {
+    return;
+  }
+  wanted_ = moqt::WantedBy(parameters.filter, largest_);
+  if (block_ && !wanted_.Contains({missing_[next_], next_token_})) {
+    (void)session_->ResetSubgroup(*request_, subgroup_, moqt::ResetCode::kCancelled).ok();
+    block_.reset();
+  }
+}
+
+std::optional<uint32_t> Publication::FirstWanted(size_t block) const {
+  const uint64_t first = block == wanted_.first.group ? wanted_.first.object : 0;
+  const bool some = !wanted_.empty() && block >= wanted_.first.group &&
+                    block <= wanted_.last.group && first < offer_.pages.shape().tokens();
+  return some ? std::optional(static_cast<uint32_t>(first)) : std::nullopt;
 }
 
 // The node has taken the track, so it has one that tells of it.
@@ -131,8 +157,8 @@ void Publication::OnAck(const AckRecord& record) {
   if (over() || record.name != track.Name().name()) {
     return;
   }
-  for (auto at = std::ranges::lower_bound(missing_, record.first);
-       at != missing_.end() && *at <= record.last; ++at) {
+  for (auto at = std::ranges::lower_bound(sent_, record.first);
+       at != sent_.end() && *at <= record.last; ++at) {
     const size_t block = *at;
     if (!record.level || *record.level < offer_.durability) {
       Fail(PublishFault::kNotDurable, "The node could not make block " + std::to_string(block) +
@@ -147,9 +173,13 @@ void Publication::OnAck(const AckRecord& record) {
 }
 
 void Publication::Send(Instant now) {
-  while (state_ == State::kSending && next_ < missing_.size() &&
-         session_->queued_bytes(*request_) < session_->limits().send_queue_high_bytes &&
-         SendToken()) {
+  while (state_ == State::kSending && forward_ && next_ < missing_.size() &&
+         session_->queued_bytes(*request_) < session_->limits().send_queue_high_bytes) {
+    if (!block_ && !FirstWanted(missing_[next_])) {
+      ++next_;
+    } else if (!SendToken()) {
+      break;
+    }
   }
   queued_bytes_ = session_->queued_bytes(*request_);
   if (state_ == State::kSending && next_ == missing_.size()) {
@@ -171,14 +201,17 @@ bool Publication::SendToken() {
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
   if (sent.ok()) {
+    largest_ = object.location;
     next_token_ += codec_->TokensFrom(next_token_);
   }
   if (sent.ok() && next_token_ == offer_.pages.shape().tokens()) {
     sent = session_->EndSubgroup(*request_, subgroup_);
     block_.reset();
-    next_token_ = 0;
     ++next_;
-    ++report_.sent;
+    if (first_token_ == 0) {
+      sent_.push_back(number);
+      report_.sent = sent_.size();
+    }
   }
   if (!sent.ok() && sent.error().code() != ErrorCode::kNotFound) {
     Fail(PublishFault::kNodeLost, sent.error().message());
@@ -186,12 +219,14 @@ bool Publication::SendToken() {
   return sent.ok();  // Not found: the node has just given it up, and the event is under way.
 }
 
+// REQUIRES: something of the next block is wanted.
 bool Publication::OpenBlock() {
+  first_token_ = next_token_ = *FirstWanted(missing_[next_]);
   moqt::SubgroupHeader header;
   header.group = missing_[next_];
   header.properties = true;
   header.end_of_group = true;
-  header.first_object = true;
+  header.first_object = first_token_ == 0;
   const Result<moqt::StreamId> subgroup = session_->OpenSubgroup(*request_, header);
   if (!subgroup.ok()) {
     const ErrorCode code = subgroup.error().code();
@@ -209,8 +244,10 @@ bool Publication::OpenBlock() {
 
 void Publication::End() {
   state_ = State::kSent;
-  if (const Result<void> ended =
-          session_->EndTrack(*request_, moqt::DoneCode::kTrackEnded, "All blocks are sent.");
+  const bool all = sent_.size() == missing_.size();
+  if (const Result<void> ended = session_->EndTrack(
+          *request_, all ? moqt::DoneCode::kTrackEnded : moqt::DoneCode::kSubscriptionEnded,
+          all ? "All blocks are sent." : "All that was asked for is sent.");
       !ended.ok()) {
     Fail(PublishFault::kNodeLost, ended.error().message());
   }
@@ -227,12 +264,12 @@ void Publication::Look(Instant now) {
   }
   // In the order they were sent: a block is listed once, and looked up in vain once per change.
   while (report_.listed < report_.sent &&
-         offer_.kind.IsHeld(*index_, offer_.blocks[missing_[report_.listed]])) {
+         offer_.kind.IsHeld(*index_, offer_.blocks[sent_[report_.listed]])) {
     ++report_.listed;
     last_progress_ = now;
   }
-  const bool durable = !asks_durability() || report_.durable == missing_.size();
-  if (state_ == State::kSent && report_.listed == missing_.size() && durable) {
+  const bool durable = !asks_durability() || report_.durable == sent_.size();
+  if (state_ == State::kSent && report_.listed == sent_.size() && durable) {
     Finish();
   }
 }
@@ -246,7 +283,11 @@ void Publication::Finish() {
   }
   const auto gone = std::ranges::count_if(
       offer_.blocks, [&](const BlockHash& block) { return !offer_.kind.IsHeld(*index_, block); });
-  if (gone > 0) {
+  if (gone > 0 && sent_.size() < missing_.size()) {
+    report_.fault = PublishFault::kRefused;
+    report_.reason = "The node asked for no more than " + std::to_string(sent_.size()) + " of " +
+                     std::to_string(missing_.size()) + " blocks.";
+  } else if (gone > 0) {
     report_.fault = PublishFault::kNotKept;
     report_.reason = "The node has dropped " + std::to_string(gone) + " of " +
                      std::to_string(offer_.blocks.size()) + " blocks again for want of room.";
@@ -276,10 +317,10 @@ void Publication::OnTimeout(Instant now) {
   Look(now);
   if (deadline() && now >= *deadline()) {
     Fail(PublishFault::kPatienceOver,
-         state_ == State::kAsking            ? "The node did not answer."
-         : state_ == State::kSending         ? "The node stopped taking blocks."
-         : report_.listed == missing_.size() ? "The node did not say that all blocks are durable."
-                                             : "The node did not list all blocks in its catalog.");
+         state_ == State::kAsking         ? "The node did not answer."
+         : state_ == State::kSending      ? "The node stopped taking blocks."
+         : report_.listed == sent_.size() ? "The node did not say that all blocks are durable."
+                                          : "The node did not list all blocks in its catalog.");
   }
 }
 

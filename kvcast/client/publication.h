@@ -53,7 +53,8 @@ struct PublishReport {
 //
 // Blocks are encoded token by token as the session has room, so that no more than its high mark
 // and one token wait to be sent, however long the prompt is. The node is asked first: one that
-// refuses costs no encoding, and nobody waits for a publication.
+// refuses costs no encoding, and nobody waits for a publication. What the node's filter leaves out
+// is not sent, nor anything while it wants nothing.
 //
 // Reads the pages until over(); destroying it, or Cancel(), ends that at once.
 class Publication {
@@ -100,6 +101,10 @@ class Publication {
   void FollowAcks();
   void OnAckEvent(const moqt::Event& event, Instant now);
   void OnAck(const AckRecord& record);
+  // What the node wants of the track now, and whether it wants it now.
+  void Want(const moqt::Parameters& parameters);
+  // Where it wants the block to begin; absent if it wants nothing of it.
+  std::optional<uint32_t> FirstWanted(size_t block) const;
   void Send(Instant now);
   // False if the session would not take more: not now, or not at all.
   bool SendToken();
@@ -120,8 +125,13 @@ class Publication {
   std::set<size_t> reached_;             // Blocks that are as durable as they are to be.
   std::vector<size_t> missing_;          // Blocks to be sent.
   size_t next_ = 0;                      // Of them.
+  std::vector<size_t> sent_;             // Of them, those that were as a whole.
+  LocationRange wanted_;                 // By the node,
+  bool forward_ = true;                  // if it wants anything now.
+  std::optional<Location> largest_;      // That was sent.
   std::optional<BlockView> block_;       // The one that is being sent.
   moqt::StreamId subgroup_ = 0;
+  uint32_t first_token_ = 0;  // Of it, on its stream.
   uint32_t next_token_ = 0;
   Instant last_progress_;
   size_t queued_bytes_ = 0;  // That waited to be sent when last looked at.

@@ -157,6 +157,101 @@ TEST_F(Publish, WaitsForANodeThatWantsNoObjectsYet) {
   EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kPatienceOver);
 }
 
+TEST_F(Publish, GoesOnWhenTheNodeWantsObjectsAgain) {
+  ClientPair pair;
+  pair.node().script.hold_publish = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  EXPECT_TRUE(pair.node().tracks().empty());
+  moqt::Parameters wanted;
+  wanted.forward = true;
+  ASSERT_TRUE(pair.pair().server().Update(*pair.node().last_publish(), wanted).ok());
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value()) << pair.Published(publish)->reason;
+}
+
+// In the middle of a block as well: what is not sent then is sent later, and nothing is left out.
+TEST_F(Publish, PausesWhileTheNodeWantsNoObjects) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    moqt::SessionPair::Options options;
+    options.limits.send_queue_high_bytes = 100;
+    options.limits.send_queue_low_bytes = 10;
+    options.cut_max = 50;
+    options.seed = seed;
+    ClientPair pair(options);
+    const OperationId publish = pair.Publish(memory_, blocks_);
+    while (pair.node().tracks().empty() && pair.pair().Step()) {
+      pair.node().OnInput();
+      pair.client().OnInput(pair.now());
+    }
+    moqt::Parameters wanted;
+    wanted.forward = false;
+    ASSERT_TRUE(pair.pair().server().Update(*pair.node().last_publish(), wanted).ok());
+    pair.Run();
+    EXPECT_FALSE(pair.Published(publish).has_value());
+    const auto count = [&] {
+      size_t objects = 0;
+      for (const auto& [group, each] : pair.node().tracks().begin()->second) {
+        objects += each.size();
+      }
+      return objects;
+    };
+    EXPECT_LT(count(), kBlocks * kTestBlockTokens);
+    wanted.forward = true;
+    ASSERT_TRUE(pair.pair().server().Update(*pair.node().last_publish(), wanted).ok());
+    pair.Run();
+    EXPECT_EQ(count(), kBlocks * kTestBlockTokens);
+    ASSERT_TRUE(pair.Published(publish).has_value());
+    EXPECT_FALSE(pair.Published(publish)->fault.has_value()) << pair.Published(publish)->reason;
+  }
+}
+
+// From the middle of block 1 to the end of block 3.
+TEST_F(Publish, SendsNothingThatTheNodesFilterLeavesOut) {
+  using Filter = moqt::SubscriptionFilter;
+  ClientPair pair;
+  pair.node().script.publish_filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 3};
+  std::vector<moqt::PublishDone> done;
+  pair.node().script.on_publish_done = [&](const moqt::PublishDone& each) { done.push_back(each); };
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  const ScriptedNode::Groups& groups = pair.node().tracks().begin()->second;
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups.at(1).size(), kTestBlockTokens - 1);
+  EXPECT_EQ(groups.at(1).front().location, (Location{1, 1}));
+  EXPECT_EQ(groups.at(2).size(), kTestBlockTokens);
+  EXPECT_EQ(groups.at(3).size(), kTestBlockTokens);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].code, moqt::DoneCode::kSubscriptionEnded);
+  const std::optional<PublishReport> report = pair.Published(publish);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_EQ(report->sent, 2u);
+  EXPECT_EQ(report->listed, 2u);
+  EXPECT_EQ(report->fault, PublishFault::kRefused);  // Not every block is at the node.
+}
+
+TEST_F(Publish, KeepsToAFilterThatChanges) {
+  using Filter = moqt::SubscriptionFilter;
+  ClientPair pair;
+  pair.node().script.hold_publish = true;
+  const OperationId publish = pair.Publish(memory_, blocks_);
+  pair.Run();
+  moqt::Parameters wanted;
+  wanted.filter = Filter{Filter::Type::kAbsoluteRange, {4, 0}, 4};
+  ASSERT_TRUE(pair.pair().server().Update(*pair.node().last_publish(), wanted).ok());
+  pair.Run();
+  EXPECT_TRUE(pair.node().tracks().empty());
+  wanted.filter = Filter{Filter::Type::kAbsoluteStart, {5, 0}, 0};
+  wanted.forward = true;
+  ASSERT_TRUE(pair.pair().server().Update(*pair.node().last_publish(), wanted).ok());
+  pair.Run();
+  const ScriptedNode::Groups& groups = pair.node().tracks().begin()->second;
+  EXPECT_EQ(groups.size(), kBlocks - 5);
+  EXPECT_TRUE(groups.contains(5));
+  EXPECT_EQ(pair.Published(publish)->sent, kBlocks - 5);
+}
+
 TEST_F(Publish, FailsWhenItIsRefused) {
   ClientPair pair;
   pair.node().script.refuse_publish = true;

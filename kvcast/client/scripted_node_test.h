@@ -25,11 +25,16 @@ struct NodeScript {
   bool hold_publish = false;  // Accepts, but wants no objects for now.
   std::optional<moqt::SubscriptionFilter> publish_filter{};  // Wants only some objects.
   std::function<void(const moqt::PublishDone&)> on_publish_done;
+  // Subscribes to a track of this name in every namespace that it is told of, once with each of
+  // these, and anew when the one before is done.
+  std::string wanted_name = {};
+  std::vector<moqt::SubscriptionFilter> wanted_filters = {};
   bool give_up_publish = false;
   bool never_list = false;
   bool refuse_acks = false;
   bool refuse_fetch = false;
   bool silent_on_fetch = false;
+  bool silent_on_catalogs = false;
   moqt::RequestCode refusal = moqt::RequestCode::kUnauthorized;
   // Changes what a fetch of a cache's track brings.
   std::function<void(std::vector<moqt::FetchItem>&)> alter;
@@ -178,6 +183,19 @@ class ScriptedNode {
       script.on_publish_done(event.done);
     }
   }
+  void On(const moqt::PublishNamespaceReceived& told) {
+    (void)session_->AcceptPublishNamespace(told.request, {});
+    space_ = told.space;
+    SubscribeNext();
+  }
+  void SubscribeNext() {
+    if (next_filter_ < script.wanted_filters.size()) {
+      moqt::Parameters parameters;
+      parameters.filter = script.wanted_filters[next_filter_++];
+      const TrackName track = *TrackName::Of(*space_, script.wanted_name);
+      publications_.emplace(*session_->Subscribe(track, parameters), track);
+    }
+  }
   void On(const moqt::ObjectsReady& ready) {
     const auto found = publications_.find(ready.request);
     while (std::optional<moqt::Received> item = session_->Take(ready.request)) {
@@ -194,12 +212,16 @@ class ScriptedNode {
         if (end->complete && end->end_of_group && !script.never_list) {
           List(found->second, end->group);
         }
+      } else if (std::holds_alternative<moqt::TrackEnd>(*item) && space_) {
+        SubscribeNext();
       }
     }
   }
   void On(const moqt::FetchReceived& asked) {
     if (CatalogTrack::Parse(asked.track).ok()) {
-      ServeCatalog(asked);
+      if (!script.silent_on_catalogs) {
+        ServeCatalog(asked);
+      }
       return;
     }
     fetches_.push_back(asked);
@@ -323,6 +345,8 @@ class ScriptedNode {
   size_t cancelled_ = 0;
   size_t publishes_ = 0;
   std::optional<moqt::RequestId> last_publish_;
+  std::optional<TrackNamespace> space_;  // That it was told of.
+  size_t next_filter_ = 0;
   std::optional<moqt::RequestId> acks_;
   std::optional<moqt::StreamId> ack_stream_;
   uint64_t next_ack_ = 0;

@@ -21,7 +21,7 @@
 #include "kvcast/host/track_writer.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
-#include "kvcast/relay/subscription.h"
+#include "kvcast/moqt/wanted_range.h"
 
 namespace kvcast {
 namespace {
@@ -60,7 +60,7 @@ class Publisher {
     KVCAST_TRY(const moqt::Event answer, relay_.Answer(request_, what_, flags_.moq.Deadline()));
     const moqt::Parameters& parameters = std::get_if<moqt::RequestAccepted>(&answer)->parameters;
     wanted_ = parameters.forward.value_or(true);
-    range_ = relay::WantedBy(parameters.filter, std::nullopt);
+    range_ = moqt::WantedBy(parameters.filter, std::nullopt);
     return {};
   }
 
@@ -148,7 +148,7 @@ class Publisher {
       Refuse(asked.request, moqt::RequestCode::kDoesNotExist);
       return;
     }
-    const LocationRange wanted = relay::WantedBy(asked.parameters.filter, largest_);
+    const LocationRange wanted = moqt::WantedBy(asked.parameters.filter, largest_);
     if (wanted.empty() || wanted.last.group < next_group_) {
       Refuse(asked.request, moqt::RequestCode::kInvalidRange);
       return;
@@ -173,17 +173,19 @@ class Publisher {
         writer.Want(*std::exchange(range_, std::nullopt));
         EndIfPast(writer);
       }
-      const uint64_t before = writer.sent();
-      const Result<void> sent = writer.Send(payload);
-      largest_ = writer.largest();
-      next_group_ = writer.next().group;
-      if (sent.ok()) {
-        EndIfPast(writer);
-        return {};
-      }
-      KVCAST_TRY_VOID(UnlessSubscriberLeft(sent.error()));
-      if (writer.sent() > before) {
-        return {};  // Only the end of its group came too late.
+      if (wanted_) {
+        const uint64_t before = writer.sent();
+        const Result<void> sent = writer.Send(payload);
+        largest_ = writer.largest();
+        next_group_ = writer.next().group;
+        if (sent.ok()) {
+          EndIfPast(writer);
+          return {};
+        }
+        KVCAST_TRY_VOID(UnlessSubscriberLeft(sent.error()));
+        if (writer.sent() > before) {
+          return {};  // Only the end of its group came too late.
+        }
       }
       KVCAST_TRY_VOID(AwaitInterest());
       if (relay_.interrupted()) {
@@ -192,14 +194,15 @@ class Publisher {
     }
   }
 
-  // The subscription has all that it asked for. The track goes on, and whoever asks next gets the
-  // rest.
+  // The subscription has all that it asked for. Whoever asks next gets the rest of the track, if
+  // it is there to be asked for; one that was offered is not asked for again.
   void EndIfPast(const TrackWriter& writer) {
     if (subscribed_ && writer.is_past_range()) {
       (void)relay_.session()
           .EndTrack(request_, moqt::DoneCode::kSubscriptionEnded, "All of the range has been sent.")
           .ok();
       subscribed_ = false;
+      wanted_ = !announced_;
     }
   }
 
@@ -230,11 +233,11 @@ class Publisher {
     while (!wanted_ && !relay_.interrupted()) {
       KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(deadline));
       if (!event && !relay_.interrupted()) {
-        return Error(
-            ErrorCode::kNotFound,
-            fmt::format("Nobody has subscribed within {} s, and the relay wants no objects "
-                        "before (FORWARD is 0). --wait says how long to wait.",
-                        flags_.wait_s));
+        const char* const why =
+            subscribed_ ? ", and the relay wants no objects before (FORWARD is 0)" : "";
+        return Error(ErrorCode::kNotFound,
+                     fmt::format("Nobody has subscribed within {} s{}. --wait says how long.",
+                                 flags_.wait_s, why));
       }
       KVCAST_TRY_VOID(Handle(event));
     }
@@ -248,7 +251,13 @@ class Publisher {
     const Instant due = start_ + std::chrono::duration_cast<Duration>(after);
     Instant moved = Now();
     while (!relay_.interrupted()) {
-      KVCAST_TRY_VOID(AwaitInterest());
+      if (!wanted_) {
+        KVCAST_TRY_VOID(source_.Ready());
+        if (source_.over()) {
+          return {};  // There is nothing left that anybody could want.
+        }
+        KVCAST_TRY_VOID(AwaitInterest());
+      }
       const bool room =
           relay_.session().queued_bytes(request_) < relay_.session().limits().send_queue_high_bytes;
       if (room && Now() >= due) {
@@ -329,7 +338,7 @@ class Publisher {
       answer.largest_object = largest_;
       wanted_ = update.parameters.forward.value_or(wanted_);
       if (update.parameters.filter) {
-        range_ = relay::WantedBy(update.parameters.filter, largest_);
+        range_ = moqt::WantedBy(update.parameters.filter, largest_);
       }
     }
     (void)relay_.session().AcceptUpdate(update.request, answer).ok();

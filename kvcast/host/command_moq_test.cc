@@ -160,6 +160,20 @@ TEST_F(MoqCommandTest, ANamespaceIsAnnouncedAndItsTrackServedToWhoAsks) {
   EXPECT_EQ(published.status, kExitOk) << published.err;
 }
 
+TEST_F(MoqCommandTest, ARelayIsReachedWhereSeveralDraftsAreOffered) {
+  const LocalNode node;
+  const auto loop = *EventLoop::Make();
+  RelayConnection::Options options{*RelayUri::Parse("moqt://" + node.address().host_and_port),
+                                   node.address().trust, std::nullopt};
+  options.quic.alpns.push_back("moqt-99");
+  const Instant until = Now() + std::chrono::seconds(60);  // Only so as not to hang.
+  const auto relay = RelayConnection::Open(*loop, options, until);
+  ASSERT_TRUE(relay.ok()) << relay.error().ToString();
+  const moqt::RequestId space =
+      *(*relay)->session().PublishNamespace(*TrackNamespace::Of({"demo"}), {});
+  EXPECT_TRUE((*relay)->Answer(space, "", until).ok());
+}
+
 // Whoever comes after another has left gets what is still to come.
 TEST_F(MoqCommandTest, ANamespaceServesOneSubscriberAfterTheOther) {
   LocalNode node;
@@ -200,6 +214,32 @@ TEST_F(MoqCommandTest, ASubscriptionIsEndedWithTheLastGroupThatWasAskedFor) {
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(done[0].code, moqt::DoneCode::kSubscriptionEnded);
   EXPECT_EQ(done[0].streams, 2U);
+}
+
+// One wants the first group, and another, who comes when that one is done, the rest.
+TEST_F(MoqCommandTest, ANamespaceWaitsForTheNextWhenARangeIsSent) {
+  using Filter = moqt::SubscriptionFilter;
+  std::vector<moqt::PublishDone> done;
+  NodeScript script;
+  script.never_list = true;
+  script.wanted_name = "live";
+  script.wanted_filters = {Filter{Filter::Type::kAbsoluteRange, {0, 0}, 0},
+                           Filter{Filter::Type::kAbsoluteRange, {1, 0}, 2}};
+  script.on_publish_done = [&](const moqt::PublishDone& each) { done.push_back(each); };
+  {
+    const ScriptedServer server(script);
+    const CommandOutcome published =
+        Moq({"pub", server.flag(), "demo--live", "--announce", "namespace", "--count", "9",
+             "--group-objects", "3", "--size", "10", "--wait", "100", "--json"});
+    EXPECT_EQ(published.status, kExitOk) << published.err;
+    EXPECT_EQ((*ParseJson(published.out))["unwanted"], 0);
+    EXPECT_EQ((*ParseJson(published.out))["objects"], 9);
+  }
+  ASSERT_EQ(done.size(), 2U);
+  EXPECT_EQ(done[0].code, moqt::DoneCode::kSubscriptionEnded);
+  EXPECT_EQ(done[0].streams, 1U);
+  EXPECT_EQ(done[1].code, moqt::DoneCode::kSubscriptionEnded);
+  EXPECT_EQ(done[1].streams, 2U);
 }
 
 // A publisher that breaks a subgroup off, and says that this was the track.

@@ -42,7 +42,7 @@ Result<std::unique_ptr<DiskMount>> DiskMount::Open(EventLoop& loop, const Option
     return Error(eviction.error()).In(options.directory.string());
   }
   const Log logger(log, "disk");
-  auto device = DiskDevice::Open(options.directory, {}, logger);
+  auto device = DiskDevice::Open(options.directory, {.read_chunks = options.read_chunks}, logger);
   if (!device.ok()) {
     return device.error();
   }
@@ -60,6 +60,11 @@ void DiskMount::Submit() {
   for (DeviceRequest& request : tier_->TakeRequests()) {
     device_->Submit(std::move(request));
   }
+}
+
+void DiskMount::Seal() {
+  tier_->Seal(Now());
+  Submit();
 }
 
 void DiskMount::OnReady() {

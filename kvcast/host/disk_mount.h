@@ -25,6 +25,7 @@ class DiskMount {
     std::string eviction = "default";  // The same.
     // By tenant: bytes of the directory that others do not evict.
     std::map<std::string, uint64_t> reservations{};
+    ChunkPool* read_chunks = nullptr;  // Where what is read goes; outlives the mount.
   };
   // `on_input`: the tier has had some, so that the store may have events. Invalid: too few bytes,
   // or more than half of them are reserved.
@@ -40,6 +41,8 @@ class DiskMount {
 
   // Hands what the tier wants to the device: call it after everything that was asked of the store.
   void Submit();
+  // Before an end that was asked for: what is whole need not be moved at the next start.
+  void Seal();
 
  private:
   DiskMount(Options options, std::unique_ptr<DiskTier> tier, std::unique_ptr<DiskDevice> device,

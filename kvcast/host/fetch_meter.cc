@@ -49,6 +49,7 @@ class Peer {
 
   // References to one payload: the node has each in memory of its own.
   void Publish(uint64_t groups) {
+    WaitUntilReady();
     Object object;
     object.payload = Bytes::Of(std::string(kObjectBytes, 'k'));
     const moqt::RequestId request = *session_->Publish(Track(), {}, {});

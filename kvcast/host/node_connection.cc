@@ -79,15 +79,15 @@ Result<void> NodeConnection::Connect(const NodeAddress& address, const SocketAdd
   setup.implementation = "kvcast/" + Version();
   Result<void> connected;
   thread_->Run([&] {
-    Result<std::unique_ptr<QuicClient>> quic =
-        QuicClient::Connect(thread_->loop(), {place, SocketAddress::HostOf(address.host_and_port)},
-                            credentials, address.quic, [&](QuicConnection& connection) {
-                              auto session = std::make_unique<NodeSession>(
-                                  thread_->loop(), connection, setup, options,
-                                  [this](const ClientEvent& event) { OnEvent(event); });
-                              session_ = session.get();
-                              return session;
-                            });
+    Result<std::unique_ptr<QuicClient>> quic = QuicClient::Connect(
+        thread_->loop(), {place, SocketAddress::HostOf(address.host_and_port)}, credentials,
+        address.quic, [this, setup, options](QuicConnection& connection) {
+          auto session =
+              std::make_unique<NodeSession>(thread_->loop(), connection, setup, options,
+                                            [this](const ClientEvent& event) { OnEvent(event); });
+          session_ = session.get();
+          return session;
+        });
     if (quic.ok()) {
       quic_ = *std::move(quic);
     } else {

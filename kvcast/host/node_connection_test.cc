@@ -60,6 +60,16 @@ TEST_F(NodeConnections, CarryACacheThroughANode) {
   }
 }
 
+// Which draft it is to be is known only when the node has answered.
+TEST_F(NodeConnections, WorkWhereSeveralDraftsAreOffered) {
+  ScriptedServer server;
+  NodeAddress address = server.address();
+  address.quic.alpns.push_back("moqt-99");
+  const auto node = NodeConnection::Open(address, TestKind(), kNodePatience);
+  ASSERT_TRUE(node.ok()) << node.error().ToString();
+  EXPECT_FALSE(Publish(**node).fault.has_value());
+}
+
 TEST_F(NodeConnections, ServeManyThreadsAtOnce) {
   ScriptedServer server;
   const std::unique_ptr<NodeConnection> node = Open(server);

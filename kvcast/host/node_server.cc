@@ -67,7 +67,8 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
 }
 
 Result<void> NodeServer::OpenDisks(LogSink* log) {
-  for (const DiskMount::Options& options : options_.disks) {
+  for (DiskMount::Options& options : options_.disks) {
+    options.read_chunks = options_.session.payload_chunks;
     KVCAST_TRY(std::unique_ptr<DiskMount> disk,
                DiskMount::Open(
                    *loop_, options, [this] { OnStoreInput(); }, log));
@@ -140,6 +141,9 @@ void NodeServer::OnStoreInput() {
 }
 
 void NodeServer::Flush() {
+  for (const auto& disk : disks_) {
+    disk->Seal();
+  }
   for (const auto& bucket : buckets_) {
     bucket->Flush();
   }

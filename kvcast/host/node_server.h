@@ -57,7 +57,8 @@ class NodeServer : private NodePeerOwner {
   void SayGoodbye(Duration until_leaving);
   // Ends every session. Let the loop turn, so that peers hear of it.
   void Close();
-  // What waits for more to be uploaded with it waits no longer.
+  // What waits for more to be uploaded with it waits no longer, and directories are left so that
+  // the next start has nothing to repair.
   void Flush();
   // Nothing is under way to a disk or a bucket any more.
   bool flushed() const;

@@ -25,6 +25,8 @@ class PayloadSource {
 
   // How many objects it will be; absent for standard input.
   std::optional<uint64_t> count() const { return count_; }
+  // Nothing follows, as far as was read.
+  bool over() const { return from_input_ ? input_over_ && filled_ == 0 : next_ == *count_; }
   // Whether there is a next payload, or the end: standard input may have nothing to say yet, or not
   // enough. Never waits.
   Result<bool> Ready();

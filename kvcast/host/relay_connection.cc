@@ -6,6 +6,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/address_race.h"
+#include "kvcast/host/agreed_codec.h"
 #include "kvcast/host/moq_words.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
@@ -89,14 +90,15 @@ Result<void> RelayConnection::Connect(const Options& options, const SocketAddres
   setup.authority = options.relay.authority;
   setup.path = options.relay.path;
   setup.implementation = "kvcast/" + Version();
+  const auto make_session = [this, setup](QuicConnection& connection) {
+    auto session = std::make_unique<moqt::Session>(moqt::Role::kClient, setup, moqt::Limits{},
+                                                   Now(), AgreedCodec(connection));
+    session_ = session.get();
+    return session;
+  };
   KVCAST_TRY(quic_, QuicClient::Connect(*loop_,
                                         {place, SocketAddress::HostOf(options.relay.host_and_port)},
-                                        credentials, options.quic, [&](QuicConnection&) {
-                                          auto session = std::make_unique<moqt::Session>(
-                                              moqt::Role::kClient, setup, moqt::Limits{}, Now());
-                                          session_ = session.get();
-                                          return session;
-                                        }));
+                                        credentials, options.quic, make_session));
   const ngtcp2_cid id = quic_->connection().first_id();
   connection_id_ = ToHex(std::as_bytes(std::span(id.data, id.datalen)));
   commanded_ = true;
@@ -108,7 +110,8 @@ Result<void> RelayConnection::AwaitSetup(Instant deadline) {
   if (!event) {
     return Error(ErrorCode::kMachine,
                  quic_->connection().ready()
-                     ? "It speaks moqt-18 over QUIC, but has sent no SETUP in time."
+                     ? "It speaks " + quic_->connection().alpn() +
+                           " over QUIC, but has sent no SETUP in time."
                      : "Nothing answers there in time. Is a relay running, and does UDP get "
                        "through?");
   }
@@ -135,9 +138,13 @@ void RelayConnection::Turn(Instant deadline) {
   if (std::exchange(commanded_, false)) {
     quic_->connection().Poke();
   }
-  const std::optional<Instant> due = session_->deadline();
+  // Before the handshake is over, there may be no session yet.
+  std::optional<Instant> due;
+  if (session_ != nullptr) {
+    due = session_->deadline();
+    session_->OnTime(Now());
+  }
   const Instant until = due ? std::min(*due, deadline) : deadline;
-  session_->OnTime(Now());
   loop_->RunOnce(std::max(until - Now(), Duration(0)));
   if (due && *due <= Now() && !session_->closed()) {
     session_->OnTimeout(Now());
@@ -150,7 +157,11 @@ Result<std::optional<moqt::Event>> RelayConnection::NextOfSession(Instant deadli
     return *end_;
   }
   for (bool first = true;; first = false) {
-    if (std::optional<moqt::Event> event = session_->NextEvent()) {
+    std::optional<moqt::Event> event;
+    if (session_ != nullptr) {
+      event = session_->NextEvent();
+    }
+    if (event) {
       if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
         end_ = Error(ErrorCode::kMachine, Closing(*closed));
         return *end_;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "bench/interleaved.h"
@@ -24,20 +25,26 @@ namespace kvcast {
 namespace {
 
 constexpr uint64_t kRoundBytes = 192 << 20;
+constexpr int kRounds = 3;
 constexpr uint64_t kGetSetBytes = 512 << 20;  // That random gets are from.
 constexpr uint64_t kGetRoundBytes = 128 << 20;
 
 using Shape = TierLoad::Shape;
 
-// Bare io_uring on one file.
-class RawFile {
+// Bare io_uring on files of one size. Each is there before it is written, and is written once, as a
+// segment is: to write a block again is quicker, since its file system need not note that it has
+// been written.
+class RawFiles {
  public:
-  RawFile(const std::filesystem::path& path, const Shape& shape, uint64_t bytes)
+  RawFiles(const std::filesystem::path& path, const Shape& shape, uint64_t bytes, int count)
       : shape_(shape), slots_(bytes / shape.device_bytes()) {
-    file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600));
-    KVCAST_CHECK(file_);
-    KVCAST_CHECK(::posix_fallocate(file_.number(), 0, static_cast<off_t>(bytes)) == 0);
-    KVCAST_CHECK(::fsync(file_.number()) == 0);
+    for (int i = 0; i < count; ++i) {
+      const std::string name = path.string() + std::to_string(i);
+      files_.emplace_back(::open(name.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600));
+      KVCAST_CHECK(files_.back());
+      KVCAST_CHECK(::posix_fallocate(files_.back().number(), 0, static_cast<off_t>(bytes)) == 0);
+      KVCAST_CHECK(::fsync(files_.back().number()) == 0);
+    }
     KVCAST_CHECK(io_uring_queue_init(static_cast<unsigned>(2 * shape.depth), &ring_, 0) == 0);
     std::vector<iovec> buffers;
     for (size_t i = 0; i < shape.depth; ++i) {
@@ -48,23 +55,27 @@ class RawFile {
     KVCAST_CHECK(io_uring_register_buffers(&ring_, buffers.data(),
                                            static_cast<unsigned>(buffers.size())) == 0);
   }
-  ~RawFile() { io_uring_queue_exit(&ring_); }
-  RawFile(const RawFile&) = delete;
-  RawFile& operator=(const RawFile&) = delete;
+  ~RawFiles() { io_uring_queue_exit(&ring_); }
+  RawFiles(const RawFiles&) = delete;
+  RawFiles& operator=(const RawFiles&) = delete;
 
-  // All of the file, from its beginning, and then durable.
-  void WriteAll() {
+  // All of the next file, from its beginning, and then durable.
+  void WriteNext() {
     uint64_t next = 0;
+    KVCAST_CHECK(++current_ < static_cast<int>(files_.size()));
     Run(
         slots_, [&] { return next++; }, true);
-    KVCAST_CHECK(::fdatasync(file_.number()) == 0);
+    KVCAST_CHECK(::fdatasync(Current()) == 0);
   }
+  // From the file that was written last.
   void ReadRandom(uint64_t count, Random& random) {
     Run(
         count, [&] { return random.Below(slots_); }, false);
   }
 
  private:
+  int Current() const { return files_[static_cast<size_t>(current_)].number(); }
+
   template <typename Slot>
   void Run(uint64_t count, Slot slot, bool write) {
     uint64_t begun = 0;
@@ -73,10 +84,10 @@ class RawFile {
       const auto length = static_cast<unsigned>(shape_.device_bytes());
       const uint64_t offset = slot() * shape_.device_bytes();
       if (write) {
-        io_uring_prep_write_fixed(entry, file_.number(), memory_[buffer].get(), length, offset,
+        io_uring_prep_write_fixed(entry, Current(), memory_[buffer].get(), length, offset,
                                   static_cast<int>(buffer));
       } else {
-        io_uring_prep_read_fixed(entry, file_.number(), memory_[buffer].get(), length, offset,
+        io_uring_prep_read_fixed(entry, Current(), memory_[buffer].get(), length, offset,
                                  static_cast<int>(buffer));
       }
       io_uring_sqe_set_data64(entry, buffer);
@@ -100,7 +111,8 @@ class RawFile {
 
   Shape shape_;
   uint64_t slots_;
-  Descriptor file_;
+  std::vector<Descriptor> files_;
+  int current_ = -1;
   io_uring ring_{};
   std::vector<AlignedBuffer> memory_;
 };
@@ -113,10 +125,10 @@ Shape ShapeOf(const benchmark::State& state) {
 void PutDurably(benchmark::State& state) {
   const Shape shape = ShapeOf(state);
   const ScratchDirectory scratch = *ScratchDirectory::Make(BenchDirectory());
-  RawFile raw(scratch / "raw", shape, kRoundBytes);
+  RawFiles raw(scratch / "raw", shape, kRoundBytes, kRounds);
   TierLoad tier(scratch / "tier", shape);
   Interleave(
-      state, "of_raw", [&] { raw.WriteAll(); },
+      state, "of_raw", [&] { raw.WriteNext(); },
       [&] { tier.Put(kRoundBytes / shape.object_bytes); });
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kRoundBytes));
 }
@@ -125,8 +137,8 @@ void PutDurably(benchmark::State& state) {
 void GetAtRandom(benchmark::State& state) {
   const Shape shape = ShapeOf(state);
   const ScratchDirectory scratch = *ScratchDirectory::Make(BenchDirectory());
-  RawFile raw(scratch / "raw", shape, kGetSetBytes);
-  raw.WriteAll();
+  RawFiles raw(scratch / "raw", shape, kGetSetBytes, 1);
+  raw.WriteNext();
   TierLoad tier(scratch / "tier", shape);
   tier.Put(kGetSetBytes / shape.object_bytes);
   Random random(3);
@@ -148,7 +160,7 @@ void Repeated(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"bytes", "depth"})
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond)
-      ->Iterations(3)
+      ->Iterations(kRounds)
       ->Repetitions(5)
       ->ReportAggregatesOnly();
 }

@@ -23,7 +23,7 @@ Result<std::unique_ptr<DiskDevice>> DiskDevice::Open(const std::filesystem::path
                 {{"directory", directory.string()}});
   }
   if (options.ring) {
-    auto ring = DiskRing::Make(*device->files_, device->wake_.number());
+    auto ring = DiskRing::Make(*device->files_, device->wake_.number(), options.read_chunks);
     if (ring.ok()) {
       device->ring_ = *std::move(ring);
     } else {

@@ -25,6 +25,9 @@ class DiskDevice : public Device {
   struct Options {
     bool direct = true;
     bool ring = true;
+    // Where what is read goes for as long as there is room, and then to the heap; outlives the
+    // device.
+    ChunkPool* read_chunks = nullptr;
   };
   static Result<std::unique_ptr<DiskDevice>> Open(const std::filesystem::path& directory,
                                                   const Options& options, const Log& log);

@@ -111,8 +111,12 @@ class Disk {
 };
 
 TEST(DiskDevice, KeepsATiersObjectsHoweverTheMachineLetsIt) {
-  for (const DiskDevice::Options options :
-       {DiskDevice::Options{true, true}, {false, true}, {true, false}, {false, false}}) {
+  ChunkPool chunks(300 << 10);  // Soon full.
+  for (const DiskDevice::Options options : {DiskDevice::Options{true, true},
+                                            {false, true},
+                                            {true, false},
+                                            {false, false},
+                                            {true, true, &chunks}}) {
     const ScratchDirectory scratch = *ScratchDirectory::Make();
     for (int start = 0; start < 2; ++start) {
       Disk disk(scratch.path(), options);

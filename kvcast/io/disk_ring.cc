@@ -11,8 +11,8 @@
 
 namespace kvcast {
 
-Result<std::unique_ptr<DiskRing>> DiskRing::Make(DiskFiles& files, int wake) {
-  std::unique_ptr<DiskRing> ring(new DiskRing(files));
+Result<std::unique_ptr<DiskRing>> DiskRing::Make(DiskFiles& files, int wake, ChunkPool* chunks) {
+  std::unique_ptr<DiskRing> ring(new DiskRing(files, chunks));
   KVCAST_TRY_VOID(ring->Start(wake));
   return ring;
 }
@@ -164,6 +164,16 @@ bool DiskRing::Prepare(size_t number) {
   return true;
 }
 
+Bytes DiskRing::CopyOf(std::span<const std::byte> buffer) {
+  // Fresh memory from the heap costs as much again as the copy: the kernel clears each page first.
+  if (chunks_ != nullptr) {
+    if (std::optional<Bytes> copy = Bytes::Copy(buffer, *chunks_)) {
+      return *std::move(copy);
+    }
+  }
+  return Bytes::Copy(buffer);
+}
+
 std::optional<DeviceCompletion> DiskRing::Next() {
   io_uring_cqe* entry = nullptr;
   while (done_.empty() && io_uring_peek_cqe(&ring_, &entry) == 0) {
@@ -177,7 +187,7 @@ std::optional<DeviceCompletion> DiskRing::Next() {
     if (result < 0 || (moves && static_cast<uint64_t>(result) != request.length)) {
       completion.error = DiskFiles::ErrorOf(result < 0 ? -result : EIO);
     } else if (request.kind == DeviceRequest::Kind::kRead) {
-      completion.bytes = Bytes::Copy(std::span(BufferOf(number), request.length));
+      completion.bytes = CopyOf(std::span(BufferOf(number), request.length));
     }
     slot.busy = false;
     Finish(slot.part, std::move(completion));

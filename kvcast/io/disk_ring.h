@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kvcast/base/result.h"
@@ -24,8 +25,9 @@ class DiskRing {
   // besides. What is longer is moved in parts.
   static constexpr uint64_t kBufferBytes = (2 << 20) + (32 << 10);
 
-  // `wake` is an eventfd that is rung when something has come to its end. Machine: refused.
-  static Result<std::unique_ptr<DiskRing>> Make(DiskFiles& files, int wake);
+  // `wake` is an eventfd that is rung when something has come to its end. What is read goes into
+  // chunks of a pool, if there is one and it has room, and else onto the heap. Machine: refused.
+  static Result<std::unique_ptr<DiskRing>> Make(DiskFiles& files, int wake, ChunkPool* chunks);
   ~DiskRing();
   DiskRing(const DiskRing&) = delete;
   DiskRing& operator=(const DiskRing&) = delete;
@@ -55,7 +57,7 @@ class DiskRing {
     bool busy = false;
   };
 
-  explicit DiskRing(DiskFiles& files) : files_(&files) {}
+  DiskRing(DiskFiles& files, ChunkPool* chunks) : files_(&files), chunks_(chunks) {}
   Result<void> Start(int wake);
   std::byte* BufferOf(size_t slot) const { return memory_ + slot * kBufferBytes; }
   void Split(const DeviceRequest& request);
@@ -64,7 +66,10 @@ class DiskRing {
   // False: no descriptor.
   bool Prepare(size_t slot);
 
+  Bytes CopyOf(std::span<const std::byte> buffer);
+
   DiskFiles* files_;
+  ChunkPool* chunks_;
   io_uring ring_{};
   bool started_ = false;
   std::byte* memory_ = nullptr;

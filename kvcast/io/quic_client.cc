@@ -9,8 +9,8 @@ Result<std::unique_ptr<QuicClient>> QuicClient::Connect(EventLoop& loop, const T
                                                         QuicConnection::MakeUser make_user) {
   std::unique_ptr<QuicClient> client(new QuicClient);
   QuicClient* const self = client.get();
-  KVCAST_TRY(std::unique_ptr<QuicTls> tls, QuicTls::Client(credentials, options.alpns.front(),
-                                                           target.server_name, target.address));
+  KVCAST_TRY(std::unique_ptr<QuicTls> tls,
+             QuicTls::Client(credentials, options.alpns, target.server_name, target.address));
   QuicPort::Calls calls;
   calls.datagram = [self](const UdpPath& path, std::span<const std::byte> datagram) {
     self->connection_->Receive(path, datagram);

@@ -85,7 +85,7 @@ int QuicConnection::OnHandshakeCompleted() {
   if (peer == nullptr || peer->max_datagram_frame_size == 0) {
     Close(static_cast<uint64_t>(moqt::SessionCode::kProtocolViolation),
           "The peer takes no DATAGRAM frames, which MoQT requires of QUIC connections.");
-    return 0;  // On a server's side without a session.
+    return 0;
   }
   ready_ = true;
   if (user_ == nullptr) {

@@ -77,9 +77,9 @@ class QuicConnection {
     std::optional<ngtcp2_cid> before_retry;
     std::span<const uint8_t> token;
   };
-  // Client: the session exists from now on, and is told if nothing comes of it.
+  // The session is made when the handshake is over; a client's at once, if it offers one protocol
+  // only. A client's is told if nothing comes of it.
   static Result<std::unique_ptr<QuicConnection>> Connect(Setup setup);
-  // Server: the session is made when the handshake is over.
   static Result<std::unique_ptr<QuicConnection>> Accept(Setup setup, const FirstPacket& first);
   ~QuicConnection();
   QuicConnection(const QuicConnection&) = delete;
@@ -96,9 +96,9 @@ class QuicConnection {
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
   const SocketAddress& remote() const { return path_.remote; }
-  // What both ends agreed to speak, once the handshake is over; what a client offers, before.
+  // What both ends agreed to speak, once the handshake is over; what a client offers first, before.
   const std::string& alpn() const { return alpn_; }
-  // Null on a server's side before the handshake is over, and never after.
+  // Null before there is a session, see above, and never after.
   moqt::TransportUser* user() { return user_.get(); }
   // The id that the client's first packet was addressed to: traces on both sides go by it.
   ngtcp2_cid first_id() const { return *ngtcp2_conn_get_client_initial_dcid(connection_); }

@@ -152,6 +152,9 @@ void QuicConnection::OnPeerClosed() {
 void QuicConnection::End(Phase phase, Duration linger, uint64_t code, std::string_view reason) {
   phase_ = phase;
   timer_.Set(Now() + linger);
+  if (user_ == nullptr && ngtcp2_conn_is_server(connection_) == 0) {
+    user_ = make_user_(*this);  // Whoever connects hears what became of it.
+  }
   if (user_ != nullptr) {
     user_->OnConnectionClosed(code, reason);
   }

@@ -103,9 +103,10 @@ QuicConnection::~QuicConnection() {
 Result<std::unique_ptr<QuicConnection>> QuicConnection::Connect(Setup setup) {
   std::unique_ptr<QuicConnection> made(new QuicConnection(std::move(setup)));
   KVCAST_TRY_VOID(made->Start(nullptr));
-  made->options_.alpns.resize(1);  // It has offered no other.
   made->alpn_ = made->options_.alpns.front();
-  made->user_ = made->make_user_(*made);
+  if (made->options_.alpns.size() == 1) {
+    made->user_ = made->make_user_(*made);  // Nothing else can come of it.
+  }
   made->Poke();
   return made;
 }

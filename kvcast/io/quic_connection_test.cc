@@ -69,22 +69,47 @@ TEST_F(QuicConnectionTest, AnotherProtocolIsTurnedAway) {
   EXPECT_EQ(server_->handshakes(), 0U);
 }
 
-// A server that speaks several says which one its session is to speak.
-TEST_F(QuicConnectionTest, AServerSpeaksWhatTheClientOffers) {
+// Both ends speak several, and their sessions know which one it is to be.
+TEST_F(QuicConnectionTest, TheServersBestOfWhatTheClientOffersIsSpoken) {
+  using Protocols = std::vector<std::string>;
+  const std::pair<Protocols, std::string> offers[] = {{{"moqt-18"}, "moqt-18"},
+                                                      {{"moqt-99"}, "moqt-99"},
+                                                      {{"moqt-18", "moqt-99"}, "moqt-99"},
+                                                      {{"moqt-97", "moqt-18"}, "moqt-18"}};
   QuicServer::Options both;
   both.connection.alpns = {"moqt-99", "moqt-18"};
-  for (const char* offered : {"moqt-18", "moqt-99"}) {
-    server_user_ = nullptr;
+  for (const auto& [offered, spoken] : offers) {
+    server_user_ = client_user_ = nullptr;
     std::string agreed;
-    Listen(both, [&](const TestUser& user) { agreed = user.connection->alpn(); });
+    Listen(both, [&](TestUser& user) {
+      agreed = user.connection->alpn();
+      user.echoes = true;
+    });
     QuicOptions options;
-    options.alpns = {offered, "moqt-97"};  // A client offers the first alone.
+    options.alpns = offered;
     Connect(options);
-    ASSERT_TRUE(Until([&] { return server_user_ != nullptr || client_user_->closed; }));
-    EXPECT_EQ(agreed, offered);
-    EXPECT_EQ(client_->connection().alpn(), offered);
+    EXPECT_EQ(client_user_ == nullptr, offered.size() > 1);
+    ASSERT_TRUE(Until([&] { return server_user_ != nullptr && client_user_ != nullptr; }));
+    EXPECT_EQ(agreed, spoken);
+    EXPECT_EQ(client_user_->connection->alpn(), spoken);
+    client_user_->Open(0);
+    client_user_->Send(0, Bytes::Of("hello"), true);
+    EXPECT_TRUE(Until([&] { return client_user_->streams[0].fin; }));
+    EXPECT_EQ(client_user_->streams[0].bytes, "hello");
     client_.reset();
   }
+}
+
+TEST_F(QuicConnectionTest, AClientWhoseEveryOfferIsTurnedAwayHearsOfIt) {
+  Listen();
+  QuicOptions options;
+  options.alpns = {"moqt-99", "moqt-97"};
+  client_user_ = nullptr;
+  Connect(options);
+  ASSERT_TRUE(Until([&] { return client_user_ != nullptr && client_user_->closed; }));
+  EXPECT_NE(client_user_->closed->second.find("does not speak moqt-99 or moqt-97"),
+            std::string::npos)
+      << client_user_->closed->second;
 }
 
 TEST_F(QuicConnectionTest, AServerWithAnotherCertificateThanThePinnedOneIsRefused) {

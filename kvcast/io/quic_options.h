@@ -22,8 +22,7 @@ enum class CongestionControl : uint8_t {
 // What a QUIC connection is set up with.
 struct QuicOptions {
   // The application protocols that are spoken, the best first: other peers are turned away. A
-  // server takes the best that the client offers. A client offers the first alone, since its
-  // session writes before anybody has answered.
+  // client offers them all, and a server takes its best of them. REQUIRES: there is one.
   std::vector<std::string> alpns = moqt::SpokenAlpns();
 
   // What the peer may send before the session has given any credit, per stream and in all. From

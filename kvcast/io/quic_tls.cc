@@ -70,7 +70,7 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Server(const ServerCredentials& creden
 }
 
 Result<std::unique_ptr<QuicTls>> QuicTls::Client(const ClientCredentials& credentials,
-                                                 const std::string& alpn,
+                                                 const std::vector<std::string>& alpns,
                                                  const std::string& server_name,
                                                  const SocketAddress& peer) {
   if (std::holds_alternative<InsecureLoopbackOnly>(credentials.trust()) && !peer.is_loopback()) {
@@ -82,7 +82,7 @@ Result<std::unique_ptr<QuicTls>> QuicTls::Client(const ClientCredentials& creden
   // A certificate of ours is shown to every server that asks for one: one that does not trust its
   // authority then says so, rather than that there is none.
   KVCAST_TRY(std::unique_ptr<QuicTls> tls,
-             Make(GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT, credentials.material(), {alpn}));
+             Make(GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT, credentials.material(), alpns));
   tls->trust_ = credentials.trust();
   tls->server_name_ = server_name;
   tls->peer_is_loopback_ = peer.is_loopback();

@@ -23,9 +23,10 @@ class QuicTls {
   // Of the protocols, the first that the client offers as well is taken.
   static Result<std::unique_ptr<QuicTls>> Server(const ServerCredentials& credentials,
                                                  const std::vector<std::string>& alpns);
-  // `server_name` is what an authority must have signed for; a pinned certificate needs none.
+  // Offers all of the protocols, of which the server takes one. `server_name` is what an authority
+  // must have signed for; a pinned certificate needs none.
   static Result<std::unique_ptr<QuicTls>> Client(const ClientCredentials& credentials,
-                                                 const std::string& alpn,
+                                                 const std::vector<std::string>& alpns,
                                                  const std::string& server_name,
                                                  const SocketAddress& peer);
   ~QuicTls();

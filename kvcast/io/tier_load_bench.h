@@ -37,7 +37,8 @@ class TierLoad {
     options.bytes_max = uint64_t{1} << 40;  // Nothing is evicted.
     DiskEvictionOptions eviction;
     eviction.limits = {.bytes_max = options.bytes_max, .ghosts_max = 1000};
-    disk_ = *DrivenDisk::Open(directory, options, *DiskEviction::Of(eviction), {}, Log());
+    disk_ = *DrivenDisk::Open(directory, options, *DiskEviction::Of(eviction),
+                              {.read_chunks = &chunks_}, Log());
     KVCAST_CHECK(disk_->device().ring() && disk_->device().direct());
     std::string payload(shape.object_bytes, '\0');
     for (int i = 0; i < 8; ++i) {
@@ -57,6 +58,7 @@ class TierLoad {
         ++objects_;
         ++open;
         ++i;
+        disk_->Turn({});  // As a node would: what came is handed on at once.
       }
       disk_->Turn(std::chrono::seconds(10));
       while (auto event = disk_->tier().Next()) {
@@ -87,6 +89,7 @@ class TierLoad {
 
  private:
   Shape shape_;
+  ChunkPool chunks_{128 << 20};  // As a node has memory that it set aside.
   std::unique_ptr<DrivenDisk> disk_;
   TrackName track_ = *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model"}), "BF16");
   std::vector<Bytes> payloads_;

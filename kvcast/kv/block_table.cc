@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <vector>
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/random.h"
@@ -14,9 +13,6 @@ namespace {
 // How many digests the table finds together: enough for the memory to be busy all the time, few
 // enough to be still at hand when their turn comes.
 constexpr size_t kTogether = 64;
-// Every so many digests the table is asked, and those between are tried by number.
-constexpr size_t kStride = 8;
-constexpr size_t kCacheLineBytes = 64;
 
 uint64_t Load(const Digest& digest, size_t word) {
   uint64_t value = 0;
@@ -53,81 +49,95 @@ uint32_t BlockTable::FindByTag(uint32_t tag, const Digest& digest) const {
 
 uint32_t BlockTable::Find(const Digest& digest) const { return FindByTag(TagOf(digest), digest); }
 
-// In three rounds, each of which finds in the cache what the round before it asked for.
-void BlockTable::FindTogether(const Lookup& lookup, std::span<const uint32_t> places) const {
-  std::array<uint32_t, kTogether> tags{};
+// In rounds, each of which finds in the cache what the round before it asked for.
+void BlockTable::FindTogether(const Lookup& lookup, std::span<const uint32_t> places,
+                              bool whole_runs) const {
+  struct Sought {
+    uint32_t tag = 0;
+    uint32_t place = 0;
+  };
+  std::array<Sought, kTogether> sought;
   for (size_t i = 0; i < places.size(); ++i) {
-    tags[i] = TagOf(lookup.digests[places[i]]);
-    slots_.Prefetch(tags[i]);
+    sought[i] = {TagOf(lookup.digests[places[i]]), places[i]};
+    slots_.PrefetchMarks(sought[i].tag);
   }
+  size_t left = 0;
   for (size_t i = 0; i < places.size(); ++i) {
-    (void)slots_.Find(tags[i], [&](uint32_t number) {
-      const std::byte* const block = reinterpret_cast<const std::byte*>(&blocks_[number]);
-      for (size_t ahead = 0; ahead < kStride * sizeof(Block); ahead += kCacheLineBytes) {
-        __builtin_prefetch(block + ahead);
-      }
+    sought[left] = sought[i];
+    left += slots_.PrefetchSlot(sought[i].tag) ? 1u : 0u;
+  }
+  for (size_t i = 0; i < left; ++i) {
+    (void)slots_.Find(sought[i].tag, [&](uint32_t number) {
+      whole_runs ? blocks_.PrefetchRunOf(number) : blocks_.Prefetch(number);
       return true;
     });
   }
-  for (size_t i = 0; i < places.size(); ++i) {
-    lookup.numbers[places[i]] = FindByTag(tags[i], lookup.digests[places[i]]);
+  for (size_t i = 0; i < left; ++i) {
+    const uint32_t place = sought[i].place;
+    lookup.numbers[place] = FindByTag(sought[i].tag, lookup.digests[place]);
   }
 }
 
-uint32_t BlockTable::FindBeside(uint32_t number, const Digest& digest) const {
-  if (IsAt(number + 1, digest)) {
-    return number + 1;
-  }
-  return number > 0 && IsAt(number - 1, digest) ? number - 1 : kNone;
-}
-
-void BlockTable::FindAround(const Lookup& lookup, size_t place) const {
+size_t BlockTable::FindAround(const Lookup& lookup, size_t place) const {
   const std::span<uint32_t> numbers = lookup.numbers;
   const auto find = [&](size_t next, size_t known) {
     if (numbers[next] == kNone) {
-      numbers[next] = FindBeside(numbers[known], lookup.digests[next]);
+      numbers[next] = blocks_.FindInRunOf(numbers[known], lookup.digests[next]);
       return numbers[next] != kNone;
     }
     return false;
   };
-  for (size_t known = place; known > 0 && find(known - 1, known); --known) {
+  size_t first = place;
+  while (first > 0 && find(first - 1, first)) {
+    --first;
   }
-  for (size_t known = place; known + 1 < numbers.size() && find(known + 1, known); ++known) {
+  size_t last = place;
+  while (last + 1 < numbers.size() && find(last + 1, last)) {
+    ++last;
   }
+  return last - first;
 }
 
+// First every eighth, then every fourth of those that are left, and so on: runs may be shorter
+// than they could be.
 void BlockTable::FindAll(std::span<const Digest> digests, std::span<uint32_t> numbers) const {
   KVCAST_CHECK(digests.size() == numbers.size() && digests.size() < kNone);
   std::ranges::fill(numbers, kNone);
   const Lookup lookup{digests, numbers};
-  std::vector<uint32_t> places;
-  const auto find_places = [&] {
-    for (size_t done = 0; done < places.size(); done += kTogether) {
-      FindTogether(lookup,
-                   std::span(places).subspan(done, std::min(kTogether, places.size() - done)));
+  std::array<uint32_t, kTogether> places;
+  size_t found_by_table = 0;
+  size_t found_beside = 0;  // If few are, whole runs are not worth their memory's time.
+  for (size_t stride = BlockRuns::kRunBlocks; stride > 0; stride /= 2) {
+    const bool first_time = stride == BlockRuns::kRunBlocks;
+    const bool whole_runs = stride > 1 && found_beside >= found_by_table;
+    size_t count = 0;
+    const auto find_places = [&] {
+      const std::span<const uint32_t> sought = std::span(places).first(count);
+      FindTogether(lookup, sought, whole_runs);
+      for (const uint32_t place : sought) {
+        if (whole_runs && numbers[place] != kNone) {
+          ++found_by_table;
+          found_beside += FindAround(lookup, place);
+        }
+      }
+      count = 0;
+    };
+    const size_t step = first_time ? stride : 2 * stride;
+    for (size_t place = first_time ? 0 : stride; place < digests.size(); place += step) {
+      if (numbers[place] == kNone) {
+        places[count++] = static_cast<uint32_t>(place);
+        if (count == kTogether) {
+          find_places();
+        }
+      }
     }
-  };
-  for (size_t place = 0; place < digests.size(); place += kStride) {
-    places.push_back(static_cast<uint32_t>(place));
+    find_places();
   }
-  find_places();
-  for (const uint32_t place : places) {
-    if (numbers[place] != kNone) {
-      FindAround(lookup, place);
-    }
-  }
-  places.clear();
-  for (size_t place = 0; place < digests.size(); ++place) {
-    if (numbers[place] == kNone && place % kStride != 0) {
-      places.push_back(static_cast<uint32_t>(place));
-    }
-  }
-  find_places();
 }
 
-uint32_t BlockTable::Insert(const Digest& digest) {
+uint32_t BlockTable::Insert(const Digest& digest, uint32_t near, bool may_grow) {
   KVCAST_CHECK(digest != Digest());
-  const uint32_t number = blocks_.Allocate();
+  const uint32_t number = blocks_.Take(near, may_grow);
   blocks_[number].digest = digest;
   slots_.Insert(TagOf(digest), number);
   return number;

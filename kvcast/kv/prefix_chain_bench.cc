@@ -3,6 +3,7 @@
 // once more, and the hash map of the standard library.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
@@ -107,8 +108,8 @@ void CompareWithNaming(benchmark::State& state, const PrefixIndex& index,
 }
 
 // What share of the time to name a prompt does it cost to look its 1,024 blocks up in a million?
-// Its blocks were told of in runs of a whole prompt, of a track, and, as the worst there can be,
-// one by one in any order.
+// Its blocks were told of in runs of a whole prompt, of a track, and one by one in any order:
+// tracks whose blocks have nothing to do with each other, which no publisher has.
 void LookUpPrompt(benchmark::State& state) {
   const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
   PrefixIndex index;
@@ -143,6 +144,55 @@ void LookUpPromptAfterTurnover(benchmark::State& state) {
     }
     index.CloseTrack(old_tracks[prompt]);
   }
+  CompareWithNaming(state, index, prompts);
+}
+
+// So many publish at a time, a prompt each, and their blocks become whole in turn.
+void FillInTurn(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& prompts,
+                size_t publishers, size_t blocks_per_track = kBlocksPerTrack) {
+  const NodeRef node = *index.OpenNode();
+  size_t track_count = 0;
+  for (size_t first = 0; first < kPrompts; first += publishers) {
+    std::vector<TrackRef> tracks(std::min(publishers, kPrompts - first));
+    for (size_t block = 0; block < kBlocksPerPrompt; ++block) {
+      for (size_t i = 0; i < tracks.size(); ++i) {
+        if (block % blocks_per_track == 0) {
+          tracks[i] = *index.OpenTrack(node, NameOf(track_count++));
+        }
+        (void)index.Add(tracks[i], block % blocks_per_track, prompts[first + i][block], 1 << 20)
+            .ok();
+      }
+    }
+  }
+}
+
+// The same where many publish at a time.
+void LookUpPromptOfManyPublishers(benchmark::State& state) {
+  const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
+  PrefixIndex index;
+  FillInTurn(index, prompts, static_cast<size_t>(state.range(0)));
+  CompareWithNaming(state, index, prompts);
+}
+
+// The same where tracks have other numbers of blocks than eight.
+void LookUpPromptOfTracks(benchmark::State& state) {
+  const std::vector<std::vector<BlockHash>> prompts = ManyPrompts();
+  PrefixIndex index;
+  FillInTurn(index, prompts, 1, static_cast<size_t>(state.range(0)));
+  CompareWithNaming(state, index, prompts);
+}
+
+// The same for prompts of which only so many blocks from the start are there: 0, as most that
+// nobody has computed yet, or half.
+void LookUpPromptPartlyThere(benchmark::State& state) {
+  const size_t there = static_cast<size_t>(state.range(0));
+  const std::vector<std::vector<BlockHash>> known = ManyPrompts();
+  std::vector<std::vector<BlockHash>> prompts = ManyPrompts(4);
+  for (size_t i = 0; i < kPrompts; ++i) {
+    std::copy_n(known[i].begin(), there, prompts[i].begin());
+  }
+  PrefixIndex index;
+  FillInTurn(index, known, 64);
   CompareWithNaming(state, index, prompts);
 }
 
@@ -182,6 +232,26 @@ BENCHMARK(LookUpPrompt)
     ->Arg(kBlocksPerPrompt)
     ->Arg(kBlocksPerTrack)
     ->Arg(1)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
+BENCHMARK(LookUpPromptOfManyPublishers)
+    ->ArgName("publishers")
+    ->Arg(2)
+    ->Arg(64)
+    ->Arg(kPrompts)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
+BENCHMARK(LookUpPromptOfTracks)
+    ->ArgName("blocks")
+    ->Arg(1)
+    ->Arg(3)
+    ->Arg(11)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseManualTime();
+BENCHMARK(LookUpPromptPartlyThere)
+    ->ArgName("blocks")
+    ->Arg(0)
+    ->Arg(kBlocksPerPrompt / 2)
     ->Unit(benchmark::kMicrosecond)
     ->UseManualTime();
 BENCHMARK(LookUpPromptAfterTurnover)

@@ -1,6 +1,7 @@
 #include "kvcast/kv/prefix_index.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
@@ -12,44 +13,32 @@ namespace {
 
 // Fields that all tracks of a tenant and model have in common.
 constexpr size_t kSharedFields = 2;
-// What the allocator adds to a string's own bytes, and what a node of a map costs beside its value.
-constexpr size_t kAllocationBytes = 16;
-constexpr size_t kMapNodeBytes = 48;
-
-size_t HeapBytes(const std::string& text) {
-  return text.capacity() < sizeof(std::string) / 2 ? 0 : text.capacity() + 1 + kAllocationBytes;
-}
-
-// A track's name in two parts: the fields that others have too, and the rest, encoded.
+// A track's name in two parts, both encoded: the fields that others have too, and the rest.
 struct SplitName {
-  TrackNamespace shared;
+  std::string shared;
   std::string rest;
 };
 
-SplitName Split(const TrackName& name) {
-  std::vector<std::string_view> fields;
-  for (size_t i = 0; i < name.space().field_count(); ++i) {
-    fields.push_back(name.space().field(i));
-  }
-  const size_t shared = std::min(fields.size(), kSharedFields);
-  const TrackName rest =
-      *TrackName::Of(*TrackNamespace::Of(std::span(fields).subspan(shared)), name.name());
+template <typename Name>
+std::string Encode(const Name& name) {
   ByteWriter writer;
-  rest.WriteTo(writer);
-  return {*TrackNamespace::Of(std::span(fields).first(shared)), writer.Take().ToString()};
+  name.WriteTo(writer);
+  return writer.Take().ToString();
 }
 
-TrackName Join(const TrackNamespace& shared, std::string_view encoded_rest) {
-  ByteReader reader(AsBytes(encoded_rest));
-  const Result<TrackName> rest = TrackName::ReadFrom(reader);
-  KVCAST_CHECK(rest.ok());
-  std::vector<std::string_view> fields;
-  for (const TrackNamespace* space : {&shared, &rest->space()}) {
-    for (size_t i = 0; i < space->field_count(); ++i) {
-      fields.push_back(space->field(i));
-    }
-  }
-  return *TrackName::Of(*TrackNamespace::Of(fields), rest->name());
+SplitName Split(const TrackName& name) {
+  const size_t shared = std::min(name.space().field_count(), kSharedFields);
+  const TrackName rest = *TrackName::Of(name.space().After(shared), name.name());
+  return {Encode(name.space().First(shared)), Encode(rest)};
+}
+
+TrackName Join(const SplitName& split) {
+  ByteReader shared_reader(AsBytes(split.shared));
+  const Result<TrackNamespace> shared = TrackNamespace::ReadFrom(shared_reader);
+  ByteReader rest_reader(AsBytes(split.rest));
+  const Result<TrackName> rest = TrackName::ReadFrom(rest_reader);
+  KVCAST_CHECK(shared.ok() && rest.ok());
+  return *TrackName::Of(*shared->Join(rest->space()), rest->name());
 }
 
 }  // namespace
@@ -76,8 +65,9 @@ Error PrefixIndex::Full() const {
 }
 
 size_t PrefixIndex::bytes() const {
-  return sizeof(*this) + blocks_.bytes() + sources_.bytes() + tracks_.bytes() + nodes_.bytes() +
-         source_slots_.bytes() + name_bytes_ + prefix_bytes_;
+  return AllocationBytes(sizeof(*this)) + blocks_.bytes() + sources_.bytes() + tracks_.bytes() +
+         nodes_.bytes() + source_slots_.bytes() + scopes_.bytes() + scope_slots_.bytes() +
+         texts_.bytes();
 }
 
 Result<NodeRef> PrefixIndex::OpenNode() {
@@ -98,50 +88,60 @@ void PrefixIndex::CloseNode(NodeRef ref) {
   nodes_.Free(node);
 }
 
-size_t PrefixIndex::BytesToIntern(const TrackNamespace& space) const {
-  if (space_prefix_numbers_.contains(space)) {
-    return 0;
-  }
-  // Kept twice, by number and by name, each with its own copy of the fields.
-  return 2 * (kMapNodeBytes + sizeof(SpacePrefix) + kAllocationBytes + space.length() +
-              2 * space.field_count());
+// Keyed, for a catalog may name a million scopes.
+uint32_t PrefixIndex::TagOf(std::string_view scope_fields) const {
+  Sha256 digest;
+  digest.Update(std::as_bytes(std::span(&seed_, 1)));
+  digest.Update(scope_fields);
+  uint32_t tag = 0;
+  std::memcpy(&tag, digest.Finish().bytes.data(), sizeof(tag));
+  return tag;
 }
 
-uint32_t PrefixIndex::InternSpacePrefix(const TrackNamespace& space) {
-  prefix_bytes_ += BytesToIntern(space);
-  const auto [known, is_new] = space_prefix_numbers_.try_emplace(space, next_space_prefix_);
-  if (is_new) {
-    space_prefixes_.emplace(next_space_prefix_++, SpacePrefix{space, 0});
-  }
-  ++space_prefixes_.at(known->second).tracks;
-  return known->second;
+std::optional<uint32_t> PrefixIndex::FindScope(uint32_t tag, std::string_view fields) const {
+  return scope_slots_.Find(
+      tag, [&](uint32_t number) { return texts_.Is(scopes_[number].fields, fields); });
 }
 
-void PrefixIndex::ForgetSpacePrefix(uint32_t number) {
-  const auto prefix = space_prefixes_.find(number);
-  if (--prefix->second.tracks == 0) {
-    const TrackNamespace space = prefix->second.space;
-    space_prefix_numbers_.erase(space);
-    space_prefixes_.erase(prefix);
-    prefix_bytes_ -= BytesToIntern(space);
+uint32_t PrefixIndex::InsertScope(uint32_t tag, std::string_view fields) {
+  const uint32_t number = scopes_.Allocate();
+  scopes_[number].fields = texts_.Put(fields);
+  scopes_[number].tag = tag;
+  scope_slots_.Insert(tag, number);
+  return number;
+}
+
+void PrefixIndex::LeaveScope(uint32_t number) {
+  Scope& scope = scopes_[number];
+  if (--scope.tracks == 0) {
+    scope_slots_.Erase(scope.tag, number);
+    texts_.Erase(scope.fields);
+    scopes_.Free(number);
   }
 }
 
 Result<TrackRef> PrefixIndex::OpenTrack(NodeRef ref, const TrackName& name) {
   const uint32_t node = static_cast<uint32_t>(ref);
   KVCAST_CHECK(nodes_[node].open);
-  SplitName split = Split(name);
-  const size_t rest_bytes = HeapBytes(split.rest);
-  if (!HasRoomFor(tracks_.bytes_to_allocate() + BytesToIntern(split.shared) + rest_bytes)) {
+  const SplitName split = Split(name);
+  const uint32_t tag = TagOf(split.shared);
+  const std::optional<uint32_t> known = FindScope(tag, split.shared);
+  size_t more = tracks_.bytes_to_allocate();
+  size_t pieces = TextSlab::PiecesFor(split.rest);
+  if (!known) {
+    more += scopes_.bytes_to_allocate() + scope_slots_.bytes_to_insert();
+    pieces += TextSlab::PiecesFor(split.shared);
+  }
+  if (!HasRoomFor(more + texts_.bytes_to_put(pieces))) {
     return Full();
   }
   ++version_;
   const uint32_t index = tracks_.Allocate();
   Track& track = tracks_[index];
   track.node = node;
-  track.rest = std::move(split.rest);
-  track.space_prefix = InternSpacePrefix(split.shared);
-  name_bytes_ += rest_bytes;
+  track.rest = texts_.Put(split.rest);
+  track.scope = known ? *known : InsertScope(tag, split.shared);
+  ++scopes_[track.scope].tracks;
   track.next_of_node = nodes_[node].first_track;
   if (track.next_of_node != kNone) {
     tracks_[track.next_of_node].previous_of_node = index;
@@ -165,15 +165,16 @@ size_t PrefixIndex::CloseTrack(TrackRef ref) {
   if (track.next_of_node != kNone) {
     tracks_[track.next_of_node].previous_of_node = before;
   }
-  ForgetSpacePrefix(track.space_prefix);
-  name_bytes_ -= HeapBytes(track.rest);
+  LeaveScope(track.scope);
+  texts_.Erase(track.rest);
   tracks_.Free(index);
   return removed;
 }
 
-uint32_t PrefixIndex::BlockFor(const BlockHash& hash) {
-  const uint32_t block = blocks_.Find(hash);
-  return block != BlockTable::kNone ? block : blocks_.Insert(hash);
+// Where the block next to a track's next one would be.
+uint32_t PrefixIndex::NewestBlockOf(uint32_t track) const {
+  const uint32_t newest = tracks_[track].first_source;
+  return newest == kNone ? BlockTable::kNone : sources_[newest].block;
 }
 
 // Puts a source at the head of its block's list and its track's.
@@ -211,12 +212,20 @@ Result<void> PrefixIndex::Add(TrackRef ref, uint64_t group, const BlockHash& has
     return Error(ErrorCode::kMismatch, "Group " + std::to_string(group) +
                                            " of the track is already there as another block.");
   }
-  if (!HasRoomFor(blocks_.bytes_to_insert() + source_slots_.bytes_to_insert() +
-                  sources_.bytes_to_allocate())) {
+  uint32_t block = blocks_.Find(hash);
+  const uint32_t near = NewestBlockOf(track);
+  const auto has_room = [&](bool may_grow) {
+    return HasRoomFor((block == BlockTable::kNone ? blocks_.bytes_to_insert(near, may_grow) : 0) +
+                      source_slots_.bytes_to_insert() + sources_.bytes_to_allocate());
+  };
+  const bool may_grow = has_room(true);
+  if (!may_grow && !(blocks_.has_free() && has_room(false))) {
     return Full();
   }
   ++version_;
-  const uint32_t block = BlockFor(hash);
+  if (block == BlockTable::kNone) {
+    block = blocks_.Insert(hash, near, may_grow);
+  }
   const uint32_t index = sources_.Allocate();
   Source& source = sources_[index];
   source.block = block;
@@ -287,8 +296,8 @@ std::vector<BlockSource> PrefixIndex::Sources(const PrefixMatch& match, size_t b
     const Source& source = sources_[index];
     const Track& track = tracks_[source.track];
     sources.push_back({NodeRef{track.node},
-                       Join(space_prefixes_.at(track.space_prefix).space, track.rest), source.group,
-                       source.bytes});
+                       Join({texts_.Get(scopes_[track.scope].fields), texts_.Get(track.rest)}),
+                       source.group, source.bytes});
   }
   return sources;
 }

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kvcast/base/result.h"
@@ -13,6 +13,7 @@
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/kv/slab.h"
 #include "kvcast/kv/slot_table.h"
+#include "kvcast/kv/text_slab.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast {
@@ -84,7 +85,7 @@ class PrefixIndex {
   size_t block_count() const { return blocks_.size(); }
   size_t source_count() const { return sources_.size(); }
   size_t track_count() const { return tracks_.size(); }
-  // Every byte the index has allocated.
+  // Every byte the index has allocated, with what the allocator adds.
   size_t bytes() const;
 
  private:
@@ -101,30 +102,32 @@ class PrefixIndex {
     uint32_t next_of_track = kNone;
     uint32_t previous_of_track = kNone;
   };
-  // Names are long and alike: the fields of a tenant and model are kept once, in space_prefixes_.
+  // Names are long and alike: the fields of a tenant and model are kept once, as a Scope.
   struct Track {
     uint32_t node = kNone;
     uint32_t first_source = kNone;
     uint32_t next_of_node = kNone;
     uint32_t previous_of_node = kNone;
-    uint32_t space_prefix = kNone;
-    std::string rest;  // The namespace's other fields and the name, encoded.
+    uint32_t scope = kNone;
+    uint32_t rest = kNone;  // The namespace's other fields and the name, encoded: a text.
   };
   struct Node {
     uint32_t first_track = kNone;
     bool open = false;
   };
-  struct SpacePrefix {
-    TrackNamespace space;
+  struct Scope {
+    uint32_t fields = kNone;  // Encoded: a text.
+    uint32_t tag = 0;
     uint32_t tracks = 0;
   };
 
   uint32_t TagOf(uint32_t track, uint32_t group) const;
   std::optional<uint32_t> FindSource(uint32_t track, uint64_t group) const;
-  size_t BytesToIntern(const TrackNamespace& space) const;
-  uint32_t InternSpacePrefix(const TrackNamespace& space);
-  void ForgetSpacePrefix(uint32_t number);
-  uint32_t BlockFor(const BlockHash& hash);
+  uint32_t TagOf(std::string_view scope_fields) const;
+  std::optional<uint32_t> FindScope(uint32_t tag, std::string_view fields) const;
+  uint32_t InsertScope(uint32_t tag, std::string_view fields);
+  void LeaveScope(uint32_t number);
+  uint32_t NewestBlockOf(uint32_t track) const;
   void Link(uint32_t index);
   void RemoveSource(uint32_t index);
   void UnlinkFromBlock(uint32_t index);
@@ -138,11 +141,9 @@ class PrefixIndex {
   Slab<Track, &Track::next_of_node> tracks_;
   Slab<Node, &Node::first_track> nodes_;
   SlotTable source_slots_;  // Sources by track and group.
-  std::map<uint32_t, SpacePrefix> space_prefixes_;
-  std::map<TrackNamespace, uint32_t> space_prefix_numbers_;
-  uint32_t next_space_prefix_ = 0;
-  size_t name_bytes_ = 0;    // Of the tracks' own parts.
-  size_t prefix_bytes_ = 0;  // Of the shared ones.
+  Slab<Scope, &Scope::fields> scopes_;
+  SlotTable scope_slots_;  // Scopes by their fields.
+  TextSlab texts_;
   uint64_t version_ = 0;
 };
 

@@ -1,14 +1,15 @@
 #include "kvcast/kv/prefix_index.h"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "kvcast/base/random.h"
 #include "kvcast/base/sanitized_test.h"
+#include "kvcast/kv/held_bytes_test.h"
 
 namespace kvcast {
 namespace {
@@ -184,24 +185,79 @@ TEST(PrefixIndex, CostsAtMostWhatItPromises) {
   }
 }
 
-// What it says of its memory is what the allocator says.
+// As many namespaces and as long names as a catalog likes.
+TrackName NameOf(size_t scope, size_t length, uint64_t number) {
+  const std::string digits = std::to_string(number);
+  const std::string name = digits + std::string(length - std::min(length, digits.size()), 'x');
+  return *TrackName::Of(*TrackNamespace::Of({"scope", std::to_string(scope)}), name);
+}
+
+// What it says of its memory is what the allocator gave, whatever names there are: never less, and
+// more only by what the last page of a large table has left, and by sixteen bytes a piece, which
+// the allocator adds or not.
 TEST(PrefixIndex, CountsItsBytesExactly) {
   if (kSanitized) {
     GTEST_SKIP() << "sanitizers replace the allocator that would be asked";
   }
-  const auto allocated = [] {
-    const struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-  };
-  const size_t before = allocated();
-  PrefixIndex index;
-  const auto said_of_actual = [&] {
-    return static_cast<double>(index.bytes()) / static_cast<double>(allocated() - before);
-  };
-  const Filled filled = FillWithBlocks(index, 100000);
-  EXPECT_NEAR(said_of_actual(), 1.0, 0.03);
-  index.CloseNode(filled.node);
-  EXPECT_NEAR(said_of_actual(), 1.0, 0.03);
+  constexpr int64_t kTables = 10;
+  constexpr int64_t kPageBytes = 4096;
+  constexpr int64_t kLeftOver = 16;
+  constexpr size_t kPieceBytesMin = 2048;
+  for (const size_t scopes : {1u, 5000u}) {
+    for (const size_t length : {0u, 16u, 25u, 26u, 31u, 38u, 45u, 64u, 300u}) {
+      for (const size_t blocks_each : {0u, 1u}) {
+        const size_t before = HeldBytes();
+        const auto index = std::make_unique<PrefixIndex>();
+        // How much more it says than there is.
+        const auto too_much = [&] {
+          return static_cast<int64_t>(index->bytes()) - static_cast<int64_t>(HeldBytes() - before);
+        };
+        int64_t least = too_much();
+        int64_t most = least;
+        const auto measure = [&] {
+          least = std::min(least, too_much());
+          most = std::max(most, too_much());
+        };
+        const NodeRef node = *index->OpenNode();
+        for (uint64_t i = 0; i < 10000; ++i) {
+          const TrackRef track = *index->OpenTrack(node, NameOf(i % scopes, length, i));
+          for (uint64_t group = 0; group < blocks_each; ++group) {
+            ASSERT_TRUE(index->Add(track, group, HashOf(i), 1).ok());
+          }
+          measure();
+        }
+        const int64_t pieces = static_cast<int64_t>(index->bytes() / kPieceBytesMin) + 2 * kTables;
+        index->CloseNode(node);
+        measure();
+        EXPECT_GE(least, 0) << scopes << " scopes, names of " << length;
+        EXPECT_LE(most, kTables * kPageBytes + pieces * kLeftOver)
+            << scopes << " scopes, names of " << length;
+      }
+    }
+  }
+}
+
+// The allocator's word, not the index's own: not even while it grows.
+TEST(PrefixIndex, TakesNoMoreThanItsBudgetFromTheAllocator) {
+  if (kSanitized) {
+    GTEST_SKIP() << "sanitizers replace the allocator that would be asked";
+  }
+  for (const size_t length : {0u, 13u, 30u, 38u, 45u, 64u}) {
+    for (const size_t scopes : {size_t{1}, SIZE_MAX}) {
+      constexpr size_t kBudget = 1 << 20;
+      const size_t before = HeldBytes();
+      const auto index = std::make_unique<PrefixIndex>(kBudget);
+      const NodeRef node = *index->OpenNode();
+      for (uint64_t i = 0;; ++i) {
+        const Result<TrackRef> track = index->OpenTrack(node, NameOf(i % scopes, length, i));
+        if (!track.ok() || !index->Add(*track, 0, HashOf(i), 1).ok()) {
+          break;
+        }
+        ASSERT_LE(HeldBytes() - before, kBudget);
+      }
+      EXPECT_GE(HeldBytes() - before, kBudget / 2);
+    }
+  }
 }
 
 // Whatever is opened, added and removed, and however small the budget: never a byte past it.

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "kvcast/kv/allocation_bytes.h"
+
 namespace kvcast {
 
 // Elements by number, in chunks that never move: growing copies nothing and wastes at most one
@@ -14,11 +16,9 @@ namespace kvcast {
 // elements themselves, so that freeing costs no memory.
 //
 // `Link` is a member of T that means nothing while the element is free.
-template <typename T, uint32_t T::*Link>
+template <typename T, uint32_t T::*Link, size_t kChunk = 256>
 class Slab {
  public:
-  static constexpr size_t kChunk = 256;
-
   uint32_t Allocate() {
     ++size_;
     if (free_ != kNone) {
@@ -29,7 +29,7 @@ class Slab {
     }
     if (used_ == chunks_.size() * kChunk) {
       if (chunks_.size() == chunks_.capacity()) {
-        chunks_.reserve(GrownCapacity());
+        chunks_.reserve(Grown(chunks_.capacity()));
       }
       chunks_.push_back(std::make_unique<Chunk>());
     }
@@ -50,27 +50,35 @@ class Slab {
 
   size_t size() const { return size_; }
   size_t bytes() const {
-    return chunks_.size() * sizeof(Chunk) + chunks_.capacity() * sizeof(void*);
+    return chunks_.size() * AllocationBytes(sizeof(Chunk)) + ListBytes(chunks_.capacity());
   }
-  // What Allocate() would add to that, at its peak.
-  size_t bytes_to_allocate() const {
-    if (free_ != kNone || used_ < chunks_.size() * kChunk) {
+  // What `count` times Allocate() would add to that, at its peak.
+  size_t bytes_to_allocate(size_t count = 1) const {
+    const size_t at_hand = chunks_.size() * kChunk - size_;
+    if (count <= at_hand) {
       return 0;
     }
-    const bool full = chunks_.size() == chunks_.capacity();
-    return sizeof(Chunk) + (full ? GrownCapacity() * sizeof(void*) : 0);
+    const size_t more = (count - at_hand + kChunk - 1) / kChunk;
+    size_t bytes = more * AllocationBytes(sizeof(Chunk));
+    // While the list of chunks grows, old and new are both there.
+    for (size_t room = chunks_.capacity(); room < chunks_.size() + more;) {
+      room = Grown(room);
+      bytes += ListBytes(room);
+    }
+    return bytes;
   }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   using Chunk = std::array<T, kChunk>;
-  // Not by assignment: a string that is assigned an empty one keeps its memory, uncounted.
+  // Not by assignment: what an element owns goes with it.
   void Renew(uint32_t index) {
     T* const element = &(*this)[index];
     std::destroy_at(element);
     std::construct_at(element);
   }
-  size_t GrownCapacity() const { return std::max<size_t>(8, chunks_.capacity() * 3 / 2); }
+  static size_t Grown(size_t capacity) { return std::max<size_t>(8, capacity * 3 / 2); }
+  static size_t ListBytes(size_t capacity) { return AllocationBytes(capacity * sizeof(void*)); }
 
   std::vector<std::unique_ptr<Chunk>> chunks_;
   uint32_t used_ = 0;  // Numbers ever given out.

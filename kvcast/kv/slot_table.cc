@@ -12,18 +12,28 @@ size_t SlotTable::GrownSize() const {
   return std::max<size_t>(16, slots_.size() + slots_.size() / 4);
 }
 
+void SlotTable::Set(size_t at, uint64_t slot) {
+  slots_[at] = slot;
+  marks_[at] = slot == kEmpty ? kEmptyMark : MarkOf(TagOf(slot));
+  if (at < kMarksAtOnce) {
+    marks_[slots_.size() + at] = marks_[at];
+  }
+}
+
 void SlotTable::Place(uint64_t slot) {
   size_t at = Home(TagOf(slot));
-  while (slots_[at] != kEmpty) {
+  while (marks_[at] != kEmptyMark) {
     at = Next(at);
   }
-  slots_[at] = slot;
+  Set(at, slot);
 }
 
 void SlotTable::Insert(uint32_t tag, uint32_t index) {
   KVCAST_CHECK(index != UINT32_MAX);
   if (IsFull()) {
-    const std::vector<uint64_t> old = std::exchange(slots_, std::vector<uint64_t>(GrownSize()));
+    const size_t grown = GrownSize();
+    const std::vector<uint64_t> old = std::exchange(slots_, std::vector<uint64_t>(grown));
+    marks_ = std::vector<uint8_t>(grown + kMarksAtOnce, kEmptyMark);
     for (const uint64_t slot : old) {
       if (slot != kEmpty) {
         Place(slot);
@@ -48,11 +58,11 @@ void SlotTable::Erase(uint32_t tag, uint32_t index) {
     const bool hole_is_between =
         home <= at ? (home <= hole && hole < at) : (home <= hole || hole < at);
     if (hole_is_between) {
-      slots_[hole] = slots_[at];
+      Set(hole, slots_[at]);
       hole = at;
     }
   }
-  slots_[hole] = kEmpty;
+  Set(hole, kEmpty);
   --size_;
 }
 

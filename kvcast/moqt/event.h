@@ -8,6 +8,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/moqt/data_stream.h"
 #include "kvcast/moqt/messages.h"
+#include "kvcast/moqt/prior_gaps.h"
 #include "kvcast/moqt/setup.h"
 #include "kvcast/moqt/transport.h"
 #include "kvcast/object/object.h"
@@ -179,7 +180,9 @@ struct ReceivedObject {
   bool first_of_subgroup = false;  // The first object ever published in its subgroup.
   // Its stream has the group's last object, if it ends well; a datagram is the last itself.
   bool ends_group = false;
-  Instant since{};  // When its first byte came, where it was subscribed to.
+  // Where it was subscribed to:
+  Instant since{};   // When its first byte came,
+  PriorGaps gaps{};  // and what it says of what stands before it.
 };
 // A subgroup's stream is over. If it ended well, and has the group's end, no object of the group
 // stands beyond the last one received on it.

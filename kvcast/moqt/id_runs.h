@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 
 namespace kvcast::moqt {
 
@@ -24,6 +25,23 @@ class IdRuns {
     return after != runs_.begin() && std::prev(after)->second >= first;
   }
   bool Contains(uint64_t id) const { return Overlaps(id, id); }
+  // The last of the run that `id` is in; absent if it is in none.
+  std::optional<uint64_t> RunEnd(uint64_t id) const {
+    const auto after = runs_.upper_bound(id);
+    const bool in_run = after != runs_.begin() && std::prev(after)->second >= id;
+    return in_run ? std::optional(std::prev(after)->second) : std::nullopt;
+  }
+  // How many there are below `end`.
+  uint64_t CountBelow(uint64_t end) const {
+    uint64_t count = 0;
+    for (const auto& [first, last] : runs_) {
+      if (first >= end) {
+        break;
+      }
+      count += (last < end ? last + 1 : end) - first;
+    }
+    return count;
+  }
 
   // REQUIRES: first <= last.
   void Add(uint64_t first, uint64_t last) {
@@ -38,6 +56,12 @@ class IdRuns {
     }
     runs_.emplace(first, last);
     if (runs_.size() > runs_max_) {
+      runs_.erase(runs_.begin());
+    }
+  }
+  // Forgets the runs that end before `id`.
+  void ForgetBelow(uint64_t id) {
+    while (!runs_.empty() && runs_.begin()->second < id) {
       runs_.erase(runs_.begin());
     }
   }

@@ -23,16 +23,22 @@ Refusal Because(RequestCode code, std::string reason) {
   return RequestError{code, std::nullopt, std::move(reason), std::nullopt};
 }
 
+// Others may end soon.
+Refusal Overloaded(std::string reason) {
+  constexpr uint64_t kRetryMs = 1000;
+  return RequestError{RequestCode::kExcessiveLoad, kRetryMs, std::move(reason), std::nullopt};
+}
+
 // `bytes` is what would be kept of it.
 Refusal RefusalOf(const SessionState& state, size_t bytes) {
   if (state.said_goodbye) {
     return Because(RequestCode::kGoingAway, "This session is ending.");
   }
   if (state.requests.peer_request_count() >= state.limits.requests_max) {
-    return Because(RequestCode::kExcessiveLoad, "Too many requests are open.");
+    return Overloaded("Too many requests are open.");
   }
   if (state.request_bytes + bytes > state.limits.request_bytes) {
-    return Because(RequestCode::kExcessiveLoad, "The requests that are open are too large.");
+    return Overloaded("The requests that are open are too large.");
   }
   return std::nullopt;
 }

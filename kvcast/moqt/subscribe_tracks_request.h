@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "kvcast/moqt/kept_bytes.h"
 #include "kvcast/moqt/space_request.h"
 
 namespace kvcast::moqt {
@@ -37,13 +38,16 @@ class IncomingSubscribeTracks final : public IncomingSpaceRequest {
   bool Covers(const TrackName& track) const {
     return !over() && accepted() && space().IsPrefixOf(track.space());
   }
-  // Says that a track cannot be published for want of a stream, once. Invalid: not covered.
+  // Says that a track cannot be published for want of a stream, once. Invalid: not covered. Too
+  // large: so many could not be that the request fails.
   Result<void> Block(const TrackName& track);
   // Whether it was said: then the track must not be published any more.
   bool IsBlocked(const TrackName& track) const { return blocked_.contains(track); }
 
  private:
   std::set<TrackName> blocked_;
+  size_t blocked_bytes_ = 0;
+  KeptBytes kept_blocked_{state().request_bytes, 0};
 };
 
 }  // namespace kvcast::moqt

@@ -73,6 +73,31 @@ TEST(SubscribeTracks, NamesATrackThatCannotBePublished) {
   EXPECT_EQ(blocked.track, track);
 }
 
+// Which were named is kept, and for that there is only so much room.
+TEST(SubscribeTracks, FailsWhenTooManyTracksCannotBePublished) {
+  SessionPair::Options options;
+  options.limits.request_bytes = 2000;
+  SessionPair pair(options);
+  (void)*pair.client().SubscribeTracks(TracksSpace({"a"}), {});
+  pair.Run();
+  const RequestId received = pair.One<SubscribeTracksReceived>(pair.server()).request;
+  ASSERT_TRUE(pair.server().AcceptSubscribeTracks(received, {}).ok());
+  size_t named = 0;
+  while (named < 1000 && pair.server()
+                             .SendPublishBlocked(received, *TrackName::Of(TracksSpace({"a"}),
+                                                                          std::to_string(named)))
+                             .ok()) {
+    ++named;
+    ASSERT_LE(pair.server().kept_bytes(), 2000u);
+  }
+  EXPECT_GT(named, 5u);
+  EXPECT_LT(named, 100u);
+  pair.Run();
+  EXPECT_EQ(pair.One<RequestCancelled>(pair.server()).request, received);
+  EXPECT_EQ(pair.Take<RequestCancelled>(pair.client()).size(), 1u);
+  EXPECT_EQ(pair.server().kept_bytes(), 0u);
+}
+
 TEST(SubscribeTracks, IsCancelledByTheSubscriber) {
   TracksSubscribed world;
   world.pair.client().Cancel(world.request, ResetCode::kCancelled);

@@ -21,7 +21,8 @@ Decoded<void> TrackReceiver::Counted(Decoded<void> checked) {
 }
 
 Decoded<void> TrackReceiver::OnObject(ReceivedObject received) {
-  KVCAST_TRY_VOID(Counted(rules_.OnObject(received.object, false)));
+  received.gaps = PriorGaps::Of(received.object);
+  KVCAST_TRY_VOID(Counted(rules_.OnObject(received.object, received.gaps, false)));
   const StreamId stream = received.stream;
   queue_.Push(stream, std::move(received));
   return {};
@@ -34,11 +35,12 @@ Decoded<void> TrackReceiver::OnDatagram(ObjectDatagram datagram) {
   if (datagram.default_priority) {
     datagram.object.priority = traits_.default_priority;
   }
-  KVCAST_TRY_VOID(Counted(rules_.OnObject(datagram.object, datagram.end_of_group)));
+  const PriorGaps gaps = PriorGaps::Of(datagram.object);
+  KVCAST_TRY_VOID(Counted(rules_.OnObject(datagram.object, gaps, datagram.end_of_group)));
   if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes && !state_->credit.full()) {
     queue_.Push(ReceivedObject::kNoStream,
                 ReceivedObject{std::move(datagram.object), ReceivedObject::kNoStream, false,
-                               datagram.end_of_group, state_->now});
+                               datagram.end_of_group, state_->now, gaps});
   }
   return {};
 }

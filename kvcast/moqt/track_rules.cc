@@ -77,36 +77,31 @@ Decoded<void> TrackRules::EndTrack(Location end) {
   return {};
 }
 
-Decoded<void> TrackRules::CheckGaps(const Object& object, Group& group) {
-  if (object.properties.empty()) {
-    return {};
-  }
-  const Location at = object.location;
-  if (const auto gap = object.properties.Find(property::kPriorGroupIdGap)) {
-    if (group.gap_before && *group.gap_before != gap->number) {
+Decoded<void> TrackRules::CheckGaps(Location at, const PriorGaps& gaps, Group& group) {
+  if (gaps.groups) {
+    if (group.gap_before && group.gap_before != gaps.groups) {
       return Malformed("A group has two gaps before it.");
     }
-    group.gap_before = gap->number;
-    if (gap->number > 0) {
-      if (groups_seen_.Overlaps(at.group - gap->number, at.group - 1)) {
+    group.gap_before = gaps.groups;
+    if (*gaps.groups > 0) {
+      if (groups_seen_.Overlaps(at.group - *gaps.groups, at.group - 1)) {
         return Malformed("A gap covers a group that has come.");
       }
-      groups_missing_.Add(at.group - gap->number, at.group - 1);
+      groups_missing_.Add(at.group - *gaps.groups, at.group - 1);
     }
   }
-  const auto gap = object.properties.Find(property::kPriorObjectIdGap);
-  if (gap && gap->number > 0) {
-    if (group.seen.Overlaps(at.object - gap->number, at.object - 1)) {
+  if (gaps.objects.value_or(0) > 0) {
+    if (group.seen.Overlaps(at.object - *gaps.objects, at.object - 1)) {
       return Malformed("A gap covers an object that has come.");
     }
-    group.missing.Add(at.object - gap->number, at.object - 1);
+    group.missing.Add(at.object - *gaps.objects, at.object - 1);
   }
   return {};
 }
 
-Decoded<void> TrackRules::OnObject(const Object& object, bool ends_group) {
+Decoded<void> TrackRules::OnObject(const Object& object, const PriorGaps& gaps, bool ends_group) {
   Group& group = GroupAt(object.location.group);
-  Decoded<void> done = Check(object, ends_group, group);
+  Decoded<void> done = Check(object, gaps, ends_group, group);
   Count(group);
   return done;
 }
@@ -144,7 +139,8 @@ Decoded<void> TrackRules::CheckSubgroup(const Object& object, Group& group) {
   return {};
 }
 
-Decoded<void> TrackRules::Check(const Object& object, bool ends_group, Group& group) {
+Decoded<void> TrackRules::Check(const Object& object, const PriorGaps& gaps, bool ends_group,
+                                Group& group) {
   const Location at = object.location;
   KVCAST_TRY_VOID(CheckPlace(object, group));
   KVCAST_TRY_VOID(CheckSubgroup(object, group));
@@ -159,7 +155,7 @@ Decoded<void> TrackRules::Check(const Object& object, bool ends_group, Group& gr
   if (!group.ways.Add(object)) {
     return Malformed("Object " + at.ToString() + " comes again another way.");
   }
-  KVCAST_TRY_VOID(CheckGaps(object, group));
+  KVCAST_TRY_VOID(CheckGaps(at, gaps, group));
   group.seen.Add(at.object, at.object);
   if (!largest_ || *largest_ < at) {
     largest_ = at;

@@ -7,6 +7,7 @@
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/id_runs.h"
 #include "kvcast/moqt/object_ways.h"
+#include "kvcast/moqt/prior_gaps.h"
 #include "kvcast/object/object.h"
 
 namespace kvcast::moqt {
@@ -21,8 +22,8 @@ namespace kvcast::moqt {
 // come twice are for whoever keeps them to compare.
 class TrackRules {
  public:
-  // `ends_group`: no object of its group stands beyond it.
-  Decoded<void> OnObject(const Object& object, bool ends_group);
+  // `gaps` is what the object says; `ends_group`: no object of its group stands beyond it.
+  Decoded<void> OnObject(const Object& object, const PriorGaps& gaps, bool ends_group);
   // A subgroup's stream ended well, with this as its last object.
   Decoded<void> OnSubgroupEnd(uint64_t group, uint64_t subgroup, uint64_t last, bool ends_group);
 
@@ -53,10 +54,10 @@ class TrackRules {
   Group& GroupAt(uint64_t group);
   void Forget(std::map<uint64_t, Group>::iterator group);
   void Count(Group& group);
-  Decoded<void> Check(const Object& object, bool ends_group, Group& group);
+  Decoded<void> Check(const Object& object, const PriorGaps& gaps, bool ends_group, Group& group);
   Decoded<void> CheckPlace(const Object& object, const Group& group) const;
   Decoded<void> CheckSubgroup(const Object& object, Group& group);
-  Decoded<void> CheckGaps(const Object& object, Group& group);
+  Decoded<void> CheckGaps(Location at, const PriorGaps& gaps, Group& group);
   Decoded<void> EndGroup(uint64_t id, Group& group, uint64_t end);
   Decoded<void> EndTrack(Location end);
 

@@ -23,13 +23,17 @@ Properties ObjectGap(uint64_t objects) {
   return PropertiesBuilder().Number(property::kPriorObjectIdGap, objects).Build();
 }
 
+Decoded<void> Take(TrackRules& rules, const Object& object, bool ends_group = false) {
+  return rules.OnObject(object, PriorGaps::Of(object), ends_group);
+}
+
 // Whether a track that brings these is malformed, and only by the last of them.
 bool LastIsMalformed(const std::vector<Object>& objects) {
   TrackRules rules;
   for (size_t i = 0; i + 1 < objects.size(); ++i) {
-    EXPECT_TRUE(rules.OnObject(objects[i], false).ok()) << "object " << i;
+    EXPECT_TRUE(Take(rules, objects[i]).ok()) << "object " << i;
   }
-  const Decoded<void> last = rules.OnObject(objects.back(), false);
+  const Decoded<void> last = Take(rules, objects.back());
   if (!last.ok()) {
     EXPECT_EQ(last.error().scope(), Fault::Scope::kTrack);
     EXPECT_EQ(last.error().code(), static_cast<uint64_t>(ResetCode::kMalformedTrack));
@@ -67,8 +71,8 @@ TEST(TrackRules, NoticeWhatStandsBeyondAnEnd) {
   EXPECT_TRUE(LastIsMalformed({End(ObjectStatus::kEndOfTrack, 3, 1), Placed(3, 1)}));
   EXPECT_TRUE(LastIsMalformed({Placed(4, 0), End(ObjectStatus::kEndOfTrack, 3, 1)}));
   TrackRules datagrams;
-  EXPECT_TRUE(datagrams.OnObject(Placed(0, 4), true).ok());
-  EXPECT_FALSE(datagrams.OnObject(Placed(0, 5), false).ok());
+  EXPECT_TRUE(Take(datagrams, Placed(0, 4), true).ok());
+  EXPECT_FALSE(Take(datagrams, Placed(0, 5)).ok());
 }
 
 // Ends are objects too.
@@ -89,11 +93,11 @@ TEST(TrackRules, NoticeEndsThatContradictOtherEnds) {
   EXPECT_FALSE(LastIsMalformed({group_end(2, 9), track_end(3, 0), group_end(1, 7)}));
   // A track that ends right after its last group's last object.
   TrackRules rules;
-  EXPECT_TRUE(rules.OnObject(Placed(3, 1), false).ok());
+  EXPECT_TRUE(Take(rules, Placed(3, 1)).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(3, 0, 1, true).ok());
   Object end = track_end(3, 2);
   end.subgroup = 1;
-  EXPECT_TRUE(rules.OnObject(end, false).ok());
+  EXPECT_TRUE(Take(rules, end).ok());
 }
 
 TEST(TrackRules, NoticeEndsThatContradictAGapOrTheirSubgroup) {
@@ -104,9 +108,9 @@ TEST(TrackRules, NoticeEndsThatContradictAGapOrTheirSubgroup) {
   urgent.priority = 3;
   EXPECT_TRUE(LastIsMalformed({Placed(0, 1), urgent}));
   TrackRules rules;
-  EXPECT_TRUE(rules.OnObject(Placed(0, 4), false).ok());
+  EXPECT_TRUE(Take(rules, Placed(0, 4)).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
-  EXPECT_FALSE(rules.OnObject(End(ObjectStatus::kEndOfGroup, 0, 5), false).ok());
+  EXPECT_FALSE(Take(rules, End(ObjectStatus::kEndOfGroup, 0, 5)).ok());
 }
 
 TEST(TrackRules, NoticeObjectsThatComeAgainAnotherWay) {
@@ -135,20 +139,20 @@ TEST(TrackRules, NoticeObjectsThatComeAgainAnotherWay) {
 
 TEST(TrackRules, NoticeTwoEndsOrPrioritiesOfASubgroup) {
   TrackRules rules;
-  EXPECT_TRUE(rules.OnObject(Placed(0, 4), false).ok());
+  EXPECT_TRUE(Take(rules, Placed(0, 4)).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(0, 0, 4, false).ok());
   EXPECT_FALSE(rules.OnSubgroupEnd(0, 0, 5, false).ok());
-  EXPECT_FALSE(rules.OnObject(Placed(0, 5), false).ok());
-  EXPECT_TRUE(rules.OnObject(Placed(1, 1), false).ok());
+  EXPECT_FALSE(Take(rules, Placed(0, 5)).ok());
+  EXPECT_TRUE(Take(rules, Placed(1, 1)).ok());
   EXPECT_TRUE(rules.OnSubgroupEnd(1, 0, 1, true).ok());
   Object other = Placed(1, 2);
   other.subgroup = 2;
-  EXPECT_FALSE(rules.OnObject(other, false).ok());  // Beyond the group's end.
+  EXPECT_FALSE(Take(rules, other).ok());  // Beyond the group's end.
   Object urgent = Placed(2, 1);
   urgent.priority = 3;
-  EXPECT_TRUE(rules.OnObject(Placed(2, 0), false).ok());
-  EXPECT_FALSE(rules.OnObject(urgent, false).ok());
+  EXPECT_TRUE(Take(rules, Placed(2, 0)).ok());
+  EXPECT_FALSE(Take(rules, urgent).ok());
 }
 
 TEST(IdRuns, JoinWhatFollowsAndForgetTheLowestBeyondTheirBound) {
@@ -183,7 +187,7 @@ TEST(TrackRules, CountsWhatItRemembersAndCanForgetAllOfIt) {
         Object object;
         object.location = {2 * group, 2 * i};
         object.subgroup = i;
-        ASSERT_TRUE(rules.OnObject(object, false).ok());
+        ASSERT_TRUE(Take(rules, object).ok());
         ASSERT_TRUE(rules.OnSubgroupEnd(2 * group, i, 2 * i, false).ok());
       }
     }

@@ -3,10 +3,10 @@
 namespace kvcast::relay {
 
 void Audience::Add(SubscriberId id, moqt::Session& session, const TrackName& track,
-                   const LocationRange& wanted, std::optional<Location> largest, Duration patience,
+                   const LocationRange& wanted, const TrackFacts& facts, Duration patience,
                    Instant now) {
   Remove(id);
-  members_.emplace(id, Member{Subscription(session, id.request, wanted, largest, now), track,
+  members_.emplace(id, Member{Subscription(session, id.request, wanted, facts, now), track,
                               patience, std::nullopt});
   tracks_[track].insert(id);
   moved_.insert(id);
@@ -14,10 +14,10 @@ void Audience::Add(SubscriberId id, moqt::Session& session, const TrackName& tra
   metrics_->subscriptions.Add();
 }
 
-void Audience::Update(SubscriberId id, const moqt::Parameters& parameters,
-                      std::optional<Location> largest, Instant now) {
+void Audience::Update(SubscriberId id, const moqt::Parameters& parameters, const TrackFacts& facts,
+                      Instant now) {
   if (const auto found = members_.find(id); found != members_.end()) {
-    found->second.subscription.Update(parameters, largest, now);
+    found->second.subscription.Update(parameters, facts, now);
     moved_.insert(id);
   }
 }

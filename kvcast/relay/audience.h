@@ -37,14 +37,13 @@ class Audience {
  public:
   Audience(const Limits& limits, RelayMetrics& metrics) : limits_(&limits), metrics_(&metrics) {}
 
-  // `largest` is the track's largest object, if it has any; `patience` is how long it may take
-  // until all of the range has come, once the track has gone past it.
+  // `facts` are what is known of the track by now; `patience` is how long it may take until all of
+  // the range has come, once the track has gone past it.
   void Add(SubscriberId id, moqt::Session& session, const TrackName& track,
-           const LocationRange& wanted, std::optional<Location> largest, Duration patience,
-           Instant now);
+           const LocationRange& wanted, const TrackFacts& facts, Duration patience, Instant now);
   bool Contains(SubscriberId id) const { return members_.contains(id); }
   // The subscriber wants something else now, or has stopped one stream.
-  void Update(SubscriberId id, const moqt::Parameters& parameters, std::optional<Location> largest,
+  void Update(SubscriberId id, const moqt::Parameters& parameters, const TrackFacts& facts,
               Instant now);
   void OnStopped(SubscriberId id, moqt::StreamId stream);
   // Null if there is no such subscription.

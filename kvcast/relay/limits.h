@@ -34,6 +34,12 @@ struct Limits {
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
 
+  // The longest that a subscription waits for a publisher (RENDEZVOUS_TIMEOUT).
+  Duration rendezvous_max = std::chrono::seconds(60);
+
+  // When those may ask again who were refused because there was no room, or no answer in time.
+  Duration retry_after = std::chrono::seconds(5);
+
   // What a fetch is about to be sent stays in memory for so long, while it is being answered.
   Duration fetch_pin = std::chrono::seconds(10);
   // A fetch that has to be read from a tier below has as many groups behind it warmed, up to this.

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "kvcast/moqt/session.h"
 #include "kvcast/object/track_name.h"
@@ -14,6 +17,11 @@ namespace kvcast::relay {
 // A refusal with no more to it.
 inline moqt::RequestError Because(moqt::RequestCode code, std::string reason) {
   return {code, std::nullopt, std::move(reason), std::nullopt};
+}
+// One that may be another answer after a while.
+inline moqt::RequestError Later(moqt::RequestCode code, Duration after, std::string reason) {
+  const auto after_ms = std::chrono::duration_cast<std::chrono::milliseconds>(after).count();
+  return {code, static_cast<uint64_t>(after_ms), std::move(reason), std::nullopt};
 }
 
 // A session that takes part, and what it has under way; its subscriptions are in the audience.

@@ -16,6 +16,7 @@ std::optional<Instant> Publication::ExpiryFrom(Instant now) const {
 
 std::optional<uint64_t> Publication::OnObject(const moqt::ReceivedObject& received) {
   if (received.stream == moqt::ReceivedObject::kNoStream) {
+    lost_some_ = true;  // Where one came alone, others may have got lost.
     return std::nullopt;
   }
   const Object& object = received.object;
@@ -36,7 +37,8 @@ std::optional<uint64_t> Publication::OnSubgroupEnd(const moqt::SubgroupEnd& end)
   }
   const Stream ended = stream->second;
   streams_.erase(stream);
-  const bool tells = end.complete && end.end_of_group && !ended.ended;
+  const bool tells = end.complete && end.end_of_group && !ended.ended &&
+                     ended.last < LocationRange::kWholeGroup;  // There is no number beyond that.
   return tells ? std::optional(ended.last + 1) : std::nullopt;
 }
 

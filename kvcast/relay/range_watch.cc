@@ -1,13 +1,19 @@
 #include "kvcast/relay/range_watch.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace kvcast::relay {
 
-RangeWatch::RangeWatch(const LocationRange& range, std::optional<Location> largest, Instant now)
+RangeWatch::RangeWatch(const LocationRange& range, const TrackFacts& track, Instant now)
     : range_(range), next_(range.first.group) {
-  if (largest && largest->group > range_.last.group) {
+  if (!has_end()) {
+    return;
+  }
+  for (const LocationRange& gap : track.gaps) {
+    NoteGap(gap);
+  }
+  if (track.end) {
+    NoteGap({*track.end, {LocationRange::kWholeGroup, LocationRange::kWholeGroup}});
+  }
+  if (track.largest && track.largest->group > range_.last.group) {
     passed_ = true;
     quiet_since_ = now;
   }
@@ -41,17 +47,23 @@ void RangeWatch::OnSubgroupEnd(uint64_t group, Instant now) {
   }
 }
 
-// Two objects of a track do not tell of the same gap, since one that exists stands behind each.
+// A gap may be told again, by the same object or another one, and counts once. A set of runs that
+// is full forgets the lowest, which is what is needed next: so nothing is added then.
 void RangeWatch::NoteGap(const LocationRange& gap) {
   if (gap.last.group < next_ || gap.first.group > range_.last.group ||
-      missing_groups_.size() + missing_objects_.size() >= kGapsMax) {
+      missing_groups_.run_count() + object_runs_ >= kGapsMax) {
     return;
   }
-  moved_ = true;
-  if (gap.last.object == LocationRange::kWholeGroup) {
-    missing_groups_.emplace(gap.first.group, gap.last.group);
-  } else {
-    missing_objects_[gap.last.group] += gap.last.object - gap.first.object + 1;
+  if (gap.last.object != LocationRange::kWholeGroup) {
+    moqt::IdRuns& objects = missing_objects_.try_emplace(gap.last.group, kGapsMax).first->second;
+    object_runs_ -= objects.run_count();
+    objects.Add(gap.first.object, gap.last.object);
+    object_runs_ += objects.run_count();
+    moved_ = true;
+  } else if (gap.first.object == 0 || gap.first.group < gap.last.group) {
+    // What it leaves of its first group, the store knows to be all.
+    missing_groups_.Add(gap.first.group + (gap.first.object == 0 ? 0 : 1), gap.last.group);
+    moved_ = true;
   }
 }
 
@@ -61,8 +73,18 @@ bool RangeWatch::IsWhole(uint64_t group, const Look& look) const {
     return false;
   }
   const auto missing = missing_objects_.find(group);
-  return facts->whole() || (missing != missing_objects_.end() && *facts->end >= missing->second &&
-                            *facts->end - missing->second == facts->object_count);
+  const uint64_t gaps =
+      missing == missing_objects_.end() ? 0 : missing->second.CountBelow(*facts->end);
+  return facts->whole() || *facts->end - gaps == facts->object_count;
+}
+
+// What they told is of no more use, and makes room for others.
+void RangeWatch::ForgetPassed() {
+  missing_groups_.ForgetBelow(next_);
+  while (!missing_objects_.empty() && missing_objects_.begin()->first < next_) {
+    object_runs_ -= missing_objects_.begin()->second.run_count();
+    missing_objects_.erase(missing_objects_.begin());
+  }
 }
 
 RangeWatch::Answer RangeWatch::Ask(const Look& look) {
@@ -70,20 +92,14 @@ RangeWatch::Answer RangeWatch::Ask(const Look& look) {
     if (groups == kGroupsAtOnce) {
       return Answer::kMore;
     }
-    const auto after = missing_groups_.upper_bound(next_);
-    const auto gap = after == missing_groups_.begin() ? missing_groups_.end() : std::prev(after);
-    uint64_t last = next_;  // That is whole, or does not exist.
-    if (gap != missing_groups_.end() && gap->second >= next_) {
-      last = gap->second;
-    } else if (!IsWhole(next_, look)) {
+    const std::optional<uint64_t> gap = missing_groups_.RunEnd(next_);
+    if (!gap && !IsWhole(next_, look)) {
       return Answer::kUnknown;
     }
-    missing_objects_.erase(next_);
-    if (gap != missing_groups_.end()) {
-      missing_groups_.erase(missing_groups_.begin(), std::next(gap));  // They have told all.
-    }
+    const uint64_t last = gap.value_or(next_);  // That is whole, or does not exist.
     over_ = last >= range_.last.group;
     next_ = over_ ? next_ : last + 1;
+    ForgetPassed();
   }
   return Answer::kOver;
 }

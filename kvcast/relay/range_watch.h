@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kvcast/base/time.h"
+#include "kvcast/moqt/id_runs.h"
 #include "kvcast/object/location.h"
 #include "kvcast/store/track_facts.h"
 
@@ -20,7 +21,7 @@ namespace kvcast::relay {
 // is over once every group of it is known to be whole, or not to exist; where that cannot be known,
 // whoever asks looks at since when nothing of it has come.
 //
-// Bounded: of gaps that objects tell it remembers so many, and what it forgets is not known.
+// Bounded: of gaps that are told it remembers so many, and what it forgets is not known.
 class RangeWatch {
  public:
   enum class Answer : uint8_t {
@@ -31,8 +32,8 @@ class RangeWatch {
   // What is known of a group; absent if nothing is.
   using Look = std::function<std::optional<GroupFacts>(uint64_t group)>;
 
-  // `largest` is the track's largest object, if it has any.
-  RangeWatch(const LocationRange& range, std::optional<Location> largest, Instant now);
+  // `track` is what is known of it by now.
+  RangeWatch(const LocationRange& range, const TrackFacts& track, Instant now);
 
   bool has_end() const { return range_.last.group != LocationRange::kWholeGroup; }
   const LocationRange& range() const { return range_; }
@@ -54,6 +55,7 @@ class RangeWatch {
   static constexpr size_t kGroupsAtOnce = 256;
 
   void NoteGap(const LocationRange& gap);
+  void ForgetPassed();
   bool IsWhole(uint64_t group, const Look& look) const;
 
   LocationRange range_;
@@ -63,8 +65,9 @@ class RangeWatch {
   bool begun_ = false;   // Something of it has come,
   bool passed_ = false;  // and something beyond it.
   std::optional<Instant> quiet_since_;
-  std::map<uint64_t, uint64_t> missing_groups_;   // Runs that do not exist, first to last.
-  std::map<uint64_t, uint64_t> missing_objects_;  // How many of a group do not exist.
+  moqt::IdRuns missing_groups_{kGapsMax};             // They do not exist,
+  std::map<uint64_t, moqt::IdRuns> missing_objects_;  // nor do these, by group.
+  size_t object_runs_ = 0;                            // In all groups.
 };
 
 }  // namespace kvcast::relay

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "kvcast/relay/gaps.h"
+#include "kvcast/moqt/prior_gaps.h"
 
 namespace kvcast::relay {
 namespace {
@@ -29,8 +29,14 @@ Object At(Location location, uint64_t group_gap = 0, uint64_t object_gap = 0) {
   return object;
 }
 
+TrackFacts UpTo(Location largest) {
+  TrackFacts facts;
+  facts.largest = largest;
+  return facts;
+}
+
 void Tell(RangeWatch& watch, const Object& object, Instant now) {
-  watch.OnObject(object.location, GapsBefore(object), now);
+  watch.OnObject(object.location, moqt::PriorGaps::Of(object).Before(object.location), now);
 }
 
 // Groups of so many objects each, of which all have come or not.
@@ -48,12 +54,12 @@ struct Groups {
 };
 
 TEST(RangeWatch, KnowsThatARangeWithoutALastGroupHasNoEnd) {
-  EXPECT_FALSE(RangeWatch({{0, 0}, {kMaxId, kMaxId}}, std::nullopt, kStart).has_end());
-  EXPECT_TRUE(RangeWatch({{0, 0}, {kMaxId - 1, kMaxId}}, std::nullopt, kStart).has_end());
+  EXPECT_FALSE(RangeWatch({{0, 0}, {kMaxId, kMaxId}}, TrackFacts(), kStart).has_end());
+  EXPECT_TRUE(RangeWatch({{0, 0}, {kMaxId - 1, kMaxId}}, TrackFacts(), kStart).has_end());
 }
 
 TEST(RangeWatch, IsOverWhenEveryGroupIsWhole) {
-  RangeWatch watch({{3, 2}, {5, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{3, 2}, {5, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   groups.known[4] = {2, 2, 0};
   groups.known[5] = {2, 2, 0};
@@ -68,7 +74,7 @@ TEST(RangeWatch, IsOverWhenEveryGroupIsWhole) {
 
 // What was whole once is not asked for again, and may have been evicted since.
 TEST(RangeWatch, RemembersHowFarGroupsWereWhole) {
-  RangeWatch watch({{0, 0}, {1, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {1, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   groups.known[0] = {1, 1, 0};
   EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
@@ -78,7 +84,7 @@ TEST(RangeWatch, RemembersHowFarGroupsWereWhole) {
 }
 
 TEST(RangeWatch, TakesGroupsThatDoNotExistForWhole) {
-  RangeWatch watch({{0, 0}, {kMaxId - 1, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {kMaxId - 1, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   groups.known[0] = {1, 1, 0};
   Tell(watch, At({kMaxId, 0}, kMaxId - 1), kStart);
@@ -86,7 +92,7 @@ TEST(RangeWatch, TakesGroupsThatDoNotExistForWhole) {
 }
 
 TEST(RangeWatch, CountsObjectsThatDoNotExist) {
-  RangeWatch watch({{0, 0}, {0, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {0, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   groups.known[0] = {7, 2, 0};
   Tell(watch, At({0, 3}, 0, 3), kStart);
@@ -95,8 +101,43 @@ TEST(RangeWatch, CountsObjectsThatDoNotExist) {
   EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
 }
 
+// One that was evicted may come again, and tell the same.
+TEST(RangeWatch, CountsAGapOnceHoweverOftenItIsTold) {
+  RangeWatch watch({{0, 0}, {0, kMaxId}}, TrackFacts(), kStart);
+  Groups groups;
+  groups.known[0] = {7, 1, 0};  // It has {0, 3}; 4, 5 and 6 are to come.
+  Tell(watch, At({0, 3}, 0, 3), kStart);
+  Tell(watch, At({0, 3}, 0, 3), kStart);
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known[0] = {7, 4, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
+TEST(RangeWatch, KnowsWhatWasToldBeforeItBegan) {
+  TrackFacts facts = UpTo({9, 0});
+  facts.gaps = {LocationRange::Groups(1, 3), {{0, 1}, {0, 2}}, LocationRange::Groups(2, 2)};
+  RangeWatch watch({{0, 0}, {3, kMaxId}}, facts, kStart);
+  Groups groups;
+  groups.known[0] = {4, 1, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known[0] = {4, 2, 0};
+  Tell(watch, At({0, 3}, 0, 2), kStart);  // Told again.
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
+TEST(RangeWatch, IsOverWhereItsTrackIs) {
+  TrackFacts facts = UpTo({1, 1});
+  facts.end = Location{1, 2};
+  RangeWatch watch({{1, 0}, {8, kMaxId}}, facts, kStart);
+  Groups groups;
+  groups.known[1] = {2, 1, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  groups.known[1] = {2, 2, 0};
+  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+}
+
 TEST(RangeWatch, IsQuietSinceTheLastOfTheRangeOnceTheTrackIsPastIt) {
-  RangeWatch watch({{1, 1}, {2, kMaxId}}, Location{2, 9}, kStart);
+  RangeWatch watch({{1, 1}, {2, kMaxId}}, UpTo({2, 9}), kStart);
   EXPECT_EQ(watch.quiet_since(), std::nullopt);
   Tell(watch, At({2, 10}), kStart + 1 * kSecond);
   EXPECT_EQ(watch.quiet_since(), std::nullopt);
@@ -113,11 +154,11 @@ TEST(RangeWatch, IsQuietSinceTheLastOfTheRangeOnceTheTrackIsPastIt) {
 }
 
 TEST(RangeWatch, IsQuietFromTheStartIfTheTrackIsPastIt) {
-  EXPECT_EQ(RangeWatch({{0, 0}, {2, kMaxId}}, Location{3, 0}, kStart).quiet_since(), kStart);
+  EXPECT_EQ(RangeWatch({{0, 0}, {2, kMaxId}}, UpTo({3, 0}), kStart).quiet_since(), kStart);
 }
 
 TEST(RangeWatch, LooksAtSoManyGroupsAtOnce) {
-  RangeWatch watch({{0, 0}, {999, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {999, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   for (uint64_t group = 0; group < 1000; ++group) {
     groups.known[group] = {1, 1, 0};
@@ -132,7 +173,7 @@ TEST(RangeWatch, LooksAtSoManyGroupsAtOnce) {
 
 // Every other group does not exist; gaps that were passed make room for others.
 TEST(RangeWatch, FollowsASparseTrackToItsEnd) {
-  RangeWatch watch({{0, 0}, {1999, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   Answer answer = Answer::kUnknown;
   for (uint64_t group = 1; group <= 1999; group += 2) {
@@ -146,7 +187,7 @@ TEST(RangeWatch, FollowsASparseTrackToItsEnd) {
 
 // Who comes first is not always who is first: nothing has been left alone that has not begun.
 TEST(RangeWatch, IsNotQuietBeforeAnythingOfItHasCome) {
-  RangeWatch watch({{0, 0}, {5, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {5, kMaxId}}, TrackFacts(), kStart);
   Tell(watch, At({12, 0}), kStart);
   EXPECT_TRUE(watch.TakeMoved());
   Tell(watch, At({11, 0}), kStart + 4 * kSecond);
@@ -159,7 +200,7 @@ TEST(RangeWatch, IsNotQuietBeforeAnythingOfItHasCome) {
 
 // A publisher cannot make us remember more and more.
 TEST(RangeWatch, DoesNotKnowOfGapsBeyondSoMany) {
-  RangeWatch watch({{0, 0}, {1999, kMaxId}}, std::nullopt, kStart);
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, TrackFacts(), kStart);
   Groups groups;
   for (uint64_t group = 1; group <= 2001; group += 2) {
     groups.known[group] = {1, 1, 0};

@@ -76,13 +76,18 @@ void Relay::OnTimeout(Instant now) {
   while (!answers_due_.empty() && answers_due_.begin()->at <= now) {
     OnAnswerOverdue(answers_due_.begin()->peer, answers_due_.begin()->request);
   }
+  while (!rendezvous_.empty() && rendezvous_.begin()->at <= now) {
+    OnRendezvousOver(Ending(*rendezvous_.begin()));
+  }
   Settle();
 }
 
 void Relay::OnEndOverdue(const Ending& ending) {
   Peer& peer = peers_.at(ending.peer);
   const auto publication = peer.publications.find(ending.request);
-  if (held_.contains({ending.peer, ending.request})) {
+  // What has begun to come is waited for, however slow its way is.
+  if (held_.contains({ending.peer, ending.request}) ||
+      peer.session->HasOpenSubgroups(ending.request, 0, LocationRange::kWholeGroup)) {
     const Instant later = now_ + limits_.end_patience;
     ending_.erase(ending);
     ending_.insert({later, ending.peer, ending.request});
@@ -101,7 +106,7 @@ std::optional<Instant> Relay::deadline() const {
       range && (!first || *range < *first)) {
     first = range;
   }
-  for (const std::set<Ending>* endings : {&ending_, &answers_due_}) {
+  for (const std::set<Ending>* endings : {&ending_, &answers_due_, &rendezvous_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
       first = endings->begin()->at;
     }
@@ -196,8 +201,7 @@ void Relay::RemoveAll(Peer& peer) {
                    "The publisher has left.");
   }
   while (!peer.upstream.empty()) {
-    OnUpstreamGone(peer, peer.upstream.begin()->first,
-                   Because(moqt::RequestCode::kDoesNotExist, "The publisher has left."));
+    OnUpstreamGone(peer, peer.upstream.begin()->first, std::nullopt);
   }
   while (!peer.fetches.empty()) {
     EndFetch(peer, peer.fetches.begin());
@@ -211,8 +215,7 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
   OnUpstreamAnswer(peer, event);
   const SubscriberId id{peer.id, event.request};
   if (const TrackName* const track = audience_.TrackOf(id)) {
-    const std::optional<TrackFacts> facts = stock_.Find(*track);
-    audience_.Update(id, event.parameters, facts ? facts->largest : std::nullopt, now_);
+    audience_.Update(id, event.parameters, stock_.Find(*track).value_or(TrackFacts()), now_);
     if (event.parameters.new_group_request) {
       AskForNewGroup(*track, *event.parameters.new_group_request);
     }

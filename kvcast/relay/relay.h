@@ -21,6 +21,7 @@
 #include "kvcast/relay/peer.h"
 #include "kvcast/relay/relay_metrics.h"
 #include "kvcast/relay/stock.h"
+#include "kvcast/relay/upstream.h"
 
 namespace kvcast::relay {
 
@@ -81,6 +82,16 @@ class Relay {
   size_t listed_blocks() const { return stock_.catalogs().block_count(); }
 
  private:
+  // What may come until then: streams of a publication whose publisher is done, the answer to a
+  // request of ours, or a publisher for a request of the peer's.
+  struct Ending {
+    Instant at;
+    PeerId peer = 0;
+    moqt::RequestId request = 0;
+
+    friend auto operator<=>(const Ending&, const Ending&) = default;
+  };
+
   // Requests of a peer's, relay_requests.cc.
   void On(Peer& peer, const moqt::PublishReceived& event);
   Result<Durability> DurabilityFor(const moqt::PublishReceived& event) const;
@@ -96,6 +107,7 @@ class Relay {
   std::vector<TrackName> TracksBelow(const Peer& peer, const TrackNamespace& prefix) const;
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
   void Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error);
+  moqt::RequestError Overloaded(std::string reason) const;
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
@@ -107,20 +119,27 @@ class Relay {
   void On(Peer& peer, const moqt::SubscribeNamespaceReceived& event);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
   void Withdraw(Peer& peer, moqt::RequestId request);
-  // Whether peers were asked for a track that nobody publishes now, and the subscription waits.
-  bool AskUpstream(Peer& peer, const moqt::SubscribeReceived& event);
+  // Whether peers were asked for a track that nobody publishes now, or are waited for, and so the
+  // subscription waits.
+  bool AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event);
   // Asks all who have told of a namespace above the track; whether an answer is to come.
   bool AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group);
+  // Whether anybody was asked for the track, and has not refused.
+  bool IsAsked(const TrackName& track) const;
   // False if the peer cannot be asked for anything now, or is about to leave.
   bool AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> new_group);
   // For all that others want below its namespace.
   void AskForWanted(Peer& peer, const TrackNamespace& space);
   void OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event);
-  void OnUpstreamGone(Peer& peer, moqt::RequestId request, const moqt::RequestError& why);
+  // `refusal` is what the peer said, unless it has just left.
+  void OnUpstreamGone(Peer& peer, moqt::RequestId request,
+                      const std::optional<moqt::RequestError>& refusal);
   // What was asked of the peer is over; false if it was not asked.
   bool ForgetAsked(Peer& peer, moqt::RequestId request);
-  void AnswerWaiting(const TrackName& track, const moqt::RequestError& error);
+  // By the refusal, or, where nobody refused, from what is here.
+  void AnswerWaiting(const TrackName& track, const std::optional<moqt::RequestError>& refusal);
   void StopWaiting(Peer& peer, moqt::RequestId request);
+  void OnRendezvousOver(const Ending& ending);
   // Unless somebody wants the track.
   void LeaveUpstream(const TrackName& track);
   // The peer publishes by itself what it was asked for, and its PUBLISH is to come, or has come.
@@ -153,35 +172,12 @@ class Relay {
     (void)event;
   }
 
-  // What may come until then: streams of a publication whose publisher is done, or the answer to a
-  // request of ours.
-  struct Ending {
-    Instant at;
-    PeerId peer = 0;
-    moqt::RequestId request = 0;
-
-    friend auto operator<=>(const Ending&, const Ending&) = default;
-  };
-
-  // A track that was asked of peers because others want it: once of each, however many those are.
-  struct Upstream {
-    struct Asked {
-      Instant answer_by;
-      std::optional<uint64_t> new_group;  // As the request had it.
-      bool established = false;
-      bool crossed = false;  // It was refused, for the peer's own PUBLISH is to come.
-    };
-    std::map<SubscriberId, Asked> asked;               // The peers, and our requests to them.
-    std::map<SubscriberId, moqt::Parameters> waiting;  // Of them, what an answer depends on.
-    bool orphaned = false;  // Its audience has lost its publisher, and hopes for another.
-  };
-
   // What a publication brings.
   using Publications = std::map<moqt::RequestId, Publication>;
   Result<void> Take(Publication& publication, const moqt::Received& item);
   bool IsToWait(const Publication& publication);
   void ContinueHeld();
-  // The rest of a publication did not come in time, unless it waits for us.
+  // The rest of a publication did not come in time, unless it waits for us or is on its way.
   void OnEndOverdue(const Ending& ending);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
   Result<bool> Keep(const Publication& publication, const Object& object);
@@ -219,6 +215,7 @@ class Relay {
   std::map<PeerId, Peer> peers_;
   std::set<Ending> ending_;
   std::set<Ending> answers_due_;
+  std::set<Ending> rendezvous_;  // Until when requests of peers wait for a publisher.
   std::map<TrackName, std::set<SubscriberId>> published_;       // Who publishes each track now.
   std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
   std::map<TrackName, Upstream> upstream_;

@@ -95,6 +95,20 @@ TEST(RelayEndings, ATrackEndsAlthoughAStreamOfItNeverCame) {
   EXPECT_EQ(w.Done(), DoneCode::kTrackEnded);
 }
 
+// Nobody can tell whether the last object that came was the last one there is.
+TEST(RelayEndings, ATrackOfObjectsThatComeAloneHasNoKnownEnd) {
+  Followed w;
+  Object alone = ObjectAt(w.track, {7, 1});
+  alone.forwarding = Forwarding::kDatagram;
+  ASSERT_TRUE(w.publisher->SendDatagramObject(w.published, alone, false).ok());
+  w.world.Run();
+  ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kTrackEnded, "").ok());
+  w.world.Run();
+  EXPECT_EQ(w.Done(), DoneCode::kTrackEnded);
+  (void)w.world.Fetch(w.subscriber, w.track, {{7, 1}, {7, 1}});
+  EXPECT_FALSE(w.subscriber.One<moqt::FetchAccepted>().answer.end_of_track);
+}
+
 TEST(RelayEndings, FollowersHearThatThePublisherHasLeft) {
   Followed w;
   w.world.Leave(w.publisher);
@@ -109,11 +123,16 @@ TEST(RelayEndings, FollowersHearThatThePublisherBrokeOff) {
   EXPECT_EQ(w.Done(), DoneCode::kInternalError);
 }
 
-TEST(RelayEndings, FollowersHearThatThePublisherIsGoingAway) {
-  Followed w;
-  ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kGoingAway, "").ok());
-  w.world.Run();
-  EXPECT_EQ(w.Done(), DoneCode::kGoingAway);
+// It is the publisher that is going away, or has something against us: not we, nor they.
+TEST(RelayEndings, FollowersAreNotToldWhatIsBetweenThePublisherAndUs) {
+  for (const DoneCode code :
+       {DoneCode::kGoingAway, DoneCode::kUnauthorized, DoneCode::kTooFarBehind, DoneCode::kExpired,
+        DoneCode::kSubscriptionEnded}) {
+    Followed w;
+    ASSERT_TRUE(w.publisher->EndTrack(w.published, code, "").ok());
+    w.world.Run();
+    EXPECT_EQ(w.Done(), DoneCode::kInternalError) << static_cast<uint64_t>(code);
+  }
 }
 
 TEST(RelayEndings, NobodyHearsOfAPublisherThatHasASecond) {

@@ -4,15 +4,37 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/moqt/timers.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
 namespace {
 
-// A publisher's refusal, to those behind us. A redirect that leads to another track leads there
-// from here as well, since whoever follows it asks us. One that leads nowhere else is of no use.
+// What a publisher's refusal is to those behind us. That it does not let us in, or is leaving, or
+// does not like what we asked, is between it and us: they are not told that it is they, or we.
+moqt::RequestCode CodeForAudience(moqt::RequestCode code) {
+  using Code = moqt::RequestCode;
+  switch (code) {
+    case Code::kTimeout:
+    case Code::kExcessiveLoad:
+    case Code::kDoesNotExist:
+    case Code::kMalformedTrack:
+    case Code::kUnsupportedExtension:
+    case Code::kRedirect:
+      return code;
+    case Code::kGoingAway:
+    case Code::kNotSupported:
+      return Code::kDoesNotExist;
+    default:
+      return Code::kInternalError;
+  }
+}
+
+// A redirect that leads to another track leads there from here as well, since whoever follows it
+// asks us. One that leads nowhere else is of no use.
 moqt::RequestError PassedOn(const moqt::RequestError& refusal, const TrackName& asked) {
   moqt::RequestError error = refusal;
+  error.code = CodeForAudience(refusal.code);
   const std::optional<moqt::Redirect>& to = error.redirect;
   const bool elsewhere =
       to && (!to->uri.empty() || (to->track != asked && to->track != moqt::Redirect().track));
@@ -21,6 +43,29 @@ moqt::RequestError PassedOn(const moqt::RequestError& refusal, const TrackName& 
     error.redirect.reset();
   }
   return error;
+}
+
+// How much a refusal helps who hears it: a way to the track most, then that it may be tried again.
+// Least does that one of those who were asked does not have it.
+int HelpOf(const moqt::RequestError& refusal) {
+  if (refusal.redirect) {
+    return 3;
+  }
+  if (refusal.retry_after_ms) {
+    return 2;
+  }
+  return refusal.code == moqt::RequestCode::kDoesNotExist ? 0 : 1;
+}
+
+// Of two publishers' refusals the one to pass on, and of two that may be tried again the one that
+// may be sooner.
+const moqt::RequestError& BetterOf(const moqt::RequestError& first,
+                                   const moqt::RequestError& second) {
+  const int help = HelpOf(first);
+  if (help != HelpOf(second)) {
+    return help > HelpOf(second) ? first : second;
+  }
+  return help == 2 && *second.retry_after_ms < *first.retry_after_ms ? second : first;
 }
 
 }  // namespace
@@ -91,17 +136,27 @@ void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamesp
   }
 }
 
-bool Relay::AskUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
+bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   const TrackName& track = event.track;
   const std::optional<TrackFacts> facts = stock_.Find(track);
   const bool ended = facts && facts->end;
   if (ended || published_.contains(track) || stock_.catalogs().IsOurs(track) ||
-      stock_.acks().IsAck(track) || !AskAnnouncers(track, event.parameters.new_group_request)) {
+      stock_.acks().IsAck(track)) {
     return false;
   }
-  moqt::Parameters& kept = upstream_.at(track).waiting[{peer.id, event.request}];
-  kept.filter = event.parameters.filter;
-  kept.new_group_request = event.parameters.new_group_request;
+  const moqt::Parameters& parameters = event.parameters;
+  const bool rendezvous = !facts && parameters.rendezvous_timeout_ms.value_or(0) > 0;
+  if (!AskAnnouncers(track, parameters.new_group_request) && !rendezvous) {
+    return false;
+  }
+  Upstream::Waiting& waiting = upstream_[track].waiting[{peer.id, event.request}];
+  waiting.parameters.filter = parameters.filter;
+  waiting.parameters.new_group_request = parameters.new_group_request;
+  if (rendezvous) {
+    waiting.until = std::min(moqt::After(now_, *parameters.rendezvous_timeout_ms),
+                             now_ + limits_.rendezvous_max);
+    rendezvous_.insert({*waiting.until, peer.id, event.request});
+  }
   peer.waiting.emplace(event.request, track);
   return true;
 }
@@ -117,7 +172,12 @@ bool Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_gr
       (void)AskPeer(peers_.at(owner.peer), track, new_group);
     }
   }
-  return upstream_.contains(track);
+  return IsAsked(track);
+}
+
+bool Relay::IsAsked(const TrackName& track) const {
+  const auto upstream = upstream_.find(track);
+  return upstream != upstream_.end() && !upstream->second.asked.empty();
 }
 
 bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> new_group) {
@@ -159,8 +219,8 @@ void Relay::AskForWanted(Peer& peer, const TrackNamespace& space) {
     }
   }
   for (const TrackName& track : wanted) {
-    if (!stock_.catalogs().IsOurs(track) && !AskPeer(peer, track, std::nullopt)) {
-      return;
+    if (!stock_.catalogs().IsOurs(track)) {
+      (void)AskPeer(peer, track, std::nullopt);  // A PUBLISH of one may be on its way.
     }
   }
 }
@@ -175,8 +235,7 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
       track, event.properties, event.parameters.largest_object, Durability::kMemory, now_);
   if (!described.ok()) {
     peer.session->Cancel(event.request, moqt::ResetCode::kExcessiveLoad);
-    OnUpstreamGone(peer, event.request,
-                   Because(moqt::RequestCode::kExcessiveLoad, described.error().ToString()));
+    OnUpstreamGone(peer, event.request, Overloaded(described.error().ToString()));
     return;
   }
   Upstream& upstream = upstream_.at(track);
@@ -214,13 +273,20 @@ bool Relay::ForgetAsked(Peer& peer, moqt::RequestId request) {
 }
 
 // The request to the peer is over, before it was answered. Another may still have the track.
-void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request, const moqt::RequestError& why) {
+void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request,
+                           const std::optional<moqt::RequestError>& refusal) {
   const auto found = peer.upstream.find(request);
   if (found == peer.upstream.end()) {
     return;
   }
   const TrackName track = found->second;
-  const bool orphaned = upstream_.at(track).orphaned;
+  Upstream& asked = upstream_.at(track);
+  const bool orphaned = asked.orphaned;
+  if (refusal) {
+    const moqt::RequestError passed = PassedOn(*refusal, track);
+    asked.refusal = asked.refusal ? BetterOf(*asked.refusal, passed) : passed;
+  }
+  const std::optional<moqt::RequestError> best = asked.refusal;
   (void)ForgetAsked(peer, request);
   const auto upstream = upstream_.find(track);
   if (upstream != upstream_.end() && !upstream->second.asked.empty()) {
@@ -229,8 +295,13 @@ void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request, const moqt::Requ
   if (orphaned && !published_.contains(track)) {
     audience_.EndTrack(track, moqt::DoneCode::kInternalError, "The publisher has left.");
   }
-  AnswerWaiting(track, PassedOn(why, track));
-  upstream_.erase(track);
+  AnswerWaiting(track, best);
+  const auto left = upstream_.find(track);
+  if (left != upstream_.end() && left->second.waiting.empty()) {
+    upstream_.erase(left);
+  } else if (left != upstream_.end()) {
+    left->second.refusal.reset();  // Who is asked from now on may say something else.
+  }
 }
 
 void Relay::OnAnswerOverdue(PeerId id, moqt::RequestId request) {
@@ -238,24 +309,51 @@ void Relay::OnAnswerOverdue(PeerId id, moqt::RequestId request) {
   peer.session->Cancel(request, moqt::ResetCode::kCancelled);
   Touch(id);
   OnUpstreamGone(peer, request,
-                 Because(moqt::RequestCode::kTimeout, "The publisher did not answer in time."));
+                 Later(moqt::RequestCode::kTimeout, limits_.retry_after,
+                       "The publisher did not answer in time."));
 }
 
-// From what is here, if anything is.
-void Relay::AnswerWaiting(const TrackName& track, const moqt::RequestError& error) {
+// Whoever was refused upstream has no subscription to take part in, whatever is here of the track:
+// it would wait for ever. What is here can be fetched. Where those who were asked have left without
+// a word, it is as if there had been none.
+void Relay::AnswerWaiting(const TrackName& track,
+                          const std::optional<moqt::RequestError>& refusal) {
   const auto upstream = upstream_.find(track);
   if (upstream == upstream_.end()) {
     return;
   }
-  for (const auto& [id, parameters] : std::exchange(upstream->second.waiting, {})) {
+  const bool published = published_.contains(track);
+  for (auto& [id, each] : std::exchange(upstream->second.waiting, {})) {
+    // Whoever waits for a publisher does so until there is one, or a place to find one.
+    if (each.until && !published && !(refusal && refusal->redirect)) {
+      upstream->second.waiting.emplace(id, each);
+      continue;
+    }
+    if (each.until) {
+      rendezvous_.erase({*each.until, id.peer, id.request});
+    }
     Peer& peer = peers_.at(id.peer);
     peer.waiting.erase(id.request);
-    if (stock_.Find(track)) {
-      AnswerSubscribe(peer, id.request, track, parameters);
+    if (refusal) {
+      Refuse(peer, id.request, *refusal);
     } else {
-      Refuse(peer, id.request, error);
+      AnswerSubscribe(peer, id.request, track, each.parameters);
     }
     Touch(id.peer);
+  }
+}
+
+// Who was asked meanwhile has its own time to answer.
+void Relay::OnRendezvousOver(const Ending& ending) {
+  rendezvous_.erase(ending);
+  Peer& peer = peers_.at(ending.peer);
+  Upstream& upstream = upstream_.at(peer.waiting.at(ending.request));
+  upstream.waiting.at({ending.peer, ending.request}).until.reset();
+  if (upstream.asked.empty()) {
+    Refuse(peer, ending.request, moqt::RequestCode::kTimeout,
+           "Nobody has published the track in time.");
+    StopWaiting(peer, ending.request);
+    Touch(ending.peer);
   }
 }
 
@@ -266,7 +364,10 @@ void Relay::StopWaiting(Peer& peer, moqt::RequestId request) {
   }
   const TrackName track = std::move(found->second);
   peer.waiting.erase(found);
-  upstream_.at(track).waiting.erase({peer.id, request});
+  const auto waiting = upstream_.at(track).waiting.extract({peer.id, request});
+  if (waiting.mapped().until) {
+    rendezvous_.erase({*waiting.mapped().until, peer.id, request});
+  }
   LeaveUpstream(track);
 }
 
@@ -289,12 +390,13 @@ void Relay::ExpectPublish(Peer& peer, moqt::RequestId request) {
 
 // Who waits for the track waits no longer, nor does anyone for a PUBLISH of it.
 void Relay::OnPublished(const TrackName& track) {
-  AnswerWaiting(track, Because(moqt::RequestCode::kDoesNotExist, "The track is not here."));
+  AnswerWaiting(track, std::nullopt);
   const auto upstream = upstream_.find(track);
   if (upstream == upstream_.end()) {
     return;
   }
   upstream->second.orphaned = false;
+  upstream->second.refusal.reset();
   std::vector<SubscriberId> crossed;
   for (const auto& [id, asked] : upstream->second.asked) {
     if (asked.crossed) {

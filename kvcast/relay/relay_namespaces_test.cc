@@ -127,10 +127,13 @@ TEST(RelayUpstream, PassesARefusalOn) {
   w.world.Run();
   const auto asked = w.publisher.One<moqt::SubscribeReceived>();
   ASSERT_TRUE(
-      w.publisher->RefuseRequest(asked.request, {moqt::RequestCode::kUnauthorized, {}, "no", {}})
+      w.publisher->RefuseRequest(asked.request, {moqt::RequestCode::kExcessiveLoad, 70, "no", {}})
           .ok());
   w.world.Run();
-  EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kUnauthorized);
+  const moqt::RequestError heard = w.one.One<moqt::RequestRefused>().error;
+  EXPECT_EQ(heard.code, moqt::RequestCode::kExcessiveLoad);
+  EXPECT_EQ(heard.retry_after_ms, 70u);
+  EXPECT_EQ(heard.reason, "no");
   (void)*w.one->Subscribe(*TrackName::Of(Space({"nobodys"}), "t"), {});
   w.world.Run();
   EXPECT_EQ(w.one.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kDoesNotExist);

@@ -7,7 +7,6 @@
 
 #include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/timers.h"
-#include "kvcast/relay/gaps.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
@@ -17,12 +16,34 @@ namespace {
 moqt::DoneCode ForAudience(moqt::DoneCode code) {
   switch (code) {
     case moqt::DoneCode::kTrackEnded:
-    case moqt::DoneCode::kGoingAway:
     case moqt::DoneCode::kMalformedTrack:
       return code;
     default:
       return moqt::DoneCode::kInternalError;
   }
+}
+
+// What an object says beside what it is.
+struct Told {
+  std::vector<LocationRange> gaps;    // Where nothing stands.
+  std::optional<uint64_t> group_end;  // Nothing of its group stands here or beyond.
+};
+
+// A subgroup's stream tells the end of its group by its own end.
+Told ToldBy(const moqt::ReceivedObject& received) {
+  const Location at = received.object.location;
+  Told told{received.gaps.Before(at), std::nullopt};
+  if (received.object.status != ObjectStatus::kNormal) {
+    told.group_end = at.object;
+  } else if (received.stream == moqt::ReceivedObject::kNoStream && received.ends_group &&
+             at.object < LocationRange::kWholeGroup) {
+    told.group_end = at.object + 1;
+  }
+  // A group that ends where it begins has nothing, as if it had been left out.
+  if (told.group_end == 0 && received.object.status == ObjectStatus::kEndOfGroup) {
+    told.gaps.push_back(LocationRange::Groups(at.group, at.group));
+  }
+  return told;
 }
 
 }  // namespace
@@ -113,39 +134,39 @@ Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
   const Object& object = received.object;
   const TrackName& track = publication.track();
-  const Durability level = publication.durability();
+  const uint64_t group = object.location.group;
   const std::optional<uint64_t> previous = publication.OnObject(received);
-  const std::vector<LocationRange> gaps = GapsBefore(object);
+  Told told = ToldBy(received);
   metrics_.Received(object);
+  // What makes a track malformed is not kept, so it is looked at before.
+  for (const LocationRange& gap : told.gaps) {
+    KVCAST_TRY_VOID(stock_.CheckGap(track, gap));
+  }
+  if (told.group_end) {
+    KVCAST_TRY_VOID(stock_.CheckGroupEnd(track, group, *told.group_end));
+  }
+  bool is_new = true;
   if (object.status == ObjectStatus::kNormal) {
-    // What makes a track malformed is not kept, so it is looked at before.
-    for (const LocationRange& gap : gaps) {
-      KVCAST_TRY_VOID(stock_.store().CheckGap(track, gap));
-    }
-    KVCAST_TRY(const bool is_new, Keep(publication, object));
-    for (const LocationRange& gap : gaps) {
-      KVCAST_TRY_VOID(stock_.AddGap(track, gap, now_));
-    }
-    if (!is_new) {
-      return {};
-    }
-  } else {
-    if (object.status == ObjectStatus::kEndOfTrack) {
-      KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
-    }
-    if (object.location.object > 0) {
-      KVCAST_TRY_VOID(
-          stock_.EndGroup(track, object.location.group, object.location.object, level, now_));
-    }
+    KVCAST_TRY(is_new, Keep(publication, object));
+  } else if (object.status == ObjectStatus::kEndOfTrack) {
+    KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
   }
-  if (received.stream == moqt::ReceivedObject::kNoStream && received.ends_group) {
-    KVCAST_TRY_VOID(
-        stock_.EndGroup(track, object.location.group, object.location.object + 1, level, now_));
+  for (const LocationRange& gap : told.gaps) {
+    stock_.AddGap(track, gap, now_);
   }
-  audience_.Forward(
-      track,
-      {object, previous, received.first_of_subgroup, received.ends_group, received.since, gaps},
-      now_);
+  if (told.group_end.value_or(0) > 0) {
+    KVCAST_TRY_VOID(stock_.EndGroup(track, group, *told.group_end, publication.durability(), now_));
+  }
+  if (object.status == ObjectStatus::kEndOfTrack) {
+    told.gaps.push_back(
+        {object.location, {LocationRange::kWholeGroup, LocationRange::kWholeGroup}});
+  }
+  if (is_new) {
+    audience_.Forward(track,
+                      {object, previous, received.first_of_subgroup, received.ends_group,
+                       received.since, told.gaps},
+                      now_);
+  }
   return {};
 }
 
@@ -201,7 +222,7 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
   if (!audience_.Has(track)) {
     return;
   }
-  if (was_pushed ? AskAnnouncers(track, std::nullopt) : upstream_.contains(track)) {
+  if (was_pushed ? AskAnnouncers(track, std::nullopt) : IsAsked(track)) {
     upstream_.at(track).orphaned = true;
   } else {
     audience_.EndTrack(track, code, reason);

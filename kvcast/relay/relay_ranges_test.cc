@@ -265,6 +265,61 @@ TEST_F(RelayRanges, EndAtOnceBehindGapsThatWereTold) {
   EXPECT_EQ(Seen(), (Locations{{0, 3}}));
 }
 
+// The gap was told before the subscription began, or before it changed, and holds for it as well.
+TEST_F(RelayRanges, EndAtOnceBehindGapsThatWereToldBefore) {
+  const moqt::StreamId open = Open(0);
+  Send(open, {0, 0});
+  const moqt::StreamId later = Open(4);
+  Object after_groups = ObjectAt(track_, {4, 0});
+  after_groups.properties = PropertiesBuilder().Number(property::kPriorGroupIdGap, 3).Build();
+  ASSERT_TRUE(publisher_->SendObject(published_, later, after_groups).ok());
+  world_.Run();
+  Client& late = world_.Join();
+  ASSERT_TRUE(late->Subscribe(track_, RangeOf({0, 1}, 3)).ok());
+  ASSERT_TRUE(subscriber_->Update(subscribed_, RangeOf({0, 0}, 2)).ok());
+  EXPECT_FALSE(HasEnded());
+  EXPECT_TRUE(late.Take<moqt::PublishDoneReceived>().empty());
+  Send(open, {0, 1});
+  End(open);
+  EXPECT_TRUE(HasEnded());
+  ExpectWell(1);
+  EXPECT_EQ(Seen(), (Locations{{0, 0}, {0, 1}}));
+  EXPECT_EQ(late.One<moqt::PublishDoneReceived>().done.code, DoneCode::kSubscriptionEnded);
+}
+
+TEST_F(RelayRanges, EndWithAGroupThatIsEmpty) {
+  SendGroup(0, 2);
+  EXPECT_FALSE(HasEnded());
+  const moqt::StreamId empty = Open(1, false);
+  Object end;
+  end.location = {1, 0};
+  end.status = ObjectStatus::kEndOfGroup;
+  ASSERT_TRUE(publisher_->SendObject(published_, empty, end).ok());
+  EXPECT_TRUE(HasEnded());
+  ExpectWell(2);
+  End(empty);
+  world_.Run();
+  // Nothing of it is to come for anybody, and nothing was left out.
+  Client& late = world_.Join();
+  ASSERT_TRUE(late->Subscribe(track_, RangeOf({1, 0}, 1)).ok());
+  world_.Run();
+  EXPECT_EQ(late.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kInvalidRange);
+  SendGroup(2, 1);
+  world_.Run();
+  EXPECT_EQ(world_.Fetch(late, track_, LocationRange::Groups(0, 2)).items.size(), 3u);
+}
+
+TEST_F(RelayRanges, EndWithTheirTrack) {
+  const moqt::StreamId stream = Open(0, false);
+  Send(stream, {0, 0});
+  Object end;
+  end.location = {0, 1};
+  end.status = ObjectStatus::kEndOfTrack;
+  ASSERT_TRUE(publisher_->SendObject(published_, stream, end).ok());
+  EXPECT_TRUE(HasEnded());
+  ExpectWell(1);
+}
+
 TEST_F(RelayRanges, EndAlsoForAPausedSubscriber) {
   moqt::Parameters paused;
   paused.forward = false;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/moqt/wanted_range.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
@@ -39,6 +40,10 @@ void Relay::Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError
   (void)peer.session->RefuseRequest(request, error).ok();
 }
 
+moqt::RequestError Relay::Overloaded(std::string reason) const {
+  return Later(moqt::RequestCode::kExcessiveLoad, limits_.retry_after, std::move(reason));
+}
+
 // The answer does not fit a message, as with properties of just under 64 KiB; or the request was
 // cancelled just now, and then this does nothing.
 void Relay::RefuseUnanswered(Peer& peer, moqt::RequestId request) {
@@ -71,14 +76,20 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   const Result<void> described =
       stock_.Describe(event.track, event.properties, event.parameters.largest_object, *level, now_);
   if (!described.ok()) {
-    const bool unsupported = described.error().code() == ErrorCode::kUnsupported;
-    Refuse(peer, event.request,
-           unsupported ? moqt::RequestCode::kNotSupported : moqt::RequestCode::kExcessiveLoad,
-           described.error().message());
+    if (described.error().code() == ErrorCode::kUnsupported) {
+      Refuse(peer, event.request, moqt::RequestCode::kNotSupported, described.error().message());
+    } else {
+      Refuse(peer, event.request, Overloaded(described.error().message()));
+    }
     return;
   }
   if (!peer.session->AcceptPublish(event.request, {}).ok()) {
-    return;  // Cancelled just now; the event is under way.
+    // Cancelled just now; the event is under way. Nobody else may know of the track.
+    if (!published_.contains(event.track)) {
+      stock_.acks().End(event.track, now_ + limits_.ack_patience);
+      ForgetIfUnused(event.track);
+    }
+    return;
   }
   metrics_.publications.Add();
   peer.publications.emplace(event.request, Publication(event.track, event.properties, *level));
@@ -91,12 +102,13 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
-  if (!AskUpstream(peer, event)) {
+  if (!AwaitUpstream(peer, event)) {
     AnswerSubscribe(peer, event.request, event.track, event.parameters);
   }
 }
 
-// The last group was published to its end, or has been passed with nothing of the range under way.
+// The last group was published to its end; or it has been passed or does not exist, with nothing of
+// the range under way.
 bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
                    const TrackFacts& facts) const {
   if (wanted.empty()) {
@@ -106,7 +118,10 @@ bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
   if (last && last->whole() && last->object_count > 0) {
     return true;
   }
-  return facts.largest && wanted.last.group < facts.largest->group && !IsComing(track, wanted);
+  const LocationRange* const gap = facts.GapAt({wanted.last.group, 0});
+  const bool passed = (gap != nullptr && gap->Contains(wanted.last)) ||
+                      (facts.largest && wanted.last.group < facts.largest->group);
+  return passed && !IsComing(track, wanted);
 }
 
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
@@ -116,7 +131,7 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
-  const LocationRange wanted = WantedBy(parameters.filter, facts->largest);
+  const LocationRange wanted = moqt::WantedBy(parameters.filter, facts->largest);
   if (IsPast(track, wanted, *facts)) {
     Refuse(peer, request, moqt::RequestCode::kInvalidRange,
            "Nothing of this range is still to come.");
@@ -130,7 +145,7 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     (void)peer.session->EndTrack(request, moqt::DoneCode::kTrackEnded, "The track has ended.").ok();
     return;
   }
-  audience_.Add({peer.id, request}, *peer.session, track, wanted, facts->largest,
+  audience_.Add({peer.id, request}, *peer.session, track, wanted, *facts,
                 RangePatience(facts->properties), now_);
   if (stock_.acks().IsAck(track)) {
     stock_.acks().Repeat(track);
@@ -255,14 +270,14 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   moqt::Parameters answer;
   const SubscriberId id{peer.id, event.request};
   if (const TrackName* const track = audience_.TrackOf(id)) {
-    const std::optional<TrackFacts> facts = stock_.Find(*track);
-    answer.largest_object = facts ? facts->largest : std::nullopt;
-    audience_.Update(id, event.parameters, answer.largest_object, now_);
+    const TrackFacts facts = stock_.Find(*track).value_or(TrackFacts());
+    answer.largest_object = facts.largest;
+    audience_.Update(id, event.parameters, facts, now_);
     if (event.parameters.new_group_request) {
       AskForNewGroup(*track, *event.parameters.new_group_request);
     }
   } else if (const auto waiting = peer.waiting.find(event.request); waiting != peer.waiting.end()) {
-    moqt::Parameters& kept = upstream_.at(waiting->second).waiting.at(id);
+    moqt::Parameters& kept = upstream_.at(waiting->second).waiting.at(id).parameters;
     kept.filter = event.parameters.filter ? event.parameters.filter : kept.filter;
     if (event.parameters.new_group_request) {
       kept.new_group_request = event.parameters.new_group_request;
@@ -305,8 +320,9 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
   const Result<moqt::RequestId> request =
       peer.session->Publish(track, parameters, facts->properties);
   if (request.ok()) {
-    audience_.Add({peer.id, *request}, *peer.session, track, WantedBy(std::nullopt, facts->largest),
-                  facts->largest, RangePatience(facts->properties), now_);
+    audience_.Add({peer.id, *request}, *peer.session, track,
+                  moqt::WantedBy(std::nullopt, facts->largest), *facts,
+                  RangePatience(facts->properties), now_);
     Touch(peer.id);
   }
 }

@@ -370,6 +370,56 @@ TEST(Relay, BreaksOffAPublicationThatGoesOnBeyondAnEnd) {
             static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack));
 }
 
+// What it contradicts is another publisher's: its own session has nothing against it.
+TEST(Relay, KeepsNoDatagramThatEndsItsGroupBeforeAnotherObject) {
+  RelayWorld world;
+  const TrackName track = BlockTrack("p");
+  Client& first = world.Join();
+  Client& second = world.Join();
+  const RequestId kept = *first->Publish(track, {}, {});
+  const moqt::StreamId stream = first.OpenGroup(kept, 3);
+  ASSERT_TRUE(first->SendObject(kept, stream, ObjectAt(track, {3, 4})).ok());
+  const RequestId request = *second->Publish(track, {}, {});
+  world.Run();
+  Object alone = ObjectAt(track, {3, 1});
+  alone.forwarding = Forwarding::kDatagram;
+  ASSERT_TRUE(second->SendDatagramObject(request, alone, true).ok());
+  world.Run();
+  EXPECT_EQ(second.One<moqt::RequestCancelled>().code,
+            static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack));
+  const Brought brought = world.Fetch(first, track, LocationRange::Groups(3, 3));
+  ASSERT_EQ(brought.objects.size(), 1u);
+  EXPECT_EQ(brought.objects[0].location, (Location{3, 4}));
+}
+
+// The track does not end where its last group cannot.
+TEST(Relay, BelievesNoEndOfATrackThatContradictsAGroups) {
+  RelayWorld world;
+  const TrackName track = BlockTrack("p");
+  Client& first = world.Join();
+  Client& second = world.Join();
+  const RequestId kept = *first->Publish(track, {}, {});
+  first.SendGroup(kept, track, 5, 2);
+  const RequestId request = *second->Publish(track, {}, {});
+  world.Run();
+  moqt::SubgroupHeader header;
+  header.group = 5;
+  header.mode = moqt::SubgroupHeader::Mode::kExplicit;
+  header.subgroup = 1;
+  const moqt::StreamId stream = *second->OpenSubgroup(request, header);
+  Object end;
+  end.location = {5, 4};
+  end.subgroup = 1;
+  end.status = ObjectStatus::kEndOfTrack;
+  ASSERT_TRUE(second->SendObject(request, stream, end).ok());
+  world.Run();
+  EXPECT_EQ(second.One<moqt::RequestCancelled>().code,
+            static_cast<uint64_t>(moqt::ResetCode::kMalformedTrack));
+  first.SendGroup(kept, track, 6, 1);
+  world.Run();
+  EXPECT_TRUE(first.Take<moqt::RequestCancelled>().empty());
+}
+
 // An object that says so ends a group as well as a stream's header does.
 TEST(Relay, BelievesObjectsThatEndGroupAndTrack) {
   RelayWorld world;
@@ -416,6 +466,46 @@ TEST(Relay, GivesUpOnStreamsThatNeverCome) {
 }
 
 // Tracks that nobody has anything of cost nothing.
+// PUBLISH_DONE overtakes what was sent before it, and by as much as the network is slow.
+TEST(Relay, WaitsForStreamsThatAreComing) {
+  RelayWorld::Options options;
+  options.connection.cut_max = 50;
+  RelayWorld world(options);
+  const TrackName track = BlockTrack("p");
+  Client& client = world.Join();
+  const RequestId request = *client->Publish(track, {}, {});
+  client.SendGroup(request, track, 0, 1, 10'000);
+  ASSERT_TRUE(client->EndTrack(request, DoneCode::kTrackEnded, "").ok());
+  bool waited = false;
+  while (world.Step()) {
+    const std::optional<Instant> deadline = world.relay().deadline();
+    if (deadline && client.server().HasOpenSubgroups(request, 0, 0)) {
+      world.Wait(*deadline - world.now());
+      waited = true;
+    }
+  }
+  EXPECT_TRUE(waited);
+  EXPECT_EQ(world.Fetch(client, track, LocationRange::Groups(0, 0)).objects.size(), 1u);
+}
+
+// The peer's word reaches us together with its change of mind.
+TEST(Relay, KeepsNothingOfAPublicationThatWasCancelledBeforeItWasSeen) {
+  RelayWorld world;
+  Client& client = world.Join();
+  world.Run();
+  const size_t before = world.relay().stored_bytes();
+  const RequestId request = *client->Publish(BlockTrack("p"), {}, {});
+  while (!client.server().has_event() && client.connection().Step()) {
+  }
+  ASSERT_TRUE(client.server().has_event());
+  client->Cancel(request, moqt::ResetCode::kCancelled);
+  while (client.connection().Step()) {
+  }
+  world.relay().OnInput(client.peer(), world.now());
+  world.Run();
+  EXPECT_EQ(world.relay().stored_bytes(), before);
+}
+
 TEST(Relay, ForgetsTracksThatCameToNothing) {
   RelayWorld world;
   Client& client = world.Join();

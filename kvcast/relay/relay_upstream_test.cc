@@ -73,41 +73,10 @@ TEST(RelayUpstream, AsksEveryoneWhoMayHaveATrack) {
 
 TEST(RelayUpstream, RefusesWhenEveryoneHas) {
   Asked w;
-  w.RefuseBy(w.one, Asked::AskedOf(w.one), RequestCode::kUnauthorized);
+  w.RefuseBy(w.one, Asked::AskedOf(w.one), RequestCode::kDoesNotExist);
   EXPECT_TRUE(w.subscriber.Take<moqt::RequestRefused>().empty());
   w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
   EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
-}
-
-// Whoever is told of another track asks for that, and it is asked for in turn.
-TEST(RelayUpstream, PassesARedirectToAnotherTrackOn) {
-  Asked w;
-  w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
-  const moqt::RequestError away{RequestCode::kRedirect, 7000, "moved",
-                                moqt::Redirect{"", LiveUpstream("new")}};
-  ASSERT_TRUE(w.one->RefuseRequest(Asked::AskedOf(w.one), away).ok());
-  w.world.Run();
-  const moqt::RequestError heard = w.subscriber.One<moqt::RequestRefused>().error;
-  EXPECT_EQ(heard.code, RequestCode::kRedirect);
-  EXPECT_EQ(heard.retry_after_ms, 7000u);
-  EXPECT_EQ(heard.reason, "moved");
-  ASSERT_TRUE(heard.redirect.has_value());
-  EXPECT_EQ(heard.redirect->uri, "");
-  EXPECT_EQ(heard.redirect->track, LiveUpstream("new"));
-  ASSERT_TRUE(w.subscriber->Subscribe(heard.redirect->track, {}).ok());
-  w.world.Run();
-  EXPECT_EQ(w.one.One<moqt::SubscribeReceived>().track, LiveUpstream("new"));
-}
-
-TEST(RelayUpstream, PassesNoRedirectOnThatLeadsNowhereElse) {
-  for (const moqt::Redirect& back : {moqt::Redirect{}, moqt::Redirect{"", LiveUpstream("t")}}) {
-    Asked w;
-    w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);
-    const moqt::RequestError away{RequestCode::kRedirect, std::nullopt, "", back};
-    ASSERT_TRUE(w.one->RefuseRequest(Asked::AskedOf(w.one), away).ok());
-    w.world.Run();
-    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
-  }
 }
 
 TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {
@@ -187,7 +156,9 @@ TEST(RelayUpstream, WaitsOnlySoLongForAnAnswer) {
   ASSERT_TRUE(w.world.relay().deadline().has_value());
   w.world.Wait(*w.world.relay().deadline() - w.world.now());
   w.world.Run();
-  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kTimeout);
+  const moqt::RequestError heard = w.subscriber.One<moqt::RequestRefused>().error;
+  EXPECT_EQ(heard.code, RequestCode::kTimeout);
+  EXPECT_TRUE(heard.retry_after_ms.has_value());
   EXPECT_EQ(w.one.Take<moqt::RequestCancelled>().size(), 1u);
   EXPECT_FALSE(w.world.relay().deadline().has_value());
 }
@@ -292,6 +263,32 @@ TEST(RelayUpstream, AsksWhoTellsOfANamespaceLaterForWhatIsFollowed) {
   EXPECT_FALSE(brought.track_end.has_value());
 }
 
+// One of the tracks is just being published by whoever tells of the namespace; the others are asked
+// for all the same.
+TEST(RelayUpstream, AsksForEveryTrackThatIsFollowed) {
+  RelayWorld world;
+  Client& first = world.Join();
+  Client& late = world.Join();
+  Client& subscriber = world.Join();
+  for (const char* name : {"t", "u", "v"}) {
+    (void)*first->Publish(LiveUpstream(name), {}, {});
+    world.Run();
+    (void)*subscriber->Subscribe(LiveUpstream(name), {});
+    world.Run();
+  }
+  (void)*late->PublishNamespace(UpstreamSpace({"live"}), {});
+  (void)*late->Publish(LiveUpstream("t"), {}, {});
+  while (late.connection().Step()) {
+  }
+  world.relay().OnInput(late.peer(), world.now());
+  world.Run();
+  std::set<TrackName> asked;
+  for (const auto& event : late.Take<moqt::SubscribeReceived>()) {
+    asked.insert(event.track);
+  }
+  EXPECT_EQ(asked, (std::set<TrackName>{LiveUpstream("u"), LiveUpstream("v")}));
+}
+
 // It published by itself, so that nobody needed to be asked; now somebody does.
 TEST(RelayUpstream, AsksOthersWhenAPublisherLeaves) {
   RelayWorld world;
@@ -337,9 +334,14 @@ class Bustle {
         Note(member, client->PublishNamespace(track.space().First(random_.Below(3)), {}));
         break;
       case 1:
-      case 2:
-        Note(member, client->Subscribe(track, {}));
+      case 2: {
+        moqt::Parameters parameters;
+        if (random_.Below(2) == 0) {
+          parameters.rendezvous_timeout_ms = random_.Below(3000);
+        }
+        Note(member, client->Subscribe(track, parameters));
         break;
+      }
       case 3:
         Note(member, client->Publish(track, {}, {}));
         break;

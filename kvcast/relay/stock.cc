@@ -125,7 +125,7 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
     return false;
   }
   if (catalogs_.IsListed(track, group)) {
-    keys_.erase({track, group});  // Another tier has it, too.
+    DropKey(track, group);  // Another tier has it, too.
     return true;
   }
   if (const std::optional<Digest> key = KeyOf(track, group)) {

@@ -55,6 +55,11 @@ class Stock {
   // whether the object exists.
   Result<bool> Keep(const TrackName& track, const Object& object, Durability level, Instant now,
                     std::optional<Instant> expires = std::nullopt);
+  // No object of the group stands there or beyond, says the track's publisher. Mismatch: one does.
+  Result<void> CheckGroupEnd(const TrackName& track, uint64_t group, uint64_t end) const {
+    return store_.CheckGroupEnd(track, group, end);
+  }
+  // The same, and remembers it.
   Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
                         Instant now);
   // The last object that came is the track's last.
@@ -63,9 +68,13 @@ class Stock {
     return store_.EndTrack(track, end, now);
   }
 
-  // Nothing stands there, says the track's publisher.
-  Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
-    return store_.AddGap(track, gap, now);
+  // Nothing stands there, says the track's publisher. Mismatch: something does.
+  Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const {
+    return store_.CheckGap(track, gap);
+  }
+  // Remembers it. REQUIRES: CheckGap() passes.
+  void AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+    store_.AddGap(track, gap, now);
   }
 
   // A tier had input, or the time has come for something.

@@ -3,43 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/moqt/wanted_range.h"
+
 namespace kvcast::relay {
-namespace {
-
-constexpr uint64_t kMax = LocationRange::kWholeGroup;
-constexpr LocationRange kEverything{{0, 0}, {kMax, kMax}};
-
-// The location after one, whose group may be full.
-Location After(Location location) {
-  return location.object == kMax ? Location{location.group + 1, 0}
-                                 : Location{location.group, location.object + 1};
-}
-
-}  // namespace
-
-LocationRange WantedBy(const std::optional<moqt::SubscriptionFilter>& filter,
-                       std::optional<Location> largest) {
-  using Type = moqt::SubscriptionFilter::Type;
-  LocationRange wanted = kEverything;
-  if (!filter) {
-    return wanted;
-  }
-  switch (filter->type) {
-    case Type::kLargestObject:
-      wanted.first = largest ? After(*largest) : Location{};
-      break;
-    case Type::kNextGroupStart:
-      wanted.first = largest ? Location{largest->group + 1, 0} : Location{};
-      break;
-    case Type::kAbsoluteRange:
-      wanted.last.group = filter->end_group;
-      [[fallthrough]];
-    case Type::kAbsoluteStart:
-      wanted.first = filter->start;
-      break;
-  }
-  return wanted;
-}
 
 bool Subscription::Open(Stream& stream, const LiveObject& live) {
   const Object& object = live.object;
@@ -122,11 +88,11 @@ void Subscription::OnStopped(moqt::StreamId stopped) {
   }
 }
 
-void Subscription::Update(const moqt::Parameters& parameters, std::optional<Location> largest,
+void Subscription::Update(const moqt::Parameters& parameters, const TrackFacts& facts,
                           Instant now) {
   const bool paused = parameters.forward == false;
   if (parameters.filter) {
-    watch_ = RangeWatch(WantedBy(parameters.filter, largest), largest, now);
+    watch_ = RangeWatch(moqt::WantedBy(parameters.filter, facts.largest), facts, now);
   }
   for (auto& [place, stream] : streams_) {
     const bool beyond = place.first > wanted().last.group;

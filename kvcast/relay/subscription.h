@@ -11,12 +11,9 @@
 #include "kvcast/object/location.h"
 #include "kvcast/relay/live_object.h"
 #include "kvcast/relay/range_watch.h"
+#include "kvcast/store/track_facts.h"
 
 namespace kvcast::relay {
-
-// The objects that a filter lets pass, on a track whose largest object is this.
-LocationRange WantedBy(const std::optional<moqt::SubscriptionFilter>& filter,
-                       std::optional<Location> largest);
 
 // One subscriber of one track: live objects go out on a stream per subgroup, in the order they
 // came in.
@@ -24,10 +21,10 @@ LocationRange WantedBy(const std::optional<moqt::SubscriptionFilter>& filter,
 // It never waits: whoever feeds it looks at queued_bytes() and ends it when they are too many.
 class Subscription {
  public:
-  // `largest` is the track's largest object, if it has any.
+  // `facts` are what is known of the track by now.
   Subscription(moqt::Session& session, moqt::RequestId request, const LocationRange& wanted,
-               std::optional<Location> largest, Instant now)
-      : session_(&session), request_(request), watch_(wanted, largest, now) {}
+               const TrackFacts& facts, Instant now)
+      : session_(&session), request_(request), watch_(wanted, facts, now) {}
 
   // True if it was sent; it may lie outside the filter, or not be wanted now.
   bool Forward(const LiveObject& live, Instant now);
@@ -35,7 +32,7 @@ class Subscription {
   void EndSubgroup(uint64_t group, uint64_t subgroup, bool complete, Instant now);
   // The subscriber stopped one stream: no more of that subgroup.
   void OnStopped(moqt::StreamId stream);
-  void Update(const moqt::Parameters& parameters, std::optional<Location> largest, Instant now);
+  void Update(const moqt::Parameters& parameters, const TrackFacts& facts, Instant now);
 
   // Streams that are open are reset.
   void End(moqt::DoneCode code, std::string reason);

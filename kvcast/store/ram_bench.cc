@@ -112,6 +112,38 @@ void GetReferences(benchmark::State& state, const Stored& stored) {
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kGetsPerRound));
 }
 
+// The same by groups, as fetches ask: each of a group's objects is one that was handed out.
+void GetGroups(benchmark::State& state, const Stored& stored) {
+  FilledTier filled(stored);
+  const size_t groups_per_round = kGetsPerRound / stored.objects_per_group;
+  const size_t group_count = filled.all.size() / stored.objects_per_group;
+  Random random(3);
+  const auto random_group = [&] { return random.Below(group_count) * stored.objects_per_group; };
+  Interleave(
+      state, "of_bare_copies",
+      [&] {
+        for (size_t i = 0; i < groups_per_round; ++i) {
+          const auto first = filled.array.begin() + static_cast<std::ptrdiff_t>(random_group());
+          const std::vector<Object> copies(
+              first, first + static_cast<std::ptrdiff_t>(stored.objects_per_group));
+          benchmark::DoNotOptimize(copies.data());
+        }
+      },
+      [&] {
+        for (size_t i = 0; i < groups_per_round; ++i) {
+          const FilledTier::Wanted& first = filled.all[random_group()];
+          const std::vector<Object> found = filled.tier.GetRange(
+              filled.tracks[first.track],
+              {first.location, {first.location.group, stored.objects_per_group - 1}},
+              stored.objects_per_group);
+          KVCAST_CHECK(found.size() == stored.objects_per_group);
+          benchmark::DoNotOptimize(found.data());
+        }
+      });
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<int64_t>(groups_per_round * stored.objects_per_group));
+}
+
 // What a tier that is full costs a node that goes on receiving: putting an object of 160 KB and
 // evicting for it, beside copying the object once.
 void PutAndEvict(benchmark::State& state) {
@@ -153,6 +185,8 @@ BENCHMARK_CAPTURE(GetReferences, 2_MB, k2Mb)->UseManualTime()->Unit(benchmark::k
 BENCHMARK_CAPTURE(GetReferences, 2_MB_alone, k2MbAlone)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GetGroups, 160_KB, k160Kb)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(GetGroups, 2_MB, k2Mb)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(PutAndEvict)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -151,7 +151,17 @@ Result<void> RamTier::Pin(const TrackName& name) {
   return {};
 }
 
+Result<void> RamTier::CheckGroupEnd(const TrackName& name, uint64_t number, uint64_t end) const {
+  const RamGroup* const group = FindIn(name, number);
+  const StoredObject* const last = group == nullptr ? nullptr : group->objects.Last();
+  const bool another = group != nullptr && group->end.value_or(end) != end;
+  return another || (last != nullptr && RunNumber(*last) >= end)
+             ? Contradiction("The end of group " + std::to_string(number))
+             : Result<void>();
+}
+
 Result<void> RamTier::EndGroup(const TrackName& name, uint64_t number, uint64_t end) {
+  KVCAST_TRY_VOID(CheckGroupEnd(name, number, end));
   KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
   RamGroup* group = RamIndex::FindGroup(*track, number);
   if (group == nullptr) {
@@ -160,10 +170,6 @@ Result<void> RamTier::EndGroup(const TrackName& name, uint64_t number, uint64_t 
     }
     group = &index_->AddGroup(*track, number);
     pools_->Add(*group);
-  }
-  const StoredObject* const last = group->objects.Last();
-  if ((group->end && *group->end != end) || (last != nullptr && RunNumber(*last) >= end)) {
-    return Contradiction("The end of group " + std::to_string(number));
   }
   group->end = end;
   pools_->OnChange(*group, group->bytes);
@@ -188,14 +194,13 @@ Result<void> RamTier::CheckGap(const TrackName& name, const LocationRange& gap) 
                              : Contradiction("A gap over " + standing->object.location.ToString());
 }
 
-Result<void> RamTier::AddGap(const TrackName& name, const LocationRange& gap) {
-  KVCAST_TRY_VOID(CheckGap(name, gap));
-  KVCAST_TRY(RamTrack * track, TrackFor(name, {}));
-  if (track->facts.gaps.size() < TrackFacts::kGapsMax && !track->facts.HasGap(gap) &&
-      EvictFor(RamIndex::GapBytes(*track), *track->pool, nullptr)) {
-    index_->AddGap(*track, gap);
+void RamTier::AddGap(const TrackName& name, const LocationRange& gap) {
+  const Result<RamTrack*> track = TrackFor(name, {});
+  if (track.ok() && (*track)->facts.gaps.size() < TrackFacts::kGapsMax &&
+      !(*track)->facts.HasGap(gap) &&
+      EvictFor(RamIndex::GapBytes(**track), *(*track)->pool, nullptr)) {
+    index_->AddGap(**track, gap);
   }
-  return {};
 }
 
 Result<bool> RamTier::Put(const TrackName& name, const Object& object, uint64_t received_us) {

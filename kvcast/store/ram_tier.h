@@ -62,12 +62,14 @@ class RamTier {
   Result<void> Pin(const TrackName& track);
   // No object of the group, or of the track, stands at `end` or beyond. Mismatch: one does, or
   // another end was told.
+  Result<void> CheckGroupEnd(const TrackName& track, uint64_t group, uint64_t end) const;
+  // The same, and remembers it.
   Result<void> EndGroup(const TrackName& track, uint64_t group, uint64_t end);
   Result<void> EndTrack(const TrackName& track, Location end);
   // Its publisher says that nothing stands there. Mismatch: something does.
   Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const;
-  // The same, and remembers it; where there is no room for that, it is forgotten.
-  Result<void> AddGap(const TrackName& track, const LocationRange& gap);
+  // Remembers it; where there is no room for that, it is forgotten. REQUIRES: CheckGap() passes.
+  void AddGap(const TrackName& track, const LocationRange& gap);
 
   // True if the object is new, false if it was here. Mismatch: another object stands there, or none
   // can, so the track is malformed. Too large: its group would not fit an empty tier. Otherwise it

@@ -95,7 +95,7 @@ TEST_F(RamTierArena, CountsAllOfIt) {
   EXPECT_EQ(tier_.bytes() + chunks_.CollectIdle(), without + chunks_.memory_bytes());
   Put(0, 4, 200'000);
   const size_t used = chunks_.memory_bytes() - chunks_.CollectIdle() - chunks_.overhead_bytes();
-  EXPECT_GE(used, 800'000u);
+  EXPECT_GE(used, 780'000u);  // And 3 KB of each on the heap.
   EXPECT_GT(tier_.bytes(), without + chunks_.overhead_bytes() + used);
   tier_.Remove(ArenaTrack(0), 0);
   EXPECT_TRUE(tier_.Forget(ArenaTrack(0)));

@@ -82,10 +82,8 @@ class ModelledRam {
       case 3:
         Forget(track);
         Measure([&] {  // Beyond all that is put.
-          (void)tier_
-              ->AddGap(names_[track],
-                       LocationRange::Groups(kGroups + random_.Below(40), kGroups + 40))
-              .ok();
+          tier_->AddGap(names_[track],
+                        LocationRange::Groups(kGroups + random_.Below(40), kGroups + 40));
         });
         break;
       case 4:

@@ -10,6 +10,13 @@ namespace {
 // What one write takes, and how many of them a segment keeps a device busy with.
 constexpr uint64_t kWriteBytes = 1 << 20;
 constexpr size_t kWritesMax = 8;
+// What one sync is for. Without a bound a busy disk would stand still by turns: all that waits is
+// synced together, and only then does more come. With it, what follows is written meanwhile.
+constexpr uint64_t kCommitBytesMax = 8 << 20;
+
+uint64_t CommitBytes(const SegmentHeader& header) {
+  return std::min(kCommitBytesMax, header.bytes / 4);
+}
 
 }  // namespace
 
@@ -36,6 +43,11 @@ DiskPlace SegmentWriter::Append(const TrackName& track, const RecordDraft& draft
   const RecordSeat seat{header_.directory, header_.marker, {segment(), end()}};
   footer_.Add(track, seat.place.offset, draft.size(), entry);
   buffer_.Append(draft.Encode(seat, ordinal_++));
+  const uint64_t begun = commit_ends_.empty() ? commit_.value_or(durable_) : commit_ends_.back();
+  if (end() - begun >= CommitBytes(header_)) {
+    PadToBlock();
+    commit_ends_.push_back(end());
+  }
   return seat.place;
 }
 
@@ -63,8 +75,12 @@ void SegmentWriter::Pump() {
   // Whoever waits for a sync waits for the blocks in front of it, so they are all asked for.
   const bool unsynced = end() > durable_;
   if (!commit_ && sync_ == 0 && unsynced && phase_ == Phase::kRecords) {
-    PadToBlock();
-    commit_ = end();
+    if (commit_ends_.empty()) {
+      PadToBlock();
+      commit_ends_.push_back(end());
+    }
+    commit_ = commit_ends_.front();
+    commit_ends_.pop_front();
   }
   while (writes_.size() < kWritesMax) {
     const uint64_t due = commit_ && *commit_ > buffer_start_ ? *commit_ - buffer_start_ : 0;
@@ -102,6 +118,7 @@ bool SegmentWriter::OnCompletion(const DeviceCompletion& completion) {
   if (completion.error) {
     failure_ = failure_ ? failure_ : completion.error;
     buffer_ = Bytes();
+    commit_ends_.clear();
     commit_.reset();
     return true;
   }

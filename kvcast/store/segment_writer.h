@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ class SegmentWriter {
   uint64_t buffer_start_ = 0;
   uint32_t ordinal_ = 0;
   std::map<DeviceToken, uint64_t> writes_;  // By where each begins.
+  std::deque<uint64_t> commit_ends_;        // Where groups of records end that wait for their sync.
   std::optional<uint64_t> commit_;          // Blocks before this are to be made durable,
   DeviceToken sync_ = 0;                    // which is under way.
   uint64_t durable_ = 0;

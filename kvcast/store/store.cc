@@ -147,14 +147,19 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   return kept;
 }
 
-Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uint64_t end,
-                                     Durability level, Instant now) {
+Result<void> Store::CheckGroupEnd(const TrackName& track, uint64_t group, uint64_t end) const {
   const auto moving = demotions_.FindGroup(track, group);
   const auto below = moving ? moving : tiers_.FindGroup(track, group);
-  if (below && below->end && *below->end != end) {
+  if ((below && below->end && *below->end != end) || tiers_.ObjectFrom(track, {group, end})) {
     return StoreContradiction("The end of group " + std::to_string(group));
   }
-  if (!below || ram_.FindGroup(track, group)) {
+  return ram_.CheckGroupEnd(track, group, end);
+}
+
+Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uint64_t end,
+                                     Durability level, Instant now) {
+  KVCAST_TRY_VOID(CheckGroupEnd(track, group, end));
+  if (!IsBelow(track, group) || ram_.FindGroup(track, group)) {
     KVCAST_TRY_VOID(ram_.EndGroup(track, group, end));
     SettleRam(now);
   }
@@ -205,9 +210,8 @@ Result<void> Store::CheckGap(const TrackName& track, const LocationRange& gap) c
   return ram_.CheckGap(track, gap);
 }
 
-Result<void> Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
-  KVCAST_TRY_VOID(CheckGap(track, gap));
-  KVCAST_TRY_VOID(ram_.AddGap(track, gap));
+void Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+  ram_.AddGap(track, gap);
   SettleRam(now);
   TrackFacts told;
   told.gaps = {gap};
@@ -218,7 +222,6 @@ Result<void> Store::AddGap(const TrackName& track, const LocationRange& gap, Ins
       (void)tiers_.at(tier).Describe(track, told, now).ok();  // Unknown is never wrong.
     }
   }
-  return {};
 }
 
 bool Store::TellTiers(const TrackName& track, Instant now) {

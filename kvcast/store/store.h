@@ -126,13 +126,17 @@ class Store {
   };
   // Mismatch: another object stands there, or none can.
   Result<Kept> Put(const TrackName& track, const Object& object, Durability level, Instant now);
+  // The group's publisher says that nothing of it stands there or beyond. Mismatch: something does,
+  // or another end was told.
+  Result<void> CheckGroupEnd(const TrackName& track, uint64_t group, uint64_t end) const;
+  // The same, and remembers it.
   Result<Asked> EndGroup(const TrackName& track, uint64_t group, uint64_t end, Durability level,
                          Instant now);
   Result<void> EndTrack(const TrackName& track, Location end, Instant now);
   // The track's publisher says that nothing stands there. Mismatch: something does.
   Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const;
-  // The same, and remembers it.
-  Result<void> AddGap(const TrackName& track, const LocationRange& gap, Instant now);
+  // Remembers it. REQUIRES: CheckGap() passes.
+  void AddGap(const TrackName& track, const LocationRange& gap, Instant now);
 
   // The object, if it is in memory; a ticket, if a tier below may have it; else neither.
   using Got = std::variant<std::monostate, Object, StoreTicket>;

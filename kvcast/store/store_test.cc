@@ -68,8 +68,10 @@ TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
   ASSERT_TRUE(PutGroup(0, 2, Durability::kDisk));
   Finish();
   const LocationRange objects{{5, 2}, {5, 4}};
-  ASSERT_TRUE(store_->AddGap(kStoreTrack, LocationRange::Groups(1, 4), now_).ok());
-  ASSERT_TRUE(store_->AddGap(kStoreTrack, objects, now_).ok());
+  for (const LocationRange& gap : {LocationRange::Groups(1, 4), objects}) {
+    ASSERT_TRUE(store_->CheckGap(kStoreTrack, gap).ok());
+    store_->AddGap(kStoreTrack, gap, now_);
+  }
   EXPECT_EQ(store_->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
   EXPECT_EQ(store_->PresenceOf(kStoreTrack, {5, 5}), Presence::kUnknown);
   EXPECT_TRUE(store_->IsGone(kStoreTrack, {{0, 2}, {4, 100}}));
@@ -77,8 +79,7 @@ TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
   EXPECT_TRUE(store_->IsGone(kStoreTrack, objects));
   EXPECT_EQ(store_->Put(kStoreTrack, StoreObject({2, 0}), Durability::kMemory, now_).error().code(),
             ErrorCode::kMismatch);
-  EXPECT_EQ(store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, now_).error().code(),
-            ErrorCode::kMismatch);
+  EXPECT_EQ(store_->CheckGap(kStoreTrack, {{0, 1}, {0, 1}}).error().code(), ErrorCode::kMismatch);
   // The tier that has the track knows it too, for later.
   const auto after = disks_[0]->AfterDeath();
   EXPECT_EQ(after->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
@@ -88,7 +89,7 @@ TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
 TEST_F(StoreTest, AGapOverWhatOnlyADiskHasIsRefused) {
   Fill();
   ASSERT_FALSE(InMemory({0, 0}));
-  EXPECT_EQ(store_->AddGap(kStoreTrack, LocationRange::Groups(0, 0), now_).error().code(),
+  EXPECT_EQ(store_->CheckGap(kStoreTrack, LocationRange::Groups(0, 0)).error().code(),
             ErrorCode::kMismatch);
 }
 
@@ -175,6 +176,8 @@ TEST_F(StoreTest, RefusesWhatContradictsATierBelow) {
             ErrorCode::kMismatch);  // Beyond the group's end.
   EXPECT_EQ(store_->EndGroup(kStoreTrack, 0, 5, Durability::kMemory, now_).error().code(),
             ErrorCode::kMismatch);
+  EXPECT_EQ(store_->CheckGroupEnd(kStoreTrack, 0, 5).error().code(), ErrorCode::kMismatch);
+  EXPECT_TRUE(store_->CheckGroupEnd(kStoreTrack, 0, 4).ok());
   EXPECT_FALSE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_)->is_new);
   // One that takes nothing just now compares all the same.
   disks_[0]->refuses = true;

@@ -66,6 +66,9 @@ class Storage(unittest.TestCase):
         self.assertEqual((put["sent"], put["durability"]), (32, "disk"))
         self.check(node, "a", tokens)
         self.assertEqual(node.stop(), 0)
+        # Who stops in good order leaves nothing that the next start would have to move.
+        stat = json.loads(run(KVCAST, "store", "stat", self.disk, "--json").stdout)
+        self.assertNotIn("open", {segment["state"] for segment in stat["segments"]})
         self.check(self.start("--ram", "16MiB"), "a", tokens)
 
     def test_durability_that_a_node_does_not_have_is_refused(self):
