@@ -123,22 +123,40 @@ def pack_pieces() -> list[bytes]:
     return found
 
 
+CODEC_RUNGS = ("BF16", "FP8", "Int8", "FP4", "Int4", "FP16", "BF16-lossless", "FP16-lossless")
+
+
+def coded_objects() -> list[bytes]:
+    """Bodies of objects, for the fuzzer to write a header before; the first byte says which rung."""
+    found = []
+    for case in json.loads((VECTORS / "codec.json").read_text())["cases"]:
+        rung = case["name"].replace(":", " ").split()[0]
+        data = bytes.fromhex(case["in"].get("object", ""))
+        if rung in CODEC_RUNGS and data:
+            found.append(bytes([CODEC_RUNGS.index(rung)]) + data[8:])
+    return found
+
+
 SEEDS = {
     "acknowledgement_fuzz": lambda: inputs("durability", "properties", "object"),
     "cache_track_fuzz": lambda: inputs("track_naming", "wire") + [b";l=0-3", b";l=1-2;h=0-7"],
+    "calibration_fuzz": lambda: [data[:-32] for data in inputs("coded_file", "calibration")],
     "catalog_fuzz": lambda: [data[:-CATALOG_CHECK_BYTES] for data in inputs("catalog", "objects")],
+    "codec_fuzz": coded_objects,
     "control_fuzz": messages,
     "data_stream_fuzz": streams,
     "disk_format_fuzz": disk_pieces,
     "golden_file_fuzz": vector_files,
     "json_fuzz": lambda: inputs("canonical", "json") + inputs("model", "config"),
     "kv_file_fuzz": lambda: inputs("kv_file", "file"),
+    "kvc_file_fuzz": lambda: inputs("coded_file", "kvc"),
     "model_config_fuzz": lambda: inputs("model", "config"),
     "model_files_fuzz": lambda: [b'{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}'],
     "pack_format_fuzz": pack_pieces,
     "parameters_fuzz": parameters,
     "properties_fuzz": lambda: inputs("properties", "wire", "first_object"),
     "token_list_fuzz": lambda: [b"1 2 3", b"[4, 5,6]\n", b"4294967295 4294967296"],
+    "track_format_fuzz": lambda: inputs("codec", "format"),
     "track_name_fuzz": lambda: inputs("track_name", "wire", "rendered"),
 }
 

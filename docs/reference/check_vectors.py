@@ -13,6 +13,7 @@ from pathlib import Path
 import kvcast_bucket
 import kvcast_catalog as catalog
 import kvcast_codec
+import kvcast_coded_file
 import kvcast_disk
 import kvcast_durability
 import kvcast_kv_file as kv_file
@@ -325,6 +326,7 @@ TOPICS = {
     "disk": kvcast_disk.disk,
     "durability": kvcast_durability.durability,
     "codec": kvcast_codec.codec,
+    "coded_file": kvcast_coded_file.coded_file,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

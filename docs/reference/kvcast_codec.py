@@ -4,9 +4,9 @@ import struct
 from dataclasses import dataclass, field
 
 from kvcast_names import RUNGS, Reader, Refused, vi64
-from kvcast_numbers import (BF16, FP16, LARGEST, SPAN_MIN, bf16_above, bits_of, bounded, crc32c,
-                            cut, e2m1_of, e2m1_value, e4m3_of, e4m3_value, f32, value_of)
+from kvcast_numbers import BF16, FP16, bits_of, bounded, crc32c, cut
 from kvcast_rans import OTHER, STATES, RansReader, Table, rans_write
+from kvcast_rows import check_scales, decode_row, fp4_row, fp8_row, int4_row, int8_row, row_sizes
 
 TYPES = [BF16, FP16]
 LOSSLESS = ("BF16-lossless", "FP16-lossless")
@@ -14,7 +14,16 @@ EXACT = {"BF16": BF16, "FP16": FP16, "BF16-lossless": BF16, "FP16-lossless": FP1
 BUILT = (*EXACT, "Int8", "FP8", "Int4", "FP4")
 FORMAT_VERSION, OBJECT_VERSION = 1, 2
 LAYERS_MAX, HEADS_MAX, SIZE_MAX, TOKENS_MAX, FORMAT_BYTES_MAX = 4096, 65536, 65536, 65535, 65000
-SCALE_MIN, SCALE_MAX = 0x0880, 0x7B80
+
+
+def layer_runs(layers: list[tuple[int, int, int]]) -> bytes:
+    runs: list[list] = []
+    for layer in layers:
+        if runs and runs[-1][1] == layer:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, layer])
+    return vi64(len(runs)) + b"".join(vi64(number) for count, layer in runs for number in (count, *layer))
 
 
 @dataclass
@@ -35,6 +44,10 @@ class Format:
     def planes(self) -> list[tuple[int, int]]:
         """Heads and size of all planes that hold anything."""
         return [(heads, size) for heads, *sizes in self.layers for size in sizes if size]
+
+    def keys(self) -> list[bool]:
+        """Which of them are K."""
+        return [part == 0 for _, *sizes in self.layers for part, size in enumerate(sizes) if size]
 
     def values(self) -> int:
         return sum(heads * size for heads, size in self.planes())
@@ -67,16 +80,7 @@ class Format:
         out = bytes([FORMAT_VERSION, RUNGS.index(self.rung), TYPES.index(self.value_type), parts])
         for number in (self.first_layer, self.first_head, self.block_tokens, self.run_tokens):
             out += vi64(number)
-        runs = []
-        for layer in self.layers:
-            if runs and runs[-1][1] == layer:
-                runs[-1][0] += 1
-            else:
-                runs.append([1, layer])
-        out += vi64(len(runs))
-        for count, layer in runs:
-            out += b"".join(map(vi64, (count, *layer)))
-        out += self.calibration or b""
+        out += layer_runs(self.layers) + (self.calibration or b"")
         out += struct.pack(f"<{len(self.scales)}f", *self.scales)
         return out + b"".join(exponents + shares for exponents, shares in self.tables)
 
@@ -131,103 +135,6 @@ def tokens_from(form: Format, first_token: int) -> int:
     return min(form.run_tokens, form.block_tokens - first_token)
 
 
-# ---- Rows: a head's values as codes ---------------------------------------------------------------
-
-
-def pack_codes(codes: list[int]) -> bytes:
-    half = (len(codes) + 1) // 2
-    upper = codes[half:] + [0] * (2 * half - len(codes))
-    return bytes(low | high << 4 for low, high in zip(codes[:half], upper))
-
-
-def unpack_codes(data: bytes, count: int) -> list[int]:
-    return ([byte & 15 for byte in data] + [byte >> 4 for byte in data])[:count]
-
-
-def int8_row(row: list[float]) -> tuple[bytes, bytes, bytes]:
-    largest = max(map(abs, row))
-    scale = 0 if largest < SPAN_MIN else bf16_above(f32(largest / f32(127.0)))
-    inverse = f32(1 / value_of(BF16, scale)) if scale else 0.0
-    codes = [max(-127, min(127, round(f32(value * inverse)))) for value in row]
-    return struct.pack("<H", scale), b"", struct.pack(f"{len(row)}b", *codes)
-
-
-def int4_row(row: list[float], kind: str) -> tuple[bytes, bytes, bytes]:
-    scales = offsets = codes = b""
-    for group in cut(row, 32):
-        low = min(group)
-        low = 0.0 if abs(low) < SPAN_MIN else low
-        span = f32(max(group) - low)
-        scale = 0 if span < SPAN_MIN else bits_of(BF16, f32(span * f32(1 / 15)))
-        inverse = f32(1 / value_of(BF16, scale)) if scale else 0.0
-        scales += struct.pack("<H", scale)
-        offsets += struct.pack("<H", bits_of(kind, low))
-        codes += pack_codes([max(0, min(15, round(f32(f32(value - low) * inverse)))) for value in group])
-    return scales, offsets, codes
-
-
-def fp4_row(row: list[float], tensor: float) -> tuple[bytes, bytes, bytes]:
-    to_scale = f32(1 / f32(6 * tensor))
-    scales = codes = b""
-    for group in cut(row, 32):
-        packed = []
-        for block in cut(group, 16):
-            scale = e4m3_of(f32(max(map(abs, block)) * to_scale))
-            inverse = f32(1 / f32(e4m3_value(scale) * tensor)) if scale else 0.0
-            scales += bytes([scale])
-            packed += [e2m1_of(f32(value * inverse)) for value in block]
-        codes += pack_codes(packed)
-    return scales, b"", codes
-
-
-def fp8_row(row: list[float], scale: float) -> tuple[bytes, bytes, bytes]:
-    inverse = f32(1 / scale)
-    return b"", b"", bytes(e4m3_of(f32(value * inverse)) for value in row)
-
-
-def row_sizes(rung: str, size: int) -> tuple[int, int, int]:
-    """Bytes of scales, offsets and codes."""
-    packed = size // 32 * 16 + (size % 32 + 1) // 2
-    groups = 2 * -(-size // 32)
-    return {"Int8": (2, 0, size), "FP8": (0, 0, size), "Int4": (groups, groups, packed),
-            "FP4": (-(-size // 16), 0, packed)}[rung]
-
-
-def decode_row(form: Format, size: int, static, scales: bytes, offsets: bytes, codes: bytes):
-    """FP32 values."""
-    if form.rung == "Int8":
-        scale = value_of(BF16, struct.unpack("<H", scales)[0])
-        return [f32(code * scale) for code in struct.unpack(f"{size}b", codes)]
-    if form.rung == "FP8":
-        return [f32(e4m3_value(code) * static) for code in codes]
-    out = []
-    reader = Reader(codes)
-    for group, count in enumerate(len(part) for part in cut(list(range(size)), 32)):
-        unpacked = unpack_codes(reader.take((count + 1) // 2), count)
-        if form.rung == "Int4":
-            scale = value_of(BF16, struct.unpack_from("<H", scales, 2 * group)[0])
-            low = value_of(form.value_type, struct.unpack_from("<H", offsets, 2 * group)[0])
-            out += [f32(f32(code * scale) + low) for code in unpacked]
-        else:
-            by = [f32(e4m3_value(scale) * static) for scale in scales[2 * group:2 * group + 2]]
-            out += [f32(e2m1_value(code) * by[i // 16]) for i, code in enumerate(unpacked)]
-    return out
-
-
-def check_scales(form: Format, scales: bytes, offsets: bytes) -> None:
-    if form.rung == "FP4":
-        sound = all(code <= 0x7E for code in scales)
-    else:
-        sound = all(number == 0 or SCALE_MIN <= number <= SCALE_MAX
-                    for number, in struct.iter_unpack("<H", scales))
-    least = SCALE_MIN if form.value_type == BF16 else 0
-    for number, in struct.iter_unpack("<H", offsets):
-        magnitude = number & 0x7FFF
-        sound = sound and (magnitude == 0 or least <= magnitude <= LARGEST[form.value_type])
-    if not sound:
-        raise Refused("a scale that nobody writes")
-
-
 # ---- Bodies: some tokens of a block ---------------------------------------------------------------
 # Values are given as 16-bit numbers in canonical order: token, layer, K before V, head, value.
 
@@ -235,12 +142,13 @@ def check_scales(form: Format, scales: bytes, offsets: bytes) -> None:
 def encode_rows(form: Format, values: list[int]) -> bytes:
     scales = offsets = codes = b""
     at = row = 0
+    careful = form.keys()
     for plane, (heads, size) in enumerate(form.planes()):
         for _ in range(heads):
             floats = [bounded(form.value_type, bits) for bits in values[at:at + size]]
             made = {"Int8": lambda: int8_row(floats), "FP8": lambda: fp8_row(floats, form.scales[row]),
-                    "Int4": lambda: int4_row(floats, form.value_type),
-                    "FP4": lambda: fp4_row(floats, form.scales[plane])}[form.rung]()
+                    "Int4": lambda: int4_row(floats, form.value_type, careful[plane]),
+                    "FP4": lambda: fp4_row(floats, form.scales[plane], careful[plane])}[form.rung]()
             scales, offsets, codes = scales + made[0], offsets + made[1], codes + made[2]
             at, row = at + size, row + 1
     return scales + offsets + codes

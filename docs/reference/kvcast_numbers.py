@@ -68,10 +68,6 @@ def bits_of(kind: str, value: float) -> int:
     return (0x8000 if _is_negative(value) else 0) | _nearest(table, abs(value))
 
 
-def bf16_above(value: float) -> int:
-    return bisect_left(_BF16, value)
-
-
 def e4m3_of(value: float) -> int:
     return (0x80 if _is_negative(value) else 0) | _nearest(E4M3, abs(value))
 

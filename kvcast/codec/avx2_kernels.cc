@@ -8,6 +8,7 @@
 
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/rans.h"
+#include "kvcast/codec/scale_search.h"
 
 KVCAST_AVX2_BEGIN
 
@@ -126,6 +127,35 @@ struct Avx2 {
     }
     return out;
   }
+  static Floats Times(const Floats& x, const Floats& y) {
+    return {{_mm256_mul_ps(x.v[0], y.v[0]), _mm256_mul_ps(x.v[1], y.v[1]),
+             _mm256_mul_ps(x.v[2], y.v[2]), _mm256_mul_ps(x.v[3], y.v[3])}};
+  }
+  static Floats Over(const Floats& x, const Floats& y) {
+    return {{_mm256_div_ps(x.v[0], y.v[0]), _mm256_div_ps(x.v[1], y.v[1]),
+             _mm256_div_ps(x.v[2], y.v[2]), _mm256_div_ps(x.v[3], y.v[3])}};
+  }
+  static Floats LoadFloats(const float* from) {
+    return {{_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8), _mm256_loadu_ps(from + 16),
+             _mm256_loadu_ps(from + 24)}};
+  }
+  static void StoreFloats(float* to, const Floats& x) {
+    for (size_t i = 0; i < 4; ++i) {
+      _mm256_storeu_ps(to + 8 * i, x.v[i]);
+    }
+  }
+  static float SumOf(__m256 x) {
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+  static void SumsOfHalves(const Floats& x, float& first, float& second) {
+    first = SumOf(_mm256_add_ps(x.v[0], x.v[1]));
+    second = SumOf(_mm256_add_ps(x.v[2], x.v[3]));
+  }
+  static float Sum(const Floats& x) {
+    return SumOf(_mm256_add_ps(_mm256_add_ps(x.v[0], x.v[1]), _mm256_add_ps(x.v[2], x.v[3])));
+  }
   static Floats SmallAsZero(const Floats& x) {
     Floats out;
     for (size_t i = 0; i < 4; ++i) {
@@ -198,7 +228,8 @@ struct Avx2 {
     return InOrder(_mm256_packs_epi16(a, b));
   }
   static ByteCodes ToNibbles(const Floats& x) {
-    return _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
+    const __m256i most = _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
+    return _mm256_max_epi8(most, _mm256_setzero_si256());
   }
   static __m256 Absolute(__m256 x) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));

@@ -8,6 +8,7 @@
 
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/rans.h"
+#include "kvcast/codec/scale_search.h"
 
 KVCAST_AVX512_BEGIN
 
@@ -109,6 +110,24 @@ struct Avx512 {
   static Floats Minus(const Floats& x, const Floats& y) {
     return {_mm512_sub_ps(x.a, y.a), _mm512_sub_ps(x.b, y.b)};
   }
+  static Floats Times(const Floats& x, const Floats& y) {
+    return {_mm512_mul_ps(x.a, y.a), _mm512_mul_ps(x.b, y.b)};
+  }
+  static void SumsOfHalves(const Floats& x, float& first, float& second) {
+    first = _mm512_reduce_add_ps(x.a);
+    second = _mm512_reduce_add_ps(x.b);
+  }
+  static float Sum(const Floats& x) { return _mm512_reduce_add_ps(_mm512_add_ps(x.a, x.b)); }
+  static Floats Over(const Floats& x, const Floats& y) {
+    return {_mm512_div_ps(x.a, y.a), _mm512_div_ps(x.b, y.b)};
+  }
+  static Floats LoadFloats(const float* from) {
+    return {_mm512_loadu_ps(from), _mm512_loadu_ps(from + 16)};
+  }
+  static void StoreFloats(float* to, const Floats& x) {
+    _mm512_storeu_ps(to, x.a);
+    _mm512_storeu_ps(to + 16, x.b);
+  }
   static __m512 SmallAsZero(__m512 x) {
     const __mmask16 large =
         _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(kSpanMin), _CMP_GE_OQ);
@@ -172,7 +191,8 @@ struct Avx512 {
                   _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.b)));
   }
   static ByteCodes ToNibbles(const Floats& x) {
-    return _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
+    const __m256i most = _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
+    return _mm256_max_epi8(most, _mm256_setzero_si256());
   }
   static __m128i E4m3Bytes(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);

@@ -149,7 +149,7 @@ void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, bool en
         encode ? in_turn(write) : in_turn(read);
         next += kPart;
       });
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kPart * kBlockBytes));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kPart * kBlockBytes));
 }
 
 void Register() {

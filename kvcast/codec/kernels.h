@@ -37,6 +37,7 @@ struct CodedRows {
   Byte* offsets = nullptr;
   const float* statics = nullptr;
   HalfType offset_type = HalfType::kBf16;
+  bool careful = false;  // Take the time to look for the scale that errs least.
 };
 
 inline constexpr uint32_t kGroupValues = 32;

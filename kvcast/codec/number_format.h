@@ -39,11 +39,6 @@ inline uint16_t FloatToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-// The next BF16 that is not smaller. REQUIRES: value >= 0, below 2^127.
-inline uint16_t FloatToBf16Above(float value) {
-  return static_cast<uint16_t>((BitsOf(value) + 0xffff) >> 16);
-}
-
 // REQUIRES: |value| < 2^22.
 inline int32_t RoundToInt(float value) {
   constexpr float kMagic = 0x1.8p23F;  // Beyond it a float's last place is 1.

@@ -5,6 +5,7 @@
 
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/rans.h"
+#include "kvcast/codec/scale_search.h"
 #include "kvcast/codec/simd_kernels.h"
 
 namespace kvcast {
@@ -56,7 +57,7 @@ void EncodeInt8(const Source& from, const Coded& to) {
   for (uint32_t row = 0; row < from.rows; ++row) {
     const std::byte* values = from.Row(row);
     const float largest = LargestOf(from.type, values, 0, from.size);
-    const uint16_t scale = largest < kSpanMin ? uint16_t{0} : FloatToBf16Above(largest / 127.0F);
+    const uint16_t scale = largest < kSpanMin ? uint16_t{0} : FloatToBf16(largest / 127.0F);
     const float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
     StoreU16(to.scales, row, scale);
     for (uint32_t i = 0; i < from.size; ++i) {
@@ -108,10 +109,20 @@ void EncodeInt4Group(const Source& from, const std::byte* values, uint32_t first
   }
   low = FloatOf(BitsOf(low) & 0x7fffffffU) < kSpanMin ? 0.0F : low;
   const float span = high - low;
-  const uint16_t scale = span < kSpanMin ? uint16_t{0} : FloatToBf16(span * (1.0F / 15.0F));
-  const float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
+  uint16_t scale = span < kSpanMin ? uint16_t{0} : FloatToBf16(span * (1.0F / 15.0F));
+  float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
+  uint16_t offset = FromFloat(from.type, low);
+  if (to.careful && CanFitInt4(scale)) {
+    Int4Sums sums;
+    for (uint32_t i = first; i < first + count; ++i) {
+      sums.Add((LoadValue(from.type, values, i) - low) * inverse);
+    }
+    FitInt4(from.type, count, sums, offset, scale);
+    low = ToFloat(from.type, offset);
+    inverse = 1.0F / Bf16ToFloat(scale);
+  }
   StoreU16(to.scales, group, scale);
-  StoreU16(to.offsets, group, FromFloat(from.type, low));
+  StoreU16(to.offsets, group, offset);
   std::array<uint8_t, kGroupValues> packed{};
   for (uint32_t i = 0; i < count; ++i) {
     const int32_t code = RoundToInt((LoadValue(from.type, values, first + i) - low) * inverse);
@@ -151,9 +162,32 @@ void DecodeInt4(const ConstCoded& from, const Target& to) {
   }
 }
 
+// A block with one scale: its codes, and how much they err.
+struct Fp4Block {
+  std::array<uint8_t, kScaleBlockValues> codes{};
+  uint8_t scale = 0;
+  float error = 0;
+
+  Fp4Block(const Source& from, const std::byte* values, uint32_t first, uint32_t end,
+           float to_scale, float tensor)
+      : scale(FloatToE4m3(LargestOf(from.type, values, first, end) * to_scale)) {
+    const float inverse = scale == 0 ? 0.0F : 1.0F / (E4m3ToFloat(scale) * tensor);
+    for (uint32_t i = first; i < end; ++i) {
+      const float scaled = LoadValue(from.type, values, i) * inverse;
+      const uint8_t code = FloatToE2m1(scaled);
+      codes[i - first] = code;
+      const float coded = (code & 8) != 0 ? -kE2m1[code & 7] : kE2m1[code & 7];
+      const float off = WholeOf((scaled - coded) * kFp4ErrorSteps);
+      error += off * off;
+    }
+    error *= E4m3ToFloat(scale) * E4m3ToFloat(scale);
+  }
+};
+
 void EncodeFp4(const Source& from, const Coded& to) {
   const float tensor = to.statics[0];
-  const float to_scale = 1.0F / (6.0F * tensor);
+  const float to_six = 1.0F / (6.0F * tensor);
+  const float to_four = 1.0F / (4.0F * tensor);
   std::byte* codes = to.codes;
   std::byte* scales = to.scales;
   for (uint32_t row = 0; row < from.rows; ++row) {
@@ -163,13 +197,12 @@ void EncodeFp4(const Source& from, const Coded& to) {
       std::array<uint8_t, kGroupValues> packed{};
       for (uint32_t block = 0; block < count; block += kScaleBlockValues) {
         const uint32_t end = std::min(block + kScaleBlockValues, count);
-        const uint8_t scale =
-            FloatToE4m3(LargestOf(from.type, values, first + block, first + end) * to_scale);
-        const float inverse = scale == 0 ? 0.0F : 1.0F / (E4m3ToFloat(scale) * tensor);
-        *scales++ = static_cast<std::byte>(scale);
-        for (uint32_t i = block; i < end; ++i) {
-          packed[i] = FloatToE2m1(LoadValue(from.type, values, first + i) * inverse);
-        }
+        const Fp4Block six(from, values, first + block, first + end, to_six, tensor);
+        const Fp4Block four(from, values, first + block, first + end, to_four, tensor);
+        const Fp4Block& best =
+            to.careful && FourIsBetter(six.scale, six.error, four.scale, four.error) ? four : six;
+        *scales++ = static_cast<std::byte>(best.scale);
+        std::copy_n(best.codes.begin(), end - block, packed.begin() + block);
       }
       PackCodes(packed, count, codes);
       codes += PackedBytes(count);

@@ -7,83 +7,118 @@
 namespace kvcast {
 namespace {
 
+// The scales of 32 blocks whose largest values become the same value of E2M1.
+template <typename V>
 struct Fp4Scales {
-  float tensor = 0;
-  float to_scale = 0;
+  alignas(64) std::byte codes[GroupBatch::kMost];
+  float inverses[GroupBatch::kMost];
+  float squares[GroupBatch::kMost];
+
+  Fp4Scales(const typename V::Floats& largest, float becomes, float tensor) {
+    V::StoreBytes(codes, V::ToE4m3(V::Scaled(largest, 1.0F / (becomes * tensor))));
+    const typename V::Floats scales = V::Scaled(V::FromE4m3AsHalf(codes), 0x1p8F);
+    V::StoreInversesOrZeros(inverses, V::Scaled(scales, tensor));
+    V::StoreFloats(squares, V::Times(scales, scales));
+  }
+  typename V::Floats Scaled(const typename V::Floats& values, uint32_t group) const {
+    return V::ScaledHalves(values, inverses[size_t{group} * 2], inverses[size_t{group} * 2 + 1]);
+  }
 };
 
-// Writes the scales of 32 values, or of the first `blocks` times 16, and gives their codes.
-template <typename V, HalfType kType>
-typename V::ByteCodes Fp4Codes(const std::byte* values, uint32_t blocks, const Fp4Scales& by,
-                               std::byte* scales) {
-  uint16_t largest[2] = {};
-  V::LargestOfHalves(values, largest[0], largest[1]);
-  float inverse[2] = {};
-  for (uint32_t i = 0; i < blocks; ++i) {
-    const uint8_t scale = FloatToE4m3(ToFloat(kType, Bounded(kType, largest[i])) * by.to_scale);
-    inverse[i] = scale == 0 ? 0.0F : 1.0F / (E4m3ToFloat(scale) * by.tensor);
-    scales[i] = static_cast<std::byte>(scale);
-  }
-  return V::ToE2m1(V::ScaledHalves(V::template Load<kType>(values), inverse[0], inverse[1]));
-}
+// 32 values with such scales: their codes, and how much those of each block err.
+template <typename V>
+struct Fp4Attempt {
+  alignas(16) std::byte packed[PackedBytes(kGroupValues)];
+  float errors[2];
 
+  Fp4Attempt(const typename V::Floats& scaled) {
+    V::StorePacked(packed, V::ToE2m1(scaled));
+    const typename V::Floats off =
+        WholeFloats<V>(V::Scaled(V::Minus(scaled, V::FromE2m1(packed)), kFp4ErrorSteps));
+    V::SumsOfHalves(V::Times(off, off), errors[0], errors[1]);
+  }
+};
+
+// The scales and codes of a batch of up to 16 groups, of two blocks each.
 template <typename V, HalfType kType>
-void SimdEncodeFp4Whole(const SimdSource& from, const SimdCoded& to) {
-  constexpr uint32_t kGroups = GroupBatch::kMost / 2;  // Of two blocks.
-  const float tensor = to.statics[0];
-  const float to_scale = 1.0F / (6.0F * tensor);
-  const uint32_t groups = from.rows * (from.size / kGroupValues);
-  for (uint32_t first = 0; first < groups; first += kGroups) {
-    GroupBatch batch(from, first, kGroups);
-    for (uint32_t i = 0; i < batch.count; ++i) {
-      uint16_t largest[2] = {};
-      V::LargestOfHalves(batch.values[i], largest[0], largest[1]);
-      std::memcpy(batch.words[0] + i * sizeof(largest), largest, sizeof(largest));
+void EncodeFp4Batch(GroupBatch& batch, float tensor, bool careful, std::byte* scales,
+                    std::byte* codes) {
+  for (uint32_t i = 0; i < batch.count; ++i) {
+    uint16_t largest[2] = {};
+    V::LargestOfHalves(batch.values[i], largest[0], largest[1]);
+    std::memcpy(batch.words[0] + i * sizeof(largest), largest, sizeof(largest));
+  }
+  const typename V::Floats largest = V::template Load<kType>(batch.words[0]);
+  const Fp4Scales<V> six(largest, 6.0F, tensor);
+  std::memcpy(scales, six.codes, size_t{batch.count} * 2);
+  if (!careful) {
+    for (uint32_t i = 0; i < batch.count; ++i, codes += PackedBytes(kGroupValues)) {
+      V::StorePacked(codes, V::ToE2m1(six.Scaled(V::template Load<kType>(batch.values[i]), i)));
     }
-    V::StoreBytes(batch.words[1],
-                  V::ToE4m3(V::Scaled(V::template Load<kType>(batch.words[0]), to_scale)));
-    std::memcpy(to.scales + size_t{first} * 2, batch.words[1], size_t{batch.count} * 2);
-    const typename V::Floats scales = V::Scaled(V::FromE4m3AsHalf(batch.words[1]), 0x1p8F);
-    V::StoreInversesOrZeros(batch.inverses, V::Scaled(scales, tensor));
-    for (uint32_t i = 0; i < batch.count; ++i) {
-      V::StorePacked(to.codes + size_t{first + i} * PackedBytes(kGroupValues),
-                     V::ToE2m1(V::ScaledHalves(V::template Load<kType>(batch.values[i]),
-                                               batch.inverses[size_t{i} * 2],
-                                               batch.inverses[size_t{i} * 2 + 1])));
+    return;
+  }
+  const Fp4Scales<V> four(largest, 4.0F, tensor);
+  for (uint32_t i = 0; i < batch.count; ++i, codes += PackedBytes(kGroupValues)) {
+    const typename V::Floats values = V::template Load<kType>(batch.values[i]);
+    const Fp4Attempt<V> by_six(six.Scaled(values, i));
+    const Fp4Attempt<V> by_four(four.Scaled(values, i));
+    const Fp4Attempt<V>* best[2] = {&by_six, &by_six};
+    for (uint32_t block = 0; block < 2; ++block) {
+      const uint32_t at = 2 * i + block;
+      if (FourIsBetter(static_cast<uint8_t>(six.codes[at]), by_six.errors[block] * six.squares[at],
+                       static_cast<uint8_t>(four.codes[at]),
+                       by_four.errors[block] * four.squares[at])) {
+        scales[at] = four.codes[at];
+        best[block] = &by_four;
+      }
+    }
+    for (uint32_t k = 0; k < PackedBytes(kGroupValues); ++k) {  // The second block is above.
+      codes[k] = (best[0]->packed[k] & std::byte{0x0f}) | (best[1]->packed[k] & std::byte{0xf0});
     }
   }
 }
 
 template <typename V, HalfType kType>
 void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
-  if (from.size % kGroupValues == 0) {
-    SimdEncodeFp4Whole<V, kType>(from, to);
-    return;
-  }
-  const Fp4Scales by = {to.statics[0], 1.0F / (6.0F * to.statics[0])};
+  const float tensor = to.statics[0];
   std::byte* codes = to.codes;
   std::byte* scales = to.scales;
+  if (from.size % kGroupValues == 0) {
+    constexpr uint32_t kGroups = GroupBatch::kMost / 2;
+    const uint32_t groups = from.rows * (from.size / kGroupValues);
+    for (uint32_t first = 0; first < groups; first += kGroups) {
+      GroupBatch batch(from, first, kGroups);
+      EncodeFp4Batch<V, kType>(batch, tensor, to.careful, scales + size_t{first} * 2,
+                               codes + size_t{first} * PackedBytes(kGroupValues));
+    }
+    return;
+  }
   for (uint32_t row = 0; row < from.rows; ++row) {
     const std::byte* values = from.Row(row);
     uint32_t i = 0;
     for (; i + kGroupValues <= from.size; i += kGroupValues) {
-      V::StorePacked(codes, Fp4Codes<V, kType>(values + i * kPageValueBytes, 2, by, scales));
+      GroupBatch batch(values + i * kPageValueBytes);
+      EncodeFp4Batch<V, kType>(batch, tensor, to.careful, scales, codes);
       codes += PackedBytes(kGroupValues);
       scales += 2;
     }
-    if (i < from.size) {
-      // A copy of the first value must not count in a block that it does not belong to.
-      const uint32_t count = from.size - i;
-      const uint32_t blocks = ScaleBlocksOf(count);
-      Padded rest(values + i * kPageValueBytes, count);
-      std::memset(rest.values + count * kPageValueBytes, 0, kGroupBytes - count * kPageValueBytes);
-      uint8_t padded[kGroupValues];
-      V::StoreBytes(reinterpret_cast<std::byte*>(padded),
-                    Fp4Codes<V, kType>(rest.values, blocks, by, scales));
-      RepackCodes(padded, count, codes);
-      codes += PackedBytes(count);
-      scales += blocks;
+    // A copy of the first value must not count in a block that it does not belong to.
+    const uint32_t count = from.size - i;
+    Padded rest(values + i * kPageValueBytes, count);
+    std::memset(rest.values + count * kPageValueBytes, 0, kGroupBytes - count * kPageValueBytes);
+    GroupBatch batch(rest.values);
+    std::byte both[2] = {};
+    std::byte packed[PackedBytes(kGroupValues)];
+    EncodeFp4Batch<V, kType>(batch, tensor, to.careful, both, packed);
+    uint8_t spread[kGroupValues];
+    for (uint32_t k = 0; k < kScaleBlockValues; ++k) {
+      spread[k] = static_cast<uint8_t>(packed[k] & std::byte{15});
+      spread[k + kScaleBlockValues] = static_cast<uint8_t>(packed[k] >> 4);
     }
+    RepackCodes(spread, count, codes);
+    codes += PackedBytes(count);
+    std::memcpy(scales, both, ScaleBlocksOf(count));
+    scales += ScaleBlocksOf(count);
   }
 }
 

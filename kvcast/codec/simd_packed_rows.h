@@ -2,6 +2,7 @@
 // Included inside a target region, as simd_rows.h is.
 #pragma once
 
+#include "kvcast/codec/scale_search.h"
 #include "kvcast/codec/simd_rows.h"
 
 namespace kvcast {
@@ -27,19 +28,37 @@ inline void SpreadCodes(const std::byte* from, uint32_t count, std::byte* to) {
   }
 }
 
-// Writes the scale and the offset of 32 values and gives their codes, one a byte.
+template <typename V>
+typename V::Floats WholeFloats(const typename V::Floats& x) {
+  constexpr float kMagic = 0x1.8p23F;  // As in WholeOf().
+  return V::Plus(V::Plus(x, kMagic), -kMagic);
+}
+
+// Writes the scale and the offset of 32 values, of which the first `count` matter, and gives their
+// codes, one a byte.
 template <typename V, HalfType kType>
-typename V::ByteCodes Int4Codes(const std::byte* values, size_t group, const SimdCoded& to) {
+typename V::ByteCodes Int4Codes(const std::byte* values, uint32_t count, size_t group,
+                                const SimdCoded& to) {
   uint16_t low_bits = 0;
   uint16_t high_bits = 0;
   V::template LowAndHigh<kType>(values, low_bits, high_bits);
   float low = ToFloat(kType, low_bits);
   low = FloatOf(BitsOf(low) & 0x7fffffffU) < kSpanMin ? 0.0F : low;
   const float span = ToFloat(kType, high_bits) - low;
-  const uint16_t scale = span < kSpanMin ? uint16_t{0} : FloatToBf16(span * (1.0F / 15.0F));
-  const float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
+  uint16_t scale = span < kSpanMin ? uint16_t{0} : FloatToBf16(span * (1.0F / 15.0F));
+  float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
+  uint16_t offset = FromFloat(kType, low);
+  if (to.careful && CanFitInt4(scale)) {
+    Int4Sums sums;
+    for (uint32_t i = 0; i < count; ++i) {
+      sums.Add((ToFloat(kType, Bounded(kType, LoadWord(values, i))) - low) * inverse);
+    }
+    FitInt4(kType, count, sums, offset, scale);
+    low = ToFloat(kType, offset);
+    inverse = 1.0F / Bf16ToFloat(scale);
+  }
   StoreWord(to.scales, group, scale);
-  StoreWord(to.offsets, group, FromFloat(kType, low));
+  StoreWord(to.offsets, group, offset);
   return V::ToNibbles(V::Scaled(V::Plus(V::template Load<kType>(values), -low), inverse));
 }
 
@@ -54,6 +73,7 @@ struct GroupBatch {
   std::byte words[2][kMost * sizeof(uint16_t)] = {};
   float inverses[kMost];
 
+  explicit GroupBatch(const std::byte* group) : count(1) { values[0] = group; }
   // The groups of `from` from number `first` on. REQUIRES: rows of whole groups.
   GroupBatch(const SimdSource& from, uint32_t first, uint32_t most) {
     const uint32_t row_groups = from.size / kGroupValues;
@@ -64,6 +84,46 @@ struct GroupBatch {
     }
   }
 };
+
+// FitInt4 for a batch: better offsets (words[0]) and scales (words[1]).
+template <typename V, HalfType kType>
+void FitInt4Groups(GroupBatch& batch) {
+  constexpr auto kCount = static_cast<float>(kGroupValues);
+  float sums[4][GroupBatch::kMost];
+  std::fill_n(sums[0], GroupBatch::kMost, 0.0F);  // A line that changes nothing.
+  std::fill_n(sums[1], GroupBatch::kMost, kInt4Steps);
+  std::fill_n(sums[2], GroupBatch::kMost, 0.0F);
+  std::fill_n(sums[3], GroupBatch::kMost, 1.0F);
+  for (uint32_t i = 0; i < batch.count; ++i) {
+    if (!CanFitInt4(LoadWord(batch.words[1], i))) {
+      continue;
+    }
+    const float low = ToFloat(kType, LoadWord(batch.words[0], i));
+    const typename V::Floats coded =
+        V::Scaled(V::Plus(V::template Load<kType>(batch.values[i]), -low), batch.inverses[i]);
+    const typename V::Floats codes = WholeFloats<V>(coded);
+    const typename V::Floats steps = WholeFloats<V>(V::Scaled(coded, kInt4Steps));
+    sums[0][i] = V::Sum(steps);
+    sums[1][i] = V::Sum(V::Times(steps, codes));
+    sums[2][i] = V::Sum(codes);
+    sums[3][i] = V::Sum(V::Times(codes, codes));
+  }
+  const typename V::Floats u = V::LoadFloats(sums[0]);
+  const typename V::Floats q = V::LoadFloats(sums[2]);
+  const typename V::Floats rise =
+      V::Minus(V::Scaled(V::LoadFloats(sums[1]), kCount), V::Times(u, q));
+  const typename V::Floats run =
+      V::Minus(V::Scaled(V::LoadFloats(sums[3]), kCount), V::Times(q, q));
+  const typename V::Floats slope = V::Over(rise, run);
+  const typename V::Floats start = V::Scaled(V::Minus(u, V::Times(slope, q)), 1.0F / kCount);
+  const typename V::Floats scales = V::template Load<HalfType::kBf16>(batch.words[1]);
+  const typename V::Floats back = V::Times(scales, V::Scaled(start, -1.0F / kInt4Steps));
+  V::template Store<kType>(batch.words[0],
+                           V::SmallAsZero(V::Minus(V::template Load<kType>(batch.words[0]), back)));
+  V::template Store<HalfType::kBf16>(batch.words[1],
+                                     V::Times(scales, V::Scaled(slope, 1.0F / kInt4Steps)));
+  V::StoreInversesOrZeros(batch.inverses, V::template Load<HalfType::kBf16>(batch.words[1]));
+}
 
 template <typename V, HalfType kType>
 void SimdEncodeInt4Whole(const SimdSource& from, const SimdCoded& to) {
@@ -83,6 +143,9 @@ void SimdEncodeInt4Whole(const SimdSource& from, const SimdCoded& to) {
     V::template Store<kType>(batch.words[0], lows);
     V::template Store<HalfType::kBf16>(batch.words[1], V::Scaled(spans, 1.0F / 15.0F));
     V::StoreInversesOrZeros(batch.inverses, V::template Load<HalfType::kBf16>(batch.words[1]));
+    if (to.careful) {
+      FitInt4Groups<V, kType>(batch);
+    }
     std::memcpy(to.offsets + first * sizeof(uint16_t), batch.words[0],
                 batch.count * sizeof(uint16_t));
     std::memcpy(to.scales + first * sizeof(uint16_t), batch.words[1],
@@ -108,14 +171,15 @@ void SimdEncodeInt4(const SimdSource& from, const SimdCoded& to) {
     const std::byte* values = from.Row(row);
     uint32_t i = 0;
     for (; i + kGroupValues <= from.size; i += kGroupValues) {
-      V::StorePacked(codes, Int4Codes<V, kType>(values + i * kPageValueBytes, group++, to));
+      V::StorePacked(codes,
+                     Int4Codes<V, kType>(values + i * kPageValueBytes, kGroupValues, group++, to));
       codes += PackedBytes(kGroupValues);
     }
     if (i < from.size) {
       const Padded rest(values + i * kPageValueBytes, from.size - i);
       uint8_t padded[kGroupValues];
       V::StoreBytes(reinterpret_cast<std::byte*>(padded),
-                    Int4Codes<V, kType>(rest.values, group++, to));
+                    Int4Codes<V, kType>(rest.values, from.size - i, group++, to));
       RepackCodes(padded, from.size - i, codes);
       codes += PackedBytes(from.size - i);
     }

@@ -59,7 +59,7 @@ void SimdEncodeInt8(const SimdSource& from, const SimdCoded& to) {
   for (uint32_t row = 0; row < from.rows; ++row, codes += from.size) {
     const std::byte* values = from.Row(row);
     const float largest = RowLargest<V, kType>(values, from.size);
-    const uint16_t scale = largest < kSpanMin ? uint16_t{0} : FloatToBf16Above(largest / 127.0F);
+    const uint16_t scale = largest < kSpanMin ? uint16_t{0} : FloatToBf16(largest / 127.0F);
     const float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
     StoreWord(to.scales, row, scale);
     uint32_t i = 0;

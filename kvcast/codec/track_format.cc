@@ -6,13 +6,11 @@
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
+#include "kvcast/codec/layer_runs.h"
 
 namespace kvcast {
 namespace {
 
-constexpr uint32_t kFormatLayersMax = 4096;
-constexpr uint32_t kFormatHeadsMax = 65'536;
-constexpr uint32_t kFormatSizeMax = 65'536;
 constexpr float kStaticScaleMin = 0x1p-60F;
 constexpr float kStaticScaleMax = 0x1p60F;
 enum Parts : uint8_t { kHasDigest = 1, kHasScales = 2, kHasTables = 4 };
@@ -31,36 +29,6 @@ size_t TableCountOf(const TrackFormat& format) {
 }
 
 bool SoundScale(float scale) { return scale >= kStaticScaleMin && scale <= kStaticScaleMax; }
-
-bool SoundLayer(const LayerShape& layer) {
-  return layer.kv_heads > 0 && layer.kv_heads <= kFormatHeadsMax && layer.key_size > 0 &&
-         layer.key_size <= kFormatSizeMax && layer.value_size <= kFormatSizeMax;
-}
-
-Result<uint32_t> SmallNumber(ByteReader& reader, uint32_t max) {
-  const size_t at = reader.offset();
-  KVCAST_TRY(const uint64_t number, reader.Vi64());
-  if (number > max) {
-    return Error(ErrorCode::kMalformed, "A track's format says " + std::to_string(number) +
-                                            " where " + std::to_string(max) + " is the most.")
-        .At(at);
-  }
-  return static_cast<uint32_t>(number);
-}
-
-Result<void> ReadLayers(ByteReader& reader, std::vector<LayerShape>& layers) {
-  KVCAST_TRY(const uint32_t runs, SmallNumber(reader, kFormatLayersMax));
-  for (uint32_t run = 0; run < runs; ++run) {
-    const auto room = static_cast<uint32_t>(kFormatLayersMax - layers.size());
-    KVCAST_TRY(const uint32_t count, SmallNumber(reader, room));
-    LayerShape layer;
-    KVCAST_TRY(layer.kv_heads, SmallNumber(reader, kFormatHeadsMax));
-    KVCAST_TRY(layer.key_size, SmallNumber(reader, kFormatSizeMax));
-    KVCAST_TRY(layer.value_size, SmallNumber(reader, kFormatSizeMax));
-    layers.insert(layers.end(), count, layer);
-  }
-  return {};
-}
 
 // As many as the shape and rung say, and only if the bytes are there.
 Result<void> ReadParts(ByteReader& reader, uint8_t parts, TrackFormat& format) {
@@ -135,9 +103,9 @@ size_t TrackFormat::RowCount() const {
 }
 
 Result<void> TrackFormat::Check() const {
-  if (layers.empty() || layers.size() > kFormatLayersMax ||
-      !std::ranges::all_of(layers, SoundLayer) || first_layer >= kFormatLayersMax ||
-      first_head >= kFormatHeadsMax) {
+  if (layers.empty() || layers.size() > kCodedLayersMax ||
+      !std::ranges::all_of(layers, IsSoundLayer) || first_layer >= kCodedLayersMax ||
+      first_head >= kCodedHeadsMax) {
     return UnusableFormat("No cache has such layers.");
   }
   if (block_tokens == 0 || block_tokens > kTokensMax || run_tokens == 0 ||
@@ -160,7 +128,7 @@ Result<void> TrackFormat::Check() const {
     return UnusableFormat("A table of exponents does not share out 256, or names one twice.");
   }
   constexpr size_t kTableBytes = ExponentTable::kNamed + ExponentTable::kSymbols;
-  constexpr size_t kRestBytes = 64 + kFormatLayersMax / 4;
+  constexpr size_t kRestBytes = 64 + kCodedLayersMax / 4;
   if (scales.size() * sizeof(float) + tables.size() * kTableBytes + kRestBytes > kBytesMax) {
     return UnusableFormat(
         "The rung's constants for this shape are too many for one track; "
@@ -181,20 +149,7 @@ std::string TrackFormat::Encode() const {
   writer.Vi64(first_head);
   writer.Vi64(block_tokens);
   writer.Vi64(run_tokens);
-  std::vector<size_t> starts;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    if (i == 0 || layers[i] != layers[i - 1]) {
-      starts.push_back(i);
-    }
-  }
-  writer.Vi64(starts.size());
-  for (size_t i = 0; i < starts.size(); ++i) {
-    const LayerShape& layer = layers[starts[i]];
-    writer.Vi64((i + 1 < starts.size() ? starts[i + 1] : layers.size()) - starts[i]);
-    writer.Vi64(layer.kv_heads);
-    writer.Vi64(layer.key_size);
-    writer.Vi64(layer.value_size);
-  }
+  WriteLayerRuns(layers, writer);
   if (calibration) {
     writer.Write(calibration->bytes);
   }
@@ -224,11 +179,11 @@ Result<TrackFormat> TrackFormat::Parse(std::string_view encoded) {
   TrackFormat format;
   format.rung = static_cast<Rung>(rung);
   format.value_type = static_cast<HalfType>(type);
-  KVCAST_TRY(format.first_layer, SmallNumber(reader, kFormatLayersMax));
-  KVCAST_TRY(format.first_head, SmallNumber(reader, kFormatHeadsMax));
-  KVCAST_TRY(format.block_tokens, SmallNumber(reader, kTokensMax));
-  KVCAST_TRY(format.run_tokens, SmallNumber(reader, kTokensMax));
-  KVCAST_TRY_VOID(ReadLayers(reader, format.layers));
+  KVCAST_TRY(format.first_layer, ReadNumberUpTo(reader, kCodedLayersMax));
+  KVCAST_TRY(format.first_head, ReadNumberUpTo(reader, kCodedHeadsMax));
+  KVCAST_TRY(format.block_tokens, ReadNumberUpTo(reader, kTokensMax));
+  KVCAST_TRY(format.run_tokens, ReadNumberUpTo(reader, kTokensMax));
+  KVCAST_TRY(format.layers, ReadLayerRuns(reader));
   KVCAST_TRY_VOID(ReadParts(reader, parts, format));
   KVCAST_TRY_VOID(format.Check());
   // One format has one serialisation: an integer written longer than it needs, or layers cut where

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <system_error>
 
 #include "kvcast/host/kv_file_fit.h"
@@ -80,18 +79,6 @@ void CacheTask::Print(const CacheFlags& flags) const {
   fmt::print("node     {}\n", address.host_and_port);
   fmt::print("prompt   {}: {} tokens, {} whole block{} of {}\n", flags.prompt, Grouped(tokens()),
              blocks, blocks == 1 ? "" : "s", shape.tokens());
-}
-
-Result<PagedCache> BlocksInARow(const CacheTask& task, const std::vector<LayerMemory>& memory) {
-  const PageFormat format{PageOrder::kNhd, KvPlacement::kApart, task.shape.tokens(),
-                          ValueBytes(task.values)};
-  return PagedCache::Of(task.shape, format, memory);
-}
-
-std::vector<uint32_t> PagesInARow(size_t blocks) {
-  std::vector<uint32_t> pages(blocks);
-  std::iota(pages.begin(), pages.end(), 0u);
-  return pages;
 }
 
 }  // namespace kvcast

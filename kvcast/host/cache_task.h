@@ -53,10 +53,4 @@ struct CacheTask {
   }
 };
 
-// Layers whose K and V lie token after token, as KV files have them, seen as pages of one block.
-// `memory` must outlive it. REQUIRES: a whole number of blocks in each.
-Result<PagedCache> BlocksInARow(const CacheTask& task, const std::vector<LayerMemory>& memory);
-// The first so many pages.
-std::vector<uint32_t> PagesInARow(size_t blocks);
-
 }  // namespace kvcast

@@ -7,6 +7,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
+#include "kvcast/host/cache_rows.h"
 #include "kvcast/host/cache_task.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
@@ -21,40 +22,15 @@
 namespace kvcast {
 namespace {
 
-// Memory for so many tokens of every layer, as KV files lay it out.
-class TokenRows {
- public:
-  TokenRows(const CacheTask& task, size_t tokens) {
-    for (const LayerShape& layer : task.shape.layers()) {
-      for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-        planes_.emplace_back(tokens * layer.kv_heads * layer.size(plane) * ValueBytes(task.values));
-      }
-    }
-  }
-  std::vector<LayerMemory> Memory() {
-    std::vector<LayerMemory> memory;
-    for (size_t i = 0; i < planes_.size(); i += 2) {
-      memory.push_back({planes_[i], planes_[i + 1]});
-    }
-    return memory;
-  }
-  std::span<const std::byte> Values(size_t layer, Plane plane) const {
-    return planes_[layer * 2 + static_cast<size_t>(plane)];
-  }
-
- private:
-  std::vector<std::vector<std::byte>> planes_;  // K and V of each layer.
-};
-
 struct Got {
   LoadPlan plan;
   LoadReport report;
   double seconds = 0;
 };
 
-Result<Got> Load(const CacheTask& task, NodeConnection& node, LoadPlan plan, TokenRows& rows) {
+Result<Got> Load(const CacheTask& task, NodeConnection& node, LoadPlan plan, CacheRows& rows) {
   const std::vector<LayerMemory> memory = rows.Memory();
-  KVCAST_TRY(const PagedCache cache, BlocksInARow(task, memory));
+  KVCAST_TRY(const PagedCache cache, BlocksInARow(task.shape, task.values, memory));
   const size_t blocks = plan.block_count();
   KVCAST_TRY(const PromptPages pages,
              PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
@@ -73,7 +49,7 @@ Result<Got> Load(const CacheTask& task, NodeConnection& node, LoadPlan plan, Tok
 }
 
 // The tokens that were loaded, in a file that is there as a whole or not at all.
-Result<void> Write(const CacheTask& task, const TokenRows& rows, size_t tokens, FileWriter writer) {
+Result<void> Write(const CacheTask& task, const CacheRows& rows, size_t tokens, FileWriter writer) {
   const KvMetadata metadata = {
       {std::string(kModelNameKey), task.model.name},
       {std::string(kModelFpKey), task.model.description.Fingerprint().ToHex()},
@@ -81,12 +57,7 @@ Result<void> Write(const CacheTask& task, const TokenRows& rows, size_t tokens, 
        DigestOfTokens(std::span(task.prompt).first(tokens)).ToHex()}};
   KVCAST_TRY(const KvFilePlan plan, KvFilePlan::Of(task.shape.layers(), task.values,
                                                    static_cast<uint32_t>(tokens), metadata));
-  const std::string header = plan.header().ToString();
-  KVCAST_TRY_VOID(writer.Append(AsBytes(header)));
-  for (const KvFilePlan::Part& part : plan.parts()) {
-    KVCAST_TRY_VOID(writer.Append(rows.Values(part.layer, part.plane).first(part.bytes)));
-  }
-  return writer.Commit();
+  return rows.WriteAs(plan, std::move(writer));
 }
 
 std::string GenerationOf(const TrackName& track) {
@@ -144,7 +115,7 @@ Result<void> RunGet(const CacheFlags& flags) {
                      "them, and both sides must agree.")
         .In(where);
   }
-  TokenRows rows(task, plan.block_count() * task.shape.tokens());
+  CacheRows rows(task.shape.layers(), task.values, plan.block_count() * task.shape.tokens());
   KVCAST_TRY(const Got got, Load(task, *node, std::move(plan), rows));
   const size_t tokens = got.report.loaded() * task.shape.tokens();
   if (tokens == 0) {

@@ -35,6 +35,10 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddPutCommand(app, exit_status);
   AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
+  AddRungsCommand(app, exit_status);
+  AddEncodeCommand(app, exit_status);
+  AddDecodeCommand(app, exit_status);
+  AddCalibrateCommand(app, exit_status);
   AddServeCommand(app, exit_status);
   AddStoreCommand(app, exit_status);
   AddCertCommand(app, exit_status);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kvcast/base/json.h"
+#include "kvcast/host/cache_rows.h"
 #include "kvcast/host/cache_task.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
@@ -19,26 +20,6 @@
 
 namespace kvcast {
 namespace {
-
-// The file's memory as an engine's pages. Only ever read: publishing writes nothing, but pages are
-// the engine's and so not const.
-std::vector<LayerMemory> MemoryOf(const KvFile& file, const BlockShape& shape, size_t blocks) {
-  std::vector<LayerMemory> memory;
-  for (size_t layer = 0; layer < file.layers().size(); ++layer) {
-    const auto plane = [&](Plane which) -> std::span<std::byte> {
-      const LayerShape& sizes = file.layers()[layer];
-      const size_t token = size_t{sizes.kv_heads} * sizes.size(which) * ValueBytes(file.type());
-      if (token == 0) {
-        return {};
-      }
-      const std::span<const std::byte> values =
-          file.Values(layer, which).first(blocks * shape.tokens() * token);
-      return {const_cast<std::byte*>(values.data()), values.size()};
-    };
-    memory.push_back({plane(Plane::kKey), plane(Plane::kValue)});
-  }
-  return memory;
-}
 
 // How many blocks of the prompt the file has. Mismatch: it has tokens that nobody has named.
 Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
@@ -67,8 +48,8 @@ Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
 
 Result<PublishReport> Publish(const CacheTask& task, const KvFile& file, size_t blocks,
                               Durability durability) {
-  const std::vector<LayerMemory> memory = MemoryOf(file, task.shape, blocks);
-  KVCAST_TRY(const PagedCache cache, BlocksInARow(task, memory));
+  const std::vector<LayerMemory> memory = MemoryOf(file, blocks * task.shape.tokens());
+  KVCAST_TRY(const PagedCache cache, BlocksInARow(task.shape, task.values, memory));
   KVCAST_TRY(const PromptPages pages,
              PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());

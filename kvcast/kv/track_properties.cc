@@ -49,10 +49,11 @@ Result<std::optional<std::string>> FormatIn(const Properties& track) {
 }
 
 Properties ObjectProperties(const BlockHash& block, uint32_t first_token, uint32_t run_tokens) {
-  if (first_token == 0) {
-    return BlockHashProperties(block);
-  }
-  if (run_tokens == 1) {
+  return first_token == 0 ? BlockHashProperties(block) : RunProperties(first_token, run_tokens);
+}
+
+Properties RunProperties(uint32_t first_token, uint32_t run_tokens) {
+  if (first_token == 0 || run_tokens == 1) {
     return {};
   }
   return PropertiesBuilder().Number(property::kPriorObjectIdGap, run_tokens - 1).Build();

@@ -22,5 +22,7 @@ Result<std::optional<std::string>> FormatIn(const Properties& track);
 // What an object says of itself: the first of a group its block's hash, the others how many ids
 // before their own do not exist, where each holds a run of tokens.
 Properties ObjectProperties(const BlockHash& block, uint32_t first_token, uint32_t run_tokens);
+// The same of a block that has no name.
+Properties RunProperties(uint32_t first_token, uint32_t run_tokens);
 
 }  // namespace kvcast

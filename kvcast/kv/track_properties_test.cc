@@ -34,6 +34,8 @@ TEST(TrackProperties, ARunDeclaresTheIdsThatItSwallowed) {
   EXPECT_FALSE(ObjectProperties(hash, 0, 16).Find(property::kPriorObjectIdGap));
   EXPECT_EQ(ObjectProperties(hash, 16, 16).Find(property::kPriorObjectIdGap)->number, 15u);
   EXPECT_TRUE(ObjectProperties(hash, 1, 1).empty());
+  EXPECT_TRUE(RunProperties(0, 16).empty());
+  EXPECT_EQ(RunProperties(16, 16), ObjectProperties(hash, 16, 16));
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+#include "kvcast/host/cache_blocks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "kvcast/base/check.h"
+#include "kvcast/codec/survey.h"
+#include "kvcast/host/cache_rows.h"
+#include "kvcast/kv/model_config.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kModelConfigBytesMax = 2 * 1024 * 1024;
+
+}  // namespace
+
+Result<std::vector<LayerShape>> LayersOfModel(const std::filesystem::path& model) {
+  std::error_code ignored;
+  const std::filesystem::path path =
+      std::filesystem::is_directory(model, ignored) ? model / "config.json" : model;
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, kModelConfigBytesMax));
+  const Result<ModelConfig> config = ModelConfig::Parse(text);
+  if (!config.ok()) {
+    return Error(config.error()).In(path.string());
+  }
+  const BlockShape shape(config->groups, 1);
+  return std::vector<LayerShape>(shape.layers().begin(), shape.layers().end());
+}
+
+Result<HalfType> HalvesOf(ValueType type) {
+  switch (type) {
+    case ValueType::kBf16:
+      return HalfType::kBf16;
+    case ValueType::kFp16:
+      return HalfType::kFp16;
+    case ValueType::kFp32:
+      break;
+  }
+  return Error(ErrorCode::kUnsupported,
+               "Rungs are of caches in BF16 and F16; this is F32. Convert it.");
+}
+
+ValueType ValuesOf(HalfType type) {
+  return type == HalfType::kBf16 ? ValueType::kBf16 : ValueType::kFp16;
+}
+
+Result<CacheBlocks> CacheBlocks::Open(const std::filesystem::path& path, uint32_t block_tokens,
+                                      const std::vector<LayerShape>* layers) {
+  KVCAST_TRY(MappedFile mapped, MappedFile::Open(path));
+  const Result<KvFile> file = KvFile::Parse(mapped.span());
+  if (!file.ok()) {
+    return Error(file.error()).In(path.string());
+  }
+  if (layers != nullptr && !std::ranges::equal(*layers, file->layers())) {
+    return Error(ErrorCode::kMismatch,
+                 "The cache is not one of this model: its layers, heads or head sizes are others.")
+        .In(path.string());
+  }
+  const Result<HalfType> type = HalvesOf(file->type());
+  if (!type.ok()) {
+    return Error(type.error()).In(path.string());
+  }
+  const size_t count = file->tokens() / block_tokens;
+  if (count == 0 || block_tokens > TrackFormat::kTokensMax) {
+    return Error(ErrorCode::kInvalid,
+                 fmt::format("The file holds {} tokens, and a block {}: there is no whole block "
+                             "to encode. --block-tokens makes blocks shorter.",
+                             file->tokens(), block_tokens))
+        .In(path.string());
+  }
+  CacheBlocks blocks(std::move(mapped),
+                     BlockShape({file->layers().begin(), file->layers().end()}, block_tokens));
+  blocks.type_ = *type;
+  blocks.pages_ = PagesInARow(count);
+  blocks.tokens_after_ = file->tokens() % block_tokens;
+  KVCAST_TRY(blocks.cache_,
+             BlocksInARow(blocks.shape_, file->type(), MemoryOf(*file, count * block_tokens)));
+  return blocks;
+}
+
+BlockView CacheBlocks::Block(size_t index) const {
+  KVCAST_CHECK(index < count());
+  return *BlockView::Of(*cache_, pages_, index * shape_.tokens(), shape_.tokens());
+}
+
+Result<Calibration> ReadCalibration(const std::filesystem::path& path) {
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, Calibration::kBytesMax));
+  Result<Calibration> calibration = Calibration::Parse(text);
+  if (!calibration.ok()) {
+    return std::move(calibration).error().In(path.string());
+  }
+  return calibration;
+}
+
+Result<TrackFormat> FormatFor(const CacheBlocks& blocks, Rung rung,
+                              const Calibration* calibration) {
+  if (calibration != nullptr) {
+    if (!std::ranges::equal(calibration->layers(), blocks.shape().layers()) ||
+        calibration->value_type() != blocks.type()) {
+      return Error(ErrorCode::kMismatch,
+                   "The calibration is of another model, or of caches in another type of values.");
+    }
+    return calibration->FormatOf(rung, blocks.shape().tokens());
+  }
+  Survey survey(blocks.shape(), blocks.type());
+  for (size_t i = 0; i < blocks.count(); ++i) {
+    survey.Add(blocks.Block(i));
+  }
+  return survey.FormatOf(rung);
+}
+
+}  // namespace kvcast
