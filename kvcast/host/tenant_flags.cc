@@ -66,10 +66,10 @@ void TenantFlags::AddTo(CLI::App& command, TenantFlags& flags) {
       ->type_name("FILE");
   command.add_option("--salt", flags.salt, "Keeps these names apart from all others")
       ->type_name("TEXT")
-      ->check([](const std::string& salt) {
-        return salt.size() <= kSaltBytesMax ? ""
+      ->check([](const std::string& text) {
+        return text.size() <= kSaltBytesMax ? ""
                                             : "A salt has at most 1,024 bytes; this one has " +
-                                                  std::to_string(salt.size()) + ".";
+                                                  std::to_string(text.size()) + ".";
       });
   command.parse_complete_callback([&flags] { CheckPair(flags); });
 }
