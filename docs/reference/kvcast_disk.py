@@ -3,29 +3,11 @@
 import struct
 
 from kvcast_names import Reader, Refused, vi64
+from kvcast_numbers import crc32c
 
 BLOCK = 4096
 VERSION = 1
 KINDS = {"object": 1, "facts": 2, "end": 3, "removal": 4}
-
-
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-TABLE = _table()
-
-
-def crc32c(data: bytes, start: int = 0) -> int:
-    state = start ^ 0xFFFFFFFF
-    for byte in data:
-        state = TABLE[(state ^ byte) & 0xFF] ^ state >> 8
-    return state ^ 0xFFFFFFFF
 
 
 def u32(value: int) -> bytes:

@@ -98,8 +98,8 @@ def _crc_table() -> list[int]:
 _CRC = _crc_table()
 
 
-def crc32c(data: bytes) -> int:
-    total = 0xFFFFFFFF
+def crc32c(data: bytes, start: int = 0) -> int:
+    total = start ^ 0xFFFFFFFF
     for byte in data:
         total = total >> 8 ^ _CRC[(total ^ byte) & 0xFF]
     return total ^ 0xFFFFFFFF
