@@ -3,21 +3,20 @@
 namespace kvcast::relay {
 
 void Audience::Add(SubscriberId id, moqt::Session& session, const TrackName& track,
-                   const LocationRange& wanted, const TrackFacts& facts, Duration patience,
-                   Instant now) {
+                   const LocationRange& wanted, const TrackFacts& facts, Duration patience) {
   Remove(id);
-  members_.emplace(id, Member{Subscription(session, id.request, wanted, facts, now), track,
-                              patience, std::nullopt});
+  members_.emplace(
+      id, Member{Subscription(session, id.request, wanted, facts), track, patience, std::nullopt});
   tracks_[track].insert(id);
   moved_.insert(id);
   ++counts_[id.peer];
   metrics_->subscriptions.Add();
 }
 
-void Audience::Update(SubscriberId id, const moqt::Parameters& parameters, const TrackFacts& facts,
-                      Instant now) {
+void Audience::Update(SubscriberId id, const moqt::Parameters& parameters,
+                      const TrackFacts& facts) {
   if (const auto found = members_.find(id); found != members_.end()) {
-    found->second.subscription.Update(parameters, facts, now);
+    found->second.subscription.Update(parameters, facts);
     moved_.insert(id);
   }
 }
@@ -70,16 +69,6 @@ size_t Audience::CountOf(PeerId peer) const {
   return count == counts_.end() ? 0 : count->second;
 }
 
-std::vector<TrackName> Audience::TracksBelow(const TrackNamespace& prefix) const {
-  std::vector<TrackName> below;
-  for (const auto& [track, members] : tracks_) {
-    if (prefix.IsPrefixOf(track.space())) {
-      below.push_back(track);
-    }
-  }
-  return below;
-}
-
 bool Audience::TooFarBehind(const Subscription& subscription) const {
   return subscription.queued_bytes() >= limits_->subscription_queue_bytes ||
          subscription.peer_queued_bytes() >= limits_->peer_queue_bytes;
@@ -110,6 +99,20 @@ void Audience::Forward(const TrackName& track, const LiveObject& live, Instant n
   }
   for (const SubscriberId& id : behind) {
     Remove(id);
+  }
+}
+
+void Audience::OnGaps(const TrackName& track, std::span<const LocationRange> gaps) {
+  const auto found = tracks_.find(track);
+  if (found == tracks_.end()) {
+    return;
+  }
+  for (const SubscriberId& id : found->second) {
+    RangeWatch& watch = members_.at(id).subscription.watch();
+    watch.OnGaps(gaps);
+    if (watch.TakeMoved()) {
+      moved_.insert(id);
+    }
   }
 }
 
@@ -160,7 +163,7 @@ void Audience::EndRanges(const Knowledge& known, Instant now) {
       continue;
     }
     const RangeWatch::Answer answer =
-        watch.Ask([&](uint64_t group) { return known.group(member.track, group); });
+        watch.Ask([&](uint64_t group) { return known.group(member.track, group); }, now);
     std::optional<Instant> due;
     if (const std::optional<Instant> since = watch.quiet_since()) {
       due = *since + member.patience;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,11 +41,10 @@ class Audience {
   // `facts` are what is known of the track by now; `patience` is how long it may take until all of
   // the range has come, once the track has gone past it.
   void Add(SubscriberId id, moqt::Session& session, const TrackName& track,
-           const LocationRange& wanted, const TrackFacts& facts, Duration patience, Instant now);
+           const LocationRange& wanted, const TrackFacts& facts, Duration patience);
   bool Contains(SubscriberId id) const { return members_.contains(id); }
   // The subscriber wants something else now, or has stopped one stream.
-  void Update(SubscriberId id, const moqt::Parameters& parameters, const TrackFacts& facts,
-              Instant now);
+  void Update(SubscriberId id, const moqt::Parameters& parameters, const TrackFacts& facts);
   void OnStopped(SubscriberId id, moqt::StreamId stream);
   // Null if there is no such subscription.
   const TrackName* TrackOf(SubscriberId id) const;
@@ -54,9 +54,12 @@ class Audience {
 
   bool Has(const TrackName& track) const { return tracks_.contains(track); }
   size_t CountOf(PeerId peer) const;
-  std::vector<TrackName> TracksBelow(const TrackNamespace& prefix) const;
+  // The tracks that have subscribers, with those.
+  const std::map<TrackName, std::set<SubscriberId>>& tracks() const { return tracks_; }
 
   void Forward(const TrackName& track, const LiveObject& live, Instant now);
+  // So much of the track does not exist, says an object that was forwarded before.
+  void OnGaps(const TrackName& track, std::span<const LocationRange> gaps);
   void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete,
                    Instant now);
   // Ends every subscription of a track.

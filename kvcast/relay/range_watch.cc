@@ -2,30 +2,39 @@
 
 namespace kvcast::relay {
 
-RangeWatch::RangeWatch(const LocationRange& range, const TrackFacts& track, Instant now)
+RangeWatch::RangeWatch(const LocationRange& range, const TrackFacts& track)
     : range_(range), next_(range.first.group) {
   if (!has_end()) {
     return;
   }
-  for (const LocationRange& gap : track.gaps) {
-    NoteGap(gap);
-  }
+  OnGaps(track.gaps);
   if (track.end) {
     NoteGap({*track.end, {LocationRange::kWholeGroup, LocationRange::kWholeGroup}});
   }
-  if (track.largest && track.largest->group > range_.last.group) {
-    passed_ = true;
-    quiet_since_ = now;
-  }
+  passed_ = track.largest && track.largest->group > range_.last.group;
 }
 
-void RangeWatch::OnObject(Location at, std::span<const LocationRange> gaps, Instant now) {
+void RangeWatch::OnGaps(std::span<const LocationRange> gaps) {
   if (!has_end()) {
     return;
   }
   for (const LocationRange& gap : gaps) {
     NoteGap(gap);
   }
+}
+
+void RangeWatch::Begin(Instant now) {
+  if (!begun_ && passed_) {
+    quiet_since_ = now;
+  }
+  begun_ = true;
+}
+
+void RangeWatch::OnObject(Location at, std::span<const LocationRange> gaps, Instant now) {
+  if (!has_end()) {
+    return;
+  }
+  OnGaps(gaps);
   const bool of_it = range_.Contains(at);
   const bool first_beyond = !passed_ && at.group > range_.last.group;
   begun_ = begun_ || of_it;
@@ -67,8 +76,7 @@ void RangeWatch::NoteGap(const LocationRange& gap) {
   }
 }
 
-bool RangeWatch::IsWhole(uint64_t group, const Look& look) const {
-  const std::optional<GroupFacts> facts = look(group);
+bool RangeWatch::IsWhole(uint64_t group, const std::optional<GroupFacts>& facts) const {
   if (!facts || !facts->end) {
     return false;
   }
@@ -87,14 +95,20 @@ void RangeWatch::ForgetPassed() {
   }
 }
 
-RangeWatch::Answer RangeWatch::Ask(const Look& look) {
+RangeWatch::Answer RangeWatch::Ask(const Look& look, Instant now) {
   for (size_t groups = 0; !over_; ++groups) {
     if (groups == kGroupsAtOnce) {
       return Answer::kMore;
     }
     const std::optional<uint64_t> gap = missing_groups_.RunEnd(next_);
-    if (!gap && !IsWhole(next_, look)) {
-      return Answer::kUnknown;
+    if (!gap) {
+      const std::optional<GroupFacts> facts = look(next_);
+      if (facts && facts->object_count > 0) {
+        Begin(now);
+      }
+      if (!IsWhole(next_, facts)) {
+        return Answer::kUnknown;
+      }
     }
     const uint64_t last = gap.value_or(next_);  // That is whole, or does not exist.
     over_ = last >= range_.last.group;

@@ -33,19 +33,21 @@ class RangeWatch {
   using Look = std::function<std::optional<GroupFacts>(uint64_t group)>;
 
   // `track` is what is known of it by now.
-  RangeWatch(const LocationRange& range, const TrackFacts& track, Instant now);
+  RangeWatch(const LocationRange& range, const TrackFacts& track);
 
   bool has_end() const { return range_.last.group != LocationRange::kWholeGroup; }
   const LocationRange& range() const { return range_; }
 
   // An object of the track has come, wherever it stands, and says that so much does not exist.
   void OnObject(Location at, std::span<const LocationRange> gaps, Instant now);
+  // So much does not exist, says an object that had come before.
+  void OnGaps(std::span<const LocationRange> gaps);
   // A stream of the track has ended.
   void OnSubgroupEnd(uint64_t group, Instant now);
   // Whether anything has come since the last call that may change the answer.
   bool TakeMoved() { return std::exchange(moved_, false); }
   // REQUIRES: has_end().
-  Answer Ask(const Look& look);
+  Answer Ask(const Look& look, Instant now);
   // The last time that anything of the range moved, or that the track was seen to be beyond it;
   // absent while it is not, and while nothing of it has come: later groups may come first.
   std::optional<Instant> quiet_since() const { return quiet_since_; }
@@ -56,7 +58,9 @@ class RangeWatch {
 
   void NoteGap(const LocationRange& gap);
   void ForgetPassed();
-  bool IsWhole(uint64_t group, const Look& look) const;
+  bool IsWhole(uint64_t group, const std::optional<GroupFacts>& facts) const;
+  // Something of the range has come, be it before the watch began.
+  void Begin(Instant now);
 
   LocationRange range_;
   uint64_t next_;  // All groups of the range before it are whole, or do not exist.

@@ -54,90 +54,90 @@ struct Groups {
 };
 
 TEST(RangeWatch, KnowsThatARangeWithoutALastGroupHasNoEnd) {
-  EXPECT_FALSE(RangeWatch({{0, 0}, {kMaxId, kMaxId}}, TrackFacts(), kStart).has_end());
-  EXPECT_TRUE(RangeWatch({{0, 0}, {kMaxId - 1, kMaxId}}, TrackFacts(), kStart).has_end());
+  EXPECT_FALSE(RangeWatch({{0, 0}, {kMaxId, kMaxId}}, TrackFacts()).has_end());
+  EXPECT_TRUE(RangeWatch({{0, 0}, {kMaxId - 1, kMaxId}}, TrackFacts()).has_end());
 }
 
 TEST(RangeWatch, IsOverWhenEveryGroupIsWhole) {
-  RangeWatch watch({{3, 2}, {5, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{3, 2}, {5, kMaxId}}, TrackFacts());
   Groups groups;
   groups.known[4] = {2, 2, 0};
   groups.known[5] = {2, 2, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known[3] = {std::nullopt, 2, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known[3] = {2, 1, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known[3] = {2, 2, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 // What was whole once is not asked for again, and may have been evicted since.
 TEST(RangeWatch, RemembersHowFarGroupsWereWhole) {
-  RangeWatch watch({{0, 0}, {1, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {1, kMaxId}}, TrackFacts());
   Groups groups;
   groups.known[0] = {1, 1, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known.clear();
   groups.known[1] = {1, 1, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 TEST(RangeWatch, TakesGroupsThatDoNotExistForWhole) {
-  RangeWatch watch({{0, 0}, {kMaxId - 1, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {kMaxId - 1, kMaxId}}, TrackFacts());
   Groups groups;
   groups.known[0] = {1, 1, 0};
   Tell(watch, At({kMaxId, 0}, kMaxId - 1), kStart);
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 TEST(RangeWatch, CountsObjectsThatDoNotExist) {
-  RangeWatch watch({{0, 0}, {0, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {0, kMaxId}}, TrackFacts());
   Groups groups;
   groups.known[0] = {7, 2, 0};
   Tell(watch, At({0, 3}, 0, 3), kStart);
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   Tell(watch, At({0, 6}, 0, 2), kStart);
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 // One that was evicted may come again, and tell the same.
 TEST(RangeWatch, CountsAGapOnceHoweverOftenItIsTold) {
-  RangeWatch watch({{0, 0}, {0, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {0, kMaxId}}, TrackFacts());
   Groups groups;
   groups.known[0] = {7, 1, 0};  // It has {0, 3}; 4, 5 and 6 are to come.
   Tell(watch, At({0, 3}, 0, 3), kStart);
   Tell(watch, At({0, 3}, 0, 3), kStart);
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known[0] = {7, 4, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 TEST(RangeWatch, KnowsWhatWasToldBeforeItBegan) {
   TrackFacts facts = UpTo({9, 0});
   facts.gaps = {LocationRange::Groups(1, 3), {{0, 1}, {0, 2}}, LocationRange::Groups(2, 2)};
-  RangeWatch watch({{0, 0}, {3, kMaxId}}, facts, kStart);
+  RangeWatch watch({{0, 0}, {3, kMaxId}}, facts);
   Groups groups;
   groups.known[0] = {4, 1, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known[0] = {4, 2, 0};
   Tell(watch, At({0, 3}, 0, 2), kStart);  // Told again.
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 TEST(RangeWatch, IsOverWhereItsTrackIs) {
   TrackFacts facts = UpTo({1, 1});
   facts.end = Location{1, 2};
-  RangeWatch watch({{1, 0}, {8, kMaxId}}, facts, kStart);
+  RangeWatch watch({{1, 0}, {8, kMaxId}}, facts);
   Groups groups;
   groups.known[1] = {2, 1, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
   groups.known[1] = {2, 2, 0};
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
 }
 
 TEST(RangeWatch, IsQuietSinceTheLastOfTheRangeOnceTheTrackIsPastIt) {
-  RangeWatch watch({{1, 1}, {2, kMaxId}}, UpTo({2, 9}), kStart);
+  RangeWatch watch({{1, 1}, {2, kMaxId}}, UpTo({2, 9}));
   EXPECT_EQ(watch.quiet_since(), std::nullopt);
   Tell(watch, At({2, 10}), kStart + 1 * kSecond);
   EXPECT_EQ(watch.quiet_since(), std::nullopt);
@@ -153,41 +153,56 @@ TEST(RangeWatch, IsQuietSinceTheLastOfTheRangeOnceTheTrackIsPastIt) {
   EXPECT_EQ(watch.quiet_since(), kStart + 7 * kSecond);
 }
 
-TEST(RangeWatch, IsQuietFromTheStartIfTheTrackIsPastIt) {
-  EXPECT_EQ(RangeWatch({{0, 0}, {2, kMaxId}}, UpTo({3, 0}), kStart).quiet_since(), kStart);
+// A track that goes downwards is past it from the start, and brings it nevertheless.
+TEST(RangeWatch, IsNotQuietOnlyBecauseTheTrackIsPastIt) {
+  RangeWatch watch({{0, 0}, {2, kMaxId}}, UpTo({3, 0}));
+  Groups groups;
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kUnknown);
+  EXPECT_EQ(watch.quiet_since(), std::nullopt);
+  Tell(watch, At({2, 0}), kStart + 1 * kSecond);
+  EXPECT_EQ(watch.quiet_since(), kStart + 1 * kSecond);
+}
+
+TEST(RangeWatch, IsQuietSinceItWasSeenThatSomethingHadComeBefore) {
+  RangeWatch watch({{0, 0}, {2, kMaxId}}, UpTo({3, 0}));
+  Groups groups;
+  groups.known[0] = {std::nullopt, 1, 0};
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart + 1 * kSecond), Answer::kUnknown);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart + 2 * kSecond), Answer::kUnknown);
+  EXPECT_EQ(watch.quiet_since(), kStart + 1 * kSecond);
 }
 
 TEST(RangeWatch, LooksAtSoManyGroupsAtOnce) {
-  RangeWatch watch({{0, 0}, {999, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {999, kMaxId}}, TrackFacts());
   Groups groups;
   for (uint64_t group = 0; group < 1000; ++group) {
     groups.known[group] = {1, 1, 0};
   }
   size_t asked = 1;
-  while (watch.Ask(groups.Look()) == Answer::kMore) {
+  while (watch.Ask(groups.Look(), kStart) == Answer::kMore) {
     ASSERT_LE(groups.looks, 300 * asked++);
   }
-  EXPECT_EQ(watch.Ask(groups.Look()), Answer::kOver);
+  EXPECT_EQ(watch.Ask(groups.Look(), kStart), Answer::kOver);
   EXPECT_EQ(groups.looks, 1000u);
 }
 
 // Every other group does not exist; gaps that were passed make room for others.
 TEST(RangeWatch, FollowsASparseTrackToItsEnd) {
-  RangeWatch watch({{0, 0}, {1999, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, TrackFacts());
   Groups groups;
   Answer answer = Answer::kUnknown;
   for (uint64_t group = 1; group <= 1999; group += 2) {
     EXPECT_EQ(answer, Answer::kUnknown) << group;
     groups.known[group] = {1, 1, 0};
     Tell(watch, At({group, 0}, 1), kStart);
-    answer = watch.Ask(groups.Look());
+    answer = watch.Ask(groups.Look(), kStart);
   }
   EXPECT_EQ(answer, Answer::kOver);
 }
 
 // Who comes first is not always who is first: nothing has been left alone that has not begun.
 TEST(RangeWatch, IsNotQuietBeforeAnythingOfItHasCome) {
-  RangeWatch watch({{0, 0}, {5, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {5, kMaxId}}, TrackFacts());
   Tell(watch, At({12, 0}), kStart);
   EXPECT_TRUE(watch.TakeMoved());
   Tell(watch, At({11, 0}), kStart + 4 * kSecond);
@@ -200,7 +215,7 @@ TEST(RangeWatch, IsNotQuietBeforeAnythingOfItHasCome) {
 
 // A publisher cannot make us remember more and more.
 TEST(RangeWatch, DoesNotKnowOfGapsBeyondSoMany) {
-  RangeWatch watch({{0, 0}, {1999, kMaxId}}, TrackFacts(), kStart);
+  RangeWatch watch({{0, 0}, {1999, kMaxId}}, TrackFacts());
   Groups groups;
   for (uint64_t group = 1; group <= 2001; group += 2) {
     groups.known[group] = {1, 1, 0};
@@ -208,7 +223,7 @@ TEST(RangeWatch, DoesNotKnowOfGapsBeyondSoMany) {
   }
   Answer answer = Answer::kMore;
   while (answer == Answer::kMore) {
-    answer = watch.Ask(groups.Look());
+    answer = watch.Ask(groups.Look(), kStart);
   }
   EXPECT_EQ(answer, Answer::kUnknown);
 }

@@ -215,7 +215,7 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
   OnUpstreamAnswer(peer, event);
   const SubscriberId id{peer.id, event.request};
   if (const TrackName* const track = audience_.TrackOf(id)) {
-    audience_.Update(id, event.parameters, stock_.Find(*track).value_or(TrackFacts()), now_);
+    audience_.Update(id, event.parameters, stock_.Find(*track).value_or(TrackFacts()));
     if (event.parameters.new_group_request) {
       AskForNewGroup(*track, *event.parameters.new_group_request);
     }

@@ -127,6 +127,8 @@ class Relay {
   enum class Asking : uint8_t { kNobody, kNoRoom, kAsked };
   Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
                        std::optional<PeerId> asker);
+  // Whether anybody has told of a namespace above the track.
+  bool IsAnnounced(const TrackName& track) const;
   // Whether anybody was asked for the track, and has not refused.
   bool IsAsked(const TrackName& track) const;
   // False if the peer cannot be asked for anything now, or is about to leave.

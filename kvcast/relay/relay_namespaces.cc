@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kvcast/moqt/timers.h"
+#include "kvcast/relay/below.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
@@ -122,9 +123,11 @@ void Relay::Withdraw(Peer& peer, moqt::RequestId request) {
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
-  const auto below = std::ranges::count_if(
-      announced_, [&](const auto& entry) { return event.prefix.IsPrefixOf(entry.first); });
-  if (static_cast<size_t>(below) > limits_.prefix_tracks_max) {
+  size_t below = 0;
+  VisitBelow(announced_, event.prefix, [&](const TrackNamespace&, const auto&) {
+    return ++below <= limits_.prefix_tracks_max;
+  });
+  if (below > limits_.prefix_tracks_max) {
     Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
            "Too many namespaces are below this prefix.");
     return;
@@ -136,11 +139,10 @@ void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
 }
 
 void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix) {
-  for (const auto& [space, owners] : announced_) {
-    if (prefix.IsPrefixOf(space)) {
-      (void)peer.session->AnnounceNamespace(request, space).ok();
-    }
-  }
+  VisitBelow(announced_, prefix, [&](const TrackNamespace& space, const auto&) {
+    (void)peer.session->AnnounceNamespace(request, space).ok();
+    return true;
+  });
 }
 
 bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
@@ -193,6 +195,16 @@ Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_
   return IsAsked(track) ? Asking::kAsked : asking;
 }
 
+bool Relay::IsAnnounced(const TrackName& track) const {
+  const TrackNamespace& space = track.space();
+  for (size_t fields = space.field_count() + 1; fields-- > 0;) {
+    if (announced_.contains(space.First(fields))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool Relay::IsAsked(const TrackName& track) const {
   const auto upstream = upstream_.find(track);
   return upstream != upstream_.end() && !upstream->second.asked.empty();
@@ -234,20 +246,26 @@ bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> 
   return true;
 }
 
+// The first that does not fit is the last that is tried, so a peer costs what it may be asked for.
 void Relay::AskForWanted(Peer& peer, const TrackNamespace& space) {
-  const std::vector<TrackName> followed = audience_.TracksBelow(space);
-  std::set<TrackName> wanted(followed.begin(), followed.end());
-  for (const auto& [track, upstream] : upstream_) {
+  const auto ask = [&](const TrackName& track) {
+    return stock_.catalogs().IsOurs(track) ||
+           AskPeer(peer, track, std::nullopt);  // A PUBLISH of one may be on its way.
+  };
+  VisitBelow(audience_.tracks(), space,
+             [&](const TrackName& track, const auto&) { return ask(track); });
+  std::vector<TrackName> waited;  // For asking changes upstream_.
+  VisitBelow(upstream_, space, [&](const TrackName& track, const Upstream& upstream) {
     // Who waits for those that were there has its answer from them.
-    const bool open_to_others = std::ranges::any_of(
-        upstream.waiting, [](const auto& each) { return each.second.until.has_value(); });
-    if (open_to_others && space.IsPrefixOf(track.space())) {
-      wanted.insert(track);
+    if (std::ranges::any_of(upstream.waiting,
+                            [](const auto& each) { return each.second.until.has_value(); })) {
+      waited.push_back(track);
     }
-  }
-  for (const TrackName& track : wanted) {
-    if (!stock_.catalogs().IsOurs(track)) {
-      (void)AskPeer(peer, track, std::nullopt);  // A PUBLISH of one may be on its way.
+    return waited.size() < limits_.asked_max;
+  });
+  for (const TrackName& track : waited) {
+    if (!ask(track)) {
+      return;
     }
   }
 }

@@ -491,6 +491,58 @@ TEST_F(RelayRanges, AreRefusedOnceTheLastGroupIsWhole) {
   EXPECT_EQ(late.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kInvalidRange);
 }
 
+TEST_F(RelayRanges, AreRefusedOnceTheLastGroupWasPassed) {
+  SendOpenGroup(4, 2);
+  SendOpenGroup(5, 1);
+  world_.Run();
+  Client& late = world_.Join();
+  ASSERT_TRUE(late->Subscribe(track_, RangeOf({0, 0}, 4)).ok());
+  world_.Run();
+  EXPECT_EQ(late.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kInvalidRange);
+}
+
+// Groups may come in descending order, however slowly.
+TEST_F(RelayRanges, OfATrackThatGoesDownwardsAreBrought) {
+  SendOpenGroup(9, 1);
+  world_.Run();
+  Client& late = world_.Join();
+  const RequestId below = *late->Subscribe(track_, RangeOf({3, 0}, 4));
+  world_.Run();
+  Wait(patience_ * 2);
+  EXPECT_EQ(late.Take<moqt::RequestRefused>().size(), 0u);
+  SendOpenGroup(4, 1);
+  world_.Run();
+  Wait(patience_ / 2);
+  SendOpenGroup(3, 1);
+  world_.Run();
+  Wait(patience_ / 2);
+  EXPECT_EQ(late.Take<moqt::PublishDoneReceived>().size(), 0u);
+  Wait(patience_ / 2);
+  EXPECT_EQ(late.One<moqt::PublishDoneReceived>().done.code, DoneCode::kSubscriptionEnded);
+  Brought brought;
+  brought.TakeFrom(late.session(), below);
+  EXPECT_EQ(brought.objects.size(), 2u);
+}
+
+// Two publishers send the same object; one knows of more that does not exist.
+TEST_F(RelayRanges, HearAlsoOfGapsThatAnObjectTellsWhenItComesAgain) {
+  SendGroup(0, 1);
+  SendOpenGroup(2, 1);
+  EXPECT_FALSE(HasEnded());
+  Client& other = world_.Join();
+  const RequestId published = *other->Publish(track_, {}, {});
+  world_.Run();
+  moqt::SubgroupHeader header;
+  header.group = 2;
+  header.properties = true;
+  header.first_object = true;
+  const moqt::StreamId stream = *other->OpenSubgroup(published, header);
+  Object again = ObjectAt(track_, {2, 0}, 100);
+  again.properties = PropertiesBuilder().Number(property::kPriorGroupIdGap, 1).Build();
+  ASSERT_TRUE(other->SendObject(published, stream, again).ok());
+  EXPECT_TRUE(HasEnded());
+}
+
 TEST_F(RelayRanges, AreTakenWhileTheirLastGroupIsComing) {
   const moqt::StreamId open = Open(4);
   Send(open, {4, 0});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kvcast/moqt/wanted_range.h"
+#include "kvcast/relay/below.h"
 #include "kvcast/relay/relay.h"
 
 namespace kvcast::relay {
@@ -107,8 +108,9 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
   }
 }
 
-// The last group was published to its end; or it has been passed or does not exist, with nothing of
-// the range under way.
+// The last group was published to its end, or does not exist; or it was passed, with nothing of the
+// range under way. One of which nothing has come may only be late, while there is who publishes:
+// groups come in any order.
 bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
                    const TrackFacts& facts) const {
   if (wanted.empty()) {
@@ -119,9 +121,11 @@ bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
     return true;
   }
   const LocationRange* const gap = facts.GapAt({wanted.last.group, 0});
-  const bool passed = (gap != nullptr && gap->Contains(wanted.last)) ||
-                      (facts.largest && wanted.last.group < facts.largest->group);
-  return passed && !IsComing(track, wanted);
+  const bool begun = last && last->object_count > 0;
+  const bool passed = facts.largest && wanted.last.group < facts.largest->group &&
+                      (begun || !published_.contains(track));
+  const bool missing = gap != nullptr && gap->Contains(wanted.last);
+  return (missing || passed) && !IsComing(track, wanted);
 }
 
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
@@ -146,7 +150,7 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     return;
   }
   audience_.Add({peer.id, request}, *peer.session, track, wanted, *facts,
-                RangePatience(facts->properties), now_);
+                RangePatience(facts->properties));
   if (stock_.acks().IsAck(track)) {
     stock_.acks().Repeat(track);
     TakeAcks();
@@ -158,6 +162,11 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
 
 void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
   const std::optional<TrackFacts> facts = stock_.Find(event.track);
+  if (!facts && IsAnnounced(event.track)) {
+    Refuse(peer, event.request, moqt::RequestCode::kNotSupported,
+           "The track is not here; who announced its namespace is asked by SUBSCRIBE only.");
+    return;
+  }
   if (!facts) {
     Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
@@ -229,11 +238,12 @@ bool Relay::Publishes(const Peer& peer, const TrackName& track) const {
 
 std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace& prefix) const {
   std::vector<TrackName> tracks = stock_.catalogs().Below(prefix);
-  for (const auto& [track, publishers] : published_) {
-    if (prefix.IsPrefixOf(track.space()) && !Publishes(peer, track)) {
+  VisitBelow(published_, prefix, [&](const TrackName& track, const auto&) {
+    if (!Publishes(peer, track)) {
       tracks.push_back(track);
     }
-  }
+    return tracks.size() <= limits_.prefix_tracks_max;  // More are too many.
+  });
   return tracks;
 }
 
@@ -272,7 +282,7 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   if (const TrackName* const track = audience_.TrackOf(id)) {
     const TrackFacts facts = stock_.Find(*track).value_or(TrackFacts());
     answer.largest_object = facts.largest;
-    audience_.Update(id, event.parameters, facts, now_);
+    audience_.Update(id, event.parameters, facts);
     if (event.parameters.new_group_request) {
       AskForNewGroup(*track, *event.parameters.new_group_request);
     }
@@ -322,7 +332,7 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
   if (request.ok()) {
     audience_.Add({peer.id, *request}, *peer.session, track,
                   moqt::WantedBy(std::nullopt, facts->largest), *facts,
-                  RangePatience(facts->properties), now_);
+                  RangePatience(facts->properties));
     Touch(peer.id);
   }
 }

@@ -79,6 +79,18 @@ TEST(RelayUpstream, RefusesWhenEveryoneHas) {
   EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
 }
 
+// That a track does not exist, only those can say who were asked.
+TEST(RelayUpstream, DoesNotDenyWhatAnAnnouncerMayHave) {
+  Asked w;
+  ASSERT_TRUE(w.subscriber->Fetch(LiveUpstream("x"), LocationRange::Groups(0, 1), {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kNotSupported);
+  const TrackName elsewhere = *TrackName::Of(UpstreamSpace({"dead"}), "x");
+  ASSERT_TRUE(w.subscriber->Fetch(elsewhere, LocationRange::Groups(0, 1), {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+}
+
 TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {
   Asked w;
   w.RefuseBy(w.two, Asked::AskedOf(w.two), RequestCode::kDoesNotExist);

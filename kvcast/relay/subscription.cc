@@ -88,11 +88,10 @@ void Subscription::OnStopped(moqt::StreamId stopped) {
   }
 }
 
-void Subscription::Update(const moqt::Parameters& parameters, const TrackFacts& facts,
-                          Instant now) {
+void Subscription::Update(const moqt::Parameters& parameters, const TrackFacts& facts) {
   const bool paused = parameters.forward == false;
   if (parameters.filter) {
-    watch_ = RangeWatch(moqt::WantedBy(parameters.filter, facts.largest), facts, now);
+    watch_ = RangeWatch(moqt::WantedBy(parameters.filter, facts.largest), facts);
   }
   for (auto& [place, stream] : streams_) {
     const bool beyond = place.first > wanted().last.group;

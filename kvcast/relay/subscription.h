@@ -23,8 +23,8 @@ class Subscription {
  public:
   // `facts` are what is known of the track by now.
   Subscription(moqt::Session& session, moqt::RequestId request, const LocationRange& wanted,
-               const TrackFacts& facts, Instant now)
-      : session_(&session), request_(request), watch_(wanted, facts, now) {}
+               const TrackFacts& facts)
+      : session_(&session), request_(request), watch_(wanted, facts) {}
 
   // True if it was sent; it may lie outside the filter, or not be wanted now.
   bool Forward(const LiveObject& live, Instant now);
@@ -32,7 +32,7 @@ class Subscription {
   void EndSubgroup(uint64_t group, uint64_t subgroup, bool complete, Instant now);
   // The subscriber stopped one stream: no more of that subgroup.
   void OnStopped(moqt::StreamId stream);
-  void Update(const moqt::Parameters& parameters, const TrackFacts& facts, Instant now);
+  void Update(const moqt::Parameters& parameters, const TrackFacts& facts);
 
   // Streams that are open are reset.
   void End(moqt::DoneCode code, std::string reason);

@@ -26,7 +26,7 @@ class SubscriptionTest : public testing::Test {
     request_ = pair_.One<moqt::SubscribeReceived>(pair_.server()).request;
     EXPECT_TRUE(pair_.server().AcceptSubscribe(request_, {}, {}).ok());
     subscription_.emplace(pair_.server(), request_, LocationRange{{0, 0}, {kMax, kMax}},
-                          TrackFacts(), Instant());
+                          TrackFacts());
   }
 
   bool Forward(Location at, std::optional<uint64_t> previous) {
@@ -91,7 +91,7 @@ TEST_F(SubscriptionTest, EndsNoStreamWellThatLeftSomethingOut) {
   EXPECT_EQ(Seen(), "0.0 ");
   moqt::Parameters paused;
   paused.forward = false;
-  subscription_->Update(paused, TrackFacts(), Instant());
+  subscription_->Update(paused, TrackFacts());
   EXPECT_TRUE(Forward({0, 2}, 1));
   EXPECT_EQ(Seen(), "!| 0.2 ");
   subscription_->EndSubgroup(0, 0, true, Instant());
@@ -111,11 +111,11 @@ TEST_F(SubscriptionTest, OpensNoStreamAgainThatTheSubscriberStopped) {
 TEST_F(SubscriptionTest, GoesOnWithItsStreamsWhenMoreIsWanted) {
   moqt::Parameters filter;
   filter.filter = Filter{Filter::Type::kAbsoluteRange, {0, 0}, 5};
-  subscription_->Update(filter, TrackFacts(), Instant());
+  subscription_->Update(filter, TrackFacts());
   EXPECT_TRUE(Forward({0, 0}, std::nullopt));
   EXPECT_TRUE(Forward({0, 1}, 0));
   filter.filter->end_group = 10;
-  subscription_->Update(filter, FactsUpTo({0, 1}), Instant());
+  subscription_->Update(filter, FactsUpTo({0, 1}));
   EXPECT_TRUE(Forward({0, 2}, 1));
   subscription_->EndSubgroup(0, 0, true, Instant());
   EXPECT_EQ(Seen(), "0.0 0.1 0.2 )");
@@ -128,7 +128,7 @@ TEST_F(SubscriptionTest, BreaksOffWhatIsNoLongerWanted) {
   EXPECT_EQ(Seen(), "0.0 | 1.0 | 2.0 ");
   moqt::Parameters narrowed;
   narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};
-  subscription_->Update(narrowed, FactsUpTo({2, 0}), Instant());
+  subscription_->Update(narrowed, FactsUpTo({2, 0}));
   EXPECT_EQ(Seen(), "!| !");
   EXPECT_TRUE(Forward({1, 1}, 0));
   subscription_->EndSubgroup(1, 0, true, Instant());
@@ -139,11 +139,11 @@ TEST_F(SubscriptionTest, BreaksOffWhatIsNoLongerWanted) {
 TEST_F(SubscriptionTest, EndsAStreamWellThatLacksOnlyWhatIsBeforeItsStart) {
   moqt::Parameters filter;
   filter.filter = Filter{Filter::Type::kAbsoluteRange, {0, 2}, 0};
-  subscription_->Update(filter, TrackFacts(), Instant());
+  subscription_->Update(filter, TrackFacts());
   EXPECT_FALSE(Forward({0, 1}, std::nullopt));
   EXPECT_FALSE(Forward({1, 0}, std::nullopt));
   filter.filter->end_group = 1;
-  subscription_->Update(filter, FactsUpTo({1, 0}), Instant());
+  subscription_->Update(filter, FactsUpTo({1, 0}));
   EXPECT_TRUE(Forward({0, 2}, 1));
   EXPECT_TRUE(Forward({1, 1}, 0));
   EXPECT_EQ(Seen(), "0.2 | 1.1 ");
@@ -155,7 +155,7 @@ TEST_F(SubscriptionTest, EndsAStreamWellThatLacksOnlyWhatIsBeforeItsStart) {
 TEST_F(SubscriptionTest, SendsNothingOutsideItsFilter) {
   moqt::Parameters narrowed;
   narrowed.filter = Filter{Filter::Type::kAbsoluteRange, {1, 1}, 1};
-  subscription_->Update(narrowed, TrackFacts(), Instant());
+  subscription_->Update(narrowed, TrackFacts());
   EXPECT_FALSE(Forward({0, 0}, std::nullopt));
   EXPECT_FALSE(Forward({1, 0}, std::nullopt));
   EXPECT_TRUE(Forward({1, 1}, 0));
