@@ -23,6 +23,23 @@ constexpr Duration kProbePerStream = std::chrono::milliseconds(1);
 constexpr Duration kProbeMin = std::chrono::milliseconds(100);
 constexpr Duration kProbeMax = std::chrono::seconds(1);
 
+constexpr size_t kCacheLineBytes = 64;
+// The processor notices by itself that more is being read in turn.
+constexpr size_t kPrefetchedBytes = 2048;
+
+// Asks for the bytes of the packet after this one while this one is made: objects lie in memory
+// that nobody has touched for long. Inlined always, for g++ takes a function that only prefetches
+// for one that does nothing.
+[[gnu::always_inline]] inline void PrefetchNext(const ngtcp2_vec& last, size_t gathered_bytes,
+                                                size_t packet_bytes) {
+  const size_t beyond = std::min(gathered_bytes - std::min(gathered_bytes, packet_bytes), last.len);
+  const uint8_t* const next = last.base + (last.len - beyond);
+  for (size_t at = 0; at < std::min({beyond, packet_bytes, kPrefetchedBytes});
+       at += kCacheLineBytes) {
+    __builtin_prefetch(next + at, 0, 2);
+  }
+}
+
 }  // namespace
 
 void QuicConnection::Drain() {
@@ -237,6 +254,9 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
     uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
     if (stream != nullptr) {
       gathered = stream->queue.Gather(pieces, room.size());
+      if (gathered.pieces > 0) {
+        PrefetchNext(pieces[gathered.pieces - 1], gathered.bytes, room.size());
+      }
       flags = NGTCP2_WRITE_STREAM_FLAG_MORE;  // Small streams share a packet.
       if (gathered.end) {
         flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
