@@ -14,7 +14,7 @@ Result<std::unique_ptr<BucketMount>> BucketMount::Open(EventLoop& loop, const Op
   if (options.tier.bytes_max != 0 && options.tier.bytes_max < least) {
     return Error(ErrorCode::kInvalid, HumanBytes(options.tier.bytes_max) +
                                           " are too few for a bucket tier, which needs " +
-                                          HumanBytes(least) + " at least.")
+                                          RoundedUp(least) + " at least.")
         .In(options.where);
   }
   auto bucket = S3Bucket::Open(options.server);

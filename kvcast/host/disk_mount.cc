@@ -34,7 +34,7 @@ Result<std::unique_ptr<DiskMount>> DiskMount::Open(EventLoop& loop, const Option
   if (options.tier.bytes_max < least) {
     return Error(ErrorCode::kInvalid, HumanBytes(options.tier.bytes_max) +
                                           " are too few for a disk tier, which needs " +
-                                          HumanBytes(least) + " at least.")
+                                          RoundedUp(least) + " at least.")
         .In(options.directory.string());
   }
   auto eviction = EvictionOf(options);

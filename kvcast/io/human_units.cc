@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 #include <span>
+#include <string>
 
 namespace kvcast {
 namespace {
@@ -36,6 +37,11 @@ std::string InUnits(double value, double step, std::span<const char* const> unit
 std::string HumanBytes(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
   return InUnits(static_cast<double>(bytes), 1024, kUnits);
+}
+
+std::string RoundedUp(uint64_t bytes) {
+  constexpr uint64_t kMebibyte = uint64_t{1} << 20;
+  return std::to_string(bytes / kMebibyte + (bytes % kMebibyte == 0 ? 0 : 1)) + "MiB";
 }
 
 Result<uint64_t> ParseBytes(std::string_view text) {

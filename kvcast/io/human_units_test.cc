@@ -19,6 +19,14 @@ TEST(HumanBytes, ShowsThreeDigits) {
   EXPECT_EQ(HumanBytes(~uint64_t{0}), "16384 PiB");
 }
 
+// Whoever is told so much must not be refused for writing it.
+TEST(RoundedUp, IsNeverLess) {
+  EXPECT_EQ(RoundedUp(0), "0MiB");
+  EXPECT_EQ(RoundedUp(uint64_t{320} << 20), "320MiB");
+  EXPECT_EQ(RoundedUp((uint64_t{320} << 20) + 1), "321MiB");
+  EXPECT_EQ(*ParseBytes(RoundedUp(5'000'000'000)), uint64_t{4769} << 20);
+}
+
 TEST(HumanRate, CountsInThousands) {
   EXPECT_EQ(HumanRate(1'020'000'000), "1.02 GB/s");
   EXPECT_EQ(HumanRate(950e6), "950 MB/s");

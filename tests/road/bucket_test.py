@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -61,6 +62,13 @@ class Bucket(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def wait_for_uploads(self):
+        """Until nothing more comes to the bucket."""
+        before, keys = None, s3_call.keys(self.prefix + "/")
+        while keys != before:
+            time.sleep(1)
+            before, keys = keys, s3_call.keys(self.prefix + "/")
+
     def tracks(self, place) -> list[str]:
         return [track["track"] for track in json.loads(self.store("ls", place, "--json"))]
 
@@ -113,6 +121,25 @@ class Bucket(unittest.TestCase):
         self.addCleanup(node.stop)
         self.put(node, "a", 32, "bucket")
         self.check(node, "a", 32)
+
+    def test_what_a_disk_evicts_is_in_the_bucket(self):
+        disk = f"{self.folder / 'disk'},bytes=321MiB"  # The least there is.
+        # So that all groups of a segment may be on their way at once.
+        node = Node(KVCAST, "--ram", "4GiB", "--no-prefault", "--disk", disk, "--bucket", self.place)
+        self.addCleanup(node.stop)
+        prompts = [f"p{i}" for i in range(8)]
+        for i, name in enumerate(prompts):
+            write_prompt(self.folder, name, 48 * BLOCK, seed=1_000_000 * (i + 1))  # 48 MiB.
+            self.put(node, name, 48, "disk")
+            self.wait_for_uploads()  # What is evicted faster than it can be sent is not kept.
+        self.assertEqual(node.stop(), 0)
+        # With nothing in memory, and more blocks than the disk has room for.
+        again = Node(KVCAST, "--ram", "128MiB", "--disk", disk, "--bucket", self.place)
+        self.addCleanup(again.stop)
+        for name in prompts:
+            self.check(again, name, 48)
+        in_bucket = json.loads(self.store("stat", self.place, "--json"))["objects"]
+        self.assertGreater(in_bucket, (len(prompts) * 48 - 321) * BLOCK)
 
     def test_the_tools_read_a_bucket_as_they_do_a_directory(self):
         write_prompt(self.folder, "a", 4 * BLOCK, seed=3)
