@@ -250,7 +250,7 @@ class _Changes:
 
 
 def merge(first: list[Record], second: list[Record]) -> list[Record]:
-    """One delta's records with the effect of two: drops, then tracks, then adds and removes.
+    """One delta's records with the effect of two: drops, tracks, removes, adds, in this order.
 
     An add that follows a remove keeps it, since the reader may hold the group with another key. A
     track that is both defined and dropped leaves nothing.
@@ -289,4 +289,5 @@ def merge(first: list[Record], second: list[Record]) -> list[Record]:
         for _, records in sorted(change.groups.items())
         for record in records
     ]
-    return drops + tracks + rest
+    removes = [record for record in rest if isinstance(record, Remove)]
+    return drops + tracks + removes + [record for record in rest if isinstance(record, Add)]

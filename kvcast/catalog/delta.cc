@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace kvcast {
 
@@ -21,6 +22,8 @@ Result<void> Delta::Drop(uint32_t id) {
   }
   track.groups.clear();
   track.dropped = true;
+  track.came_and_went = track.name.has_value();
+  track.name.reset();
   return {};
 }
 
@@ -63,12 +66,10 @@ Result<void> Delta::Merge(const Delta& later) {
 CatalogRecords Delta::ToRecords() const {
   CatalogRecords drops;
   CatalogRecords names;
-  CatalogRecords groups;
+  CatalogRecords removes;
+  CatalogRecords adds;
   for (const auto& [id, track] : tracks_) {
-    if (track.dropped && track.name) {
-      continue;  // It came and went: nobody needs to hear of it.
-    }
-    if (track.dropped) {
+    if (track.dropped && !track.came_and_went) {
       drops.push_back(DropRecord{id});
     }
     if (track.name) {
@@ -76,16 +77,18 @@ CatalogRecords Delta::ToRecords() const {
     }
     for (const auto& [number, group] : track.groups) {
       if (group.removed) {
-        groups.push_back(RemoveRecord{id, number});
+        removes.push_back(RemoveRecord{id, number});
       }
       if (group.add) {
-        groups.push_back(*group.add);
+        adds.push_back(*group.add);
       }
     }
   }
-  drops.insert(drops.end(), names.begin(), names.end());
-  drops.insert(drops.end(), groups.begin(), groups.end());
-  return drops;
+  CatalogRecords all = std::move(drops);
+  for (const CatalogRecords* more : {&names, &removes, &adds}) {
+    all.insert(all.end(), more->begin(), more->end());
+  }
+  return all;
 }
 
 }  // namespace kvcast

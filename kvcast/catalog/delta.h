@@ -23,7 +23,8 @@ class Delta {
   // After all of this delta. After an error the delta is of no use.
   Result<void> Merge(const Delta& later);
 
-  // Drops, then names, then groups; each by track and group.
+  // Drops, names, removes and adds, in this order, so that a reader never needs room for more than
+  // it has before or after; each by track and group.
   CatalogRecords ToRecords() const;
 
  private:
@@ -34,6 +35,7 @@ class Delta {
   struct Track {
     std::optional<TrackName> name;
     bool dropped = false;
+    bool came_and_went = false;  // Dropped after it was named here: nobody needs to hear of it.
     std::map<uint64_t, Group> groups;
   };
   Result<void> Name(const TrackRecord& record);

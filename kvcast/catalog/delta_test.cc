@@ -44,6 +44,15 @@ TEST(Delta, KeepsARemoveBeforeAnAdd) {
   EXPECT_EQ(delta.ToRecords(), (CatalogRecords{RemoveRecord{1, 5}, add}));
 }
 
+// A reader that is full has room for what comes only after what goes has gone.
+TEST(Delta, RemovesBeforeItAdds) {
+  Delta delta;
+  const AddRecord add{1, 5, 10, Sha256::Of("x")};
+  ASSERT_TRUE(delta.Add(RemoveRecord{2, 7}).ok());
+  ASSERT_TRUE(delta.Add(add).ok());
+  EXPECT_EQ(delta.ToRecords(), (CatalogRecords{RemoveRecord{2, 7}, add}));
+}
+
 TEST(Delta, RefusesWhatEveryReaderWouldRefuse) {
   Delta delta;
   ASSERT_TRUE(delta.Add(AddRecord{1, 5, 10, Sha256::Of("x")}).ok());

@@ -172,6 +172,19 @@ TEST(PagedCache, RefusesPagesPastTheAddressSpace) {
   EXPECT_FALSE(PagedCache::Of(shape, format, std::span(&memory, 1)).ok());
 }
 
+// Memory for 15 pages of heads of 256 values holds 16 of heads of 240, too.
+TEST(PagedCache, RefusesAnotherNumberOfPagesThanTheEngineHas) {
+  const BlockShape shape({{8, 240, 240}}, 16);
+  std::vector<std::byte> plane(size_t{15} * 16 * 8 * 256 * 2);
+  const LayerMemory memory{plane, plane};
+  PageFormat format{PageOrder::kNhd, KvPlacement::kApart, 16, 2};
+  EXPECT_TRUE(PagedCache::Of(shape, format, std::span(&memory, 1)).ok());
+  format.page_count = 15;
+  EXPECT_FALSE(PagedCache::Of(shape, format, std::span(&memory, 1)).ok());
+  format.page_count = 16;
+  EXPECT_TRUE(PagedCache::Of(shape, format, std::span(&memory, 1)).ok());
+}
+
 TEST(BlockShape, IsMadeFromLayerGroups) {
   LayerGroup sliding;
   sliding.layers = {0, 2};

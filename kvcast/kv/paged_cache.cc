@@ -97,6 +97,13 @@ Result<PagedCache> PagedCache::Of(const BlockShape& shape, const PageFormat& for
       return Invalid(i, "It has " + std::to_string(pages) + " pages; the layers before it have " +
                             std::to_string(cache.page_count_) + ".");
     }
+    if (format.page_count != 0 && pages != format.page_count) {
+      return Invalid(i, "It holds " + std::to_string(pages) + " pages of " +
+                            std::to_string(layer.kv_heads) + " heads of " +
+                            std::to_string(layer.key_size) + " values; the engine has " +
+                            std::to_string(format.page_count) +
+                            " pages, so its heads are of another size or number.");
+    }
     cache.page_count_ = pages;
     cache.strides_.push_back(StridesOf(layer, Plane::kKey, format, layers[i], pages));
     cache.strides_.push_back(StridesOf(layer, Plane::kValue, format, layers[i], pages));

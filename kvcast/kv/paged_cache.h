@@ -26,6 +26,9 @@ struct PageFormat {
   KvPlacement placement = KvPlacement::kApart;
   uint32_t page_tokens = 16;
   uint32_t value_bytes = 2;
+  // How many the engine has. With 0 it is worked out from the memory, and a head size that is not
+  // the engine's own may go unnoticed: whoever knows should say it.
+  uint32_t page_count = 0;
 };
 
 // One layer's memory. `value` stays empty unless K and V lie apart; for MLA it is always empty.
@@ -38,7 +41,8 @@ struct LayerMemory {
 // any layer, page, token and head begin. Copies nothing, owns nothing; the memory must outlive it.
 class PagedCache {
  public:
-  // Invalid: a buffer that is not a whole number of pages, or layers of different numbers of pages.
+  // Invalid: a buffer that is not a whole number of pages, or layers of different numbers of pages,
+  // or of others than the format says.
   // `shape` says what a token caches; its number of tokens does not matter here.
   static Result<PagedCache> Of(const BlockShape& shape, const PageFormat& format,
                                std::span<const LayerMemory> layers);

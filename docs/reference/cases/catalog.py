@@ -187,6 +187,7 @@ _MERGE = [
     ("a track that comes and goes", [track(1), add(1, 0)], [add(1, 1, "b"), drop(1)]),
     ("a track that comes and goes, and comes", [track(1), add(1, 0)], [drop(1), track(2)]),
     ("a track changes its id", [drop(1)], [track(2), add(2, 0)]),
+    ("what goes makes room for what comes", [add(1, 3, "b")], [remove(2, 0), remove(1, 9)]),
     ("the order of all", [track(9, Z), add(3, 1), drop(8)], [add(9, 0), track(14, Y), drop(2),
                                                             remove(3, 0), add(4, BIG, "c")]),
 ]

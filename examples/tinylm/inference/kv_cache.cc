@@ -21,7 +21,8 @@ Result<KvCache> KvCache::Of(const Config& config, uint32_t page_tokens, uint32_t
     const std::span<std::byte> layer = std::span(memory).subspan(i * 2 * plane_bytes);
     layers.push_back({layer.first(plane_bytes), layer.subspan(plane_bytes, plane_bytes)});
   }
-  const PageFormat format{PageOrder::kNhd, KvPlacement::kApart, page_tokens, kValueBytes};
+  const PageFormat format{PageOrder::kNhd, KvPlacement::kApart, page_tokens, kValueBytes,
+                          page_count};
   KVCAST_TRY(PagedCache pages,
              PagedCache::Of(BlockShape(config.kv_layers(), page_tokens), format, layers));
   return KvCache(std::move(memory), std::move(pages));
