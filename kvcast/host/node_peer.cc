@@ -23,7 +23,6 @@ NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setu
 NodePeer::~NodePeer() { owner_->OnGone(*this); }
 
 void NodePeer::OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) {
-  session_.OnTime(Now());
   session_.OnStreamData(stream, bytes, fin);
 }
 
@@ -56,10 +55,7 @@ void NodePeer::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
 
 void NodePeer::OnDelivered(moqt::StreamId stream) { session_.OnDelivered(stream); }
 
-void NodePeer::OnDatagram(std::span<const std::byte> bytes) {
-  session_.OnTime(Now());
-  session_.OnDatagram(bytes);
-}
+void NodePeer::OnDatagram(std::span<const std::byte> bytes) { session_.OnDatagram(bytes); }
 
 void NodePeer::OnStreamsAllowed(uint64_t bidi_total) {
   session_.OnStreamsAllowed(bidi_total);

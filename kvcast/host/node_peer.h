@@ -34,6 +34,8 @@ class NodePeer final : public moqt::TransportUser {
   QuicConnection& connection() { return *connection_; }
   relay::PeerId id = 0;
 
+  void OnTime(Instant now) override { session_.OnTime(now); }
+  bool MayOpenMore() const override { return session_.MayOpenMore(); }
   void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override;
   void OnStreamReset(moqt::StreamId stream, uint64_t code) override;
   void OnStopSending(moqt::StreamId stream, uint64_t code) override;

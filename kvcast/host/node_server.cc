@@ -205,6 +205,7 @@ void NodeServer::SayGoodbye(Duration until_leaving) {
   leaving_ = true;
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(until_leaving).count();
   for (const auto& [id, peer] : peers_) {
+    peer->session().OnTime(Now());
     (void)peer->session().SendGoAway("", static_cast<uint64_t>(ms)).ok();
     peer->connection().Poke();
   }

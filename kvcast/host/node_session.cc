@@ -96,7 +96,6 @@ void NodeSession::OnConnectionClosed(uint64_t code, std::string_view reason) {
 // Actions are asked for after every input, so this is where the client has its turn.
 std::optional<moqt::TransportAction> NodeSession::NextAction() {
   if (std::exchange(has_input_, false)) {
-    session_.OnTime(Now());
     client_.OnInput(Now());
     Settle();
   }

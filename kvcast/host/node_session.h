@@ -25,6 +25,8 @@ class NodeSession final : public moqt::TransportUser {
   // Commands the client; what it says in answer is told before this returns.
   void Command(const std::function<void(Client&)>& command);
 
+  void OnTime(Instant now) override { session_.OnTime(now); }
+  bool MayOpenMore() const override { return session_.MayOpenMore(); }
   void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override;
   void OnStreamReset(moqt::StreamId stream, uint64_t code) override;
   void OnStopSending(moqt::StreamId stream, uint64_t code) override;

@@ -126,6 +126,7 @@ RelayConnection::~RelayConnection() { static_cast<void>(Close()); }
 
 moqt::Session& RelayConnection::session() {
   commanded_ = true;
+  session_->OnTime(Now());
   return *session_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
@@ -56,9 +57,13 @@ void QuicConnection::Receive(const UdpPath& on, std::span<const std::byte> datag
   }
   const ngtcp2_path path = ToQuic(on);
   const ngtcp2_pkt_info info{};
+  const Instant now = Now();
+  if (user_ != nullptr) {
+    user_->OnTime(now);
+  }
   const int failed = ngtcp2_conn_read_pkt(connection_, &path, &info,
                                           reinterpret_cast<const uint8_t*>(datagram.data()),
-                                          datagram.size(), ToQuic(Now()));
+                                          datagram.size(), ToQuic(now));
   heard_ = true;
   no_connection_credit_ = false;  // The packet may have brought some.
   if (refusals_ > 0) {
@@ -202,12 +207,22 @@ void QuicConnection::BuryStreams() {
       allowance_.OnClosed();
       user_->OnStreamsAllowed(allowance_.total());
     }
-    if (!is_ours(dead.stream)) {
-      moqt::IsUni(dead.stream) ? ngtcp2_conn_extend_max_streams_uni(connection_, 1)
-                               : ngtcp2_conn_extend_max_streams_bidi(connection_, 1);
+    if (!is_ours(dead.stream) && moqt::IsUni(dead.stream)) {
+      ++streams_owed_;
+    } else if (!is_ours(dead.stream)) {
+      ngtcp2_conn_extend_max_streams_bidi(connection_, 1);
     }
   }
   dead_.clear();
+  LetOpenMore();
+}
+
+// A stream that is over takes no more credit, but what it brought may still wait to be taken: a
+// peer that sends many short streams is held up by their number.
+void QuicConnection::LetOpenMore() {
+  if (streams_owed_ > 0 && user_ != nullptr && user_->MayOpenMore()) {
+    ngtcp2_conn_extend_max_streams_uni(connection_, std::exchange(streams_owed_, 0));
+  }
 }
 
 void QuicConnection::OnTimer() {
@@ -216,7 +231,11 @@ void QuicConnection::OnTimer() {
     owner_->OnGone(*this);
     return;
   }
-  const ngtcp2_tstamp now = ToQuic(Now());
+  const Instant time = Now();
+  const ngtcp2_tstamp now = ToQuic(time);
+  if (user_ != nullptr) {
+    user_->OnTime(time);
+  }
   if (ngtcp2_conn_get_expiry(connection_) <= now) {
     if (const int failed = ngtcp2_conn_handle_expiry(connection_, now); failed != 0) {
       Fail(failed);
@@ -237,6 +256,7 @@ bool QuicConnection::UpdateKeys() {
 
 void QuicConnection::Flush() {
   Drain();  // Somebody may have poked it.
+  LetOpenMore();
   if (phase_ == Phase::kOpen && probe_due() <= Now()) {
     NoticeStopped();
   }

@@ -170,6 +170,7 @@ class QuicConnection {
   Instant probe_due() const;
   void NoticeStopped();
   void BuryStreams();
+  void LetOpenMore();
 
   // Sending.
   void OpenStreams();
@@ -235,11 +236,10 @@ class QuicConnection {
   std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
   std::deque<moqt::StreamId> waiting_bidi_;
   StreamAllowance allowance_;
-  std::vector<Dead> dead_;  // Streams that QUIC has closed, of which the session may not know.
-  // What the session has yet to hear: bytes that left, and streams that the peer wants no more of.
-  std::vector<Sent> sent_;
-  std::vector<moqt::StreamId> stopped_;
-
+  std::vector<Dead> dead_;   // Streams that QUIC has closed, of which the session may not know.
+  size_t streams_owed_ = 0;  // The peer's, over, in whose place it may not open others.
+  std::vector<Sent> sent_;   // What the session has yet to hear: bytes that left,
+  std::vector<moqt::StreamId> stopped_;  // and streams that the peer wants no more of.
   std::optional<moqt::CloseConnection> close_;
   Instant close_by_ = Instant::max();  // If it waits for a path.
   std::vector<uint8_t> farewell_;      // The packet that says so,

@@ -33,8 +33,10 @@ struct QuicOptions {
   uint64_t stream_credit_bytes_max = 32 * 1024 * 1024;
   uint64_t connection_credit_bytes = 16 * 1024 * 1024;
   uint64_t connection_credit_bytes_max = 64 * 1024 * 1024;
-  // How many streams the peer may have open at a time.
-  uint64_t peer_streams_uni = 1024;
+  // How many streams the peer may have open at a time. Each one-way stream may bring
+  // `stream_credit_bytes` before anybody takes anything: all of them together, and what makes a
+  // session crowded, are less than it refuses (moqt::Limits::untaken_bytes_max).
+  uint64_t peer_streams_uni = 64;
   uint64_t peer_streams_bidi = 1024;
   // The largest DATAGRAM frame that the peer may send. With 0 there are none, and MoQT peers hang
   // up.

@@ -27,9 +27,10 @@ inline Bytes RandomBytes(size_t size) {
   return Bytes::Copy(bytes);
 }
 
-// The first streams of a client.
+// The first streams of a client, and of a server.
 inline constexpr moqt::StreamId kClientBidi = 0;
 inline constexpr moqt::StreamId kClientUni = 2;
+inline constexpr moqt::StreamId kServerUni = 3;
 
 // What a stream brought.
 struct Arrival {
@@ -51,6 +52,8 @@ class TestUser : public moqt::TransportUser {
   std::optional<std::pair<uint64_t, std::string>> closed;
   std::function<bool(moqt::StreamId)> grants = [](moqt::StreamId) { return true; };
   bool echoes = false;
+  bool has_room = true;  // For streams in place of those that are over.
+  Instant told{};        // How late it is.
   QuicConnection* connection = nullptr;
 
   void Act(moqt::TransportAction action) {
@@ -64,6 +67,8 @@ class TestUser : public moqt::TransportUser {
     Act(moqt::OpenStream{stream, order});
   }
 
+  void OnTime(Instant now) override { told = now; }
+  bool MayOpenMore() const override { return has_room; }
   void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override {
     Arrival& arrival = streams[stream];
     EXPECT_FALSE(arrival.fin || arrival.reset) << "after the end of stream " << stream;

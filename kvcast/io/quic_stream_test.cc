@@ -70,6 +70,36 @@ TEST_F(QuicStreamTest, ManyStreamsArriveInTheOrderTheyWereOpened) {
   }
 }
 
+TEST_F(QuicStreamTest, NoStreamsAreBegunInPlaceOfOthersWhileTheSessionHasNoRoom) {
+  QuicServer::Options options;
+  options.connection.peer_streams_uni = 10;
+  ListenAndConnect(options);
+  server_user_->has_room = false;
+  constexpr size_t kStreams = 25;
+  for (size_t i = 0; i < kStreams; ++i) {
+    client_user_->Open(kClientUni + 4 * i);
+    client_user_->Send(kClientUni + 4 * i, Bytes::Of("x"), true);
+  }
+  client_user_->Open(kClientBidi);
+  client_user_->Send(kClientBidi, Bytes::Of("still heard"), true);
+  ASSERT_TRUE(Until([&] {
+    return server_user_->ended.size() == 11 && client_user_->streams[kClientUni + 4 * 9].delivered;
+  }));
+  server_user_->has_room = true;
+  server_user_->connection->Poke();
+  ASSERT_TRUE(Until([&] { return server_user_->ended.size() == kStreams + 1; }));
+}
+
+TEST_F(QuicStreamTest, ASessionHearsHowLateItIsWhateverAPacketBrings) {
+  ListenAndConnect();
+  server_user_->Open(kServerUni);
+  server_user_->Send(kServerUni, Bytes::Of("x"), true);
+  server_user_->told = Instant();
+  // The client says nothing: only an acknowledgement comes.
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kServerUni].delivered; }));
+  EXPECT_GT(server_user_->told, Instant());
+}
+
 TEST_F(QuicStreamTest, BothSidesOpenStreamsOfBothKinds) {
   ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
   client_user_->echoes = true;

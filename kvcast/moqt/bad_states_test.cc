@@ -315,7 +315,8 @@ TEST(BadStates, AnswersToUpdatesOfASubscription) {
   const std::string refusal = Framed(0x5, Num(0) + Num(0) + Num(0));
   const std::string ok = Framed(0x7, Num(0));
   for (const bool at_server : {true, false}) {
-    for (const uint64_t streams : {0u, 1u}) {  // With one to come, the subscription is not over yet.
+    for (const uint64_t streams :
+         {0u, 1u}) {  // With one to come, the subscription is not over yet.
       const std::string done = Framed(0xb, Num(8) + Num(streams) + Num(0));
       const struct {
         std::string wire;

@@ -14,9 +14,10 @@ namespace kvcast::moqt {
 //
 // A stream gets its credit back as its bytes arrive, until objects that nobody takes have piled up
 // behind it; then it stops, and no other stream does. When all that waits in the session passes its
-// own limit, every stream stops that has something untaken. Others go on, and so does the
-// connection: what controls the session, and what is taken, never waits for what is not. Beyond a
-// last limit, see full(), streams are to be refused rather than stopped.
+// own limit, every stream stops that has something untaken, and no stream may be begun in place of
+// one that is over. Others go on, and so does the connection: what controls the session, and what
+// is taken, never waits for what is not. Beyond a last limit, see full(), streams are to be refused
+// rather than stopped.
 class CreditBook {
  public:
   CreditBook(const Limits& limits, Outbox& outbox) : limits_(&limits), outbox_(&outbox) {}
@@ -36,6 +37,8 @@ class CreditBook {
   void Taken(StreamId stream, size_t bytes);
 
   size_t queued_bytes() const { return queued_bytes_; }
+  // So much waits that the peer should begin no more streams.
+  bool crowded() const { return queued_bytes_ >= limits_->session_queue_bytes; }
   // Nothing more should be queued.
   bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 
@@ -47,7 +50,6 @@ class CreditBook {
     bool open = true;
   };
 
-  bool crowded() const { return queued_bytes_ >= limits_->session_queue_bytes; }
   void Settle(StreamId stream, Account& account);
 
   const Limits* limits_;

@@ -23,8 +23,9 @@ struct Limits {
   // The same over all streams: at this many, no stream gets more that has anything untaken.
   size_t session_queue_bytes = 64 * 1024 * 1024;
   // What streams bring nevertheless, by the credit they have: at this many bytes untaken, those
-  // that bring more are refused, and datagrams dropped.
-  size_t untaken_bytes_max = 256 * 1024 * 1024;
+  // that bring more are refused, and datagrams dropped. More than the transport lets a peer send
+  // whose objects nobody takes.
+  size_t untaken_bytes_max = 384 * 1024 * 1024;
 
   // Bytes kept for later: on streams that came before SETUP, or before their track's alias. A
   // stream that would pass them is refused.
@@ -55,6 +56,8 @@ struct Limits {
   // Names of namespaces that the peer has told of and not withdrawn, with a little for each. More
   // end the request that brings them.
   size_t namespace_bytes = 8 * 1024 * 1024;
+  // The same of those that it was told of by us.
+  size_t told_namespace_bytes = 8 * 1024 * 1024;
 
   // Messages on a request's stream that wait for the transport, as memory: answers to updates and
   // namespaces told. More end the request. And the same over all requests: beyond half of it

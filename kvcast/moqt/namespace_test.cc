@@ -128,6 +128,26 @@ TEST(SubscribeNamespace, EndsASessionThatWithdrawsWhatItNeverToldOf) {
   EXPECT_TRUE(client.closed());
 }
 
+// What it was told of is remembered for it, and counted, too.
+TEST(SubscribeNamespace, IsEndedWhenThePeerHasToBeToldOfTooMany) {
+  SessionPair::Options options;
+  options.limits.told_namespace_bytes = 2000;
+  NamespaceSubscribed world(options);
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b"})).ok());
+    ASSERT_TRUE(world.server().WithdrawNamespace(world.received, Fields({"a", "b"})).ok());
+  }
+  char last = 'a';
+  while (world.server().AnnounceNamespace(world.received, Fields({"a", {&last, 1}})).ok()) {
+    ASSERT_LT(++last, 'z');
+  }
+  EXPECT_GT(last, 'e');
+  world.pair.Run();
+  const auto cancelled = world.pair.One<RequestCancelled>(world.client());
+  EXPECT_EQ(cancelled.code, static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+  EXPECT_FALSE(world.pair.connection_closed());
+}
+
 // Names that a peer tells of are counted, and given back when they are withdrawn.
 TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
   SessionPair::Options options;

@@ -60,7 +60,8 @@ class Session final : public TransportUser {
 
   // What time it is: inputs and commands that follow are dated so. Delivery timeouts and those of
   // GOAWAY are as exact as this is.
-  void OnTime(Instant now) { state_.now = std::max(state_.now, now); }
+  void OnTime(Instant now) override { state_.now = std::max(state_.now, now); }
+  bool MayOpenMore() const override { return !state_.credit.crowded(); }
   // The same, and does what is due.
   void OnTimeout(Instant now);
   std::optional<Instant> deadline() const;

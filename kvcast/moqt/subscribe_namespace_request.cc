@@ -1,6 +1,7 @@
 #include "kvcast/moqt/subscribe_namespace_request.h"
 
 #include <iterator>
+#include <utility>
 
 namespace kvcast::moqt {
 namespace {
@@ -72,9 +73,18 @@ Result<void> IncomingSubscribeNamespace::Announce(const TrackNamespace& whole) {
   if (over() || !accepted() || !space().IsPrefixOf(whole)) {
     return Error(ErrorCode::kInvalid, "No such namespace was subscribed to.");
   }
-  if (told_.insert(whole).second) {
-    SendAnswer(Namespace{whole.After(space().field_count())});
+  if (told_.contains(whole)) {
+    return {};
   }
+  const size_t bytes = BytesOf(whole);
+  if (state().told_namespace_bytes + bytes > state().limits.told_namespace_bytes) {
+    Fail(static_cast<uint64_t>(ResetCode::kExcessiveLoad), "Too many namespaces are below it.");
+    return Error(ErrorCode::kTooLarge, "The peer has been told of too many namespaces.");
+  }
+  told_.insert(whole);
+  told_bytes_ += bytes;
+  state().told_namespace_bytes += bytes;
+  SendAnswer(Namespace{whole.After(space().field_count())});
   return {};
 }
 
@@ -82,8 +92,20 @@ Result<void> IncomingSubscribeNamespace::Withdraw(const TrackNamespace& whole) {
   if (over() || told_.erase(whole) == 0) {
     return Error(ErrorCode::kInvalid, "The namespace was not told of.");
   }
+  told_bytes_ -= BytesOf(whole);
+  state().told_namespace_bytes -= BytesOf(whole);
   SendAnswer(NamespaceDone{whole.After(space().field_count())});
   return {};
+}
+
+void IncomingSubscribeNamespace::Release(ResetCode code) {
+  IncomingSpaceRequest::Release(code);
+  ForgetTold();
+}
+
+void IncomingSubscribeNamespace::ForgetTold() {
+  state().told_namespace_bytes -= std::exchange(told_bytes_, 0);
+  told_.clear();
 }
 
 }  // namespace kvcast::moqt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <set>
 
 #include "kvcast/moqt/space_request.h"
@@ -40,17 +41,22 @@ class IncomingSubscribeNamespace final : public IncomingSpaceRequest {
   MessageKind kind() const override { return MessageKind::kSubscribeNamespace; }
 
   // Tells of a namespace, unless it is told. Invalid: it does not lie below the prefix, or the
-  // request was not accepted. A peer that does not read what it is told loses the request.
+  // request was not accepted. A peer that does not read what it is told loses the request, and so
+  // does one of whom too much would have to be remembered.
   Result<void> Announce(const TrackNamespace& space);
   // Invalid: it was not told of.
   Result<void> Withdraw(const TrackNamespace& space);
 
  protected:
   // What was told under another prefix has to be told again, by whoever told it.
-  void OnPrefixChanged() override { told_.clear(); }
+  void OnPrefixChanged() override { ForgetTold(); }
+  void Release(ResetCode code) override;
 
  private:
+  void ForgetTold();
+
   std::set<TrackNamespace> told_;
+  size_t told_bytes_ = 0;  // Of these; the session's include them.
 };
 
 }  // namespace kvcast::moqt

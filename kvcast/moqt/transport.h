@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "kvcast/base/bytes.h"
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/setup.h"
 
 // The port between a session and the connection that carries it: QUIC in `io`, faults in `sim`.
@@ -102,6 +103,12 @@ using TransportAction =
 class TransportUser {
  public:
   virtual ~TransportUser() = default;
+
+  // It is so late by now: told before what a packet brings, or a timer.
+  virtual void OnTime(Instant now) { (void)now; }
+  // Whether the peer may open one-way streams in place of those that are over. Asked after every
+  // input, and whenever somebody has poked the connection.
+  virtual bool MayOpenMore() const { return true; }
 
   // In order per stream; the first for an id of the peer's is how a stream opens. `bytes` is only
   // lent. Nothing comes after `fin`, and nothing but OnStopSending after a reset.

@@ -145,10 +145,10 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
   }
   const uint64_t alias = subgroup.header.alias;
   if (Request* found = state_->requests.FindAlias(alias)) {
-    KVCAST_TRY_VOID(MayQueue());
     request_ = found->id();
     found->Attach(stream_);
     found->receiver()->OnStreamOpened(subgroup.header.group);
+    KVCAST_TRY_VOID(MayQueue());  // If it is refused, whoever takes its objects hears of it.
     return true;
   }
   if (state_->setup_received && state_->requests.IsRetired(alias)) {

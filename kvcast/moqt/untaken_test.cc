@@ -54,6 +54,23 @@ TEST(Untaken, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
   EXPECT_EQ(slow_objects + CountTaken(pair.server(), slow), 200u);
 }
 
+// A stream that is over takes no more credit: then it is the number of streams that stops.
+TEST(Untaken, LetsThePeerBeginNoMoreStreamsWhenItFillsTheSession) {
+  SessionPair::Options options;
+  options.limits.session_queue_bytes = 10'000;
+  SessionPair pair(options);
+  const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
+  for (uint64_t group = 0; group < 20; ++group) {
+    EXPECT_EQ(pair.server().MayOpenMore(), pair.server().untaken_bytes() < 10'000);
+    SendGroup(pair.client(), sent, group, 1, 1000);
+    pair.Run();
+  }
+  EXPECT_FALSE(pair.server().MayOpenMore());
+  const RequestId received = pair.One<PublishReceived>(pair.server()).request;
+  EXPECT_EQ(CountTaken(pair.server(), received), 20u);
+  EXPECT_TRUE(pair.server().MayOpenMore());
+}
+
 // Streams that come one after another, each with what it may bring at once.
 TEST(Untaken, HasStreamsRefusedWhenItIsFarTooMuch) {
   SessionPair::Options options;
@@ -65,10 +82,20 @@ TEST(Untaken, HasStreamsRefusedWhenItIsFarTooMuch) {
     SendGroup(pair.client(), sent, group, 1, 1000);
     pair.Run();
   }
-  EXPECT_LE(pair.server().untaken_bytes(), 110'000u);
+  // What remains of a refused stream is that it was.
+  EXPECT_LE(pair.server().untaken_bytes(), 110'000u + 1000 * 256);
   EXPECT_FALSE(pair.connection_closed());
   const RequestId received = pair.One<PublishReceived>(pair.server()).request;
-  EXPECT_GT(CountTaken(pair.server(), received), 50u);
+  // Whoever takes them hears of each that was refused.
+  size_t objects = 0;
+  size_t cut_short = 0;
+  while (const std::optional<Received> item = pair.server().Take(received)) {
+    objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
+    const auto* end = std::get_if<SubgroupEnd>(&*item);
+    cut_short += end != nullptr && !end->complete ? 1u : 0u;
+  }
+  EXPECT_GT(objects, 50u);
+  EXPECT_EQ(objects + cut_short, 1000u);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ void Subscription::Reset(Stream& stream) {
 
 bool Subscription::Forward(const LiveObject& live, Instant now) {
   const Object& object = live.object;
+  session_->OnTime(now);  // The peer may have said nothing for long.
   watch_.OnObject(object.location, live.gaps, now);
   if (!wanted().Contains(object.location)) {
     if (object.location.group > wanted().last.group && object.forwarding != Forwarding::kDatagram) {
@@ -70,6 +71,7 @@ void Subscription::Close(Stream& stream, bool complete) {
 }
 
 void Subscription::EndSubgroup(uint64_t group, uint64_t subgroup, bool complete, Instant now) {
+  session_->OnTime(now);
   watch_.OnSubgroupEnd(group, now);
   const auto found = streams_.find({group, subgroup});
   if (found == streams_.end()) {

@@ -162,5 +162,22 @@ TEST_F(SubscriptionTest, SendsNothingOutsideItsFilter) {
   EXPECT_FALSE(Forward({2, 0}, std::nullopt));
 }
 
+// A subscriber says nothing for as long as it has what it wants, and its session hears no time.
+TEST(SubscriptionClock, TimesOutFromWhenAStreamEndedNotFromWhenThePeerLastSpoke) {
+  moqt::SessionPair pair;
+  moqt::Parameters wanted;
+  wanted.subgroup_delivery_timeout_ms = 1000;
+  (void)*pair.client().Subscribe(*TrackName::Of({}, "t"), wanted);
+  pair.Run();
+  const moqt::RequestId request = pair.One<moqt::SubscribeReceived>(pair.server()).request;
+  ASSERT_TRUE(pair.server().AcceptSubscribe(request, {}, {}).ok());
+  Subscription subscription(pair.server(), request, {{0, 0}, {kMax, kMax}}, TrackFacts());
+  const Instant later = Instant() + std::chrono::hours(1);
+  EXPECT_TRUE(subscription.Forward({Object(), std::nullopt, true, true}, later));
+  subscription.EndSubgroup(0, 0, true, later);
+  ASSERT_TRUE(pair.server().deadline().has_value());
+  EXPECT_GT(*pair.server().deadline(), later);
+}
+
 }  // namespace
 }  // namespace kvcast::relay
