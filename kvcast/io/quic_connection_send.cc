@@ -122,7 +122,7 @@ uint64_t QuicConnection::GrowthOf(ReceiveWindow& window, uint64_t taken) const {
 }
 
 void QuicConnection::Do(moqt::SendDatagram& action) {
-  datagrams_.Push(std::move(action.bytes), action.order);
+  datagrams_.Push(std::move(action.bytes), action.order, action.until);
 }
 
 void QuicConnection::Do(moqt::ReorderStream& action) {
@@ -300,7 +300,8 @@ ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_
       peer == nullptr || peer->max_datagram_frame_size < kDatagramFrameHeaderBytes
           ? 0
           : peer->max_datagram_frame_size - kDatagramFrameHeaderBytes);
-  if (datagram.size() > most || datagram.piece_count() > kPiecesPerPacket) {
+  if (datagram.size() > most || datagram.piece_count() > kPiecesPerPacket ||
+      datagrams_.until() < Instant(FromQuic(now))) {
     datagrams_.Pop();
     return NGTCP2_ERR_WRITE_MORE;  // As if it had been written: it is lost.
   }

@@ -43,6 +43,16 @@ TEST(DatagramQueue, OfOneRequestTheFirstGroupComesFirst) {
   EXPECT_EQ(sent, (std::vector<std::string>{"one's first", "two's", "one's second"}));
 }
 
+TEST(DatagramQueue, KnowsUntilWhenEachMayBeSent) {
+  DatagramQueue queue(1000);
+  const Instant soon = Instant() + std::chrono::seconds(1);
+  queue.Push(Bytes::Of("first"), Order(1), soon);
+  queue.Push(Bytes::Of("second"), Order(1));
+  EXPECT_EQ(queue.until(), soon);
+  queue.Pop();
+  EXPECT_EQ(queue.until(), Instant::max());
+}
+
 TEST(DatagramQueue, WhatDoesNotFitIsDropped) {
   DatagramQueue queue(10);
   EXPECT_TRUE(queue.Push(Bytes::Of("123456"), {}));
@@ -63,6 +73,14 @@ TEST_F(QuicDatagramTest, GoBothWays) {
       [&] { return server_user_->datagrams.size() == 1 && client_user_->datagrams.size() == 2; }));
   EXPECT_EQ(server_user_->datagrams[0], "to the server");
   EXPECT_EQ(client_user_->datagrams, (std::vector<std::string>{"to the client", ""}));
+}
+
+TEST_F(QuicDatagramTest, OneThatIsTooLateIsNotSent) {
+  ListenAndConnect();
+  client_user_->Act(moqt::SendDatagram{Bytes::Of("late"), {}, Instant()});
+  client_user_->Act(moqt::SendDatagram{Bytes::Of("in time"), {}});
+  ASSERT_TRUE(Until([&] { return !server_user_->datagrams.empty(); }));
+  EXPECT_EQ(server_user_->datagrams, std::vector<std::string>{"in time"});
 }
 
 TEST_F(QuicDatagramTest, ThatIsWrittenBeforeTheHandshakeArrives) {

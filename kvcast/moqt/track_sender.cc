@@ -129,7 +129,8 @@ Result<void> TrackSender::SendAlone(const Object& object, bool end_of_group, Ins
   Note(object.location);
   const uint64_t timeout = Combine(Combine(traits_.object_delivery_timeout_ms, object_timeout_ms_),
                                    subgroup_timeout_ms());
-  if (timeout > 0 && After(since, timeout) < state_->now) {
+  const Instant until = timeout > 0 ? After(since, timeout) : Instant::max();
+  if (until < state_->now) {
     return {};  // Datagrams may be lost.
   }
   ObjectDatagram datagram;
@@ -137,8 +138,9 @@ Result<void> TrackSender::SendAlone(const Object& object, bool end_of_group, Ins
   datagram.object = object;
   datagram.default_priority = object.priority == traits_.default_priority;
   datagram.end_of_group = end_of_group;
-  state_->outbox.Do(SendDatagram{state_->codec.EncodeDatagram(datagram),
-                                 OrderOf(object.priority, object.location.group, 0)});
+  state_->outbox.Do(
+      SendDatagram{state_->codec.EncodeDatagram(datagram),
+                   OrderOf(object.priority, object.location.group, object.location.object), until});
   return {};
 }
 

@@ -79,11 +79,12 @@ struct StreamCredit {
 struct ConnectionCredit {
   uint64_t bytes;
 };
-// One DATAGRAM frame, which may be lost: the connection drops it where it does not fit the path, or
-// too many wait.
+// One DATAGRAM frame, which may be lost: the connection drops it where it does not fit the path,
+// too many wait, or it is later than this.
 struct SendDatagram {
   Bytes bytes;
   SendOrder order;
+  Instant until = Instant::max();
 };
 // What waits on the stream, and what comes later, is as urgent as this from now on.
 struct ReorderStream {
