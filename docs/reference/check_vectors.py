@@ -18,6 +18,7 @@ import kvcast_disk
 import kvcast_durability
 import kvcast_kv_file as kv_file
 import kvcast_model as model
+import kvcast_model_files as model_files
 import kvcast_moqt as moqt
 import kvcast_moqt_streams as moqt_streams
 import kvcast_names as names
@@ -84,11 +85,11 @@ def canonical_value(given: dict) -> dict:
 def file_digest(given: dict) -> dict:
     folder = {name: content.encode("utf-8") for name, content in given["files"].items()}
     select = {
-        "weights": model.weight_files,
-        "tokenizer": model.tokenizer_files,
-        "adapter": model.adapter_files,
+        "weights": lambda files: model_files.weight_files(files, given.get("adapter", False)),
+        "tokenizer": model_files.tokenizer_files,
+        "adapter": model_files.adapter_files,
     }
-    return {"digest": model.files_digest(folder, select[given["use"]](folder)).hex()}
+    return {"digest": model_files.files_digest(folder, select[given["use"]](folder)).hex()}
 
 
 def model_description(given: dict) -> dict:

@@ -7,63 +7,16 @@ import hashlib
 import math
 from dataclasses import dataclass, field
 
-from kvcast_canonical import canonical, read_json, whole
+from kvcast_canonical import canonical, whole
+from kvcast_config import MAX_U32, MAX_WHOLE, Members, refuse_unknown
 from kvcast_names import MAX_HEADS, MAX_LAYERS, Refused, exactly, u32
 
 KV_DTYPES = ("bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int8")
 MAX_SIZE = 65536
-MAX_U32 = 2**32 - 1
-MAX_WHOLE = 2**64 - 1  # Beyond, a number is a double and not whole.
 
 
 def sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
-
-
-# ---- File digests -----------------------------------------------------------------------------
-# A folder is a dict of file names and contents; a real one would be read file by file.
-
-
-def files_digest(folder: dict[str, bytes], names: list[str]) -> bytes:
-    missing = [name for name in names if name not in folder]
-    if missing or not names:
-        raise Refused(f"files are missing: {missing}")
-    ordered = sorted(names, key=lambda name: name.encode("utf-8"))
-    digests = b"".join(sha256(folder[name]) for name in ordered)
-    return sha256(b"kvcast/files/1" + u32(len(ordered)) + digests)
-
-
-def weight_files(folder: dict[str, bytes]) -> list[str]:
-    index = folder.get("model.safetensors.index.json")
-    if index is not None:
-        parsed = read_json(index)
-        weight_map = parsed.get("weight_map") if isinstance(parsed, dict) else None
-        if not isinstance(weight_map, dict):
-            raise Refused("the index has no weight_map")
-        for name in weight_map.values():
-            if not isinstance(name, str) or name in ("", ".", "..") or set(name) & {"/", "\0"}:
-                raise Refused(f"the weight_map names {name!r}, which is not a file of the folder")
-            if not name.endswith(".safetensors"):
-                raise Refused(f"the weight_map names {name!r}, which holds no weights")
-        return list(set(weight_map.values()))
-    if "model.safetensors" in folder:
-        return ["model.safetensors"]
-    return [
-        name
-        for name in folder
-        if name.endswith(".safetensors") and not name.startswith("adapter_")
-    ]
-
-
-def tokenizer_files(folder: dict[str, bytes]) -> list[str]:
-    for name in ("tokenizer.json", "tokenizer.model"):
-        if name in folder:
-            return [name]
-    return ["merges.txt", "vocab.json"]
-
-
-def adapter_files(folder: dict[str, bytes]) -> list[str]:
-    return ["adapter_config.json", "adapter_model.safetensors"]
 
 
 # ---- Config digest ----------------------------------------------------------------------------
@@ -112,87 +65,33 @@ class LayerGroup:
     layers: list[int] = field(default_factory=list)
 
 
-class Members:
-    """A config's text part. A member that is null counts as absent."""
-
-    def __init__(self, values: dict):
-        self.values = {name: value for name, value in values.items() if value is not None}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.values
-
-    def get(self, name: str):
-        return self.values.get(name)
-
-    def first(self, *names: str) -> str | None:
-        return next((name for name in names if name in self.values), None)
-
-    def count(self, name: str | None, low: int, high: int) -> int:
-        if name is None:
-            raise Refused("the config lacks a count")
-        number = whole(self.values.get(name))
-        if number is None or not low <= number <= high:
-            raise Refused(f"{name} is not a whole number from {low} to {high}")
-        return number
-
-    def flag(self, name: str) -> bool | None:
-        value = self.values.get(name)
-        if value is not None and not isinstance(value, bool):
-            raise Refused(f"{name} is neither true nor false")
-        return value
-
-
-OTHER_STATE = frozenset(
-    "attn_layer_indices attn_layer_period attn_type_list block_configs block_types"
-    " cross_attention_layers full_attention_interval full_attn_idxs global_head_dim"
-    " hybrid_layer_ids hybrid_layer_pattern hybrid_override_pattern index_head_dim"
-    " layer_group_size layers_block_type linear_attn_config num_attention_heads_per_layer"
-    " num_global_key_value_heads num_key_value_heads_per_layer"
-    " state_size".split()
-)
-OTHER_STATE_PREFIXES = tuple(
-    "conv_ linear_conv_ linear_key_ linear_num_ linear_value_ lru_ mamba_ rwkv_ ssm_".split()
-)
-
-
-# Members that tell of KV heads: those that are read, and parts of names of those that are not.
-KNOWN_HEAD_MEMBERS = frozenset(
-    "head_dim num_attention_groups num_key_value_heads num_kv_heads qk_nope_head_dim"
-    " qk_rope_head_dim v_head_dim".split()
-)
-HEAD_WORDS = (
-    "head_dim head_kv head_size key_value_head kv_channels kv_head kv_n_head multi_query_group"
-).split()
-
-
-def _refuse_unknown_heads(members: Members) -> None:
-    latent = "kv_lora_rank" in members
-    known = KNOWN_HEAD_MEMBERS | ({"qk_head_dim"} if latent else set())
-    for name in set(members.values) - known:
-        own_word = any(word in name for word in HEAD_WORDS)
-        if own_word or name.endswith("_groups") or name == "attention_other_setting":
-            raise Refused(f"{name} may tell of KV heads")
-    if members.flag("use_mla") not in (None, latent):
-        raise Refused("use_mla and kv_lora_rank contradict each other")
-
-
-def _refuse_hidden_state(members: Members) -> None:
-    if "num_kv_shared_layers" in members and members.count("num_kv_shared_layers", 0, MAX_U32):
-        raise Refused("layers share KV")
-    for name in members.values:
-        if name in OTHER_STATE or name.startswith(OTHER_STATE_PREFIXES):
-            raise Refused(f"{name}: there is a state that layer groups do not describe")
-    if members.flag("use_cla"):
-        raise Refused("layers share KV")
-    if members.flag("is_encoder_decoder"):
-        raise Refused("an encoder-decoder keeps KV of two kinds")
-    _refuse_unknown_heads(members)
-
-
 # Of models whose files may leave out what their code knows.
 USUAL_PATTERNS = {"cohere2": 4, "gemma2": 2, "gemma3_text": 6}
 USUAL_INTERVAL = 4
 USUALLY_MULTI_QUERY = ("falcon", "gpt_bigcode")
+
+# Models whose code has a head size of its own, or a number of KV heads, which is not what follows
+# from the other counts. Those of the first list have both.
+OWN_HEAD_SIZE = frozenset(
+    "afmoe cohere2_moe cwm ernie4_5 glm glm4 gpt_oss helium higgs_audio_v2 hrm_text hy_v3"
+    " inkling_text laguna llama4_text mellum mimo_v2_flash minimax_m2 minimax_m3_vl_text"
+    " ministral3 muse_glimmer_text paddleocr_vl_text qwen3 qwen3_5_moe_text qwen3_5_text"
+    " qwen3_next qwen3_vl_moe_text qwen3_vl_text seed_oss solar_open step3p5 zaya".split()
+)
+OWN_KV_HEADS = frozenset(
+    "bitnet dots1 ernie4_5_moe exaone4 exaone_moe glm4_moe minimax ministral mistral mixtral"
+    " phi4_multimodal phimoe qwen2 qwen2_moe qwen3_moe smollm3 stablelm starcoder2".split()
+)
+
+
+def _has_own_head_size(text: Members) -> bool:
+    kind = text.get("model_type")
+    return isinstance(kind, str) and (kind in OWN_HEAD_SIZE or "gemma" in kind)
+
+
+def _has_own_kv_heads(text: Members) -> bool:
+    kind = text.get("model_type")
+    return _has_own_head_size(text) or (isinstance(kind, str) and kind in OWN_KV_HEADS)
 
 
 def _kv_heads(text: Members, heads: int) -> int:
@@ -200,12 +99,17 @@ def _kv_heads(text: Members, heads: int) -> int:
     if named:
         return text.count(named, 1, MAX_HEADS)
     multi_query = text.flag("multi_query")
-    if multi_query is None:
-        multi_query = text.get("model_type") in USUALLY_MULTI_QUERY
+    must_say = text.nested or _has_own_kv_heads(text)
+    if multi_query is None and text.get("model_type") in USUALLY_MULTI_QUERY:
+        if must_say:
+            raise Refused("multi_query is left out")
+        multi_query = True
     if multi_query and not text.flag("new_decoder_architecture"):
         return 1
     if "num_kv_heads" in text:
         return text.count("num_kv_heads", 1, MAX_HEADS)
+    if must_say:
+        raise Refused("the number of KV heads is left out")
     return heads
 
 
@@ -290,9 +194,10 @@ def layer_groups(config: dict) -> list[LayerGroup]:
     if not isinstance(config, dict):
         raise Refused("a config is an object")
     top = Members(config)
-    text = Members(config["text_config"]) if isinstance(top.get("text_config"), dict) else top
-    _refuse_hidden_state(top)
-    _refuse_hidden_state(text)
+    nested = isinstance(top.get("text_config"), dict)
+    text = Members(config["text_config"], nested) if nested else top
+    refuse_unknown(top)
+    refuse_unknown(text)
 
     latent = "kv_lora_rank" in text
     counts = ("num_hidden_layers", "n_layer") + (() if latent else ("num_layers",))
@@ -311,8 +216,11 @@ def layer_groups(config: dict) -> list[LayerGroup]:
         attention = "mha" if kv_heads == heads else "gqa"
         if "head_dim" in text:
             key_size = text.count("head_dim", 1, MAX_SIZE)
+        elif _has_own_head_size(text):
+            raise Refused("the head size is left out")
         else:
-            hidden = text.count(text.first("hidden_size", "n_embd", "d_model"), 1, MAX_SIZE)
+            names = ("hidden_size", "n_embd", "d_model", "n_embed")
+            hidden = text.count(text.first(*names), 1, MAX_SIZE)
             if hidden % heads:
                 raise Refused(f"{heads} heads do not divide a hidden size of {hidden}")
             key_size = hidden // heads

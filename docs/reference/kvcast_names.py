@@ -1,7 +1,8 @@
 """The names of kvcast: MoQT's integers, track names and properties, prefix hashes and tracks.
 
-Follows names.md section by section; kvcast_canonical.py and kvcast_model.py hold the sections on
-canonical values and models. Whatever does not conform raises Refused.
+Follows names.md section by section; kvcast_canonical.py, kvcast_config.py, kvcast_model.py and
+kvcast_model_files.py hold the sections on canonical values and models. Whatever does not conform
+raises Refused.
 """
 
 import hashlib

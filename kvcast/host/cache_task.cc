@@ -44,6 +44,7 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
   KVCAST_TRY(NodeAddress address, flags.node.Address());
   KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(flags.prompt));
   KVCAST_TRY(const NamingKey key, flags.tenant.Key());
+  KVCAST_TRY_VOID(flags.model.CheckName());
   KVCAST_TRY(ModelFolder model, flags.model.Load());
   KVCAST_TRY(BlockNamer namer, flags.tenant.NamerFor(model, key));
   KVCAST_TRY(const ModelScope scope, flags.tenant.ScopeOf(model));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "kvcast/base/digest.h"
 #include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
@@ -121,6 +122,47 @@ TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
   EXPECT_NE(Name({Path("a.tokens")}).err.find("config.json: byte 24"), std::string::npos);
   std::filesystem::remove(Path("model/config.json"));
   EXPECT_EQ(Name({Path("a.tokens")}).status, 1);
+}
+
+// What an engine would load from there is not known, so nothing is named after a guess.
+TEST_F(CacheCommands, NameRefusesAFolderThatEnginesReadDifferently) {
+  Write("model/adapter_config.json", "{}");
+  EXPECT_NE(Name({}).err.find("name its folder with --adapter"), std::string::npos);
+  Write("model/adapter_model.safetensors", WeightsOf("lora"));
+  EXPECT_EQ(Name({"--adapter", Path("model")}).status, 0);
+  std::filesystem::remove(Path("model/adapter_config.json"));
+  EXPECT_NE(Name({}).err.find("move it away"), std::string::npos);
+  std::filesystem::remove(Path("model/adapter_model.safetensors"));
+  EXPECT_EQ(Name({}).status, 0);
+
+  Write("model/a.safetensors", WeightsOf("other weights"));
+  Write("model/model.safetensors.index.json", R"({"weight_map": {"w": "a.safetensors"}})");
+  EXPECT_NE(Name({}).err.find("does not name model.safetensors"), std::string::npos);
+  std::filesystem::remove(Path("model/model.safetensors"));
+  EXPECT_EQ(Name({}).status, 0);
+
+  std::filesystem::remove(Path("model/model.safetensors.index.json"));
+  Write("model/model-00001-of-00002.safetensors", WeightsOf("half of them"));
+  EXPECT_NE(Name({}).err.find("half a download"), std::string::npos);
+}
+
+// Before weights are read, which may take minutes.
+TEST_F(CacheCommands, NameAsksForAModelsNameWhereTheFolderHasNone) {
+  std::filesystem::rename(Path("model"), Path("my model"));
+  std::filesystem::remove(Path("my model/model.safetensors"));
+  const auto error = [&](std::vector<const char*> more) {
+    const std::string folder = Path("my model");
+    more.insert(more.begin(), {"name", "--model", folder.c_str()});
+    return RunKvcast(more).err;
+  };
+  EXPECT_NE(error({}).find("Say with --model-name"), std::string::npos);
+  EXPECT_NE(error({"--model-name", "mine"}).find("no weights"), std::string::npos);
+}
+
+TEST_F(CacheCommands, NameRefusesThePublicKeyAsATenantsOwn) {
+  Write("acme.key", Sha256::Of("kvcast/public/1").ToHex() + "\n");
+  EXPECT_NE(Name({"--tenant", "acme", "--key-file", Path("acme.key")}).err.find("known to all"),
+            std::string::npos);
 }
 
 TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {

@@ -147,6 +147,7 @@ void PrintJson(const ModelFolder& model, const std::vector<NamedPrompt>& prompts
 Result<void> RunName(const NameOptions& options) {
   KVCAST_TRY(const std::vector<std::vector<Token>> tokens, ReadPrompts(options.prompts));
   KVCAST_TRY(const NamingKey key, options.tenant.Key());
+  KVCAST_TRY_VOID(options.model.CheckName());
   KVCAST_TRY(const ModelFolder model, options.model.Load());
   KVCAST_TRY(BlockNamer namer, options.tenant.NamerFor(model, key));
   KVCAST_TRY(const ModelScope scope, options.tenant.ScopeOf(model));
@@ -182,6 +183,9 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
       "the start of the prompt. Engines with equal names have equal KV, so this shows what would "
       "be loaded instead of computed. Token ids come as numbers with spaces or commas between "
       "them, as tokenizers print them. A block that is not full has no name.\n\n"
+      "What an engine changes while it runs is in none of the model's files: weights quantised on "
+      "load, RoPE set on its command line, FP8 scales that it computes. Give engines that differ "
+      "in these a --salt each, and those that are alike the same one.\n\n"
       "What the model is called changes no block's name, but it is where hosts look for each "
       "other's blocks: give the same --model-name on all of them.");
   command->group(kCacheCommands);

@@ -61,6 +61,19 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
   return folder;
 }
 
+Result<void> ModelFlags::CheckName() const {
+  const std::string called = name.empty() ? ModelFolder::NameOf(folder) : name;
+  if (!IsModelName(called)) {
+    return Error(ErrorCode::kInvalid,
+                 "\"" + Printable(called) +
+                     "\", as the folder is called, cannot be a model's name: that has 1 to 255 "
+                     "printable characters without space or @. Say with --model-name what to call "
+                     "the model.")
+        .In(folder);
+  }
+  return {};
+}
+
 Result<ModelFolder> ModelFlags::Load() const {
   ModelOptions options;
   options.kv_dtype = kv_dtype;

@@ -19,6 +19,8 @@ struct ModelFlags {
   // Adds them to a command; `flags` must outlive it. Returns --model, without which only
   // --block-tokens says anything: the others are then a usage error.
   static CLI::Option* AddTo(CLI::App& command, ModelFlags& flags);
+  // Invalid: the model has no name that a scope could have. Cheap, so ask before a model is hashed.
+  Result<void> CheckName() const;
   Result<ModelFolder> Load() const;
 };
 

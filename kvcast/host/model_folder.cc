@@ -141,19 +141,21 @@ Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& n
   return DigestOf(folder, files);
 }
 
-// "model" for "models/model/" and for "." within it alike.
-std::string NameOf(const std::filesystem::path& folder) {
+}  // namespace
+
+std::string ModelFolder::NameOf(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::weakly_canonical(folder, error);
   const std::string name = (error ? folder : whole).filename().string();
   return name.empty() ? "model" : name;
 }
 
-}  // namespace
-
 Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
                                       const ModelOptions& options) {
   KVCAST_TRY(const FileNames names, NamesIn(folder));
+  if (!options.adapter) {
+    KVCAST_TRY_VOID(In(folder, CheckNoAdapter(names)));
+  }
   KVCAST_TRY(ModelConfig config, ConfigIn(folder));
   ModelFolder model;
   model.name = NameOf(folder);

@@ -23,6 +23,8 @@ struct ModelFolder {
 
   // Reads the weights once to know their digest, which is then kept beside them; shows progress.
   static Result<ModelFolder> Load(const std::filesystem::path& folder, const ModelOptions& options);
+  // What a folder is called: "model" for "models/model/" and for "." within it alike.
+  static std::string NameOf(const std::filesystem::path& folder);
 };
 
 }  // namespace kvcast

@@ -75,7 +75,17 @@ void TenantFlags::AddTo(CLI::App& command, TenantFlags& flags) {
 }
 
 Result<NamingKey> TenantFlags::Key() const {
-  return key_file.empty() ? NamingKey::Public() : KeyIn(key_file);
+  if (key_file.empty()) {
+    return NamingKey::Public();
+  }
+  KVCAST_TRY(const NamingKey key, KeyIn(key_file));
+  if (std::ranges::equal(key.bytes(), NamingKey::Public().bytes())) {
+    return Error(ErrorCode::kInvalid,
+                 "This is the public tenant's key, which is known to all: tenant " + tenant +
+                     " needs 32 random bytes of its own.")
+        .In(key_file);
+  }
+  return key;
 }
 
 Result<ModelScope> TenantFlags::ScopeOf(const ModelFolder& model) const {

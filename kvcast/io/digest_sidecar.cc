@@ -6,7 +6,12 @@ namespace {
 constexpr size_t kDigestDigits = 2 * Digest::kBytes;
 constexpr size_t kCheckDigits = 16;
 
-int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+// Modulo 2^64: times before 1678 and after 2262, which anybody may give a file, still differ from
+// each other, and no two that are less than 584 years apart are taken for one.
+int64_t Nanoseconds(const timespec& time) {
+  return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
+                              static_cast<uint64_t>(time.tv_nsec));
+}
 
 std::string LineStart(const FileIdentity& file) {
   return "kvcast-digest 1 size=" + std::to_string(file.bytes) +

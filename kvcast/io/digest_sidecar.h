@@ -30,8 +30,8 @@ struct FileIdentity {
 //              " sha256=" hex[64] " check=" hex[16] "\n"
 //   check   := the first 16 digits of the SHA-256 of everything before " check="
 //
-// The check is for lines that were cut or edited by accident; it keeps no enemy out. Whoever may
-// write the sidecar could as well have written the file.
+// Times are nanoseconds modulo 2^64, as a signed number. The check is for lines that were cut or
+// edited by accident; it keeps no enemy out. Whose sidecar is believed is for its reader to decide.
 std::string SidecarLine(const FileIdentity& file, const Digest& digest);
 
 // The digest in `line`, if it was written by SidecarLine() for exactly this file: anything else

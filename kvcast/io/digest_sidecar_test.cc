@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace kvcast {
 namespace {
 
@@ -30,6 +32,26 @@ TEST(DigestSidecar, IsNotReadForAFileThatChanged) {
     FileIdentity changed = kFile;
     change(changed);
     EXPECT_EQ(DigestFromSidecar(line, changed), std::nullopt);
+  }
+}
+
+// Anybody may give a file times that 64 bits of nanoseconds do not hold.
+TEST(DigestSidecar, TellsTimesApartThatAreFarAway) {
+  std::vector<FileIdentity> files;
+  for (const time_t since_1970 :
+       {-20'000'000'000L, 0L, 9'223'372'036, 9'223'372'037, 20'000'000'000}) {
+    for (const long second_part : {854'775'807L, 854'775'808L}) {
+      struct stat status {};
+      status.st_mtim = {since_1970, second_part};
+      files.push_back(FileIdentity::Of(status));
+      EXPECT_EQ(DigestFromSidecar(SidecarLine(files.back(), kDigest), files.back()), kDigest);
+    }
+  }
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      EXPECT_NE(files[i], files[j]);
+      EXPECT_EQ(DigestFromSidecar(SidecarLine(files[i], kDigest), files[j]), std::nullopt);
+    }
   }
 }
 

@@ -71,16 +71,18 @@ std::vector<Sidecar> SidecarsOf(const fs::path& real, const DigestOptions& optio
 }
 
 // Anybody may put a file into /tmp beside one of ours, and some give a group the right to write
-// what they create; only a few are believed, and only where nobody else could have written.
-bool Believed(const struct stat& sidecar, const struct stat& file) {
+// what they create; only a few are believed, and only where nobody else could have written. The
+// file's owner is not among them: with a digest of other weights, whose caches he may then fill, he
+// could do more than with the file.
+bool Believed(const struct stat& sidecar) {
   return S_ISREG(sidecar.st_mode) && (sidecar.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
-         (sidecar.st_uid == 0 || sidecar.st_uid == file.st_uid || sidecar.st_uid == ::geteuid());
+         (sidecar.st_uid == 0 || sidecar.st_uid == ::geteuid());
 }
 
 std::optional<Digest> ReadKept(const fs::path& path, const RegularFile& file) {
   const Descriptor sidecar(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   struct stat status {};
-  if (!sidecar || ::fstat(sidecar.number(), &status) != 0 || !Believed(status, file.status)) {
+  if (!sidecar || ::fstat(sidecar.number(), &status) != 0 || !Believed(status)) {
     return std::nullopt;
   }
   std::array<char, kSidecarBytesMax> line{};
@@ -108,7 +110,7 @@ std::optional<std::string> WhyNotToKeep(RegularFile& file, const DigestOptions& 
   }
   const FileIdentity identity = FileIdentity::Of(file.status);
   const auto changed = WallTime(Duration(std::max(identity.mtime_ns, identity.ctime_ns)));
-  if (changed + options.settled_after > WallNow()) {
+  if (changed > WallNow() - options.settled_after) {
     return "it was written just now";
   }
   return std::nullopt;

@@ -207,6 +207,31 @@ TEST_F(DigestFileTest, DoesNotBelieveAStrangersSidecar) {
   EXPECT_EQ(reads_, 2);
 }
 
+// Nor that of the weights' owner, who would decide which caches others load for his file.
+TEST_F(DigestFileTest, DoesNotBelieveTheSidecarOfTheFilesOwner) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "Only root can give a file away.";
+  }
+  ASSERT_EQ(::chown(file_.c_str(), 65534, 65534), 0);
+  Settle();
+  Take();
+  ASSERT_EQ(::chown(sidecar_.c_str(), 65534, 65534), 0);
+  Take();
+  EXPECT_EQ(reads_, 2);
+}
+
+// Anybody may set a file's mtime. This one is the last that 64 bits of nanoseconds hold.
+TEST_F(DigestFileTest, IsTakenWhateverTheFilesTimesAre) {
+  for (const time_t since_1970 : {9'223'372'036, 9'223'372'037, 14'000'000'000, -2'000'000'000L}) {
+    const timespec times[] = {{since_1970, 854'775'807}, {since_1970, 854'775'807}};
+    if (::utimensat(AT_FDCWD, file_.c_str(), times, 0) == 0) {
+      Settle();
+      EXPECT_EQ(Take(), Sha256::Of("first contents"));
+      EXPECT_EQ(Take(), Sha256::Of("first contents"));
+    }
+  }
+}
+
 // Whoever may write a sidecar decides what its file's digest is, whoever owns it.
 TEST_F(DigestFileTest, DoesNotBelieveASidecarThatOthersMayWrite) {
   Settle();

@@ -45,6 +45,28 @@ class ConfigText {
     return std::nullopt;
   }
 
+  // The same by name and value.
+  template <typename Kind>
+  std::optional<std::string> FirstWhere(const Kind& is_of_kind) const {
+    for (const auto& member : config_.items()) {
+      if (!member.value().is_null() && is_of_kind(std::string_view(member.key()), member.value())) {
+        return member.key();
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Whether this is a part of a larger configuration. Such parts leave out what their family's code
+  // knows.
+  bool IsPart() const { return !part_.empty(); }
+
+  // A member that is a string; empty for any other.
+  std::string_view Word(std::string_view name) const {
+    const Json* found = Find(name);
+    return found != nullptr && found->is_string() ? found->get_ref<const std::string&>()
+                                                  : std::string_view();
+  }
+
   // Where a member stands in the file, for errors.
   uint64_t Place(std::string_view name) const {
     return part_.empty() ? JsonPlace(json_, {name}) : JsonPlace(json_, {part_, name});

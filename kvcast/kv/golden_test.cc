@@ -128,6 +128,9 @@ TEST(Golden, FileDigests) {
       folder.insert(file.key());
     }
     const std::string use = in["use"].get<std::string>();
+    if (use == "weights" && !in.value("adapter", false)) {
+      KVCAST_TRY_VOID(CheckNoAdapter(folder));
+    }
     std::optional<std::string> index;
     if (folder.contains(kWeightIndexFile)) {
       index = in["files"][std::string(kWeightIndexFile)].get<std::string>();

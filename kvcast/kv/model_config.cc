@@ -9,7 +9,9 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/kv/canonical_value.h"
+#include "kvcast/kv/causal_cache.h"
 #include "kvcast/kv/config_text.h"
+#include "kvcast/kv/model_family.h"
 #include "kvcast/kv/unknown_cache.h"
 
 namespace kvcast {
@@ -17,9 +19,12 @@ namespace {
 
 constexpr uint64_t kConfigLayersMax = 4096;
 
-// Of models whose files may leave out that one KV head serves all.
-bool UsuallyMultiQuery(const Json* model_type) {
-  return model_type != nullptr && (*model_type == "falcon" || *model_type == "gpt_bigcode");
+Error LeftOut(const ConfigText& text, const std::string& name) {
+  return Error(ErrorCode::kUnsupported,
+               "\"" + name +
+                   "\" is left out, and the model's own code fills in a value that kvcast does not "
+                   "know: write in the one that the engine uses.")
+      .At(text.Place(name));
 }
 
 Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
@@ -30,13 +35,21 @@ Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   }
   // The first Falcons have one KV head and say "num_kv_heads": 71.
   KVCAST_TRY(const std::optional<bool> multi_query, text.Flag("multi_query"));
-  if (multi_query.value_or(UsuallyMultiQuery(text.Find("model_type")))) {
+  const bool must_say = text.IsPart() || HasOwnKvHeads(text);
+  const bool usually = IsUsuallyMultiQuery(text);
+  if (!multi_query && usually && must_say) {
+    return LeftOut(text, "multi_query");
+  }
+  if (multi_query.value_or(usually)) {
     KVCAST_TRY(const std::optional<bool> grouped, text.Flag("new_decoder_architecture"));
     if (!grouped.value_or(false)) {
       return 1u;
     }
   }
   KVCAST_TRY(const std::optional<uint32_t> older_name, text.Count({"num_kv_heads"}));
+  if (!older_name && must_say) {
+    return LeftOut(text, "num_key_value_heads");
+  }
   return older_name.value_or(heads);
 }
 
@@ -64,11 +77,15 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
-    KVCAST_TRY(const uint32_t hidden, text.NeededCount({"hidden_size", "n_embd", "d_model"}));
+    if (HasOwnHeadSize(text)) {
+      return LeftOut(text, "head_dim");
+    }
+    KVCAST_TRY(const uint32_t hidden,
+               text.NeededCount({"hidden_size", "n_embd", "d_model", "n_embed"}));
     if (hidden % heads != 0) {
       return MalformedConfig("A hidden size of " + std::to_string(hidden) + " is not divided by " +
                              std::to_string(heads) + " heads.")
-          .At(text.Place(text.FirstOf({"hidden_size", "n_embd", "d_model"})));
+          .At(text.Place(text.FirstOf({"hidden_size", "n_embd", "d_model", "n_embed"})));
     }
     head_size = hidden / heads;
   }
@@ -131,18 +148,6 @@ Result<std::vector<WindowKind>> ChunkedKinds(const ConfigText& text, uint32_t la
   return kinds;
 }
 
-// Of models whose files may leave out what their code knows; absent for others.
-std::optional<uint64_t> UsualPattern(const Json* model_type) {
-  constexpr std::pair<std::string_view, uint64_t> kPatterns[] = {
-      {"cohere2", 4}, {"gemma2", 2}, {"gemma3_text", 6}};
-  for (const auto& [type, pattern] : kPatterns) {
-    if (model_type != nullptr && *model_type == type) {
-      return pattern;
-    }
-  }
-  return std::nullopt;
-}
-
 // One kind per layer: the first rule that applies. Rules ask whether there is a "sliding_window";
 // how large it is matters only to layers that slide.
 Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t layers) {
@@ -181,7 +186,7 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
         .At(text.Place("sliding_window_pattern"));
   }
   if (!pattern) {
-    pattern = UsualPattern(text.Find("model_type"));
+    pattern = UsualWindowPattern(text);
   }
   for (uint32_t i = 0; i < layers; ++i) {
     const bool full = pattern && (i + 1) % *pattern == 0;
@@ -305,8 +310,10 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   const ConfigText all(whole, json, "");
   const ConfigText text = has_text ? ConfigText(*nested, json, "text_config") : all;
 
-  KVCAST_TRY_VOID(RefuseUnknownCache(all));
-  KVCAST_TRY_VOID(RefuseUnknownCache(text));
+  for (const ConfigText& part : {all, text}) {
+    KVCAST_TRY_VOID(RefuseUnknownCache(part));
+    KVCAST_TRY_VOID(RefuseBeyondPrefix(part));
+  }
   ModelConfig config;
   KVCAST_TRY(config.groups, Groups(text));
   Json kept = WithoutNoise(whole);

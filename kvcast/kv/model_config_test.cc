@@ -77,6 +77,47 @@ TEST(ModelConfig, NamesTheSpellingOfHeadsItDoesNotKnow) {
   }
 }
 
+// What a family's code would fill in is not what follows from the other counts.
+TEST(ModelConfig, AsksForWhatOnlyTheFamilysCodeKnows) {
+  const auto refusal = [](const std::string& json) {
+    const Result<ModelConfig> config = ModelConfig::Parse(json);
+    EXPECT_EQ(config.ok() ? ErrorCode::kMachine : config.error().code(), ErrorCode::kUnsupported);
+    return config.ok() ? "" : config.error().message();
+  };
+  const std::string head_size = refusal(With(R"("model_type": "gemma2")"));
+  EXPECT_NE(head_size.find("\"head_dim\" is left out"), std::string::npos) << head_size;
+  EXPECT_NE(head_size.find("write in the one"), std::string::npos);
+  EXPECT_TRUE(ModelConfig::Parse(With(R"("model_type": "gemma2", "head_dim": 256)")).ok());
+
+  const std::string counts = R"("num_hidden_layers": 4, "num_attention_heads": 8, "head_dim": 8)";
+  EXPECT_TRUE(ModelConfig::Parse("{" + counts + "}").ok());
+  const std::string part = R"({"text_config": {)" + counts + "}}";
+  const std::string family = R"({"model_type": "mistral", )" + counts + "}";
+  for (const std::string& json : {part, family}) {
+    EXPECT_NE(refusal(json).find("\"num_key_value_heads\" is left out"), std::string::npos) << json;
+  }
+}
+
+// Two prompts with one prefix have one name for it, however they go on.
+TEST(ModelConfig, RefusesKvThatDependsOnMoreThanThePrefix) {
+  const auto refusal = [](const char* member) {
+    const Result<ModelConfig> config = ModelConfig::Parse(With(member));
+    EXPECT_FALSE(config.ok()) << member;
+    EXPECT_EQ(config.error().offset(), 1u) << member;
+    return config.error().message();
+  };
+  for (const char* member : {R"("rope_scaling": {"type": "su"})",
+                             R"("rope_parameters": {"full_attention": {"rope_type": "dynamic"}})",
+                             R"("use_dynamic_ntk": true)"}) {
+    EXPECT_NE(refusal(member).find("length of the whole prompt"), std::string::npos) << member;
+  }
+  for (const char* member : {R"("is_causal": false)", R"("use_bidirectional_attention": true)",
+                             R"("model_type": "paligemma")", R"("model_type": "roberta")"}) {
+    EXPECT_NE(refusal(member).find("tokens attend to later ones"), std::string::npos) << member;
+  }
+  EXPECT_TRUE(ModelConfig::Parse(With(R"("rope_scaling": {"type": "yarn"})")).ok());
+}
+
 // Wherever the member stands, in the text part of a larger model too.
 TEST(ModelConfig, PointsAtTheMemberThatIsWrong) {
   const auto offset = [](std::string_view json) {

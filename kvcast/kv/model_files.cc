@@ -1,6 +1,8 @@
 #include "kvcast/kv/model_files.h"
 
+#include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "kvcast/base/hex.h"
@@ -9,6 +11,9 @@
 
 namespace kvcast {
 namespace {
+
+constexpr std::string_view kWholeWeightsFile = "model.safetensors";
+constexpr std::string_view kAdapterFiles[] = {"adapter_config.json", "adapter_model.safetensors"};
 
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -46,6 +51,27 @@ Result<FileNames> IndexedFiles(const FileNames& folder, std::string_view index) 
   return names;
 }
 
+// "model-00001-of-00002.safetensors".
+bool IsPartOfWeights(std::string_view name) {
+  constexpr std::string_view kEnd = ".safetensors";
+  constexpr std::string_view kDigits = "0123456789";
+  if (!name.ends_with(kEnd)) {
+    return false;
+  }
+  name.remove_suffix(kEnd.size());
+  const auto drop_number = [&] {
+    const size_t before = name.size();
+    name.remove_suffix(before - (name.find_last_not_of(kDigits) + 1));
+    return name.size() < before;
+  };
+  const auto drop_word = [&](std::string_view word) {
+    const bool has = name.ends_with(word);
+    name.remove_suffix(has ? word.size() : 0);
+    return has;
+  };
+  return drop_number() && drop_word("-of-") && drop_number() && drop_word("-");
+}
+
 std::vector<std::string> ListOf(const FileNames& names) { return {names.begin(), names.end()}; }
 
 }  // namespace
@@ -57,10 +83,22 @@ Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
     if (!named.ok()) {
       return std::move(named).error().In(kWeightIndexFile);
     }
+    if (folder.contains(kWholeWeightsFile) && !named->contains(kWholeWeightsFile)) {
+      return Error(ErrorCode::kInvalid,
+                   "It does not name model.safetensors, which lies beside it: an engine may load "
+                   "either. Move away what it does not load.")
+          .In(kWeightIndexFile);
+    }
     return ListOf(*named);
   }
-  if (folder.contains("model.safetensors")) {
-    return std::vector<std::string>{"model.safetensors"};
+  if (const auto part = std::ranges::find_if(folder, IsPartOfWeights); part != folder.end()) {
+    return Error(ErrorCode::kNotFound,
+                 "\"" + Printable(*part) +
+                     "\" is a part of weights, and model.safetensors.index.json, which names all "
+                     "parts, is missing: this looks like half a download.");
+  }
+  if (folder.contains(kWholeWeightsFile)) {
+    return std::vector<std::string>{std::string(kWholeWeightsFile)};
   }
   FileNames found;
   for (const std::string& name : folder) {
@@ -84,21 +122,37 @@ Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder) {
   if (folder.contains("merges.txt") && folder.contains("vocab.json")) {
     return std::vector<std::string>{"merges.txt", "vocab.json"};
   }
+  for (const char* name : {"tiktoken.model", "tekken.json"}) {
+    if (folder.contains(name)) {
+      return std::vector<std::string>{name};
+    }
+  }
   return Error(ErrorCode::kNotFound,
-               "There is no tokenizer in the model's folder: tokenizer.json, tokenizer.model, or "
-               "merges.txt and vocab.json.");
+               "There is no tokenizer in the model's folder: tokenizer.json, tokenizer.model, "
+               "merges.txt and vocab.json, tiktoken.model, or tekken.json.");
 }
 
 Result<std::vector<std::string>> AdapterFiles(const FileNames& folder) {
-  const FileNames wanted = {"adapter_config.json", "adapter_model.safetensors"};
-  for (const std::string& name : wanted) {
+  for (const std::string_view name : kAdapterFiles) {
     if (!folder.contains(name)) {
-      return Error(ErrorCode::kNotFound, "There is no " + name +
+      return Error(ErrorCode::kNotFound, "There is no " + std::string(name) +
                                              ": a LoRA adapter's folder holds "
                                              "adapter_config.json and adapter_model.safetensors.");
     }
   }
-  return ListOf(wanted);
+  return std::vector<std::string>(std::begin(kAdapterFiles), std::end(kAdapterFiles));
+}
+
+Result<void> CheckNoAdapter(const FileNames& folder) {
+  for (const std::string_view name : kAdapterFiles) {
+    if (folder.contains(name)) {
+      return Error(ErrorCode::kInvalid,
+                   "An adapter's " + std::string(name) +
+                       " lies in the model's folder: an engine may load it or not. If it does, "
+                       "name its folder with --adapter; if not, move it away.");
+    }
+  }
+  return {};
 }
 
 }  // namespace kvcast

@@ -19,6 +19,9 @@ inline constexpr std::string_view kWeightIndexFile = "model.safetensors.index.js
 // `index` is the content of kWeightIndexFile, if that is in the folder.
 Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
                                              std::optional<std::string_view> index);
+// An adapter's files in a model's folder: some engines load them unasked, others never do. Invalid:
+// there are some. For whoever was told of no adapter, before anything else.
+Result<void> CheckNoAdapter(const FileNames& folder);
 Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder);
 Result<std::vector<std::string>> AdapterFiles(const FileNames& folder);
 

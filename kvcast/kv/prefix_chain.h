@@ -23,7 +23,7 @@ using BlockHash = Digest;
 // An image, a sound: an input that is not a token but changes the KV from where it begins.
 struct ForeignInput {
   uint64_t position = 0;  // In tokens from the start of the prompt, where its placeholder begins.
-  Digest digest;          // Of its content.
+  Digest digest;          // Of its values as the model gets them, after preprocessing.
 };
 
 // Names the blocks of prompts, one after another, under one tenant's key and one model.

@@ -12,7 +12,6 @@ namespace {
 // shape: a recurrent state, an indexer's keys, keys of images, or another shape in each layer.
 constexpr std::string_view kOtherState[] = {"attn_layer_indices",
                                             "attn_layer_period",
-                                            "attn_type_list",
                                             "block_configs",
                                             "block_types",
                                             "cross_attention_layers",
@@ -78,6 +77,24 @@ Result<void> RefuseUnknownHeads(const ConfigText& text) {
   return {};
 }
 
+// MiniMax lists a 1 for every layer with a KV cache and a 0 for others.
+Result<void> RefuseOtherAttention(const ConfigText& text) {
+  const Json* kinds = text.Find("attn_type_list");
+  if (kinds == nullptr) {
+    return {};
+  }
+  KVCAST_TRY(const std::optional<uint64_t> layers, text.Whole("num_hidden_layers"));
+  const bool all_cache =
+      kinds->is_array() && std::ranges::all_of(*kinds, [](const Json& kind) { return kind == 1; });
+  if (!all_cache || layers != kinds->size()) {
+    return Error(ErrorCode::kUnsupported,
+                 "\"attn_type_list\" does not say of every layer that it has a KV cache and "
+                 "nothing else.")
+        .At(text.Place("attn_type_list"));
+  }
+  return {};
+}
+
 Result<void> RefuseOtherState(const ConfigText& text) {
   const auto is_other = [](std::string_view name) {
     return std::ranges::find(kOtherState, name) != std::end(kOtherState) ||
@@ -90,6 +107,7 @@ Result<void> RefuseOtherState(const ConfigText& text) {
                      "\": it caches more than the keys and values kvcast knows of.")
         .At(text.Place(*name));
   }
+  KVCAST_TRY_VOID(RefuseOtherAttention(text));
   KVCAST_TRY(const std::optional<uint64_t> shared, text.Whole("num_kv_shared_layers"));
   if (shared.value_or(0) > 0) {
     return Error(ErrorCode::kUnsupported,

@@ -26,7 +26,16 @@ MEMBERS = {
     "max_window_layers": "0 1 2 28", "sliding_window_pattern": "1 2 6",
     "attention_chunk_size": "4", "no_rope_layers": "[] [1,0]", "no_rope_layer_interval": "1 2",
     "new_decoder_architecture": "true false", "mamba_d_state": "null", "state_size": "null",
-    "model_type": '"gemma2" "gemma3_text" "llama" "falcon" "gpt_bigcode" "step3"', "rope_theta": "10000 1e4",
+    "model_type": '"gemma2" "gemma3_text" "llama" "falcon" "gpt_bigcode" "step3" "qwen3" "mistral"'
+                  ' "mixtral2" "bert" "modernbert-decoder" "paligemma" "gpt_oss" "Dream" "bloom"',
+    "rope_theta": "10000 1e4", "n_embed": "64", "attn_type_list": "[1,1] [1,0] [1.0,1] null",
+    "is_causal": "true false", "use_bidirectional_attention": 'false true "vision"',
+    "bidirectional": "false", "is_prefix_lm": "false true", "use_dynamic_ntk": "false true",
+    "is_decoder": "true false", "architectures": '["XForCausalLM"] ["XForMaskedLM"] []',
+    "type": '"linear" "yarn" "dynamic" "longrope" "su" "default"',
+    "rope_type": '"llama3" "default" "dynamic" "longrope" "mrope" "su"',
+    "short_factor": "[1] [1.0] [1,2] []", "long_factor": "[1] [1e0] [1,2] []",
+    "short_mscale": "null 1.2", "long_mscale": "null 1.2",
     "rope_scaling": "null", "rope_local_base_freq": "10000.0", "rope_parameters": "null",
     "layer_types": "null", "num_kv_shared_layers": "0", "is_encoder_decoder": "false",
     "index_head_dim": "null", "global_head_dim": "null", "num_global_key_value_heads": "null",
@@ -34,6 +43,9 @@ MEMBERS = {
     "text_config": "null", "torch_dtype": '"bfloat16"', "dtype": "null", "use_cache": "true",
     "bos_token_id": "1", "transformers_version": '"5"', "_name": "1", "anything": "1",
 }
+# Of an object that stands where RoPE's parameters may stand.
+INNER = ("rope_theta partial_rotary_factor full_attention sliding_attention anything type rope_type"
+         " short_factor long_factor long_mscale").split()
 NUMBERS = (
     "0 1 2 3 4 8 64 128 -0 -1 0.0 -0.0 1.0 2.0 2e0 20e-1 1E1 0.25 0.5 2.5 1e-400 -1e-400 1e16"
     " 4095 4096 4097 65535 65536 65537 65536.0 4294967295 4294967296 4294967297 1e9"
@@ -149,8 +161,7 @@ class Mutator:
         if choice < 0.5:
             return self.random.choice(MEMBERS[name].split())
         if choice < 0.65:
-            inner = self.random.sample(["rope_theta", "partial_rotary_factor", "full_attention",
-                                        "sliding_attention", "anything"], self.random.randint(0, 3))
+            inner = self.random.sample(INNER, self.random.randint(0, 4))
             return Object([f'"{each}"', self.value(each)] for each in inner)
         return self.literal()
 

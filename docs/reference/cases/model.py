@@ -3,6 +3,9 @@
 import json
 
 from . import REFUSED, digest
+from .model_families import (
+    LLAMA_3, GPT_2, QWEN_2, MISTRAL, GEMMA_2, GEMMA_3_TEXT, GEMMA_3, DEEPSEEK_V3,
+    PHI, GPT_NEOX, FALCON, CHUNKED, PER_KIND)
 
 
 def _model(config, adapter=None, kv_dtype="bf16", block_tokens=16, **digests):
@@ -16,87 +19,8 @@ def _model(config, adapter=None, kv_dtype="bf16", block_tokens=16, **digests):
     }
 
 
-# Facts of well-known families, each cut down to what matters here and a little that does not.
-
-LLAMA_3 = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 128256,
-    "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
-    "rope_theta": 500000.0, "rope_scaling": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192},
-    "bos_token_id": 128000, "eos_token_id": [128001, 128008, 128009], "use_cache": True,
-    "torch_dtype": "bfloat16", "transformers_version": "4.43.0",
-}
-GPT_2 = {
-    "model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768, "n_positions": 1024,
-    "activation_function": "gelu_new", "layer_norm_epsilon": 1e-05, "bos_token_id": 50256,
-}
-QWEN_2 = {
-    "model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28,
-    "num_hidden_layers": 28, "num_key_value_heads": 4, "rope_theta": 1000000.0,
-    "sliding_window": 131072, "use_sliding_window": False, "max_window_layers": 20,
-}
-MISTRAL = {
-    "model_type": "mistral", "hidden_size": 4096, "num_attention_heads": 32,
-    "num_hidden_layers": 32, "num_key_value_heads": 8, "rope_theta": 10000.0,
-    "sliding_window": 4096,
-}
-GEMMA_2 = {
-    "model_type": "gemma2", "hidden_size": 2304, "head_dim": 256, "num_attention_heads": 8,
-    "num_key_value_heads": 4, "num_hidden_layers": 26, "rope_theta": 10000.0,
-    "sliding_window": 4096, "query_pre_attn_scalar": 256, "attn_logit_softcapping": 50.0,
-}
-GEMMA_3_TEXT = {
-    "model_type": "gemma3_text", "hidden_size": 2560, "head_dim": 256, "num_attention_heads": 8,
-    "num_key_value_heads": 4, "num_hidden_layers": 12, "sliding_window": 1024,
-    "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
-    "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
-    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 2,
-    "torch_dtype": "bfloat16", "_name": "not part of it",
-}
-GEMMA_3 = {
-    "model_type": "gemma3", "text_config": GEMMA_3_TEXT, "eos_token_id": [1, 106],
-    "vision_config": {"num_hidden_layers": 27, "torch_dtype": "float32", "_kept": 1},
-    "mm_tokens_per_image": 256, "num_hidden_layers": 99,
-}
-DEEPSEEK_V3 = {
-    "model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
-    "num_attention_heads": 128, "num_key_value_heads": 128, "kv_lora_rank": 512,
-    "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
-    "rope_theta": 10000, "rope_scaling": {
-        "type": "yarn", "factor": 40, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
-        "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096},
-}
-PHI = {
-    "model_type": "phi", "hidden_size": 2560, "num_attention_heads": 32, "num_hidden_layers": 32,
-    "num_key_value_heads": None, "partial_rotary_factor": 0.4, "rope_theta": 10000.0,
-    "rope_scaling": None,
-}
-GPT_NEOX = {
-    "model_type": "gpt_neox", "hidden_size": 6144, "num_attention_heads": 64,
-    "num_hidden_layers": 44, "rotary_pct": 0.25, "rotary_emb_base": 10000,
-}
-FALCON = {
-    "model_type": "falcon", "hidden_size": 4544, "num_attention_heads": 71, "alibi": False,
-    "num_hidden_layers": 32, "multi_query": True, "new_decoder_architecture": False,
-}
-CHUNKED = {
-    "model_type": "llama4", "boi_token_index": 200080, "text_config": {
-        "model_type": "llama4_text", "hidden_size": 5120, "head_dim": 128,
-        "num_attention_heads": 40, "num_key_value_heads": 8, "num_hidden_layers": 8,
-        "attention_chunk_size": 8192, "rope_theta": 500000.0, "no_rope_layers": [1, 1, 1, 0] * 2,
-        "layer_types": (["chunked_attention"] * 3 + ["full_attention"]) * 2},
-}
-PER_KIND = {
-    "model_type": "new_style", "hidden_size": 640, "head_dim": 256, "num_attention_heads": 4,
-    "num_key_value_heads": 1, "num_hidden_layers": 4, "sliding_window": 512,
-    "layer_types": ["sliding_attention", "full_attention"] * 2,
-    "rope_parameters": {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
-        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0}},
-}
 TINY = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
+PART = {**TINY, "num_key_value_heads": 4}  # A text part says how many KV heads it has.
 
 
 def _with(config: dict, *without: str, **changes) -> dict:
@@ -105,6 +29,10 @@ def _with(config: dict, *without: str, **changes) -> dict:
 
 def _tiny(**changes) -> dict:
     return _model(_with(TINY, **changes))
+
+
+def _part(*without: str, **changes) -> dict:
+    return _model({"text_config": _with(PART, *without, **changes)})
 
 
 _SLIDE = dict(num_hidden_layers=4, sliding_window=8)
@@ -190,7 +118,8 @@ _ACCEPTED = [
     ("chunked attention: by the usual interval", _tiny(num_hidden_layers=9, attention_chunk_size=8)),
     ("chunked attention: all full", _tiny(attention_chunk_size=0, no_rope_layer_interval=1)),
     ("gemma-3-27b-like: the usual pattern", _tiny(
-        sliding_window=8, num_hidden_layers=13, model_type="gemma3_text")),
+        sliding_window=8, num_hidden_layers=13, model_type="gemma3_text", head_dim=16,
+        num_key_value_heads=4)),
     ("cohere-2-like: the usual pattern", _tiny(
         sliding_window=8, num_hidden_layers=9, model_type="cohere2")),
     ("older names: d_model, num_layers", _model(
@@ -228,7 +157,32 @@ _ACCEPTED = [
     ("counts with exponents, RoPE as a double", _model(_SPELLED % ("2e0", "1.0e4"))),
     ("text_config that is no object", _tiny(text_config=None)),
     ("what stands beside the text part does not count", _model(
-        {"text_config": dict(TINY), "n_head": 3})),
+        {"text_config": PART, "n_head": 3})),
+    ("a text part of one KV head", _part("num_key_value_heads", multi_query=True)),
+    ("a text part that names KV heads in the oldest way", _part(
+        "num_key_value_heads", num_kv_heads=2)),
+    ("a text part of MLA needs no KV heads", _model({"text_config": _with(
+        DEEPSEEK_V3, "num_key_value_heads")})),
+    ("a head size of its own, said", _tiny(
+        model_type="qwen3", head_dim=128, num_key_value_heads=2)),
+    ("KV heads of its own, said", _tiny(model_type="mistral", num_key_value_heads=2)),
+    ("KV heads of its own, one for all", _tiny(model_type="mistral", multi_query=True)),
+    ("a type of no name", _tiny(model_type=["qwen3"])),
+    ("bloom-like: hidden by another name", _model(
+        {"model_type": "bloom", "n_layer": 2, "n_head": 4, "n_embed": 64})),
+    ("minimax-m2-like: softmax in every layer", _tiny(attn_type_list=[1, 1.0])),
+    *((f"RoPE of type {kind}", _tiny(rope_scaling={name: kind, "factor": 4.0}))
+      for name, kind in [("type", "linear"), ("type", "yarn"), ("rope_type", "llama3"),
+                         ("rope_type", "default"), ("type", "mrope"), ("rope_type", "sus")]),
+    ("RoPE of a type that is no text", _tiny(rope_scaling={"type": ["dynamic"]})),
+    ("RoPE for long prompts that is the same for short ones", _tiny(rope_scaling={
+        "rope_type": "longrope", "short_factor": [1, 2.5], "long_factor": [1.0, 2.5],
+        "short_mscale": None})),
+    ("RoPE whose name of a member tells nothing", _tiny(rope_parameters={"dynamic": "x"})),
+    ("causal, and says so", _tiny(
+        is_causal=True, use_bidirectional_attention=False, is_prefix_lm=None)),
+    ("an encoder's code as a decoder", _tiny(model_type="bert", is_decoder=True)),
+    ("a decoder of that family", _tiny(model_type="modernbert-decoder")),
     ("no shared layers", _tiny(num_kv_shared_layers=0, index_head_dim=None)),
     ("no encoder", _tiny(is_encoder_decoder=False)),
     ("the largest heads and sizes", _model(
@@ -253,7 +207,7 @@ _REFUSED = [
     ("global head size", _tiny(global_head_dim=512)),
     ("global KV heads", _tiny(num_global_key_value_heads=1)),
     *((f"another state: {name}", _tiny(**{name: value})) for name, value in {
-        "attn_layer_indices": [1], "attn_layer_period": 8, "attn_type_list": [0, 1],
+        "attn_layer_indices": [1], "attn_layer_period": 8, "attn_type_list": [1, 0],
         "block_configs": [], "block_types": ["recurrent"], "cross_attention_layers": [1],
         "full_attention_interval": 4, "hybrid_layer_ids": [1], "hybrid_layer_pattern": [0, 1],
         "hybrid_override_pattern": "M*", "layers_block_type": ["mamba", "attention"],
@@ -268,20 +222,67 @@ _REFUSED = [
         "kv_n_heads": 2, "multi_query_group_num": 2, "n_head_kv": 2, "n_kv_heads": 2,
         "num_key_value_groups": 2, "num_query_groups": 2, "qk_head_dim": 24,
         "swa_head_dim": 16, "swa_num_key_value_heads": 2}.items()),
-    ("heads in its own words at the top", _model({"text_config": TINY, "n_head_kv": 2})),
+    ("heads in its own words at the top", _model({"text_config": PART, "n_head_kv": 2})),
     ("heads in its own words beside the usual", _tiny(num_key_value_heads=2, n_head_kv=1)),
     ("KV heads by another name that do not divide", _tiny(num_attention_groups=3)),
     ("MLA that says it is none", _model(_with(DEEPSEEK_V3, use_mla=False))),
     ("MLA without a rank", _tiny(use_mla=True)),
     ("MLA of no truth", _tiny(use_mla=1)),
-    ("another state at the top", _model({"text_config": TINY, "mamba_d_state": 16})),
+    ("another state at the top", _model({"text_config": PART, "mamba_d_state": 16})),
+    ("softmax in every layer but one too few", _tiny(attn_type_list=[1])),
+    ("softmax of truths", _tiny(attn_type_list=[True, True])),
+    ("softmax in no list", _tiny(attn_type_list=1)),
+    ("softmax in layers that are counted elsewhere", _model(
+        {"text_config": PART, "attn_type_list": [1, 1]})),
+    *((f"a head size that only {kind} knows", _tiny(model_type=kind, num_key_value_heads=2))
+      for kind in ("gemma", "gemma2", "gemma3_text", "gemma99", "vaultgemma", "qwen3", "glm4",
+                   "gpt_oss", "ernie4_5", "seed_oss", "llama4_text", "zaya")),
+    *((f"KV heads that only {kind} knows", _tiny(model_type=kind, head_dim=16))
+      for kind in ("gemma2", "qwen3", "mistral", "mixtral", "qwen2", "starcoder2")),
+    ("a head size that only the text part's code knows", _part(model_type="gemma")),
+    ("a text part that leaves its KV heads out", _part("num_key_value_heads")),
+    ("a text part that leaves out its KV heads, which are not one", _part(
+        "num_key_value_heads", multi_query=False)),
+    ("falcon-like as a text part: multi_query left out", _part(
+        "num_key_value_heads", model_type="falcon", num_kv_heads=4)),
+    *((f"RoPE by the prompt's length: {kind} as {name} in {where}", _tiny(
+        **{where: {name: kind, "factor": 4.0}}))
+      for kind in ("longrope", "su", "dynamic", "dynamic_ntk") for name in ("type", "rope_type")
+      for where in ("rope_scaling", "rope_parameters")),
+    ("RoPE by the prompt's length in one kind of layers", _model(_with(
+        PER_KIND, rope_parameters={"sliding_attention": {"rope_type": "default"},
+                                   "full_attention": {"rope_type": "dynamic"}}))),
+    ("RoPE by the prompt's length beside the text part", _model(
+        {"text_config": PART, "rope_scaling": {"type": "su"}})),
+    ("RoPE by the prompt's length under both names", _tiny(
+        rope_scaling={"type": "dynamic", "rope_type": "default"})),
+    ("RoPE for long prompts and short ones", _tiny(rope_scaling={
+        "type": "longrope", "short_factor": [1, 2], "long_factor": [1, 3]})),
+    ("RoPE for long prompts that scales otherwise", _tiny(rope_scaling={
+        "type": "longrope", "short_factor": [1], "long_factor": [1], "long_mscale": 1.2})),
+    ("RoPE for long prompts without factors", _tiny(rope_scaling={
+        "type": "longrope", "short_factor": [], "long_factor": []})),
+    ("RoPE that is dynamic, with equal factors", _tiny(rope_scaling={
+        "type": "dynamic", "short_factor": [1], "long_factor": [1]})),
+    *((f"not by the prefix: {name}", _tiny(**{name: value})) for name, value in {
+        "use_bidirectional_attention": True, "bidirectional": 1, "is_causal": False,
+        "prefix_lm": True, "use_dynamic_ntk": True, "architectures": ["X", "AForMaskedLM"]
+    }.items()),
+    ("not by the prefix: bidirectional among images", _tiny(
+        use_bidirectional_attention="vision")),
+    ("not by the prefix: is_causal of no truth", _tiny(is_causal=1)),
+    *((f"not by the prefix: {kind}", _tiny(model_type=kind))
+      for kind in ("bert", "xlm-roberta", "chatglm", "llada", "Dream", "x_diffusion")),
+    ("not by the prefix: an encoder of no truth", _tiny(model_type="bert", is_decoder=1)),
+    ("not by the prefix: paligemma above its text part", _model(
+        {"model_type": "paligemma", "text_config": PART})),
     ("no_rope_layers too few", _tiny(attention_chunk_size=8, no_rope_layers=[1])),
     ("no_rope_layers of no list", _tiny(attention_chunk_size=8, no_rope_layers=1)),
     ("no_rope_layers of 2", _tiny(attention_chunk_size=8, no_rope_layers=[1, 2])),
     ("no_rope_layers of truths", _tiny(attention_chunk_size=8, no_rope_layers=[True, False])),
     ("an interval of 0", _tiny(attention_chunk_size=8, no_rope_layer_interval=0)),
     ("an encoder", _tiny(is_encoder_decoder=True)),
-    ("an encoder above the text part", _model({"text_config": TINY, "is_encoder_decoder": True})),
+    ("an encoder above the text part", _model({"text_config": PART, "is_encoder_decoder": True})),
     ("an encoder of no truth", _tiny(is_encoder_decoder=1)),
     ("KV heads that do not divide heads", _tiny(num_key_value_heads=3)),
     ("more KV heads than heads", _tiny(num_key_value_heads=8)),

@@ -44,8 +44,8 @@ _A, _B = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 _INDEX = "model.safetensors.index.json"
 
 
-def _weights(files: dict) -> dict:
-    return {"use": "weights", "files": files}
+def _weights(files: dict, **given) -> dict:
+    return {"use": "weights", "files": files, **given}
 
 
 def _tokenizer(*names: str) -> dict:
@@ -62,24 +62,51 @@ FILE_DIGEST = [
     ("an index", _weights({_INDEX: _index(_A, _B, _A), _B: "two", _A: "one"})),
     ("an index in another order", _weights({_INDEX: _index(_B, _A), _A: "one", _B: "two"})),
     ("contents the other way round", _weights({_INDEX: _index(_A, _B), _A: "two", _B: "one"})),
-    ("an index wins over model.safetensors", _weights(
-        {_INDEX: _index(_A), _A: "one", "model.safetensors": "w"})),
+    ("an index wins over other weights", _weights(
+        {_INDEX: _index(_A), _A: "one", "consolidated.safetensors": "w"})),
+    ("an index that names model.safetensors", _weights(
+        {_INDEX: _index("model.safetensors"), "model.safetensors": "w", _A: "one"})),
     ("model.safetensors wins over others", _weights(
         {"model.safetensors": "w", "other.safetensors": "o"})),
     ("all that end in .safetensors", _weights(
         {"b.safetensors": "b", "a.safetensors": "a", "B.safetensors": "B", "a.bin": "x",
-         "adapter_model.safetensors": "x", "consolidated.safetensors.index": "x"})),
+         "adapter_x.safetensors": "x", "consolidated.safetensors.index": "x"})),
+    ("an adapter beside the weights, and one is named", _weights(
+        {"model.safetensors": "w", "adapter_model.safetensors": "x", "adapter_config.json": "{}"},
+        adapter=True)),
+    ("all that end in .safetensors but an adapter, and one is named", _weights(
+        {"a.safetensors": "a", "adapter_model.safetensors": "x"}, adapter=True)),
+    ("names that are nearly those of parts", _weights(
+        {"a-1-of-.safetensors": "a", "b-1of2.safetensors": "b", "c-of-2.safetensors": "c",
+         "d-1-of-2.safetensors.bak": "d", "-x-of-2.safetensors": "e"})),
     ("names beyond ASCII in byte order", _weights(
         {"\uff5e.safetensors": "1", "\U0001f600.safetensors": "2", "z.safetensors": "3"})),
     ("tokenizer.json", _tokenizer("tokenizer.json", "tokenizer.model", "vocab.json")),
     ("tokenizer.model", _tokenizer("tokenizer.model", "merges.txt", "vocab.json")),
     ("merges and vocabulary", _tokenizer("vocab.json", "merges.txt", "special.json")),
+    ("merges and vocabulary before tiktoken.model", _tokenizer(
+        "vocab.json", "merges.txt", "tiktoken.model")),
+    ("tiktoken.model", _tokenizer("tekken.json", "tiktoken.model", "vocab.json")),
+    ("tekken.json", _tokenizer("tekken.json", "tokenizer_config.json")),
     ("an adapter", _adapter("adapter_model.safetensors", "adapter_config.json", "README.md")),
     *(
         (name, given, REFUSED)
         for name, given in [
             ("no weights", _weights({"config.json": "{}"})),
-            ("nothing but an adapter's weights", _weights({"adapter_model.safetensors": "x"})),
+            ("nothing but an adapter's weights", _weights(
+                {"adapter_model.safetensors": "x"}, adapter=True)),
+            ("an adapter's weights beside the model's", _weights(
+                {"model.safetensors": "w", "adapter_model.safetensors": "x"})),
+            ("an adapter's config beside the weights", _weights(
+                {_INDEX: _index(_A), _A: "one", "adapter_config.json": "{}"})),
+            ("an index, and a model.safetensors that it does not name", _weights(
+                {_INDEX: _index(_A), _A: "one", "model.safetensors": "w"})),
+            ("a part of two", _weights({_A: "one"})),
+            ("all parts, but no index", _weights({_A: "one", _B: "two"})),
+            ("a part beside model.safetensors", _weights(
+                {"model.safetensors": "w", "x-1-of-3.safetensors": "x"})),
+            ("a part whose name begins where it ends", _weights({"-1-of-3.safetensors": "x"})),
+            ("a part whose name has a line end", _weights({"a\n-1-of-3.safetensors": "x"})),
             ("an index whose file is missing", _weights({_INDEX: _index(_A, _B), _A: "one"})),
             ("an index that names nothing", _weights(
                 {_INDEX: _index(), "model.safetensors": "w"})),
