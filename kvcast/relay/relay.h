@@ -185,7 +185,7 @@ class Relay {
   // The rest of a publication did not come in time, unless it waits for us or is on its way.
   void OnEndOverdue(const Ending& ending);
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
-  Result<bool> Keep(const Publication& publication, const Object& object);
+  Result<bool> Keep(const Publication& publication, const moqt::ReceivedObject& received);
   void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
   // If it was the track's last, its audience is told why.
   void EndPublication(Peer& peer, Publications::iterator publication, moqt::DoneCode code,

@@ -113,10 +113,10 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
 }
 
 // What fetches are to be sent gives way to what would have no room at all.
-Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
+Result<bool> Relay::Keep(const Publication& publication, const moqt::ReceivedObject& received) {
   const auto keep = [&] {
-    return stock_.Keep(publication.track(), object, publication.durability(), now_,
-                       publication.ExpiryFrom(now_));
+    return stock_.Keep(publication.track(), received.object, publication.durability(), now_,
+                       {received.since, publication.ExpiryFrom(received.since)});
   };
   Result<bool> kept = keep();
   if (!kept.ok() && kept.error().code() == ErrorCode::kTooLarge &&
@@ -147,7 +147,7 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   }
   bool is_new = true;
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(is_new, Keep(publication, object));
+    KVCAST_TRY(is_new, Keep(publication, received));
   } else {
     // Of two publishers the first that tells of an end is heard.
     const std::optional<GroupFacts> known = stock_.FindGroup(track, group);
