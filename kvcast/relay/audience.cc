@@ -163,7 +163,9 @@ void Audience::EndRanges(const Knowledge& known, Instant now) {
       continue;
     }
     const RangeWatch::Answer answer =
-        watch.Ask([&](uint64_t group) { return known.group(member.track, group); }, now);
+        watch.Ask({[&](uint64_t group) { return known.group(member.track, group); },
+                   [&](uint64_t group) { return known.group_from(member.track, group); }},
+                  now);
     std::optional<Instant> due;
     if (const std::optional<Instant> since = watch.quiet_since()) {
       due = *since + member.patience;

@@ -68,6 +68,8 @@ class Audience {
   // What a node knows of a track that decides whether more of a range may come.
   struct Knowledge {
     std::function<std::optional<GroupFacts>(const TrackName&, uint64_t group)> group;
+    // The first group, from this one on, of which anything is known.
+    std::function<std::optional<uint64_t>(const TrackName&, uint64_t group)> group_from;
     // Whether anything of the range is on its way to us.
     std::function<bool(const TrackName&, const LocationRange&)> is_coming;
   };

@@ -260,6 +260,9 @@ bool Relay::IsComing(const TrackName& track, const LocationRange& range) const {
 void Relay::EndRanges() {
   audience_.EndRanges(
       {[this](const TrackName& track, uint64_t group) { return stock_.FindGroup(track, group); },
+       [this](const TrackName& track, uint64_t group) {
+         return stock_.store().GroupFrom(track, group);
+       },
        [this](const TrackName& track, const LocationRange& range) {
          return IsComing(track, range);
        }},

@@ -23,6 +23,23 @@ bool EndsTrack(const TrackFacts& facts, Location last) {
   return facts.end && facts.largest == last && *facts.end == Location{last.group, last.object + 1};
 }
 
+// What is left of a range without groups at its end that do not exist; absent if nothing is.
+std::optional<LocationRange> WithoutGapsAtItsEnd(LocationRange range, const TrackFacts& facts) {
+  while (!range.empty()) {
+    const LocationRange* const gap = facts.GapAt({range.last.group, 0});
+    if (gap == nullptr || !gap->Contains(range.last)) {
+      return range;
+    }
+    const Location first = gap->first;
+    if (first <= range.first) {
+      break;
+    }
+    range.last = first.object > 0 ? Location{first.group, first.object - 1}
+                                  : Location{first.group - 1, LocationRange::kWholeGroup};
+  }
+  return std::nullopt;
+}
+
 moqt::Parameters LargestOf(const TrackFacts& facts) {
   moqt::Parameters parameters;
   parameters.largest_object = facts.largest;
@@ -108,24 +125,23 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
   }
 }
 
-// The last group was published to its end, or does not exist; or it was passed, with nothing of the
-// range under way. One of which nothing has come may only be late, while there is who publishes:
-// groups come in any order.
+// The last group that may exist was published to its end, or passed, with nothing of the range
+// under way. One of which nothing has come may only be late, while there is who publishes: groups
+// come in any order.
 bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
                    const TrackFacts& facts) const {
-  if (wanted.empty()) {
+  const std::optional<LocationRange> left = WithoutGapsAtItsEnd(wanted, facts);
+  if (!left) {
     return true;
   }
-  const std::optional<GroupFacts> last = stock_.FindGroup(track, wanted.last.group);
+  const std::optional<GroupFacts> last = stock_.FindGroup(track, left->last.group);
   if (last && last->whole() && last->object_count > 0) {
     return true;
   }
-  const LocationRange* const gap = facts.GapAt({wanted.last.group, 0});
   const bool begun = last && last->object_count > 0;
-  const bool passed = facts.largest && wanted.last.group < facts.largest->group &&
+  const bool passed = facts.largest && left->last.group < facts.largest->group &&
                       (begun || !published_.contains(track));
-  const bool missing = gap != nullptr && gap->Contains(wanted.last);
-  return (missing || passed) && !IsComing(track, wanted);
+  return passed && !IsComing(track, wanted);
 }
 
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
