@@ -122,11 +122,10 @@ class Relay {
   // Whether peers were asked for a track that nobody publishes now, or are waited for, and so the
   // subscription waits.
   bool AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event);
-  // Asks all who have told of a namespace above the track, but not who asks for it; whether an
-  // answer is to come, or would, had there been room to ask.
+  // Asks all who have told of a namespace above the track; whether an answer is to come, or would,
+  // had there been room to ask.
   enum class Asking : uint8_t { kNobody, kNoRoom, kAsked };
-  Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
-                       std::optional<PeerId> asker);
+  Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group);
   // Whether anybody has told of a namespace above the track.
   bool IsAnnounced(const TrackName& track) const;
   // Whether anybody was asked for the track, and has not refused.
@@ -184,6 +183,7 @@ class Relay {
   void ContinueHeld();
   // The rest of a publication did not come in time, unless it waits for us or is on its way.
   void OnEndOverdue(const Ending& ending);
+  bool IsNewEnd(const TrackName& track, const Object& object) const;
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
   Result<bool> Keep(const Publication& publication, const moqt::ReceivedObject& received);
   void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);

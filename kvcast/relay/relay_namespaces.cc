@@ -155,7 +155,7 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   }
   const moqt::Parameters& parameters = event.parameters;
   const bool rendezvous = !facts && parameters.rendezvous_timeout_ms.value_or(0) > 0;
-  const Asking asking = AskAnnouncers(track, parameters.new_group_request, peer.id);
+  const Asking asking = AskAnnouncers(track, parameters.new_group_request);
   if (asking == Asking::kNoRoom && !facts && !rendezvous) {
     Refuse(peer, event.request, Overloaded("Who may have the track cannot be asked just now."));
     return true;
@@ -175,8 +175,9 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   return true;
 }
 
-Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
-                                   std::optional<PeerId> asker) {
+// Also who asks for it: what a peer publishes it may follow here, as anybody may. Two relays that
+// ask each other wait for each other until one gives up, and what comes back from one is known.
+Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group) {
   const TrackNamespace& space = track.space();
   Asking asking = Asking::kNobody;
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
@@ -186,8 +187,7 @@ Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_
     }
     for (const SubscriberId& owner : owners->second) {
       Peer& peer = peers_.at(owner.peer);
-      // Nobody is asked for what it asks for itself.
-      if (owner.peer != asker && !peer.leaving && !AskPeer(peer, track, new_group)) {
+      if (!peer.leaving && !AskPeer(peer, track, new_group)) {
         asking = Asking::kNoRoom;
       }
     }

@@ -131,6 +131,21 @@ Result<bool> Relay::Keep(const Publication& publication, const moqt::ReceivedObj
   return kept;
 }
 
+// Of two publishers the first that tells of an end is heard. So one that comes back to us, from
+// whoever has it from us, goes no further.
+bool Relay::IsNewEnd(const TrackName& track, const Object& object) const {
+  const Location at = object.location;
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (object.status == ObjectStatus::kEndOfTrack) {
+    return !facts || facts->end != at;
+  }
+  if (at.object == 0) {
+    return !facts || facts->GapAt(at) == nullptr;
+  }
+  const std::optional<GroupFacts> group = stock_.FindGroup(track, at.group);
+  return !group || group->end != at.object;
+}
+
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
   const Object& object = received.object;
   const TrackName& track = publication.track();
@@ -149,11 +164,8 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   if (object.status == ObjectStatus::kNormal) {
     KVCAST_TRY(is_new, Keep(publication, received));
   } else {
-    // Of two publishers the first that tells of an end is heard.
-    const std::optional<GroupFacts> known = stock_.FindGroup(track, group);
-    is_new = !known || known->end != told.group_end || told.group_end == 0;
+    is_new = IsNewEnd(track, object);
     if (object.status == ObjectStatus::kEndOfTrack) {
-      is_new = true;
       KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
     }
   }
@@ -231,7 +243,7 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
     return;
   }
   if (was_pushed) {
-    (void)AskAnnouncers(track, std::nullopt, std::nullopt);
+    (void)AskAnnouncers(track, std::nullopt);
   }
   if (IsAsked(track)) {
     upstream_.at(track).orphaned = true;
