@@ -89,13 +89,9 @@ void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
   if (owners.size() > 1) {
     return;
   }
-  for (auto& [id, other] : peers_) {
-    for (const auto& [request, prefix] : other.namespace_prefixes) {
-      if (prefix.IsPrefixOf(event.space)) {
-        (void)other.session->AnnounceNamespace(request, event.space).ok();
-        Touch(id);
-      }
-    }
+  for (const SubscriberId& id : namespace_followers_.Above(event.space)) {
+    (void)peers_.at(id.peer).session->AnnounceNamespace(id.request, event.space).ok();
+    Touch(id.peer);
   }
 }
 
@@ -112,28 +108,29 @@ void Relay::Withdraw(Peer& peer, moqt::RequestId request) {
     return;
   }
   announced_.erase(owners);
-  for (auto& [id, other] : peers_) {
-    for (const auto& [subscribed, prefix] : other.namespace_prefixes) {
-      if (prefix.IsPrefixOf(space)) {
-        (void)other.session->WithdrawNamespace(subscribed, space).ok();
-        Touch(id);
-      }
-    }
+  for (const SubscriberId& id : namespace_followers_.Above(space)) {
+    (void)peers_.at(id.peer).session->WithdrawNamespace(id.request, space).ok();
+    Touch(id.peer);
   }
 }
 
-void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
+bool Relay::HasTooManyNamespaces(const TrackNamespace& prefix) const {
   size_t below = 0;
-  VisitBelow(announced_, event.prefix, [&](const TrackNamespace&, const auto&) {
+  VisitBelow(announced_, prefix, [&](const TrackNamespace&, const auto&) {
     return ++below <= limits_.prefix_tracks_max;
   });
-  if (below > limits_.prefix_tracks_max) {
+  return below > limits_.prefix_tracks_max;
+}
+
+void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
+  if (HasTooManyNamespaces(event.prefix)) {
     Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
            "Too many namespaces are below this prefix.");
     return;
   }
   if (peer.session->AcceptSubscribeNamespace(event.request, {}).ok()) {
     peer.namespace_prefixes[event.request] = event.prefix;
+    namespace_followers_.Add(event.prefix, {peer.id, event.request});
     AnnounceBelow(peer, event.request, event.prefix);
   }
 }
