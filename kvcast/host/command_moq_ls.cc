@@ -31,8 +31,10 @@ class Listing {
 
   // A relay may know only one of the two requests: the other's refusal is told, and no more.
   Result<void> Run(const TrackNamespace& prefix) {
+    moqt::Parameters named_only;
+    named_only.forward = false;
     Result<void> tracks =
-        Ask(relay_.session().SubscribeTracks(prefix, {}), "SUBSCRIBE_TRACKS", prefix);
+        Ask(relay_.session().SubscribeTracks(prefix, named_only), "SUBSCRIBE_TRACKS", prefix);
     Result<void> spaces =
         Ask(relay_.session().SubscribeNamespace(prefix, {}), "SUBSCRIBE_NAMESPACE", prefix);
     if (!tracks.ok() && !spaces.ok()) {
@@ -75,7 +77,7 @@ class Listing {
       }
       if (const auto* published = std::get_if<moqt::PublishReceived>(&*event)) {
         Print(published->track, published->parameters.largest_object, &published->properties);
-        // It was only to be named: nothing of it shall flow.
+        // It was only to be named: nothing of it shall flow, now or later.
         moqt::RequestError no;
         no.code = moqt::RequestCode::kUninterested;
         (void)relay_.session().RefuseRequest(published->request, no).ok();

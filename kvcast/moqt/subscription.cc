@@ -3,6 +3,21 @@
 #include "kvcast/moqt/fetch_request.h"
 
 namespace kvcast::moqt {
+namespace {
+
+// Why streams are reset that are open when a subscription ends, where there is a code for it.
+ResetCode ResetCodeOf(DoneCode code) {
+  switch (code) {
+    case DoneCode::kTooFarBehind:
+      return ResetCode::kTooFarBehind;
+    case DoneCode::kMalformedTrack:
+      return ResetCode::kMalformedTrack;
+    default:
+      return ResetCode::kCancelled;
+  }
+}
+
+}  // namespace
 
 void PublisherSide::OnDataStopped(StreamId stream) {
   if (sender_.OnStopped(stream)) {
@@ -14,7 +29,7 @@ Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
   if (over() || awaits_answer()) {
     return Error(ErrorCode::kInvalid, "The subscription is not open.");
   }
-  sender_.Stop(ResetCode::kCancelled);
+  sender_.Stop(ResetCodeOf(code));
   Send(PublishDone{code, sender_.stream_count(), std::move(reason)}, true);
   Finish();
   return {};

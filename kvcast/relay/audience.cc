@@ -2,14 +2,16 @@
 
 namespace kvcast::relay {
 
-void Audience::Add(SubscriberId id, moqt::Session& session, const TrackName& track,
+void Audience::Add(SubscriberId id, By by, moqt::Session& session, const TrackName& track,
                    const LocationRange& wanted, const TrackFacts& facts, Duration patience) {
   Remove(id);
-  members_.emplace(
-      id, Member{Subscription(session, id.request, wanted, facts), track, patience, std::nullopt});
+  members_.emplace(id, Member{Subscription(session, id.request, wanted, facts), by, track, patience,
+                              std::nullopt});
   tracks_[track].insert(id);
   moved_.insert(id);
-  ++counts_[id.peer];
+  if (by == By::kPublish) {
+    ++published_[id.peer];
+  }
   metrics_->subscriptions.Add();
 }
 
@@ -48,9 +50,8 @@ void Audience::Remove(SubscriberId id) {
 }
 
 void Audience::Erase(std::map<SubscriberId, Member>::iterator member) {
-  const auto count = counts_.find(member->first.peer);
-  if (--count->second == 0) {
-    counts_.erase(count);
+  if (member->second.by == By::kPublish && --published_.at(member->first.peer) == 0) {
+    published_.erase(member->first.peer);
   }
   SetDue(member->first, member->second, std::nullopt);
   moved_.erase(member->first);
@@ -64,9 +65,9 @@ void Audience::RemovePeer(PeerId peer) {
   }
 }
 
-size_t Audience::CountOf(PeerId peer) const {
-  const auto count = counts_.find(peer);
-  return count == counts_.end() ? 0 : count->second;
+size_t Audience::PublishedTo(PeerId peer) const {
+  const auto count = published_.find(peer);
+  return count == published_.end() ? 0 : count->second;
 }
 
 bool Audience::TooFarBehind(const Subscription& subscription) const {
@@ -163,7 +164,9 @@ void Audience::EndRanges(const Knowledge& known, Instant now) {
       continue;
     }
     const RangeWatch::Answer answer =
-        watch.Ask([&](uint64_t group) { return known.group(member.track, group); }, now);
+        watch.Ask({[&](uint64_t group) { return known.group(member.track, group); },
+                   [&](uint64_t group) { return known.group_from(member.track, group); }},
+                  now);
     std::optional<Instant> due;
     if (const std::optional<Instant> since = watch.quiet_since()) {
       due = *since + member.patience;

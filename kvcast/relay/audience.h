@@ -38,9 +38,10 @@ class Audience {
  public:
   Audience(const Limits& limits, RelayMetrics& metrics) : limits_(&limits), metrics_(&metrics) {}
 
+  enum class By : uint8_t { kSubscribe, kPublish };  // Whose request it is: the peer's, or ours.
   // `facts` are what is known of the track by now; `patience` is how long it may take until all of
   // the range has come, once the track has gone past it.
-  void Add(SubscriberId id, moqt::Session& session, const TrackName& track,
+  void Add(SubscriberId id, By by, moqt::Session& session, const TrackName& track,
            const LocationRange& wanted, const TrackFacts& facts, Duration patience);
   bool Contains(SubscriberId id) const { return members_.contains(id); }
   // The subscriber wants something else now, or has stopped one stream.
@@ -53,7 +54,8 @@ class Audience {
   void RemovePeer(PeerId peer);
 
   bool Has(const TrackName& track) const { return tracks_.contains(track); }
-  size_t CountOf(PeerId peer) const;
+  // How many tracks are published to a peer, beside what it has subscribed to.
+  size_t PublishedTo(PeerId peer) const;
   // The tracks that have subscribers, with those.
   const std::map<TrackName, std::set<SubscriberId>>& tracks() const { return tracks_; }
 
@@ -68,6 +70,8 @@ class Audience {
   // What a node knows of a track that decides whether more of a range may come.
   struct Knowledge {
     std::function<std::optional<GroupFacts>(const TrackName&, uint64_t group)> group;
+    // The first group, from this one on, of which anything is known.
+    std::function<std::optional<uint64_t>(const TrackName&, uint64_t group)> group_from;
     // Whether anything of the range is on its way to us.
     std::function<bool(const TrackName&, const LocationRange&)> is_coming;
   };
@@ -84,6 +88,7 @@ class Audience {
  private:
   struct Member {
     Subscription subscription;
+    By by;
     TrackName track;
     Duration patience;
     std::optional<Instant> due;  // As it stands in due_.
@@ -97,8 +102,8 @@ class Audience {
   RelayMetrics* metrics_;
   std::map<SubscriberId, Member> members_;
   std::map<TrackName, std::set<SubscriberId>> tracks_;
-  std::map<PeerId, size_t> counts_;  // How many each peer has.
-  std::set<SubscriberId> moved_;     // Those with a range that may be over.
+  std::map<PeerId, size_t> published_;  // How many are published to each peer.
+  std::set<SubscriberId> moved_;        // Those with a range that may be over.
   std::set<std::pair<Instant, SubscriberId>> due_;
   std::set<TrackName> deserted_;
   std::set<PeerId> touched_;

@@ -10,8 +10,8 @@ std::optional<uint64_t> Publication::MaxCacheOf(const Properties& properties) {
   return moqt::DefaultCodec().TraitsOf(properties).max_cache_ms;
 }
 
-std::optional<Instant> Publication::ExpiryFrom(Instant now) const {
-  return max_cache_ms_ ? std::optional(moqt::After(now, *max_cache_ms_)) : std::nullopt;
+std::optional<Instant> Publication::ExpiryFrom(Instant since) const {
+  return max_cache_ms_ ? std::optional(moqt::After(since, *max_cache_ms_)) : std::nullopt;
 }
 
 std::optional<uint64_t> Publication::OnObject(const moqt::ReceivedObject& received) {

@@ -29,8 +29,8 @@ class Publication {
   Durability durability() const { return durability_; }
   // How long objects of a track with these properties may be kept, in milliseconds.
   static std::optional<uint64_t> MaxCacheOf(const Properties& properties);
-  // Until when an object may be kept that came now; absent if for ever.
-  std::optional<Instant> ExpiryFrom(Instant now) const;
+  // Until when an object may be kept that began to come then; absent if for ever.
+  std::optional<Instant> ExpiryFrom(Instant since) const;
 
   // Gives the object before it on its stream, if there was one.
   std::optional<uint64_t> OnObject(const moqt::ReceivedObject& received);

@@ -3,7 +3,7 @@
 namespace kvcast::relay {
 
 RangeWatch::RangeWatch(const LocationRange& range, const TrackFacts& track)
-    : range_(range), next_(range.first.group) {
+    : range_(range), next_(range.first.group), searched_(range.first.group) {
   if (!has_end()) {
     return;
   }
@@ -95,6 +95,26 @@ void RangeWatch::ForgetPassed() {
   }
 }
 
+// What comes while it watches, it is told of: so this is looked for once.
+bool RangeWatch::LookForBeginning(const Look& look, Instant now) {
+  for (size_t groups = 0; !begun_ && searched_ <= range_.last.group; ++groups) {
+    if (groups == kGroupsAtOnce) {
+      return false;
+    }
+    const std::optional<uint64_t> nearest = look.from(searched_);
+    if (!nearest || *nearest > range_.last.group) {
+      searched_ = range_.last.group + 1;
+      break;
+    }
+    const std::optional<GroupFacts> facts = look.group(*nearest);
+    if (facts && facts->object_count > 0) {
+      Begin(now);
+    }
+    searched_ = *nearest + 1;
+  }
+  return true;
+}
+
 RangeWatch::Answer RangeWatch::Ask(const Look& look, Instant now) {
   for (size_t groups = 0; !over_; ++groups) {
     if (groups == kGroupsAtOnce) {
@@ -102,12 +122,12 @@ RangeWatch::Answer RangeWatch::Ask(const Look& look, Instant now) {
     }
     const std::optional<uint64_t> gap = missing_groups_.RunEnd(next_);
     if (!gap) {
-      const std::optional<GroupFacts> facts = look(next_);
+      const std::optional<GroupFacts> facts = look.group(next_);
       if (facts && facts->object_count > 0) {
         Begin(now);
       }
       if (!IsWhole(next_, facts)) {
-        return Answer::kUnknown;
+        return LookForBeginning(look, now) ? Answer::kUnknown : Answer::kMore;
       }
     }
     const uint64_t last = gap.value_or(next_);  // That is whole, or does not exist.

@@ -29,8 +29,12 @@ class RangeWatch {
     kUnknown,  // Something may.
     kMore,     // It has not looked at all groups yet: ask again.
   };
-  // What is known of a group; absent if nothing is.
-  using Look = std::function<std::optional<GroupFacts>(uint64_t group)>;
+  struct Look {
+    // What is known of a group; absent if nothing is.
+    std::function<std::optional<GroupFacts>(uint64_t group)> group;
+    // The first group, from this one on, of which anything is.
+    std::function<std::optional<uint64_t>(uint64_t group)> from;
+  };
 
   // `track` is what is known of it by now.
   RangeWatch(const LocationRange& range, const TrackFacts& track);
@@ -61,9 +65,12 @@ class RangeWatch {
   bool IsWhole(uint64_t group, const std::optional<GroupFacts>& facts) const;
   // Something of the range has come, be it before the watch began.
   void Begin(Instant now);
+  // Whether that had, in whatever group; false if there is more to look at.
+  bool LookForBeginning(const Look& look, Instant now);
 
   LocationRange range_;
-  uint64_t next_;  // All groups of the range before it are whole, or do not exist.
+  uint64_t next_;      // All groups of the range before it are whole, or do not exist.
+  uint64_t searched_;  // None before it had anything when the watch began.
   bool over_ = false;
   bool moved_ = false;
   bool begun_ = false;   // Something of it has come,

@@ -45,11 +45,15 @@ struct Groups {
   size_t looks = 0;
 
   RangeWatch::Look Look() {
-    return [this](uint64_t group) -> std::optional<GroupFacts> {
-      ++looks;
-      const auto found = known.find(group);
-      return found == known.end() ? std::nullopt : std::optional(found->second);
-    };
+    return {[this](uint64_t group) -> std::optional<GroupFacts> {
+              ++looks;
+              const auto found = known.find(group);
+              return found == known.end() ? std::nullopt : std::optional(found->second);
+            },
+            [this](uint64_t group) -> std::optional<uint64_t> {
+              const auto found = known.lower_bound(group);
+              return found == known.end() ? std::nullopt : std::optional(found->first);
+            }};
   }
 };
 
@@ -170,6 +174,35 @@ TEST(RangeWatch, IsQuietSinceItWasSeenThatSomethingHadComeBefore) {
   EXPECT_EQ(watch.Ask(groups.Look(), kStart + 1 * kSecond), Answer::kUnknown);
   EXPECT_EQ(watch.Ask(groups.Look(), kStart + 2 * kSecond), Answer::kUnknown);
   EXPECT_EQ(watch.quiet_since(), kStart + 1 * kSecond);
+}
+
+// Whichever group it was in; one that is only known to have ended has brought nothing.
+TEST(RangeWatch, IsQuietAlsoWhereTheFirstGroupNeverCame) {
+  Groups groups;
+  groups.known[1] = {0, 0, 0};
+  groups.known[4] = {std::nullopt, 1, 0};
+  RangeWatch before({{0, 0}, {3, kMaxId}}, UpTo({9, 0}));
+  EXPECT_EQ(before.Ask(groups.Look(), kStart), Answer::kUnknown);
+  EXPECT_EQ(before.quiet_since(), std::nullopt);
+  RangeWatch with({{0, 0}, {4, kMaxId}}, UpTo({9, 0}));
+  EXPECT_EQ(with.Ask(groups.Look(), kStart + 1 * kSecond), Answer::kUnknown);
+  EXPECT_EQ(with.Ask(groups.Look(), kStart + 2 * kSecond), Answer::kUnknown);
+  EXPECT_EQ(with.quiet_since(), kStart + 1 * kSecond);
+}
+
+TEST(RangeWatch, LooksForABeginningInSoManyGroupsAtOnce) {
+  Groups groups;
+  for (uint64_t group = 1; group < 1000; ++group) {
+    groups.known[group] = {0, 0, 0};
+  }
+  groups.known[1000] = {std::nullopt, 1, 0};
+  RangeWatch watch({{0, 0}, {1000, kMaxId}}, UpTo({2000, 0}));
+  size_t asked = 1;
+  while (watch.Ask(groups.Look(), kStart) == Answer::kMore) {
+    ASSERT_LE(groups.looks, 300 * asked++);
+  }
+  EXPECT_GT(asked, 3u);
+  EXPECT_EQ(watch.quiet_since(), kStart);
 }
 
 TEST(RangeWatch, LooksAtSoManyGroupsAtOnce) {

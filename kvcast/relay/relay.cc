@@ -207,8 +207,12 @@ void Relay::RemoveAll(Peer& peer) {
     EndFetch(peer, peer.fetches.begin());
   }
   peer.crowded.clear();
-  peer.prefixes.clear();
-  peer.namespace_prefixes.clear();
+  while (!peer.prefixes.empty()) {
+    ForgetPrefix(peer, peer.prefixes.begin()->first);
+  }
+  while (!peer.namespace_prefixes.empty()) {
+    ForgetPrefix(peer, peer.namespace_prefixes.begin()->first);
+  }
 }
 
 void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
@@ -249,8 +253,7 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
   if (const auto fetch = peer.fetches.find(event.request); fetch != peer.fetches.end()) {
     EndFetch(peer, fetch);
   }
-  peer.prefixes.erase(event.request);
-  peer.namespace_prefixes.erase(event.request);
+  ForgetPrefix(peer, event.request);
   audience_.Remove({peer.id, event.request});
 }
 

@@ -19,6 +19,7 @@
 #include "kvcast/relay/audience.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/peer.h"
+#include "kvcast/relay/prefix_book.h"
 #include "kvcast/relay/relay_metrics.h"
 #include "kvcast/relay/stock.h"
 #include "kvcast/relay/upstream.h"
@@ -103,12 +104,15 @@ class Relay {
   void AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
                        const moqt::Parameters& parameters);
   bool Publishes(const Peer& peer, const TrackName& track) const;
+  // Whether anybody publishes the track without having been asked for it by us.
+  bool IsPushed(const TrackName& track) const;
   // Those that the peer does not publish itself.
   std::vector<TrackName> TracksBelow(const Peer& peer, const TrackNamespace& prefix) const;
   void Refuse(Peer& peer, moqt::RequestId request, moqt::RequestCode code, std::string reason);
   void Refuse(Peer& peer, moqt::RequestId request, const moqt::RequestError& error);
   moqt::RequestError Overloaded(std::string reason) const;
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
+  void RefuseUnknown(Peer& peer, moqt::RequestId request, const TrackName& track);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
   void Announce(const TrackName& track, const Peer* publisher);
   // Passes on that a subscriber wants a group begun; the value is as NEW_GROUP_REQUEST has it.
@@ -118,15 +122,19 @@ class Relay {
   void On(Peer& peer, const moqt::PublishNamespaceReceived& event);
   void On(Peer& peer, const moqt::SubscribeNamespaceReceived& event);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
+  // Whether more is below the prefix than the request may be told of.
+  bool IsTooLarge(const Peer& peer, moqt::RequestId request, const TrackNamespace& prefix) const;
+  bool HasTooManyNamespaces(const TrackNamespace& prefix) const;
+  void MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace& to);
+  void ForgetPrefix(Peer& peer, moqt::RequestId request);
   void Withdraw(Peer& peer, moqt::RequestId request);
   // Whether peers were asked for a track that nobody publishes now, or are waited for, and so the
   // subscription waits.
   bool AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event);
-  // Asks all who have told of a namespace above the track, but not who asks for it; whether an
-  // answer is to come, or would, had there been room to ask.
+  // Asks all who have told of a namespace above the track; whether an answer is to come, or would,
+  // had there been room to ask.
   enum class Asking : uint8_t { kNobody, kNoRoom, kAsked };
-  Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
-                       std::optional<PeerId> asker);
+  Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group);
   // Whether anybody has told of a namespace above the track.
   bool IsAnnounced(const TrackName& track) const;
   // Whether anybody was asked for the track, and has not refused.
@@ -184,8 +192,9 @@ class Relay {
   void ContinueHeld();
   // The rest of a publication did not come in time, unless it waits for us or is on its way.
   void OnEndOverdue(const Ending& ending);
+  bool IsNewEnd(const TrackName& track, const Object& object) const;
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
-  Result<bool> Keep(const Publication& publication, const Object& object);
+  Result<bool> Keep(const Publication& publication, const moqt::ReceivedObject& received);
   void OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end);
   // If it was the track's last, its audience is told why.
   void EndPublication(Peer& peer, Publications::iterator publication, moqt::DoneCode code,
@@ -223,6 +232,8 @@ class Relay {
   std::set<Ending> rendezvous_;  // Until when requests of peers wait for a publisher.
   std::map<TrackName, std::set<SubscriberId>> published_;       // Who publishes each track now.
   std::map<TrackNamespace, std::set<SubscriberId>> announced_;  // Who has tracks below each.
+  PrefixBook track_followers_;                                  // Who has sent SUBSCRIBE_TRACKS,
+  PrefixBook namespace_followers_;                              // and SUBSCRIBE_NAMESPACE.
   std::map<TrackName, Upstream> upstream_;
   std::set<SubscriberId> held_;                // Publications that wait for what is to be durable.
   std::map<StoreTicket, SubscriberId> reads_;  // Which fetch waits for each.

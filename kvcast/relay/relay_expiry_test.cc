@@ -36,6 +36,30 @@ TEST(RelayExpiry, ObjectsAreServedOnlyAsLongAsTheirPublisherWants) {
   EXPECT_FALSE(world.relay().deadline().has_value());
 }
 
+// However long the rest of it took.
+TEST(RelayExpiry, CountsFromTheBeginningOfAnObject) {
+  RelayWorld::Options options;
+  options.connection.cut_max = 1000;
+  RelayWorld world(options);
+  Client& publisher = world.Join();
+  Client& reader = world.Join();
+  const RequestId published = *publisher->Publish(kTrack, {}, KeptFor(1000));
+  world.Run();
+  publisher.SendGroup(published, kTrack, 0, 1, 100'000);
+  for (size_t step = 0; step < 60; ++step) {
+    (void)world.Step();
+  }
+  world.Wait(milliseconds(700));
+  EXPECT_EQ(world.relay().listed_blocks(), 0u);  // It is still coming.
+  world.Run();
+  EXPECT_EQ(world.relay().listed_blocks(), 1u);
+  EXPECT_EQ(world.relay().deadline(), Instant() + milliseconds(1000));
+  world.Wait(milliseconds(299));
+  EXPECT_EQ(world.Fetch(reader, kTrack, LocationRange::Groups(0, 0)).objects.size(), 1u);
+  world.Wait(milliseconds(1));
+  EXPECT_EQ(world.Fetch(reader, kTrack, LocationRange::Groups(0, 0)).objects.size(), 0u);
+}
+
 TEST(RelayExpiry, OfABlockUnlistsIt) {
   RelayWorld world;
   Client& publisher = world.Join();

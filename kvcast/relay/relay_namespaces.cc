@@ -89,13 +89,9 @@ void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
   if (owners.size() > 1) {
     return;
   }
-  for (auto& [id, other] : peers_) {
-    for (const auto& [request, prefix] : other.namespace_prefixes) {
-      if (prefix.IsPrefixOf(event.space)) {
-        (void)other.session->AnnounceNamespace(request, event.space).ok();
-        Touch(id);
-      }
-    }
+  for (const SubscriberId& id : namespace_followers_.Above(event.space)) {
+    (void)peers_.at(id.peer).session->AnnounceNamespace(id.request, event.space).ok();
+    Touch(id.peer);
   }
 }
 
@@ -112,28 +108,29 @@ void Relay::Withdraw(Peer& peer, moqt::RequestId request) {
     return;
   }
   announced_.erase(owners);
-  for (auto& [id, other] : peers_) {
-    for (const auto& [subscribed, prefix] : other.namespace_prefixes) {
-      if (prefix.IsPrefixOf(space)) {
-        (void)other.session->WithdrawNamespace(subscribed, space).ok();
-        Touch(id);
-      }
-    }
+  for (const SubscriberId& id : namespace_followers_.Above(space)) {
+    (void)peers_.at(id.peer).session->WithdrawNamespace(id.request, space).ok();
+    Touch(id.peer);
   }
 }
 
-void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
+bool Relay::HasTooManyNamespaces(const TrackNamespace& prefix) const {
   size_t below = 0;
-  VisitBelow(announced_, event.prefix, [&](const TrackNamespace&, const auto&) {
+  VisitBelow(announced_, prefix, [&](const TrackNamespace&, const auto&) {
     return ++below <= limits_.prefix_tracks_max;
   });
-  if (below > limits_.prefix_tracks_max) {
+  return below > limits_.prefix_tracks_max;
+}
+
+void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
+  if (HasTooManyNamespaces(event.prefix)) {
     Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
            "Too many namespaces are below this prefix.");
     return;
   }
   if (peer.session->AcceptSubscribeNamespace(event.request, {}).ok()) {
     peer.namespace_prefixes[event.request] = event.prefix;
+    namespace_followers_.Add(event.prefix, {peer.id, event.request});
     AnnounceBelow(peer, event.request, event.prefix);
   }
 }
@@ -155,7 +152,7 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   }
   const moqt::Parameters& parameters = event.parameters;
   const bool rendezvous = !facts && parameters.rendezvous_timeout_ms.value_or(0) > 0;
-  const Asking asking = AskAnnouncers(track, parameters.new_group_request, peer.id);
+  const Asking asking = AskAnnouncers(track, parameters.new_group_request);
   if (asking == Asking::kNoRoom && !facts && !rendezvous) {
     Refuse(peer, event.request, Overloaded("Who may have the track cannot be asked just now."));
     return true;
@@ -175,8 +172,9 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   return true;
 }
 
-Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
-                                   std::optional<PeerId> asker) {
+// Also who asks for it: what a peer publishes it may follow here, as anybody may. Two relays that
+// ask each other wait for each other until one gives up, and what comes back from one is known.
+Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group) {
   const TrackNamespace& space = track.space();
   Asking asking = Asking::kNobody;
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
@@ -186,8 +184,7 @@ Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_
     }
     for (const SubscriberId& owner : owners->second) {
       Peer& peer = peers_.at(owner.peer);
-      // Nobody is asked for what it asks for itself.
-      if (owner.peer != asker && !peer.leaving && !AskPeer(peer, track, new_group)) {
+      if (!peer.leaving && !AskPeer(peer, track, new_group)) {
         asking = Asking::kNoRoom;
       }
     }

@@ -113,10 +113,10 @@ Result<void> Relay::Take(Publication& publication, const moqt::Received& item) {
 }
 
 // What fetches are to be sent gives way to what would have no room at all.
-Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
+Result<bool> Relay::Keep(const Publication& publication, const moqt::ReceivedObject& received) {
   const auto keep = [&] {
-    return stock_.Keep(publication.track(), object, publication.durability(), now_,
-                       publication.ExpiryFrom(now_));
+    return stock_.Keep(publication.track(), received.object, publication.durability(), now_,
+                       {received.since, publication.ExpiryFrom(received.since)});
   };
   Result<bool> kept = keep();
   if (!kept.ok() && kept.error().code() == ErrorCode::kTooLarge &&
@@ -129,6 +129,21 @@ Result<bool> Relay::Keep(const Publication& publication, const Object& object) {
     kept = keep();
   }
   return kept;
+}
+
+// Of two publishers the first that tells of an end is heard. So one that comes back to us, from
+// whoever has it from us, goes no further.
+bool Relay::IsNewEnd(const TrackName& track, const Object& object) const {
+  const Location at = object.location;
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (object.status == ObjectStatus::kEndOfTrack) {
+    return !facts || facts->end != at;
+  }
+  if (at.object == 0) {
+    return !facts || facts->GapAt(at) == nullptr;
+  }
+  const std::optional<GroupFacts> group = stock_.FindGroup(track, at.group);
+  return !group || group->end != at.object;
 }
 
 Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObject& received) {
@@ -147,13 +162,10 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   }
   bool is_new = true;
   if (object.status == ObjectStatus::kNormal) {
-    KVCAST_TRY(is_new, Keep(publication, object));
+    KVCAST_TRY(is_new, Keep(publication, received));
   } else {
-    // Of two publishers the first that tells of an end is heard.
-    const std::optional<GroupFacts> known = stock_.FindGroup(track, group);
-    is_new = !known || known->end != told.group_end || told.group_end == 0;
+    is_new = IsNewEnd(track, object);
     if (object.status == ObjectStatus::kEndOfTrack) {
-      is_new = true;
       KVCAST_TRY_VOID(stock_.EndTrack(track, object.location, now_));
     }
   }
@@ -231,7 +243,7 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
     return;
   }
   if (was_pushed) {
-    (void)AskAnnouncers(track, std::nullopt, std::nullopt);
+    (void)AskAnnouncers(track, std::nullopt);
   }
   if (IsAsked(track)) {
     upstream_.at(track).orphaned = true;
@@ -260,6 +272,9 @@ bool Relay::IsComing(const TrackName& track, const LocationRange& range) const {
 void Relay::EndRanges() {
   audience_.EndRanges(
       {[this](const TrackName& track, uint64_t group) { return stock_.FindGroup(track, group); },
+       [this](const TrackName& track, uint64_t group) {
+         return stock_.store().GroupFrom(track, group);
+       },
        [this](const TrackName& track, const LocationRange& range) {
          return IsComing(track, range);
        }},

@@ -195,17 +195,5 @@ TEST(RelayUpstreamBounds, AskAPeerForSoManyTracksAtATime) {
   }
 }
 
-TEST(RelayUpstreamBounds, AskNobodyForWhatItAsksFor) {
-  RelayWorld world;
-  Client& both = world.Join();
-  const TrackNamespace space = *TrackNamespace::Of({"space"});
-  (void)*both->PublishNamespace(space, {});
-  world.Run();
-  (void)*both->Subscribe(*TrackName::Of(space, "t"), {});
-  world.Run();
-  EXPECT_TRUE(both.Take<moqt::SubscribeReceived>().empty());
-  EXPECT_EQ(both.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
-}
-
 }  // namespace
 }  // namespace kvcast::relay

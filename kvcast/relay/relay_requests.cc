@@ -23,6 +23,23 @@ bool EndsTrack(const TrackFacts& facts, Location last) {
   return facts.end && facts.largest == last && *facts.end == Location{last.group, last.object + 1};
 }
 
+// What is left of a range without groups at its end that do not exist; absent if nothing is.
+std::optional<LocationRange> WithoutGapsAtItsEnd(LocationRange range, const TrackFacts& facts) {
+  while (!range.empty()) {
+    const LocationRange* const gap = facts.GapAt({range.last.group, 0});
+    if (gap == nullptr || !gap->Contains(range.last)) {
+      return range;
+    }
+    const Location first = gap->first;
+    if (first <= range.first) {
+      break;
+    }
+    range.last = first.object > 0 ? Location{first.group, first.object - 1}
+                                  : Location{first.group - 1, LocationRange::kWholeGroup};
+  }
+  return std::nullopt;
+}
+
 moqt::Parameters LargestOf(const TrackFacts& facts) {
   moqt::Parameters parameters;
   parameters.largest_object = facts.largest;
@@ -94,10 +111,12 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   }
   metrics_.publications.Add();
   peer.publications.emplace(event.request, Publication(event.track, event.properties, *level));
-  std::set<SubscriberId>& publishers = published_[event.track];
-  publishers.insert({peer.id, event.request});
+  const bool known = IsPushed(event.track);
+  published_[event.track].insert({peer.id, event.request});
   OnPublished(event.track);
-  if (publishers.size() == 1) {
+  // What we have asked for, only those were told of who asked us. Who follows it already is not
+  // told again.
+  if (!known) {
     Announce(event.track, &peer);
   }
 }
@@ -108,24 +127,23 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
   }
 }
 
-// The last group was published to its end, or does not exist; or it was passed, with nothing of the
-// range under way. One of which nothing has come may only be late, while there is who publishes:
-// groups come in any order.
+// The last group that may exist was published to its end, or passed, with nothing of the range
+// under way. One of which nothing has come may only be late, while there is who publishes: groups
+// come in any order.
 bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
                    const TrackFacts& facts) const {
-  if (wanted.empty()) {
+  const std::optional<LocationRange> left = WithoutGapsAtItsEnd(wanted, facts);
+  if (!left) {
     return true;
   }
-  const std::optional<GroupFacts> last = stock_.FindGroup(track, wanted.last.group);
+  const std::optional<GroupFacts> last = stock_.FindGroup(track, left->last.group);
   if (last && last->whole() && last->object_count > 0) {
     return true;
   }
-  const LocationRange* const gap = facts.GapAt({wanted.last.group, 0});
   const bool begun = last && last->object_count > 0;
-  const bool passed = facts.largest && wanted.last.group < facts.largest->group &&
+  const bool passed = facts.largest && left->last.group < facts.largest->group &&
                       (begun || !published_.contains(track));
-  const bool missing = gap != nullptr && gap->Contains(wanted.last);
-  return (missing || passed) && !IsComing(track, wanted);
+  return passed && !IsComing(track, wanted);
 }
 
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
@@ -149,7 +167,7 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     (void)peer.session->EndTrack(request, moqt::DoneCode::kTrackEnded, "The track has ended.").ok();
     return;
   }
-  audience_.Add({peer.id, request}, *peer.session, track, wanted, *facts,
+  audience_.Add({peer.id, request}, Audience::By::kSubscribe, *peer.session, track, wanted, *facts,
                 RangePatience(facts->properties));
   if (stock_.acks().IsAck(track)) {
     stock_.acks().Repeat(track);
@@ -160,15 +178,20 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
   }
 }
 
+// To FETCH and TRACK_STATUS, which are not passed on.
+void Relay::RefuseUnknown(Peer& peer, moqt::RequestId request, const TrackName& track) {
+  if (IsAnnounced(track)) {
+    Refuse(peer, request, moqt::RequestCode::kNotSupported,
+           "The track is not here; who announced its namespace is asked by SUBSCRIBE only.");
+  } else {
+    Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+  }
+}
+
 void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
   const std::optional<TrackFacts> facts = stock_.Find(event.track);
-  if (!facts && IsAnnounced(event.track)) {
-    Refuse(peer, event.request, moqt::RequestCode::kNotSupported,
-           "The track is not here; who announced its namespace is asked by SUBSCRIBE only.");
-    return;
-  }
   if (!facts) {
-    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    RefuseUnknown(peer, event.request, event.track);
     return;
   }
   if (!facts->largest || *facts->largest < event.range.first) {
@@ -219,7 +242,7 @@ void Relay::WarmAfter(const TrackName& track, const LocationRange& range, moqt::
 void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
   const std::optional<TrackFacts> facts = stock_.Find(event.track);
   if (!facts) {
-    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    RefuseUnknown(peer, event.request, event.track);
     return;
   }
   if (!peer.session->AnswerTrackStatus(event.request, LargestOf(*facts), facts->properties).ok()) {
@@ -234,6 +257,14 @@ bool Relay::Publishes(const Peer& peer, const TrackName& track) const {
   }
   const auto first = publishers->second.lower_bound({peer.id, 0});
   return first != publishers->second.end() && first->peer == peer.id;
+}
+
+bool Relay::IsPushed(const TrackName& track) const {
+  const auto publishers = published_.find(track);
+  return publishers != published_.end() &&
+         std::ranges::any_of(publishers->second, [this](const SubscriberId& id) {
+           return !peers_.at(id.peer).upstream.contains(id.request);
+         });
 }
 
 std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace& prefix) const {
@@ -258,24 +289,56 @@ void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
     return;
   }
   peer.prefixes[event.request] = {event.prefix, event.parameters.forward.value_or(true)};
+  track_followers_.Add(event.prefix, {peer.id, event.request});
   for (const TrackName& track : tracks) {
     PublishTo(peer, event.request, track);
   }
 }
 
+bool Relay::IsTooLarge(const Peer& peer, moqt::RequestId request,
+                       const TrackNamespace& prefix) const {
+  return (peer.prefixes.contains(request) &&
+          TracksBelow(peer, prefix).size() > limits_.prefix_tracks_max) ||
+         (peer.namespace_prefixes.contains(request) && HasTooManyNamespaces(prefix));
+}
+
+void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace& to) {
+  const SubscriberId id{peer.id, request};
+  if (const auto prefix = peer.prefixes.find(request); prefix != peer.prefixes.end()) {
+    track_followers_.Remove(prefix->second.space, id);
+    track_followers_.Add(to, id);
+    prefix->second.space = to;
+    for (const TrackName& track : TracksBelow(peer, to)) {
+      PublishTo(peer, request, track);
+    }
+  }
+  const auto spaces = peer.namespace_prefixes.find(request);
+  if (spaces != peer.namespace_prefixes.end()) {
+    namespace_followers_.Remove(spaces->second, id);
+    namespace_followers_.Add(to, id);
+    spaces->second = to;
+    AnnounceBelow(peer, request, to);
+  }
+}
+
+void Relay::ForgetPrefix(Peer& peer, moqt::RequestId request) {
+  if (const auto prefix = peer.prefixes.extract(request)) {
+    track_followers_.Remove(prefix.mapped().space, {peer.id, request});
+  }
+  if (const auto spaces = peer.namespace_prefixes.extract(request)) {
+    namespace_followers_.Remove(spaces.mapped(), {peer.id, request});
+  }
+}
+
 void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   const std::optional<TrackNamespace>& moved = event.parameters.namespace_prefix;
-  std::vector<TrackName> tracks;
-  const auto prefix = peer.prefixes.find(event.request);
-  if (prefix != peer.prefixes.end() && moved) {
-    tracks = TracksBelow(peer, *moved);
-    if (tracks.size() > limits_.prefix_tracks_max) {
-      (void)peer.session
-          ->RefuseUpdate(event.request, {moqt::RequestCode::kNamespaceTooLarge, std::nullopt,
-                                         "Too many tracks are below this prefix.", std::nullopt})
-          .ok();
-      return;
-    }
+  if (moved && IsTooLarge(peer, event.request, *moved)) {
+    metrics_.Refused(moqt::RequestCode::kNamespaceTooLarge);
+    (void)peer.session
+        ->RefuseUpdate(event.request, Because(moqt::RequestCode::kNamespaceTooLarge,
+                                              "Too much is below this prefix."))
+        .ok();
+    return;
   }
   moqt::Parameters answer;
   const SubscriberId id{peer.id, event.request};
@@ -293,19 +356,9 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
       kept.new_group_request = event.parameters.new_group_request;
     }
   }
-  if (!peer.session->AcceptUpdate(event.request, answer).ok()) {
-    return;  // Cancelled just now.
-  }
-  if (prefix != peer.prefixes.end() && moved) {
-    prefix->second.space = *moved;
-    for (const TrackName& track : tracks) {
-      PublishTo(peer, event.request, track);
-    }
-  }
-  const auto spaces = peer.namespace_prefixes.find(event.request);
-  if (spaces != peer.namespace_prefixes.end() && moved) {
-    spaces->second = *moved;
-    AnnounceBelow(peer, event.request, *moved);
+  // Unless it was cancelled just now.
+  if (peer.session->AcceptUpdate(event.request, answer).ok() && moved) {
+    MovePrefix(peer, event.request, *moved);
   }
 }
 
@@ -314,7 +367,7 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
   if (peer.leaving) {
     return;  // It is asked for nothing new.
   }
-  if (audience_.CountOf(peer.id) >= limits_.published_max) {
+  if (audience_.PublishedTo(peer.id) >= limits_.published_max) {
     (void)peer.session->SendPublishBlocked(tracks, track).ok();
     return;
   }
@@ -330,7 +383,7 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
   const Result<moqt::RequestId> request =
       peer.session->Publish(track, parameters, facts->properties);
   if (request.ok()) {
-    audience_.Add({peer.id, *request}, *peer.session, track,
+    audience_.Add({peer.id, *request}, Audience::By::kPublish, *peer.session, track,
                   moqt::WantedBy(std::nullopt, facts->largest), *facts,
                   RangePatience(facts->properties));
     Touch(peer.id);
@@ -365,14 +418,10 @@ void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
 }
 
 void Relay::Announce(const TrackName& track, const Peer* publisher) {
-  for (auto& [id, peer] : peers_) {
-    if (&peer == publisher) {
-      continue;
-    }
-    for (const auto& [request, prefix] : peer.prefixes) {
-      if (prefix.space.IsPrefixOf(track.space())) {
-        PublishTo(peer, request, track);
-      }
+  for (const SubscriberId& id : track_followers_.Above(track.space())) {
+    Peer& peer = peers_.at(id.peer);
+    if (&peer != publisher) {
+      PublishTo(peer, id.request, track);
     }
   }
 }

@@ -82,13 +82,17 @@ TEST(RelayUpstream, RefusesWhenEveryoneHas) {
 // That a track does not exist, only those can say who were asked.
 TEST(RelayUpstream, DoesNotDenyWhatAnAnnouncerMayHave) {
   Asked w;
-  ASSERT_TRUE(w.subscriber->Fetch(LiveUpstream("x"), LocationRange::Groups(0, 1), {}).ok());
-  w.world.Run();
-  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kNotSupported);
-  const TrackName elsewhere = *TrackName::Of(UpstreamSpace({"dead"}), "x");
-  ASSERT_TRUE(w.subscriber->Fetch(elsewhere, LocationRange::Groups(0, 1), {}).ok());
-  w.world.Run();
-  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+  const std::pair<TrackName, RequestCode> expected[] = {
+      {LiveUpstream("x"), RequestCode::kNotSupported},
+      {*TrackName::Of(UpstreamSpace({"dead"}), "x"), RequestCode::kDoesNotExist}};
+  for (const auto& [track, code] : expected) {
+    ASSERT_TRUE(w.subscriber->Fetch(track, LocationRange::Groups(0, 1), {}).ok());
+    w.world.Run();
+    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, code);
+    ASSERT_TRUE(w.subscriber->AskTrackStatus(track, {}).ok());
+    w.world.Run();
+    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, code);
+  }
 }
 
 TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {

@@ -184,6 +184,7 @@ class RelayWorld {
     moqt::MemoryConnection::Options connection = options_.connection;
     connection.seed = random_.Next();
     clients_.push_back(std::make_unique<Client>(relay_, connection, options_.session));
+    clients_.back()->server().OnTime(now_);
     return *clients_.back();
   }
   void Leave(const Client& client) {
@@ -214,6 +215,9 @@ class RelayWorld {
   }
   void Wait(Duration duration) {
     now_ += duration;
+    for (const auto& client : clients_) {
+      client->server().OnTime(now_);
+    }
     relay_.OnTimeout(now_);
   }
 

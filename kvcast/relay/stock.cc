@@ -60,8 +60,8 @@ Result<void> Stock::KeepAck(const TrackName& track, std::optional<Location> larg
 }
 
 Result<bool> Stock::Keep(const TrackName& track, const Object& object, Durability level,
-                         Instant now, std::optional<Instant> expires) {
-  KVCAST_TRY(const Store::Kept kept, store_.Put(track, object, level, now));
+                         Instant now, const Stay& stay) {
+  KVCAST_TRY(const Store::Kept kept, store_.Put(track, object, level, now, stay.since));
   const uint64_t group = object.location.group;
   if (kept.ticket) {
     acks_.OnAsked(track, group, *kept.ticket);
@@ -69,8 +69,8 @@ Result<bool> Stock::Keep(const TrackName& track, const Object& object, Durabilit
   if (!kept.is_new) {
     return false;
   }
-  if (expires) {
-    expiries_.Add(track, object.location, *expires);
+  if (stay.until) {
+    expiries_.Add(track, object.location, *stay.until);
   }
   if (object.location.object == 0 && Catalogs::CanList(track)) {
     const Result<std::optional<Digest>> key = BlockKeyIn(object.properties);

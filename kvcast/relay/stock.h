@@ -51,10 +51,13 @@ class Stock {
                         std::optional<Location> largest, Durability level, Instant now);
   // An ack track has come to be, or has a new object, which is not kept.
   Result<void> KeepAck(const TrackName& track, std::optional<Location> largest, Instant now);
-  // True if the object is new. Until `expires`, if that is given: from then on nobody can tell
-  // whether the object exists.
+  struct Stay {
+    std::optional<Instant> since;  // When the object began to come; now if nothing is said.
+    std::optional<Instant> until;  // From then on nobody can tell whether it exists.
+  };
+  // True if the object is new.
   Result<bool> Keep(const TrackName& track, const Object& object, Durability level, Instant now,
-                    std::optional<Instant> expires = std::nullopt);
+                    const Stay& stay = {});
   // No object of the group stands there or beyond, says the track's publisher. Mismatch: one does.
   Result<void> CheckGroupEnd(const TrackName& track, uint64_t group, uint64_t end) const {
     return store_.CheckGroupEnd(track, group, end);

@@ -20,8 +20,11 @@ TrackFacts FactsUpTo(Location largest) {
 // A subscriber of a track, on a connection made of memory.
 class SubscriptionTest : public testing::Test {
  protected:
-  SubscriptionTest() {
-    asked_ = *pair_.client().Subscribe(*TrackName::Of({}, "t"), {});
+  SubscriptionTest() { Begin(); }
+
+  // Of another track each time.
+  void Begin() {
+    asked_ = *pair_.client().Subscribe(*TrackName::Of({}, "t" + std::to_string(++tracks_)), {});
     pair_.Run();
     request_ = pair_.One<moqt::SubscribeReceived>(pair_.server()).request;
     EXPECT_TRUE(pair_.server().AcceptSubscribe(request_, {}, {}).ok());
@@ -55,6 +58,7 @@ class SubscriptionTest : public testing::Test {
   }
 
   moqt::SessionPair pair_;
+  uint64_t tracks_ = 0;
   moqt::RequestId asked_ = 0;
   moqt::RequestId request_ = 0;
   std::optional<Subscription> subscription_;
@@ -150,6 +154,27 @@ TEST_F(SubscriptionTest, EndsAStreamWellThatLacksOnlyWhatIsBeforeItsStart) {
   subscription_->EndSubgroup(0, 0, true, Instant());
   subscription_->EndSubgroup(1, 0, true, Instant());
   EXPECT_EQ(Seen(), ")| !");
+}
+
+// A stream says as much as PUBLISH_DONE does, where it can.
+TEST_F(SubscriptionTest, ResetsItsStreamsForTheReasonThatEndsIt) {
+  const std::pair<moqt::DoneCode, moqt::ResetCode> expected[] = {
+      {moqt::DoneCode::kTooFarBehind, moqt::ResetCode::kTooFarBehind},
+      {moqt::DoneCode::kMalformedTrack, moqt::ResetCode::kMalformedTrack},
+      {moqt::DoneCode::kSubscriptionEnded, moqt::ResetCode::kCancelled}};
+  for (const auto& [done, reset] : expected) {
+    Begin();
+    EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+    pair_.Run();
+    subscription_->End(done, "");
+    std::vector<uint64_t> codes;
+    while (const std::optional<moqt::TransportAction> action = pair_.server().NextAction()) {
+      if (const auto* given_up = std::get_if<moqt::ResetStream>(&*action)) {
+        codes.push_back(given_up->code);
+      }
+    }
+    EXPECT_EQ(codes, std::vector<uint64_t>{static_cast<uint64_t>(reset)});
+  }
 }
 
 TEST_F(SubscriptionTest, SendsNothingOutsideItsFilter) {

@@ -116,7 +116,8 @@ Result<void> Store::CheckBelow(const TrackName& track, const Object& object) con
 }
 
 Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Durability level,
-                               Instant now) {
+                               Instant now, std::optional<Instant> since) {
+  const uint64_t received_us = WallAt(since.value_or(now));
   const Presence below = tiers_.PresenceOf(track, object.location);
   const Object* const moving = demotions_.Find(track, object.location);
   if (below == Presence::kGone || (moving != nullptr && !moving->ConsistentWith(object))) {
@@ -131,11 +132,11 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   const bool was_known = known != nullptr;
   const std::optional<Location> largest = was_known ? known->largest : std::nullopt;
   if ((in_ram || below != Presence::kExists) && moving == nullptr) {
-    KVCAST_TRY(kept.is_new, ram_.Put(track, object, WallAt(now)));
+    KVCAST_TRY(kept.is_new, ram_.Put(track, object, received_us));
     SettleRam(now);
   }
   const Result<Asked> asked = Write(track, level, object.payload.size(), [&](LowerTier& tier) {
-    return tier.Put(track, object, WallAt(now), now);
+    return tier.Put(track, object, received_us, now);
   });
   if (!asked.ok()) {
     if (kept.is_new) {

@@ -124,8 +124,10 @@ class Store {
     bool is_new = false;  // It was in no tier.
     Asked ticket;
   };
+  // `since` is when the object began to come, which its age counts from; now if nothing is said.
   // Mismatch: another object stands there, or none can.
-  Result<Kept> Put(const TrackName& track, const Object& object, Durability level, Instant now);
+  Result<Kept> Put(const TrackName& track, const Object& object, Durability level, Instant now,
+                   std::optional<Instant> since = std::nullopt);
   // The group's publisher says that nothing of it stands there or beyond. Mismatch: something does,
   // or another end was told.
   Result<void> CheckGroupEnd(const TrackName& track, uint64_t group, uint64_t end) const;
