@@ -131,6 +131,17 @@ TEST_F(StoreTest, DoesNotGiveWhatMayBeKeptNoLonger) {
   EXPECT_EQ(store_->counts().expired, 1u);
 }
 
+// From when it began to come, if that is told.
+TEST_F(StoreTest, WritesHowOldAnObjectIs) {
+  Make(1);
+  const Instant since = now_ - milliseconds(700);
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_, since).ok());
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 1}), Durability::kDisk, now_).ok());
+  Finish();
+  EXPECT_EQ(disks_[0]->Find(kStoreTrack, {0, 0})->received_us, store_->WallAt(since));
+  EXPECT_EQ(disks_[0]->Find(kStoreTrack, {0, 1})->received_us, store_->WallAt(now_));
+}
+
 TEST_F(StoreTest, WarmsARangeNoFasterThanItMay) {
   warming_.bytes_per_second = 2 * kStorePayloadBytes;
   warming_.burst_bytes = kStorePayloadBytes;
