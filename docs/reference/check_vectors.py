@@ -328,6 +328,7 @@ TOPICS = {
     "durability": kvcast_durability.durability,
     "codec": kvcast_codec.codec,
     "coded_file": kvcast_coded_file.coded_file,
+    "bands": kvcast_coded_file.band_object,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

@@ -2,15 +2,18 @@
 
 import hashlib
 import struct
+from dataclasses import dataclass
 
-from kvcast_codec import LAYERS_MAX, LOSSLESS, TYPES, Format, layer_runs, parse_format
+from kvcast_bands import BAND_RUNGS, Bands, decode_bands, encode_bands, read_bands
+from kvcast_codec import (LAYERS_MAX, LOSSLESS, TYPES, Format, layer_runs, open_object, parse_format,
+                          seal, tokens_from)
 from kvcast_names import (IMMUTABLE_PROPERTIES, Reader, Refused, read_properties, vi64,
                           write_properties)
 
 FORMAT_PROPERTY = 0x3803
 PRIOR_OBJECT_ID_GAP = 0x3E
-KVC, CALIBRATION, CALIBRATION_VERSION = b"KVC1", b"KVCAL", 1
-RUN_VALUES = 131_072
+KVC, CALIBRATION, PLAIN_VERSION, BANDS_VERSION = b"KVC1", b"KVCAL", 1, 2
+RUN_VALUES, BAND_RUN_VALUES = 131_072, 1_048_576
 
 
 # ---- Coded caches ---------------------------------------------------------------------------------
@@ -61,20 +64,35 @@ def read_kvc(data: bytes) -> tuple[Format, list[bytes]]:
 # ---- Calibrations ---------------------------------------------------------------------------------
 
 
-def write_calibration(kind: str, layers: list[tuple[int, int, int]], fp8: list[float],
-                      fp4: list[float], tables: list[tuple[bytes, bytes]]) -> bytes:
-    out = CALIBRATION + bytes([CALIBRATION_VERSION, TYPES.index(kind)]) + layer_runs(layers)
-    out += struct.pack(f"<{len(fp8) + len(fp4)}f", *fp8, *fp4)
-    out += b"".join(exponents + shares for exponents, shares in tables)
-    return out + hashlib.sha256(out).digest()
+@dataclass
+class Calibration:
+    value_type: str
+    layers: list[tuple[int, int, int]]
+    fp8: list[float]
+    fp4: list[float]
+    tables: list[tuple[bytes, bytes]]
+    bands: Bands | None = None
+
+    def encode(self) -> bytes:
+        version = BANDS_VERSION if self.bands else PLAIN_VERSION
+        out = CALIBRATION + bytes([version, TYPES.index(self.value_type)]) + layer_runs(self.layers)
+        out += struct.pack(f"<{len(self.fp8) + len(self.fp4)}f", *self.fp8, *self.fp4)
+        out += b"".join(exponents + shares for exponents, shares in self.tables)
+        out += self.bands.encode() if self.bands else b""
+        return out + hashlib.sha256(out).digest()
 
 
-def calibrated_format(data: bytes, rung: str, block_tokens: int) -> Format:
-    """How blocks are encoded with a calibration."""
+def write_calibration(*constants) -> bytes:
+    return Calibration(*constants).encode()
+
+
+def read_calibration(data: bytes) -> Calibration:
     covered, said = data[:-32], data[-32:]
     reader = Reader(covered)
-    version_at = len(CALIBRATION)
-    if reader.take(version_at) != CALIBRATION or reader.take(1)[0] != CALIBRATION_VERSION:
+    if reader.take(len(CALIBRATION)) != CALIBRATION:
+        raise Refused("not a calibration")
+    version = reader.take(1)[0]
+    if version not in (PLAIN_VERSION, BANDS_VERSION):
         raise Refused("not a calibration of this version")
     if hashlib.sha256(covered).digest() != said:
         raise Refused("damaged")
@@ -87,26 +105,60 @@ def calibrated_format(data: bytes, rung: str, block_tokens: int) -> Format:
         if count + len(layers) > LAYERS_MAX:
             raise Refused("too many layers")
         layers += [tuple(layer)] * count
-    form = Format(rung, TYPES[kind], layers, 0, 0, block_tokens, 1)
-    planes = form.planes()
+    planes = Format("BF16", TYPES[kind], layers, 0, 0, 1, 1).planes()
     rows = sum(heads for heads, _ in planes)
     fp8 = list(struct.unpack(f"<{rows}f", reader.take(4 * rows)))
     fp4 = list(struct.unpack(f"<{len(planes)}f", reader.take(4 * len(planes))))
     tables = [(reader.take(15), reader.take(16)) for _ in planes]
+    bands = read_bands(reader, layers) if version == BANDS_VERSION else None
     reader.end()
-    if write_calibration(TYPES[kind], layers, fp8, fp4, tables) != data:
+    made = Calibration(TYPES[kind], layers, fp8, fp4, tables, bands)
+    if made.encode() != data:
         raise Refused("not written as it must be")
-    form.scales = {"FP8": fp8, "FP4": fp4}.get(rung, [])
+    return made
+
+
+def _run_tokens(form: Format, least: int) -> int:
+    run = 1
+    while run * form.values() < least and run < form.block_tokens:
+        run *= 2
+    return min(run, form.block_tokens)
+
+
+def calibrated_format(data: bytes, rung: str, block_tokens: int) -> Format:
+    """How blocks are encoded with a calibration."""
+    calibration = read_calibration(data)
+    form = Format(rung, calibration.value_type, calibration.layers, 0, 0, block_tokens, 1)
+    form.scales = {"FP8": calibration.fp8, "FP4": calibration.fp4}.get(rung, [])
     if rung in LOSSLESS:
-        form.tables = tables
-        run = 1
-        while run * form.values() < RUN_VALUES and run < block_tokens:
-            run *= 2
-        form.run_tokens = min(run, block_tokens)
-    if form.scales or form.tables:
-        form.calibration = said
+        form.tables = calibration.tables
+        form.run_tokens = _run_tokens(form, RUN_VALUES)
+    if rung in BAND_RUNGS:
+        if not calibration.bands:
+            raise Refused("a calibration without AC and KTC")
+        form.run_tokens = _run_tokens(form, BAND_RUN_VALUES)
+    if form.scales or form.tables or rung in BAND_RUNGS:
+        form.calibration = data[-32:]
     form.check()
     return form
+
+
+def band_object(given: dict) -> dict:
+    """AC and KTC: an object that a calibration codes, one way or the other."""
+    data = bytes.fromhex(given["calibration"])
+    calibration, form = read_calibration(data), parse_format(bytes.fromhex(given["format"]))
+    if form.calibration != data[-32:] or form.rung not in BAND_RUNGS or not calibration.bands:
+        raise Refused("of another calibration")
+    first = given["first_token"]
+    tokens = tokens_from(form, first)
+    if "values" in given:
+        values = [bits for bits, in struct.iter_unpack("<H", bytes.fromhex(given["values"]))]
+        body = encode_bands(form, calibration.bands, calibration.layers,
+                            given["position"] + first, values)
+        return {"object": seal(form, tokens, body).hex()}
+    _, body = open_object(form, first, bytes.fromhex(given["object"]))
+    values = decode_bands(form, calibration.bands, calibration.layers, tokens, body, given["pages"])
+    return {"values": struct.pack(f"<{len(values)}H", *values).hex()}
 
 
 # ---- Golden vectors -------------------------------------------------------------------------------

@@ -155,7 +155,25 @@ def _check_places(tensors: list[Tensor], size: int) -> None:
         raise Refused(f"tensors have {at} bytes of {size}")
 
 
-def _layer(ends: dict[str, Tensor]) -> Layer:
+def _check_queries(ends: dict[str, Tensor], layer: Layer) -> None:
+    """Queries may stand beside a layer's tensors, and must fit its K."""
+    if "q" not in ends:
+        return
+    shape = ends["q"].shape
+    if len(shape) != 3 or not all(1 <= size <= MAX_HEADS for size in shape[1:]):
+        raise Refused("queries are not [tokens, heads, size]")
+    if layer.kind == "heads" and (shape[1] % layer.kv_heads or shape[2] != layer.key_size):
+        raise Refused("queries do not fit the layer's K")
+
+
+def _layer(every_end: dict[str, Tensor]) -> Layer:
+    ends = {end: tensor for end, tensor in every_end.items() if end != "q"}
+    layer = _cached(ends)
+    _check_queries(every_end, layer)
+    return layer
+
+
+def _cached(ends: dict[str, Tensor]) -> Layer:
     if set(ends) == {"kv"} and len(ends["kv"].shape) == 2:
         return Layer("latent", 1, ends["kv"].shape[1], 0)
     if set(ends) == {"k", "v"} and len(ends["k"].shape) == len(ends["v"].shape) == 3:
@@ -185,7 +203,7 @@ def read(content: bytes) -> KvFile:
     for name, entry in header.items():
         if len(name.encode("utf-8")) > MAX_TENSOR_NAME_BYTES:
             raise Refused("a tensor's name is too long")
-        found = re.fullmatch(r"layers\.(0|[1-9][0-9]{0,4})\.(k|v|kv)", name)
+        found = re.fullmatch(r"layers\.(0|[1-9][0-9]{0,4})\.(k|v|kv|q)", name)
         if not found:
             raise Refused(f"{name!r} is not a KV cache's tensor")
         by_layer.setdefault(int(found[1]), {})[found[2]] = _tensor(name, entry)
@@ -202,7 +220,10 @@ def read(content: bytes) -> KvFile:
         tensors[0].dtype,
         tensors[0].shape[0],
         layers,
-        [{end: data[part.begin : part.end] for end, part in ends.items()} for ends in places],
+        [
+            {end: data[part.begin : part.end] for end, part in ends.items() if end != "q"}
+            for ends in places
+        ],
         metadata,
     )
     _check(file)  # from here on no tensor is empty

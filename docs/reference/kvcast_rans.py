@@ -13,7 +13,8 @@ class Table:
         self.slots = [symbol for symbol in range(16) for _ in range(shares[symbol])]
 
     def symbol_of(self, exponent: int) -> int:
-        return self.exponents.find(bytes([exponent])) if exponent in self.exponents else OTHER
+        symbol = self.exponents.find(bytes([exponent])) if exponent in self.exponents else OTHER
+        return symbol if self.shares[symbol] else OTHER
 
 
 def state_of(position: int) -> int:

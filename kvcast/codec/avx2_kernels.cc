@@ -487,6 +487,7 @@ constexpr Kernels kAvx2Kernels = {
     {AnyEncodeFp4<Avx2>, AnyDecodeFp4<Avx2>},
     Avx2ReadExponents,
     Avx2JoinBf16,
+    Avx2Multiply,
 };
 
 }  // namespace kvcast

@@ -372,6 +372,7 @@ constexpr Kernels kAvx512Kernels = {
     {AnyEncodeFp4<Avx512>, AnyDecodeFp4<Avx512>},
     Avx512ReadExponents,
     Avx512JoinBf16,
+    Avx512Multiply,
 };
 
 }  // namespace kvcast

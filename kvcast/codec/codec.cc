@@ -7,6 +7,8 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/check_sum.h"
+#include "kvcast/codec/band_codec.h"
+#include "kvcast/codec/calibration.h"
 #include "kvcast/codec/coded_object.h"
 #include "kvcast/codec/lossless_codec.h"
 #include "kvcast/codec/plain_codec.h"
@@ -59,10 +61,30 @@ Result<std::unique_ptr<const Codec>> Codec::Of(const TrackFormat& format, HalfTy
     case Rung::kBf16Lossless:
     case Rung::kFp16Lossless:
       return std::unique_ptr<const Codec>(new LosslessCodec(format, pages, kernels));
-    default:
-      return Error(ErrorCode::kUnsupported, "This version has no codec for the rung " +
-                                                std::string(ToString(format.rung)) + ".");
+    case Rung::kAc:
+    case Rung::kKtcCoarse:
+    case Rung::kKtcMedium:
+    case Rung::kKtcFine:
+      break;
   }
+  return Error(ErrorCode::kUnsupported, "The rung " + std::string(ToString(format.rung)) +
+                                            " is nothing without its calibration.");
+}
+
+Result<std::unique_ptr<const Codec>> Codec::Of(const TrackFormat& format, HalfType pages,
+                                               const Calibration& calibration,
+                                               const Kernels& kernels) {
+  KVCAST_TRY_VOID(format.Check());
+  if (format.calibration && *format.calibration != calibration.digest()) {
+    return Error(ErrorCode::kMismatch, "The cache was encoded with another calibration, " +
+                                           format.calibration->ToHex().substr(0, 16) + ".");
+  }
+  if (!BandRungIndex(format.rung)) {
+    return Of(format, pages, kernels);
+  }
+  KVCAST_TRY_VOID(calibration.CheckBands(format));
+  return std::unique_ptr<const Codec>(
+      new BandCodec(format, pages, kernels, calibration.bands(), calibration.layers()));
 }
 
 std::unique_ptr<const Codec> Codec::Plain(Rung rung, const BlockShape& shape) {

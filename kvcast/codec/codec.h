@@ -14,6 +14,8 @@
 
 namespace kvcast {
 
+class Calibration;
+
 // Turns blocks into a track's objects and back: one rung, one shape, its constants at hand.
 //
 // Reads straight from an engine's pages and writes straight into them, whatever their layout. An
@@ -24,6 +26,11 @@ class Codec {
   // `pages` is what the engine's pages hold. Invalid: a format that Check() refuses. Unsupported: a
   // rung that is not built, or an exact one between different types of values.
   static Result<std::unique_ptr<const Codec>> Of(const TrackFormat& format, HalfType pages,
+                                                 const Kernels& kernels = BestKernels());
+  // The same for a track that was encoded with a calibration, which AC and KTC cannot do without.
+  // Mismatch: it was another one.
+  static Result<std::unique_ptr<const Codec>> Of(const TrackFormat& format, HalfType pages,
+                                                 const Calibration& calibration,
                                                  const Kernels& kernels = BestKernels());
   // Values as they are. REQUIRES: FP16 or BF16, a shape that Check() does not refuse.
   static std::unique_ptr<const Codec> Plain(Rung rung, const BlockShape& shape);

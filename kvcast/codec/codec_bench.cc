@@ -11,6 +11,9 @@
 
 #include "bench/interleaved.h"
 #include "kvcast/base/random.h"
+#include "kvcast/codec/band_fitting.h"
+#include "kvcast/codec/band_moments.h"
+#include "kvcast/codec/calibration.h"
 #include "kvcast/codec/codec.h"
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/survey.h"
@@ -96,7 +99,39 @@ Bench& Shared() {
   return bench;
 }
 
+// AC and KTC of these pages, the transform per head; made once, as it takes a while. The values of
+// these pages have nothing in common, so that no component is skipped.
+const Calibration& BenchCalibration() {
+  static const Calibration calibration = [] {
+    constexpr uint32_t kSampled = 32;
+    const BlockShape shape = BenchCache::Shape();
+    const Rope rope{0, false, std::vector<uint64_t>(64, uint64_t{1} << 55)};
+    Survey survey(shape, HalfType::kBf16);
+    BandMoments moments(shape.layers(), HalfType::kBf16, std::vector<Rope>(kLayers, rope),
+                        BandForm::kHead);
+    for (uint32_t i = 0; i < kSampled; ++i) {
+      survey.Add(Shared().pages.Block(i));
+      moments.Add(Shared().pages.Block(i));
+    }
+    BandFitting fitting(shape.layers(), HalfType::kBf16, moments.Finished());
+    for (uint32_t i = 0; i < kSampled; ++i) {
+      fitting.AddMagnitudes(Shared().pages.Block(i), 1);
+    }
+    fitting.FitSteps();
+    for (uint32_t i = 0; i < kSampled; ++i) {
+      fitting.AddNumbers(Shared().pages.Block(i), 1);
+    }
+    fitting.FitTables();
+    return Calibration::Of(survey, fitting.bands());
+  }();
+  return calibration;
+}
+
 std::unique_ptr<const Codec> CodecFor(Rung rung, const Kernels& kernels) {
+  if (BandRungIndex(rung)) {
+    return *Codec::Of(*BenchCalibration().FormatOf(rung, kTokens), HalfType::kBf16,
+                      BenchCalibration(), kernels);
+  }
   Survey survey(BenchCache::Shape(), HalfType::kBf16);
   survey.Add(Shared().pages.Block(0));
   return *Codec::Of(*survey.FormatOf(rung), HalfType::kBf16, kernels);
@@ -154,8 +189,8 @@ void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, bool en
 
 void Register() {
   for (const Kernels* kernels : UsableKernels()) {
-    for (const Rung rung :
-         {Rung::kFp8, Rung::kInt8, Rung::kInt4, Rung::kFp4, Rung::kBf16Lossless}) {
+    for (const Rung rung : {Rung::kFp8, Rung::kInt8, Rung::kInt4, Rung::kFp4, Rung::kBf16Lossless,
+                            Rung::kAc, Rung::kKtcMedium}) {
       for (const bool encode : {false, true}) {
         const std::string name = std::string(encode ? "encode/" : "decode/") +
                                  std::string(ToString(rung)) + "/" + std::string(kernels->name);

@@ -4,6 +4,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/check_sum.h"
+#include "kvcast/codec/band_samples_test.h"
 #include "kvcast/codec/codec.h"
 #include "kvcast/codec/coded_object.h"
 #include "kvcast/codec/coded_pages_test.h"
@@ -16,8 +17,18 @@ using kvcast::Codec;
 using kvcast::HalfType;
 using kvcast::Rung;
 
-constexpr Rung kFuzzRungs[] = {Rung::kBf16, Rung::kFp8,  Rung::kInt8,         Rung::kFp4,
-                               Rung::kInt4, Rung::kFp16, Rung::kBf16Lossless, Rung::kFp16Lossless};
+constexpr Rung kFuzzRungs[] = {Rung::kBf16,         Rung::kFp8,          Rung::kInt8,
+                               Rung::kFp4,          Rung::kInt4,         Rung::kFp16,
+                               Rung::kBf16Lossless, Rung::kFp16Lossless, Rung::kAc,
+                               Rung::kKtcCoarse,    Rung::kKtcMedium,    Rung::kKtcFine};
+
+// Of heads whose keys are turned in part, transformed one by one.
+const kvcast::Calibration& FuzzCalibration() {
+  static const kvcast::Calibration calibration =
+      kvcast::BandCalibration({{2, 34, 17}}, HalfType::kBf16, kvcast::BandForm::kHead,
+                              kvcast::Rope{2, false, {uint64_t{1} << 60, uint64_t{1} << 50}});
+  return calibration;
+}
 
 // A rung with a codec for each kernel, made once.
 struct Target {
@@ -34,10 +45,13 @@ struct Target {
     pages.FillLikeACache(type, 1);
     kvcast::Survey survey(shape, type);
     survey.Add(pages.Block());
-    const kvcast::TrackFormat format = *survey.FormatOf(rung);
+    const bool banded = kvcast::BandRungIndex(rung).has_value();
+    const kvcast::TrackFormat format =
+        banded ? *FuzzCalibration().FormatOf(rung, shape.tokens()) : *survey.FormatOf(rung);
     format_sum = kvcast::Crc32c(kvcast::AsBytes(format.Encode()));
     for (const kvcast::Kernels* kernels : kvcast::UsableKernels()) {
-      codecs.push_back(*Codec::Of(format, type, *kernels));
+      codecs.push_back(banded ? *Codec::Of(format, type, FuzzCalibration(), *kernels)
+                              : *Codec::Of(format, type, *kernels));
     }
   }
 };

@@ -9,6 +9,7 @@
 
 namespace kvcast {
 
+struct MatrixProduct;
 struct RansReader;
 struct RansTable;
 
@@ -74,6 +75,7 @@ struct Kernels {
   bool (*read_exponents)(RansReader& reader, const RansTable& table, std::span<uint8_t> exponents);
   // Exponents with their signs and mantissas (`low`) as BF16.
   void (*join_bf16)(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to);
+  void (*multiply)(const MatrixProduct& product);
 };
 
 const Kernels& ScalarKernels();

@@ -5,15 +5,47 @@
 #include "kvcast/base/fuzz_input.h"
 #include "kvcast/codec/codec.h"
 #include "kvcast/codec/coded_pages_test.h"
+#include "kvcast/codec/paired_matrix.h"
 #include "kvcast/codec/survey.h"
 
 using kvcast::Codec;
 using kvcast::HalfType;
 using kvcast::Rung;
 
+namespace {
+
+// Any matrix times any rows: sums that wrap around do so alike.
+void FuzzProducts(kvcast::FuzzInput& input) {
+  const uint32_t ins = 1 + input.Byte() % 40;
+  const uint32_t outs = 1 + input.Byte() % 100;
+  const uint32_t rows = 1 + input.Byte() % 6;
+  const auto word = [&] {
+    const uint32_t low = input.Byte();
+    return static_cast<int16_t>(low | uint32_t{input.Byte()} << 8);
+  };
+  const kvcast::PairedMatrix matrix(ins, outs, [&](uint32_t, uint32_t) { return word(); });
+  std::vector<int16_t> in(size_t{matrix.in_stride()} * rows);
+  for (size_t i = 0; i < in.size(); ++i) {
+    in[i] = i % matrix.in_stride() < ins ? word() : int16_t{0};
+  }
+  std::vector<uint32_t> expected(size_t{matrix.outs()} * rows);
+  kvcast::ScalarKernels().multiply(matrix.Times(in, rows, expected));
+  for (const kvcast::Kernels* kernels : kvcast::UsableKernels()) {
+    std::vector<uint32_t> got(expected.size(), 1);
+    kernels->multiply(matrix.Times(in, rows, got));
+    KVCAST_CHECK(got == expected);
+  }
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kvcast::FuzzInput input(data, size);
   const uint8_t choice = input.Byte();
+  if ((choice & 128) != 0) {
+    FuzzProducts(input);
+    return 0;
+  }
   const HalfType type = (choice & 1) != 0 ? HalfType::kFp16 : HalfType::kBf16;
   const HalfType out = (choice & 2) != 0 ? HalfType::kFp16 : HalfType::kBf16;
   const uint32_t key_size = 1 + input.Byte() % 100;

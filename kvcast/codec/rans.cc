@@ -12,20 +12,26 @@ constexpr size_t kWordBytes = sizeof(uint16_t);
 
 }  // namespace
 
-RansTable::RansTable(const ExponentTable& table) {
+RansTable::RansTable(const ExponentTable& table) : RansTable(table.exponents, table.shares) {
   KVCAST_CHECK(table.IsSound());
+}
+
+RansTable::RansTable(const std::array<uint8_t, ExponentTable::kNamed>& values,
+                     const std::array<uint8_t, ExponentTable::kSymbols>& shares) {
   symbol_of_exponent.fill(kOtherSymbol);
   uint32_t start = 0;
   for (size_t symbol = 0; symbol < ExponentTable::kSymbols; ++symbol) {
-    const uint32_t share = table.shares[symbol];
+    const uint32_t share = shares[symbol];
+    KVCAST_CHECK(start + share <= ExponentTable::kTotal);
     entries[symbol] = share | start << 16;
     std::fill_n(symbol_of_slot.begin() + start, share, static_cast<uint8_t>(symbol));
     start += share;
-    if (symbol < ExponentTable::kNamed) {
-      exponents[symbol] = table.exponents[symbol];
-      symbol_of_exponent[table.exponents[symbol]] = static_cast<uint8_t>(symbol);
+    if (symbol < ExponentTable::kNamed && share > 0) {
+      exponents[symbol] = values[symbol];
+      symbol_of_exponent[values[symbol]] = static_cast<uint8_t>(symbol);
     }
   }
+  KVCAST_CHECK(start == ExponentTable::kTotal && shares[kOtherSymbol] > 0);
 }
 
 bool RansReader::IsAtEnd() const {

@@ -24,9 +24,13 @@ inline constexpr uint32_t kRansLow = 1U << 16;
 
 inline constexpr size_t RansStateOf(size_t position) { return position % 4 * 16 + position / 4; }
 
-// A table of exponents as coders use it.
+// A table of exponents, or of other bytes, as coders use it.
 struct RansTable {
   explicit RansTable(const ExponentTable& table);
+  // A symbol whose share is 0 is never coded: its value is one of the others. REQUIRES: values that
+  // are all different, shares of kTotal in all, the last not 0.
+  RansTable(const std::array<uint8_t, ExponentTable::kNamed>& values,
+            const std::array<uint8_t, ExponentTable::kSymbols>& shares);
 
   alignas(64) std::array<uint8_t, ExponentTable::kTotal> symbol_of_slot{};
   alignas(64) std::array<uint32_t, ExponentTable::kSymbols> entries{};   // Share, start << 16.

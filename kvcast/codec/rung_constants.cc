@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kvcast/base/check.h"
+#include "kvcast/codec/bands.h"
 
 namespace kvcast {
 namespace {
@@ -11,9 +12,11 @@ namespace {
 // So many values an object has at least, if its block has them: the entropy coder's states then
 // cost less than a fiftieth of a bit per value.
 constexpr size_t kRunValues = 128 * 1024;
+// The same where values take few bits.
+constexpr size_t kBandRunValues = 1024 * 1024;
 
-uint32_t RunTokensOf(const BlockShape& shape) {
-  const size_t least = (kRunValues + shape.values_per_token() - 1) / shape.values_per_token();
+uint32_t RunTokensOf(const BlockShape& shape, size_t values) {
+  const size_t least = (values + shape.values_per_token() - 1) / shape.values_per_token();
   return static_cast<uint32_t>(std::min<size_t>(std::bit_ceil(least), shape.tokens()));
 }
 
@@ -53,7 +56,10 @@ Result<TrackFormat> RungConstants::FormatOf(Rung rung, HalfType type, const Bloc
   }
   if (rung == Rung::kBf16Lossless || rung == Rung::kFp16Lossless) {
     format.tables = tables;
-    format.run_tokens = RunTokensOf(shape);
+    format.run_tokens = RunTokensOf(shape, kRunValues);
+  }
+  if (BandRungIndex(rung)) {
+    format.run_tokens = RunTokensOf(shape, kBandRunValues);
   }
   KVCAST_TRY_VOID(format.Check());
   return format;

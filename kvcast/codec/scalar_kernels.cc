@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kvcast/codec/number_format.h"
+#include "kvcast/codec/paired_matrix.h"
 #include "kvcast/codec/rans.h"
 #include "kvcast/codec/scale_search.h"
 #include "kvcast/codec/simd_kernels.h"
@@ -248,6 +249,26 @@ void JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, st
   }
 }
 
+void Multiply(const MatrixProduct& product) {
+  std::fill_n(product.out, size_t{product.rows} * product.outs, 0U);
+  for (uint32_t row = 0; row < product.rows; ++row) {
+    const int16_t* const in = product.in + row * product.in_stride;
+    uint32_t* const out = product.out + size_t{row} * product.outs;
+    for (uint32_t pair = 0; pair < product.pairs; ++pair) {
+      const int32_t first = in[2 * pair];
+      const int32_t second = in[2 * pair + 1];
+      if (first == 0 && second == 0) {
+        continue;
+      }
+      const int16_t* const matrix = product.matrix + size_t{pair} * product.outs * 2;
+      for (uint32_t j = 0; j < product.outs; ++j) {
+        out[j] += static_cast<uint32_t>(first * matrix[size_t{2} * j]) +
+                  static_cast<uint32_t>(second * matrix[size_t{2} * j + 1]);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 constexpr Kernels kScalarKernels = {
@@ -258,6 +279,7 @@ constexpr Kernels kScalarKernels = {
     {EncodeFp4, DecodeFp4},
     ReadExponents,
     JoinBf16,
+    Multiply,
 };
 
 }  // namespace kvcast

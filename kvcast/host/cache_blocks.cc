@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <system_error>
 
 #include "kvcast/base/check.h"
+#include "kvcast/codec/bands.h"
+#include "kvcast/codec/number_format.h"
 #include "kvcast/codec/survey.h"
 #include "kvcast/host/cache_rows.h"
 #include "kvcast/kv/model_config.h"
@@ -15,19 +18,36 @@ namespace {
 
 constexpr size_t kModelConfigBytesMax = 2 * 1024 * 1024;
 
-}  // namespace
-
-Result<std::vector<LayerShape>> LayersOfModel(const std::filesystem::path& model) {
+// config.json: that file, or in that folder.
+Result<ModelConfig> ConfigAt(const std::filesystem::path& model) {
   std::error_code ignored;
   const std::filesystem::path path =
       std::filesystem::is_directory(model, ignored) ? model / "config.json" : model;
   KVCAST_TRY(const std::string text, ReadRegularFile(path, kModelConfigBytesMax));
-  const Result<ModelConfig> config = ModelConfig::Parse(text);
+  Result<ModelConfig> config = ModelConfig::Parse(text);
   if (!config.ok()) {
-    return Error(config.error()).In(path.string());
+    return std::move(config).error().In(path.string());
   }
-  const BlockShape shape(config->groups, 1);
+  return config;
+}
+
+}  // namespace
+
+Result<std::vector<LayerShape>> LayersOfModel(const std::filesystem::path& model) {
+  KVCAST_TRY(const ModelConfig config, ConfigAt(model));
+  const BlockShape shape(config.groups, 1);
   return std::vector<LayerShape>(shape.layers().begin(), shape.layers().end());
+}
+
+Result<std::vector<Rope>> RopesOfModel(const std::filesystem::path& model) {
+  KVCAST_TRY(const ModelConfig config, ConfigAt(model));
+  std::vector<Rope> ropes(BlockShape(config.groups, 1).layers().size());
+  for (const LayerGroup& group : config.groups) {
+    for (const uint32_t layer : group.layers) {
+      ropes[layer] = Rope::Of(group);
+    }
+  }
+  return ropes;
 }
 
 Result<HalfType> HalvesOf(ValueType type) {
@@ -76,6 +96,10 @@ Result<CacheBlocks> CacheBlocks::Open(const std::filesystem::path& path, uint32_
   blocks.type_ = *type;
   blocks.pages_ = PagesInARow(count);
   blocks.tokens_after_ = file->tokens() % block_tokens;
+  for (size_t layer = 0; layer < file->layers().size(); ++layer) {
+    blocks.queries_.push_back(file->Queries(layer));
+    blocks.query_heads_.push_back(file->QueryHeads(layer));
+  }
   KVCAST_TRY(blocks.cache_,
              BlocksInARow(blocks.shape_, file->type(), MemoryOf(*file, count * block_tokens)));
   return blocks;
@@ -84,6 +108,26 @@ Result<CacheBlocks> CacheBlocks::Open(const std::filesystem::path& path, uint32_
 BlockView CacheBlocks::Block(size_t index) const {
   KVCAST_CHECK(index < count());
   return *BlockView::Of(*cache_, pages_, index * shape_.tokens(), shape_.tokens());
+}
+
+std::vector<float> CacheBlocks::Queries(uint32_t layer) const {
+  return FloatsOf(type_, queries_[layer]);
+}
+
+std::vector<float> FloatsOf(HalfType type, std::span<const std::byte> values) {
+  std::vector<float> floats(values.size() / kPageValueBytes);
+  for (size_t i = 0; i < floats.size(); ++i) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, values.data() + i * kPageValueBytes, sizeof(bits));
+    floats[i] = ToFloat(type, Bounded(type, bits));
+  }
+  return floats;
+}
+
+Result<std::unique_ptr<const Codec>> CodecFor(const TrackFormat& format,
+                                              const Calibration* calibration) {
+  return calibration != nullptr ? Codec::Of(format, format.value_type, *calibration)
+                                : Codec::Of(format, format.value_type);
 }
 
 Result<Calibration> ReadCalibration(const std::filesystem::path& path) {
@@ -104,6 +148,11 @@ Result<TrackFormat> FormatFor(const CacheBlocks& blocks, Rung rung,
                    "The calibration is of another model, or of caches in another type of values.");
     }
     return calibration->FormatOf(rung, blocks.shape().tokens());
+  }
+  if (BandRungIndex(rung)) {
+    return Error(ErrorCode::kInvalid, fmt::format("The rung {} needs a calibration of the model: "
+                                                  "'kvcast calibrate' makes one.",
+                                                  ToString(rung)));
   }
   Survey survey(blocks.shape(), blocks.type());
   for (size_t i = 0; i < blocks.count(); ++i) {

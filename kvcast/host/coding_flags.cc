@@ -6,13 +6,16 @@
 #include <charconv>
 #include <system_error>
 
+#include "kvcast/codec/bands.h"
 #include "kvcast/host/suggestion.h"
 
 namespace kvcast {
 namespace {
 
-constexpr Rung kBuiltRungs[] = {Rung::kBf16, Rung::kFp16, Rung::kBf16Lossless, Rung::kFp16Lossless,
-                                Rung::kInt8, Rung::kFp8,  Rung::kInt4,         Rung::kFp4};
+constexpr Rung kBuiltRungs[] = {Rung::kBf16,         Rung::kFp16,      Rung::kBf16Lossless,
+                                Rung::kFp16Lossless, Rung::kInt8,      Rung::kFp8,
+                                Rung::kInt4,         Rung::kFp4,       Rung::kAc,
+                                Rung::kKtcFine,      Rung::kKtcMedium, Rung::kKtcCoarse};
 
 // Says what is wrong; empty if nothing is.
 std::string CodedBlockProblem(const std::string& text) {
@@ -77,12 +80,13 @@ Result<Rung> BuiltRungOf(const std::string& name) {
                   meant ? fmt::format(" Did you mean '{}'?", *meant) : "", fmt::join(names, ", ")));
 }
 
-std::vector<Rung> RungsFor(HalfType type) {
+std::vector<Rung> RungsFor(HalfType type, bool calibrated) {
   std::vector<Rung> rungs;
   std::ranges::copy_if(kBuiltRungs, std::back_inserter(rungs), [&](Rung rung) {
     const bool of_halves = rung == Rung::kFp16 || rung == Rung::kFp16Lossless;
     const bool of_bf16 = rung == Rung::kBf16 || rung == Rung::kBf16Lossless;
-    return type == HalfType::kBf16 ? !of_halves : !of_bf16;
+    const bool usable = calibrated || !BandRungIndex(rung);
+    return usable && (type == HalfType::kBf16 ? !of_halves : !of_bf16);
   });
   return rungs;
 }

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "kvcast/codec/survey.h"
+#include "kvcast/host/band_sampling.h"
 #include "kvcast/host/coding_flags.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
@@ -19,6 +21,8 @@ namespace {
 struct CalibrateOptions {
   std::vector<std::string> samples;
   std::string out;
+  std::string weights;
+  std::string transform;  // "head" or "layer"; empty: what suits the model.
   CodingFlags coding;
 };
 
@@ -28,8 +32,29 @@ struct Sampled {
   uint64_t values = 0;
 };
 
+// The samples in an order that does not depend on how they were said: sums do, in the last place.
+Result<std::vector<std::string>> InTheirOrder(const std::vector<std::string>& samples) {
+  std::vector<std::pair<std::string, std::string>> digests;
+  for (const std::string& sample : samples) {
+    KVCAST_TRY(const MappedFile mapped, MappedFile::Open(sample));
+    digests.emplace_back(Sha256::Of(mapped.span()).ToHex(), sample);
+  }
+  std::ranges::sort(digests);
+  std::vector<std::string> ordered;
+  for (auto& [digest, sample] : digests) {
+    ordered.push_back(std::move(sample));
+  }
+  return ordered;
+}
+
 // All samples, however long each is: blocks matter to none of the constants.
 Result<Sampled> SampleAll(const CalibrateOptions& options) {
+  KVCAST_TRY(const std::vector<LayerShape> layers, LayersOfModel(options.coding.model));
+  KVCAST_TRY(std::vector<std::string> ordered, InTheirOrder(options.samples));
+  const BandForm form = options.transform.empty()     ? UsualForm(layers)
+                        : options.transform == "head" ? BandForm::kHead
+                                                      : BandForm::kLayer;
+  const BandSampling sampling{std::move(ordered), options.weights, options.coding, form};
   std::optional<Survey> survey;
   uint64_t tokens = 0;
   uint64_t values = 0;
@@ -48,10 +73,10 @@ Result<Sampled> SampleAll(const CalibrateOptions& options) {
     }
     tokens += blocks.tokens();
     values += blocks.values();
-    progress.Update(i + 1, options.samples.size());
   }
+  KVCAST_TRY(Bands bands, sampling.Sampled(progress));
   progress.Done();
-  return Sampled{Calibration::Of(*survey), tokens, values};
+  return Sampled{Calibration::Of(*survey, std::move(bands)), tokens, values};
 }
 
 Result<void> RunCalibrate(const CalibrateOptions& options) {
@@ -70,9 +95,9 @@ Result<void> RunCalibrate(const CalibrateOptions& options) {
     fmt::print("What each rung makes of {}:\n\n", options.samples[0]);
     PrintFiguresHeading();
   }
-  for (const Rung rung : RungsFor(first.type())) {
+  for (const Rung rung : RungsFor(first.type(), /*calibrated=*/true)) {
     KVCAST_TRY(const TrackFormat format, FormatFor(first, rung, &calibration));
-    KVCAST_TRY(const RungFigures figures, FiguresOf(first, format));
+    KVCAST_TRY(const RungFigures figures, FiguresOf(first, format, &calibration));
     if (options.coding.json) {
       rows.push_back(figures.ToJson());
     } else {
@@ -97,13 +122,18 @@ void AddCalibrateCommand(CLI::App& app, int* exit_status) {
       "calibrate",
       "Make the calibration of a model from sample caches\n\n"
       "SAMPLE... are KV caches of the model, of text like that which will be cached; a few dozen "
-      "prompts are plenty. The result is one small file: for FP8 and FP4 how large values are in "
-      "each layer and head, for the lossless rungs how often each exponent is. The same samples "
-      "give the same file, whatever their order, and its digest names it: tracks that were encoded "
-      "with it carry the digest.");
+      "prompts are plenty. Where they hold queries too, layers.I.q, AC and KTC spend their bits "
+      "where "
+      "those look; where the weights are said, where the output projection does. The result is one "
+      "file: for FP8 and FP4 how large values are in each layer and head, for the lossless rungs "
+      "how "
+      "often each exponent is, for AC and KTC means, transforms and how often each number is. The "
+      "same samples give the same file, whatever their order, and its digest names it: tracks that "
+      "were encoded with it carry the digest.");
   command->group(kCacheCommands);
   command->footer(
       "kvcast calibrate --model DIR/config.json samples/*.safetensors -o model.kvcal\n"
+      "kvcast calibrate --model DIR --weights DIR/model.safetensors samples/* -o model.kvcal\n"
       "kvcast encode --model DIR --rung FP8 --calibration model.kvcal cache.safetensors -o "
       "cache.kvc");
   const auto options = std::make_shared<CalibrateOptions>();
@@ -112,6 +142,18 @@ void AddCalibrateCommand(CLI::App& app, int* exit_status) {
       ->type_name("FILE")
       ->required();
   CodingFlags::AddModelTo(*command, options->coding)->required();
+  command
+      ->add_option("--weights", options->weights,
+                   "The model's weights, for their output projections")
+      ->type_name("FILE");
+  command
+      ->add_option(
+          "--transform", options->transform,
+          "What KTC transforms together, a head or a whole layer: a layer is smaller, a head "
+          "faster, and lets slices of heads be coded alone [default: layers of at most 512 "
+          "values, else heads]")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"head", "layer"}));
   CodingFlags::AddBlockTokensTo(*command, options->coding);
   command->add_flag("--json", options->coding.json, "Print what was done as JSON");
   command->callback([options, exit_status] {

@@ -225,6 +225,27 @@ TEST_F(CodingCommands, HoldACacheToItsCalibration) {
   EXPECT_NE(
       Decode("a.kvc", "x", {"--calibration", Path("b.kvcal")}).err.find("another calibration"),
       std::string::npos);
+  // AC and KTC are nothing without it.
+  for (const char* rung : {"AC", "KTC-fine", "KTC-medium", "KTC-coarse"}) {
+    EXPECT_NE(Encode(rung, "x.kvc").err.find("needs a calibration"), std::string::npos);
+    const CommandOutcome encoded =
+        Encode(rung, "k.kvc", {"--calibration", Path("both.kvcal"), "--json"});
+    ASSERT_EQ(encoded.status, 0) << encoded.err;
+    EXPECT_NE(Decode("k.kvc", "x").err.find("without --calibration"), std::string::npos);
+    EXPECT_NE(
+        Decode("k.kvc", "x", {"--calibration", Path("b.kvcal")}).err.find("another calibration"),
+        std::string::npos);
+    ASSERT_EQ(Decode("k.kvc", "back.safetensors", {"--calibration", Path("both.kvcal")}).status, 0);
+    const std::vector<float> before = Values("a.safetensors");
+    const std::vector<float> after = Values("back.safetensors");
+    double errors = 0;
+    double squares = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+      errors += std::pow(double{before[i]} - double{after[i]}, 2);
+      squares += std::pow(double{before[i]}, 2);
+    }
+    EXPECT_LT(errors, squares / 2) << rung;
+  }
   std::string damaged = Read("b.kvcal");
   damaged[20] = static_cast<char>(damaged[20] ^ 1);
   Write("bad.kvcal", damaged);

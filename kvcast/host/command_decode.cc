@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "kvcast/codec/bands.h"
 #include "kvcast/codec/codec.h"
 #include "kvcast/codec/kvc_file.h"
 #include "kvcast/host/cache_rows.h"
@@ -30,7 +31,8 @@ struct DecodeOptions {
 };
 
 // Whether a coded cache is one of the model, and of the calibration if one is said.
-Result<void> CheckDecodes(const DecodeOptions& options, const TrackFormat& format) {
+Result<void> CheckDecodes(const DecodeOptions& options, const TrackFormat& format,
+                          const Calibration* calibration) {
   KVCAST_TRY(const std::vector<LayerShape> layers, LayersOfModel(options.coding.model));
   if (format.first_layer != 0 || format.first_head != 0 ||
       !std::ranges::equal(layers, format.layers)) {
@@ -38,8 +40,13 @@ Result<void> CheckDecodes(const DecodeOptions& options, const TrackFormat& forma
                  "The coded cache is not one of this model: its layers, heads or head sizes are "
                  "others.");
   }
-  KVCAST_TRY(const std::optional<Calibration> calibration, options.coding.ReadCalibrationSaid());
-  if (calibration && format.calibration && *format.calibration != calibration->digest()) {
+  if (calibration == nullptr && BandRungIndex(format.rung)) {
+    return Error(
+        ErrorCode::kInvalid,
+        fmt::format("The rung {} cannot be decoded without --calibration.", ToString(format.rung)));
+  }
+  if (calibration != nullptr && format.calibration &&
+      *format.calibration != calibration->digest()) {
     return Error(ErrorCode::kMismatch, "The cache was encoded with another calibration, " +
                                            format.calibration->ToHex().substr(0, 16) + ".");
   }
@@ -117,10 +124,12 @@ Result<void> RunDecode(const DecodeOptions& options) {
     return Error(file.error()).In(options.in);
   }
   const TrackFormat& format = file->format();
-  if (Result<void> fits = CheckDecodes(options, format); !fits.ok()) {
+  KVCAST_TRY(const std::optional<Calibration> calibration, options.coding.ReadCalibrationSaid());
+  const Calibration* const said = calibration ? &*calibration : nullptr;
+  if (Result<void> fits = CheckDecodes(options, format, said); !fits.ok()) {
     return std::move(fits).error().In(options.in);
   }
-  KVCAST_TRY(const std::unique_ptr<const Codec> codec, Codec::Of(format, format.value_type));
+  KVCAST_TRY(const std::unique_ptr<const Codec> codec, CodecFor(format, said));
   const ValueType type = ValuesOf(format.value_type);
   const size_t tokens = file->blocks() * format.block_tokens;
   const Result<KvFilePlan> plan = PlanFor(format, tokens, mapped.span().size());
@@ -160,8 +169,8 @@ void AddDecodeCommand(CLI::App& app, int* exit_status) {
   CodingFlags::AddModelTo(*command, options->coding)->required();
   CodingFlags::AddCalibrationTo(
       *command, options->coding,
-      "The calibration that it must have been encoded with, if with any: constants travel with "
-      "the cache, so this is a check and not needed to decode");
+      "The calibration that it must have been encoded with, if with any. AC and KTC cannot be "
+      "decoded without; the constants of other rungs travel with the cache, and this is a check");
   command->add_flag("--json", options->coding.json, "Print what was done as JSON");
   command->callback([options, exit_status] {
     const Result<void> result = RunDecode(*options);

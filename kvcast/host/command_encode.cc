@@ -99,9 +99,9 @@ Result<void> RunEncode(const EncodeOptions& options) {
   KVCAST_TRY(const Rung rung, BuiltRungOf(options.rung));
   KVCAST_TRY(const std::optional<Calibration> calibration, options.coding.ReadCalibrationSaid());
   KVCAST_TRY(const CacheBlocks blocks, options.coding.Open(options.in));
-  KVCAST_TRY(const TrackFormat format,
-             FormatFor(blocks, rung, calibration ? &*calibration : nullptr));
-  KVCAST_TRY(const std::unique_ptr<const Codec> codec, Codec::Of(format, blocks.type()));
+  const Calibration* const said = calibration ? &*calibration : nullptr;
+  KVCAST_TRY(const TrackFormat format, FormatFor(blocks, rung, said));
+  KVCAST_TRY(const std::unique_ptr<const Codec> codec, CodecFor(format, said));
   KVCAST_TRY(FileWriter writer, FileWriter::Create(options.out));
   KVCAST_TRY(const Encoded encoded, WriteCoded(blocks, *codec, std::move(writer)));
   PrintEncoded(options, blocks, *codec, encoded);
@@ -119,8 +119,10 @@ void AddEncodeCommand(CLI::App& app, int* exit_status) {
       "file is the size of the rung, all headers and check sums counted. Whole blocks are encoded; "
       "tokens after the last are left out, as they are never shared.\n\n"
       "Rungs: BF16, FP16 (as they are), BF16-lossless, FP16-lossless (smaller, bit by bit the "
-      "same), Int8, FP8, Int4, FP4. FP8, FP4 and the lossless ones have constants: with "
-      "--calibration they are those of the model, without it those that suit this very cache. "
+      "same), Int8, FP8, Int4, FP4, AC, KTC-fine, KTC-medium, KTC-coarse. FP8, FP4 and the "
+      "lossless "
+      "ones have constants: with --calibration they are those of the model, without it those that "
+      "suit this very cache. AC and KTC, the smallest, need the calibration, to decode as well. "
       "'kvcast rungs' compares all of them.");
   command->group(kCacheCommands);
   command->footer(

@@ -27,10 +27,10 @@ Result<void> RunRungs(const RungsOptions& options) {
                ToString(blocks.type()));
     PrintFiguresHeading();
   }
-  for (const Rung rung : RungsFor(blocks.type())) {
-    KVCAST_TRY(const TrackFormat format,
-               FormatFor(blocks, rung, calibration ? &*calibration : nullptr));
-    KVCAST_TRY(const RungFigures figures, FiguresOf(blocks, format));
+  const Calibration* const said = calibration ? &*calibration : nullptr;
+  for (const Rung rung : RungsFor(blocks.type(), said != nullptr && said->bands() != nullptr)) {
+    KVCAST_TRY(const TrackFormat format, FormatFor(blocks, rung, said));
+    KVCAST_TRY(const RungFigures figures, FiguresOf(blocks, format, said));
     if (options.coding.json) {
       rows.push_back(figures.ToJson());
     } else {
@@ -65,7 +65,8 @@ void AddRungsCommand(CLI::App& app, int* exit_status) {
   CodingFlags::AddModelTo(*command, options->coding);
   CodingFlags::AddCalibrationTo(
       *command, options->coding,
-      "The model's calibration; without it, constants are those that suit this very cache");
+      "The model's calibration; without it, constants are those that suit this very cache, and "
+      "there is neither AC nor KTC");
   CodingFlags::AddBlockTokensTo(*command, options->coding);
   command->add_flag("--json", options->coding.json, "Print the table as JSON");
   command->callback([options, exit_status] {

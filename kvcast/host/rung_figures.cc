@@ -64,8 +64,9 @@ Json RungFigures::ToJson() const {
               {"decode_bytes_per_s", decode_bytes_per_s}};
 }
 
-Result<RungFigures> FiguresOf(const CacheBlocks& blocks, const TrackFormat& format) {
-  KVCAST_TRY(const std::unique_ptr<const Codec> codec, Codec::Of(format, blocks.type()));
+Result<RungFigures> FiguresOf(const CacheBlocks& blocks, const TrackFormat& format,
+                              const Calibration* calibration) {
+  KVCAST_TRY(const std::unique_ptr<const Codec> codec, CodecFor(format, calibration));
   CacheRows rows(blocks.shape().layers(), ValuesOf(blocks.type()), blocks.shape().tokens());
   KVCAST_TRY(const PagedCache cache,
              BlocksInARow(blocks.shape(), ValuesOf(blocks.type()), rows.Memory()));

@@ -22,7 +22,8 @@ struct RungFigures {
 };
 
 // Encodes and decodes all of a cache. Mismatch or unsupported: what Codec::Of says.
-Result<RungFigures> FiguresOf(const CacheBlocks& blocks, const TrackFormat& format);
+Result<RungFigures> FiguresOf(const CacheBlocks& blocks, const TrackFormat& format,
+                              const Calibration* calibration);
 
 // The heading of a table of them, and a row.
 void PrintFiguresHeading();

@@ -32,6 +32,7 @@ Result<BlockView> BlockView::Of(const PagedCache& cache, std::span<const uint32_
   BlockView view(cache, std::move(shape));
   view.pages_.assign(own.begin(), own.end());
   view.first_token_ = offset;
+  view.position_ = first_token;
   view.first_layer_ = slice.layers ? slice.layers->first : 0;
   view.first_head_ = slice.heads ? slice.heads->first : 0;
   return view;

@@ -25,6 +25,8 @@ class BlockView {
   // The slice's own shape: its layers and heads count from 0 here.
   const BlockShape& shape() const { return shape_; }
   uint32_t value_bytes() const { return cache_->value_bytes(); }
+  // Of its first token, in the row of pages it was cut from: in the prompt, where that row is one.
+  size_t position() const { return position_; }
 
   // The values of one token, layer and head, in one piece. REQUIRES: all within shape().
   std::span<const std::byte> Row(uint32_t token, size_t layer, Plane plane, uint32_t head) const {
@@ -53,6 +55,7 @@ class BlockView {
   BlockShape shape_;
   std::vector<uint32_t> pages_;  // Only the block's own.
   size_t first_token_ = 0;       // In the first of them.
+  size_t position_ = 0;
   uint32_t first_layer_ = 0;
   uint32_t first_head_ = 0;
 };

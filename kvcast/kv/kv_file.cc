@@ -61,7 +61,8 @@ Result<void> CheckTensor(const Safetensors& file, const std::string& name, const
   return {};
 }
 
-// Whether it is one of a layer's tensors: "layers.I.k", "layers.I.v" or "layers.I.kv".
+// Whether it is one of a layer's tensors: "layers.I.k", "layers.I.v", "layers.I.kv", or its
+// queries, "layers.I.q".
 bool IsLayersTensor(std::string_view name) {
   constexpr std::string_view kBefore = "layers.";
   if (!name.starts_with(kBefore)) {
@@ -71,14 +72,31 @@ bool IsLayersTensor(std::string_view name) {
   const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
   const std::string_view kind = name.substr(digits);
   const bool is_number = digits == 1 || (digits > 1 && digits <= 4 && !name.starts_with('0'));
-  return is_number && (kind == ".k" || kind == ".v" || kind == ".kv");
+  return is_number && (kind == ".k" || kind == ".v" || kind == ".kv" || kind == ".q");
 }
 
 struct Layer {
   LayerShape shape;
   const Tensor* key = nullptr;
   const Tensor* value = nullptr;
+  const Tensor* query = nullptr;
+
+  size_t tensors() const {
+    return size_t{1} + (value != nullptr ? 1u : 0u) + (query != nullptr ? 1u : 0u);
+  }
 };
+
+// Queries fit the keys that they meet: of the same tokens, dtype and size, a number of heads to
+// each. Those of a latent meet something else, and only their tokens and dtype are known.
+Result<void> CheckQueries(const Safetensors& file, const std::string& name, const Layer& layer) {
+  KVCAST_TRY_VOID(CheckTensor(file, name, *layer.query, 3));
+  const bool fits = layer.query->shape[0] == layer.key->shape[0] &&
+                    layer.query->dtype == layer.key->dtype &&
+                    (layer.value == nullptr || (layer.query->shape[2] == layer.shape.key_size &&
+                                                layer.query->shape[1] % layer.shape.kv_heads == 0));
+  return fits ? Result<void>()
+              : Wrong(file, name, "shape", "The queries do not fit the layer's K.");
+}
 
 Result<Layer> LayerOf(const Safetensors& file, size_t index) {
   const std::string key_name = TensorName(index, "k");
@@ -87,6 +105,7 @@ Result<Layer> LayerOf(const Safetensors& file, size_t index) {
   Layer layer;
   layer.key = file.Find(key_name);
   layer.value = file.Find(value_name);
+  layer.query = file.Find(TensorName(index, "q"));
   if (const Tensor* latent = file.Find(latent_name)) {
     if (layer.key != nullptr || layer.value != nullptr) {
       return Wrong(file, latent_name, "", "The layer has K or V beside it.");
@@ -232,9 +251,11 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
   kv.metadata_ = safetensors.metadata();
   for (const auto& [name, tensor] : safetensors.tensors()) {
     if (!IsLayersTensor(name)) {
-      return Wrong(safetensors, name, "",
-                   "A KV file has layers.I.k and layers.I.v, or layers.I.kv, and no other tensor.",
-                   ErrorCode::kMalformed);
+      return Wrong(
+          safetensors, name, "",
+          "A KV file has layers.I.k and layers.I.v, or layers.I.kv, layers.I.q perhaps, and no "
+          "other tensor.",
+          ErrorCode::kMalformed);
     }
   }
   size_t tensors_read = 0;
@@ -255,7 +276,12 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
     kv.layers_.push_back(layer.shape);
     kv.values_.push_back(layer.key->data);
     kv.values_.push_back(layer.value != nullptr ? layer.value->data : std::span<const std::byte>());
-    tensors_read += layer.value != nullptr ? 2 : 1;
+    LayerQueries& queries = kv.queries_.emplace_back();
+    if (layer.query != nullptr) {
+      KVCAST_TRY_VOID(CheckQueries(safetensors, TensorName(index, "q"), layer));
+      queries = {layer.query->data, static_cast<uint32_t>(layer.query->shape[1])};
+    }
+    tensors_read += layer.tensors();
   }
   if (kv.layers_.empty() || kv.layers_.size() > kLayersMax) {
     return Error(ErrorCode::kMalformed, "A KV file holds 1 to 4,096 layers; this one has " +

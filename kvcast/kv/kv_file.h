@@ -28,7 +28,9 @@ inline constexpr std::string_view kTokensKey = "kvcast.tokens";
 inline constexpr std::string_view kRopeKey = "kvcast.rope";
 
 // A KV cache in a safetensors file, read where it lies: layers.I.k and layers.I.v as
-// [tokens, kv_heads, size], or layers.I.kv as [tokens, latent]. See docs/reference/kv-files.md.
+// [tokens, kv_heads, size], or layers.I.kv as [tokens, latent]. Beside them there may be queries,
+// layers.I.q as [tokens, heads, size], which calibrations look at and caches do not hold. See
+// docs/reference/kv-files.md.
 class KvFile {
  public:
   // Refers to `file`, which must outlive the result.
@@ -42,12 +44,21 @@ class KvFile {
 
   // All tokens of one layer, K or V, in one piece. REQUIRES: the layer is there; MLA has no V.
   std::span<const std::byte> Values(size_t layer, Plane plane) const;
+  // The queries of a layer, before RoPE; none if the file has none. REQUIRES: the layer is there.
+  std::span<const std::byte> Queries(size_t layer) const { return queries_[layer].values; }
+  uint32_t QueryHeads(size_t layer) const { return queries_[layer].heads; }
 
  private:
+  struct LayerQueries {
+    std::span<const std::byte> values;
+    uint32_t heads = 0;
+  };
+
   ValueType type_ = ValueType::kBf16;
   uint32_t tokens_ = 0;
   std::vector<LayerShape> layers_;
   std::vector<std::span<const std::byte>> values_;  // K and V of each layer.
+  std::vector<LayerQueries> queries_;
   KvMetadata metadata_;
 };
 

@@ -149,14 +149,14 @@ TEST(KvFile, SaysWhatIsWrongWithIt) {
                  R"("layers.0.v":{"dtype":"BF16","shape":[1,1,2],"data_offsets":[4,8]}})",
                  8),
             "tensor \"layers.0.v\": byte 89: V is BF16 and K is F16; a file holds one dtype.");
-  for (const char* name : {"extra", "layers.00.kv", "layers.1.q", "layers..k"}) {
+  for (const char* name : {"extra", "layers.00.kv", "layers.1.o", "layers..k"}) {
     EXPECT_EQ(
         told(R"({"layers.0.kv":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]},")" +
                  std::string(name) + R"(":{"dtype":"F16","shape":[1,2],"data_offsets":[4,8]}})",
              8),
         "tensor \"" + std::string(name) +
-            "\": byte 74: A KV file has layers.I.k and layers.I.v, or layers.I.kv, and no "
-            "other tensor.");
+            "\": byte 74: A KV file has layers.I.k and layers.I.v, or layers.I.kv, layers.I.q "
+            "perhaps, and no other tensor.");
   }
   EXPECT_EQ(told(R"({"__metadata__":{"kvcast.tokens":"9"},)"
                  R"("layers.0.kv":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]}})",

@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import catalog, chain, codec, coded_file, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
+    from . import bands, catalog, chain, codec, coded_file, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
 
     return {
         "vi64": moqt.VI64,
@@ -27,6 +27,7 @@ def all_cases() -> dict[str, list[tuple]]:
         "disk": disk.DISK,
         "durability": durability.DURABILITY_CASES,
         "codec": codec.CODEC,
+        "bands": bands.BANDS,
         "coded_file": coded_file.CODED_FILE,
         "views": views.VIEWS,
         "index": views.INDEX,

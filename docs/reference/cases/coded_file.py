@@ -48,13 +48,16 @@ def _calibrations() -> list[tuple]:
                           {"calibration": good.hex(), "rung": rung, "block_tokens": block_tokens}))
     for what, bad in (("nothing", b""), ("cut short", good[:-1]), ("a byte more", good + b"\0"),
                       ("damaged", good[:20] + bytes([good[20] ^ 1]) + good[21:]),
-                      ("another version", _sealed(good[:5] + b"\2" + good[6:-32])),
+                      ("another version", _sealed(good[:5] + b"\3" + good[6:-32])),
+                      ("a version with bands, and none", _sealed(good[:5] + b"\2" + good[6:-32])),
                       ("an unknown type of values", _sealed(good[:6] + b"\2" + good[7:-32])),
                       ("too few constants", _sealed(good[:-33])),
                       ("layers that are no more than said twice",
                        _sealed(good[:7] + b"\3\1\2\x28\x18" * 1 + good[8:-32]))):
         cases.append((f"a calibration: {what}",
                       {"calibration": bad.hex(), "rung": "FP8", "block_tokens": 16}, REFUSED))
+    cases.append(("AC without bands", {"calibration": good.hex(), "rung": "AC", "block_tokens": 16},
+                  REFUSED))
     zero = write_calibration(BF16, [(1, 3, 2)], [0.0, 1.0], [1.0, 1.0], [_TABLE] * 2)
     cases.append(("a calibration with a scale of zero",
                   {"calibration": zero.hex(), "rung": "FP8", "block_tokens": 16}, REFUSED))

@@ -55,6 +55,9 @@ _READ = [
     ("F16", _raw({"layers.0.kv": _tensor([2, 4], 0, 16, "F16")}, _DATA)),
     ("F32", _raw({"layers.0.kv": _tensor([1, 4], 0, 16, "F32")}, _DATA)),
     ("MLA", _raw(_LATENT, _DATA)),
+    ("queries beside K and V", _good(data=bytes(32), layers_0_q=_tensor([2, 2, 2], 16, 32))),
+    ("queries beside a latent", _raw({
+        **_LATENT, "layers.0.q": _tensor([2, 3, 1], 16, 28)}, bytes(28))),
     ("layers of other shapes", _raw({
         "layers.1.kv": _tensor([1, 2], 0, 4), "layers.0.v": _tensor([1, 2, 1], 4, 8),
         "layers.0.k": _tensor([1, 2, 2], 8, 16)}, _DATA)),
@@ -93,6 +96,13 @@ _REFUSED = [
                      "layers.0.kv\n", "model.layers.0.kv", "layers..kv", "layers.0.q",
                      "layers.\u0660.kv"]
     ),
+    ("queries of heads that share no K evenly", _raw({
+        "layers.0.k": _tensor([1, 2, 1], 0, 4), "layers.0.v": _tensor([1, 2, 1], 4, 8),
+        "layers.0.q": _tensor([1, 3, 1], 8, 14)}, bytes(14))),
+    ("queries of another size", _good(data=bytes(24), layers_0_q=_tensor([2, 1, 1], 16, 20) | {
+        "shape": [2, 2, 1], "data_offsets": [16, 24]})),
+    ("queries of other tokens", _good(data=bytes(20), layers_0_q=_tensor([1, 1, 2], 16, 20))),
+    ("queries alone", _raw({"layers.0.q": _tensor([2, 1, 2], 0, 8)}, bytes(8))),
     ("another tensor besides", _good(data=bytes(20), extra=_tensor([2], 16, 20))),
     ("a tensor's name of 257 bytes", _good(**{"n" * 257: _tensor([0], 16, 16)})),
     ("two dtypes", _good(layers_0_v=_tensor([2, 1, 2], 8, 16, "F16"))),
