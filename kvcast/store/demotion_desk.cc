@@ -24,9 +24,7 @@ std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, I
     }
     return ticket.ok();
   };
-  const TrackFacts* const known = to.FindTrack(track);
-  bool taken = (known != nullptr && known->Covers(leaving.facts)) ||
-               note(to.Describe(track, leaving.facts, now));
+  bool taken = to.Covers(track, leaving.facts) || note(to.Describe(track, leaving.facts, now));
   for (size_t i = 0; i < leaving.contents.objects.size() && taken; ++i) {
     const StoredObject& stored = leaving.contents.objects[i];
     taken = note(to.Put(track, stored.object, stored.received_us, now));
@@ -70,6 +68,7 @@ bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
         group.payload_bytes += stored.object.payload.size();
         group.objects.emplace(stored.object.location.object, stored.object);
       }
+      group.end = *contents.end;
       group.bytes = contents.bytes;
       group.tier = tier;
       group.waiting = *waiting;
@@ -144,9 +143,12 @@ const Object* DemotionDesk::Find(const TrackName& track, Location location) cons
 
 std::optional<GroupFacts> DemotionDesk::FindGroup(const TrackName& track, uint64_t group) const {
   const Group* found = FindIn(track, group);
-  return found == nullptr ? std::nullopt
-                          : std::optional(GroupFacts{found->objects.size(), found->objects.size(),
-                                                     found->payload_bytes});
+  if (found == nullptr) {
+    return std::nullopt;
+  }
+  // It is whole: what is not here before its end does not exist.
+  return GroupFacts{found->end, found->objects.size(), found->payload_bytes,
+                    found->end - found->objects.size()};
 }
 
 std::optional<uint64_t> DemotionDesk::GroupFrom(const TrackName& track, uint64_t group) const {

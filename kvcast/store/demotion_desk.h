@@ -52,6 +52,7 @@ class DemotionDesk {
  private:
   struct Group {
     std::map<uint64_t, Object> objects;
+    uint64_t end = 0;
     uint64_t payload_bytes = 0;
     uint64_t bytes = 0;  // That it took in RAM, with its index.
     size_t tier = 0;     // To which it goes.

@@ -220,11 +220,24 @@ const TrackFacts* DiskIndex::FindTrack(const TrackName& name) const {
   return track == tracks_.end() ? nullptr : &track->second.facts;
 }
 
+GroupFacts DiskIndex::FactsOf(const Track& track, uint64_t number, const Group& group) {
+  GroupFacts facts{group.end, group.objects.size(), group.payload_bytes};
+  if (group.end && *group.end > group.objects.size() && !track.facts.gaps.empty()) {
+    const auto at = [&](uint64_t object) {
+      return std::ranges::lower_bound(group.objects, object, {}, &Indexed::object);
+    };
+    facts.absent_count =
+        track.facts.AbsentIn(number, *group.end, [&](uint64_t first, uint64_t last) {
+          return static_cast<uint64_t>(at(last + 1) - at(first));
+        });
+  }
+  return facts;
+}
+
 std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
   const Group* group = GroupIn(name, number);
-  return group == nullptr
-             ? std::nullopt
-             : std::optional(GroupFacts{group->end, group->objects.size(), group->payload_bytes});
+  return group == nullptr ? std::nullopt : std::optional(FactsOf(track->second, number, *group));
 }
 
 std::optional<uint64_t> DiskIndex::GroupFrom(const TrackName& name, uint64_t number) const {
@@ -297,12 +310,12 @@ bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
 }
 
 std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
   const Group* const group = GroupIn(name, number);
   if (group == nullptr) {
     return std::nullopt;
   }
-  return ListedGroup{name, number, group->key,
-                     GroupFacts{group->end, group->objects.size(), group->payload_bytes}};
+  return ListedGroup{name, number, group->key, FactsOf(track->second, number, *group)};
 }
 
 std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,
@@ -318,8 +331,8 @@ std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& af
         return listed;
       }
       const Group& one = group->second;
-      listed.push_back({track->first, group->first, one.key,
-                        GroupFacts{one.end, one.objects.size(), one.payload_bytes}});
+      listed.push_back(
+          {track->first, group->first, one.key, FactsOf(track->second, group->first, one)});
     }
   }
   return listed;

@@ -136,6 +136,7 @@ class DiskIndex {
   using TrackMap =
       std::map<TrackName, Track, std::less<>, CountedAllocator<std::pair<const TrackName, Track>>>;
 
+  static GroupFacts FactsOf(const Track& track, uint64_t number, const Group& group);
   Track& TrackFor(const TrackName& name);
   Group& GroupFor(Track& track, uint64_t number);
   const Group* GroupIn(const TrackName& name, uint64_t number) const;

@@ -155,6 +155,7 @@ void DiskTier::Pump(Instant now) {
 
 void DiskTier::Seal(Instant now) {
   if (log_) {
+    PayAllOwed(now);
     log_->Seal();
     Pump(now);
   }
