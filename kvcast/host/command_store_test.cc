@@ -277,6 +277,27 @@ TEST_F(StoreTools, ACutOrForeignFileIsSaidToBeSo) {
   EXPECT_FALSE(std::filesystem::exists(none));
 }
 
+TEST_F(StoreTools, WhatStandsBeforeDamageIsImported) {
+  ASSERT_EQ(RunKvcast({"store", "export", store_.c_str(), file_.c_str()}).status, kExitOk);
+  const std::filesystem::path other = scratch_ / "other";
+  const uint64_t at = std::filesystem::file_size(file_) / 2;
+  Flip(file_, at);
+  const CommandOutcome imported = RunKvcast({"store", "import", file_.c_str(), other.c_str()});
+  EXPECT_EQ(imported.status, kExitFailed);
+  const size_t byte = imported.err.find(": byte ");
+  ASSERT_NE(byte, std::string::npos) << imported.err;
+  const uint64_t named = std::stoull(imported.err.substr(byte + 7));
+  EXPECT_LE(named, at) << imported.err;
+  EXPECT_GT(named + 30'000, at) << "the record that holds it begins there";
+  const auto disk = Disk(other);
+  const size_t objects = disk->tier().index().object_count();
+  EXPECT_GT(objects, 15u);
+  EXPECT_LT(objects, 33u);
+  EXPECT_NE(imported.err.find("imported " + std::to_string(objects) + " objects until then"),
+            std::string::npos)
+      << imported.err;
+}
+
 TEST_F(StoreTools, KeepOutWhileANodeHasTheDirectory) {
   ASSERT_EQ(RunKvcast({"store", "export", store_.c_str(), file_.c_str()}).status, kExitOk);
   const auto disk = Disk(store_);

@@ -308,7 +308,7 @@ std::optional<std::string> S3Transfer::OddityOf(long status) const {
       if (status != 200 || !silent) {
         return "this is not how S3 confirms that it has an object";
       }
-      if (etag_.empty()) {
+      if (etag_.empty() && !request_.key.empty()) {  // A bucket that is made has none.
         return "the server does not say that it has the object: there is no ETag";
       }
       if (!checksum_.empty() && checksum_ != Base64Of(request_.checksum)) {
