@@ -259,9 +259,14 @@ bool Store::TellTiers(const TrackName& track, Instant now) {
     if (to.FindTrack(track) == nullptr) {
       continue;
     }
-    if (to.Covers(track, *facts) || to.Describe(track, *facts, now).ok()) {
+    if (to.Covers(track, *facts)) {
       known_below = true;
-    } else {
+      continue;
+    }
+    const Result<TierTicket> asked = to.Describe(track, *facts, now);
+    known_below = known_below || asked.ok();
+    // What contradicts what it knows it will never hear.
+    if (!asked.ok() && asked.error().code() != ErrorCode::kMismatch) {
       untold_.insert(track);
     }
   }
