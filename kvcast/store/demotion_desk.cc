@@ -1,5 +1,7 @@
 #include "kvcast/store/demotion_desk.h"
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "kvcast/store/nearest_key.h"
@@ -54,14 +56,23 @@ uint64_t DemotionDesk::bytes() const {
                          [](uint64_t sum, const auto& one) { return sum + one.second; });
 }
 
+std::vector<size_t> DemotionDesk::HomesOf(const TrackName& track, TierKind kind) const {
+  std::vector<size_t> homes;
+  for (const TierKind one : {TierKind::kDisk, TierKind::kBucket}) {
+    if (one >= kind) {
+      std::ranges::copy(tiers_->HomesOf(track, one), std::back_inserter(homes));
+    }
+  }
+  return homes;
+}
+
 bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
   const EvictedContents& contents = leaving.contents;
   if (FindIn(contents.group.track, contents.group.group) != nullptr) {
     return true;  // Once is enough.
   }
-  for (size_t tier = 0; tier < tiers_->size(); ++tier) {
-    if (tiers_->kind(tier) < kind || !tiers_->at(tier).ready() || !HasRoom(tier, contents) ||
-        !Admits(tier, contents)) {
+  for (const size_t tier : HomesOf(contents.group.track, kind)) {
+    if (!tiers_->at(tier).ready() || !HasRoom(tier, contents) || !Admits(tier, contents)) {
       continue;
     }
     if (const auto waiting = Write(tier, leaving, now)) {

@@ -61,6 +61,8 @@ class DemotionDesk {
   using Groups = std::map<uint64_t, Group>;
 
   bool Admits(size_t tier, const EvictedContents& contents);
+  // In the order in which they are tried: disks as of any put, so that all of them are used.
+  std::vector<size_t> HomesOf(const TrackName& track, TierKind kind) const;
   bool HasRoom(size_t tier, const EvictedContents& contents) const;
   // How many writes are under way for it; absent if the tier does not take it all.
   std::optional<size_t> Write(size_t tier, const Leaving& leaving, Instant now);

@@ -117,6 +117,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
     }
     live_bytes_[at->segment] -= RecordUp(at->length);
     group.payload_bytes -= at->payload_bytes;
+    group.record_bytes -= RecordUp(at->length);
     *at = indexed;
   } else {
     group.objects.insert(at, indexed);
@@ -124,6 +125,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
   }
   live_bytes_[place.segment] += RecordUp(length);
   group.payload_bytes += entry.payload_bytes;
+  group.record_bytes += RecordUp(length);
 }
 
 size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes) {
@@ -133,6 +135,7 @@ size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)
     }
     live_bytes_[object.segment] -= RecordUp(object.length);
     found.payload_bytes -= object.payload_bytes;
+    found.record_bytes -= RecordUp(object.length);
     return true;
   });
   object_count_ -= erased;
@@ -265,6 +268,11 @@ void DiskIndex::ClearUse(const TrackName& name, uint64_t number) {
   }
 }
 
+uint64_t DiskIndex::RecordBytes(const TrackName& name, uint64_t number) const {
+  const Group* const group = GroupIn(name, number);
+  return group == nullptr ? 0 : group->record_bytes;
+}
+
 std::vector<SegmentShare> DiskIndex::SharesOf(const TrackName& name, uint64_t number) const {
   std::vector<SegmentShare> shares;
   const Group* const group = GroupIn(name, number);
@@ -370,6 +378,8 @@ void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, 
   KVCAST_CHECK(object != nullptr);
   live_bytes_[object->segment] -= RecordUp(object->length);
   live_bytes_[place.segment] += RecordUp(length);
+  auto* const group = const_cast<Group*>(GroupIn(name, location.group));
+  group->record_bytes += RecordUp(length) - RecordUp(object->length);
   object->segment = place.segment;
   object->unit = static_cast<uint32_t>(place.offset / kRecordAlignment);
   object->length = length;

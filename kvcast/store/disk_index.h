@@ -64,6 +64,8 @@ class DiskIndex {
   bool GroupUsed(const TrackName& track, uint64_t group) const;
   // Forgets that it was used.
   void ClearUse(const TrackName& track, uint64_t group);
+  // What its records take on the disk.
+  uint64_t RecordBytes(const TrackName& track, uint64_t group) const;
   std::vector<SegmentShare> SharesOf(const TrackName& track, uint64_t group) const;
   // Where the last of its objects lies; zeros if there is none.
   DiskPlace LastPlace(const TrackName& track, uint64_t group) const;
@@ -119,6 +121,7 @@ class DiskIndex {
     std::optional<uint64_t> end;
     std::optional<Digest> key;
     uint64_t payload_bytes = 0;
+    uint64_t record_bytes = 0;
     bool used = false;
   };
   using GroupMap =

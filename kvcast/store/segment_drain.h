@@ -12,6 +12,7 @@
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/group_reader.h"
 #include "kvcast/store/segment_load.h"
+#include "kvcast/store/segment_removals.h"
 #include "kvcast/store/segment_table.h"
 
 namespace kvcast {
@@ -35,6 +36,7 @@ class SegmentDrain {
     DiskPolicy* policy = nullptr;
     SegmentTable* table = nullptr;
     DeviceOutbox* outbox = nullptr;
+    SegmentRemovals* removals = nullptr;  // Null: no segment is unread.
     // Whole groups up to this size are read before they are evicted; 0: none is.
     uint64_t hand_over_bytes_max = 0;
   };

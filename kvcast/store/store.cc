@@ -3,8 +3,13 @@
 #include <chrono>
 #include <string>
 
+#include "kvcast/store/disk_index.h"
+
 namespace kvcast {
 namespace {
+
+// What is remembered of a write until it is durable.
+constexpr size_t kPledgeBytes = 512;
 
 Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
@@ -57,7 +62,7 @@ uint64_t Store::WallAt(Instant now) const {
   return options_.epoch_us + static_cast<uint64_t>(since.count());
 }
 
-Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size_t bytes,
+Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size_t payload_bytes,
                                   const AskTier& ask) {
   if (level == Durability::kMemory) {
     return Asked();
@@ -73,6 +78,8 @@ Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size
                                              ? "This node keeps nothing on disk."
                                              : "This node keeps nothing in a bucket.");
   tiers_touched_ = true;
+  // What waits takes memory, however small it is.
+  const size_t bytes = payload_bytes + kPledgeBytes + HeapBytesOf(track);
   for (const size_t home : homes) {
     const Result<TierTicket> asked = ask(tiers_.at(home));
     if (asked.ok()) {

@@ -192,7 +192,8 @@ class Store {
   using AskTier = std::function<Result<TierTicket>(LowerTier&)>;
 
   // Writes to the first tier for this level that takes it.
-  Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
+  Result<Asked> Write(const TrackName& track, Durability level, size_t payload_bytes,
+                      const AskTier& ask);
   // Mismatch: a tier below has another one there, or is about to.
   Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
