@@ -114,7 +114,7 @@ std::string DiskWorld::Play(size_t steps) {
       wrong = StepDevice();
     } else if (random_.Happens(0.004)) {
       Restart();
-    } else if (random_.Happens(0.02)) {
+    } else if (random_.Happens(tier_->ready() ? 0.02 : 0.3)) {
       now_ += kPatience;
       tier_->OnTime(now_);
     } else {

@@ -174,6 +174,16 @@ void DiskEviction::OnTrackGone(const TrackName& track) {
   tracks_.erase(owner);
 }
 
+void DiskEviction::CondemnSome(size_t groups) {
+  for (size_t count = condemned_count_; count < groups; ++count) {
+    const std::optional<uint64_t> next = NextVictim();
+    if (!next) {
+      return;
+    }
+    Condemn(*next);
+  }
+}
+
 bool DiskEviction::Keep(const TrackName& track, uint64_t group, bool used) {
   const Held* const held = FindIn(FindTrack(track), group);
   return held == nullptr ? used : !held->condemned;

@@ -40,6 +40,7 @@ class DiskEviction final : public DiskPolicy {
 
   std::optional<uint32_t> Victim(std::span<const SegmentView> segments,
                                  const DiskIndex& index) override;
+  void CondemnSome(size_t groups) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
   bool Owes(const TrackName& track, uint64_t group) const override;
   bool listens() const override { return true; }

@@ -30,6 +30,9 @@ class DiskPolicy {
   // comes first.
   virtual std::optional<uint32_t> Victim(std::span<const SegmentView> segments,
                                          const DiskIndex& index) = 0;
+  // So many groups, or as many as may go, are no longer worth anything: their number is the
+  // trouble, and not their size.
+  virtual void CondemnSome(size_t /*groups*/) {}
   // Whether a group of that segment is worth being moved, as long as there is room for that.
   // `used`: somebody read it since it was written or moved.
   virtual bool Keep(const TrackName& track, uint64_t group, bool used) = 0;

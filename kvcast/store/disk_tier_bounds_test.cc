@@ -141,6 +141,25 @@ TEST(DiskTierBounds, AFullIndexCostsNobodyWhatIsReserved) {
   }
 }
 
+// Nothing lies anywhere but in the segment that is being written, and yet there is no more memory.
+TEST(DiskTierBounds, AnIndexFullOfWhatIsBeingWrittenHelpsItself) {
+  BoundedDisk disk(40);
+  disk.options.index_bytes_max = 80'000;
+  disk.StartBounded();
+  int acknowledged = 0;
+  for (uint64_t number = 0; number < 1000; ++number) {
+    const bool done = disk.PutAnswered(TenantTrack("bob", "b"), DiskObject({number, 0}, "x"));
+    acknowledged += done ? 1 : 0;
+    if (!done) {
+      disk.now += seconds(1);
+      disk.tier->OnTime(disk.now);
+      ASSERT_TRUE(disk.ComesToRest());
+    }
+  }
+  EXPECT_GT(acknowledged, 500);
+  EXPECT_LE(disk.tier->segments().segments.size(), 6u);
+}
+
 // Whatever a start finds no room for goes by the policy, and is told.
 TEST(DiskTierBounds, AStartWithLessTellsWhatGoes) {
   for (const bool index : {false, true}) {

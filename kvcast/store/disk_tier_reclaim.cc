@@ -14,6 +14,8 @@ constexpr Duration kRemoveAgain = std::chrono::seconds(1);
 // So many segments are emptied in vain before puts are refused, and so long nothing is tried then.
 constexpr uint32_t kFruitlessMax = 16;
 constexpr Duration kEvictAgain = std::chrono::seconds(1);
+// Of the objects here, so many parts: as many groups are condemned when the index is full.
+constexpr size_t kCondemnedShare = 32;
 // What cannot be read is read again after this, then after twice as long, and so on.
 constexpr Duration kReadAgain = std::chrono::seconds(2);
 constexpr Duration kReadAgainMax = std::chrono::minutes(10);
@@ -56,23 +58,34 @@ void DiskTier::StartEvicting(Instant now) {
     fruitless_ = 0;
     least_allocated_ = table_.allocated;
   }
+  const bool index = index_full();
+  if (index) {
+    policy_->CondemnSome(index_->object_count() / kCondemnedShare + 1);
+  }
   const auto segment = fruitless_ < kFruitlessMax ? Victim(now) : std::nullopt;
   if (segment) {
     ++fruitless_;
-    counts_.gave_up += static_cast<uint64_t>(index_full());
-    StartDrain(evict_, *segment, SegmentDrain::Why::kRoom);
-  } else if (!log_->sealing()) {
-    // All that is here is reserved, or cannot be read: whoever waits for room waits in vain.
-    fruitless_ = 0;
-    least_allocated_ = UINT64_MAX;
+    counts_.gave_up += static_cast<uint64_t>(index);
+    StartDrain(evict_, *segment, index ? SegmentDrain::Why::kIndex : SegmentDrain::Why::kRoom);
+    return;
+  }
+  if (index) {
+    log_->Seal();  // What fills it may lie in the segment that is being written.
     evict_again_ = now + kEvictAgain;
-    if (log_->puts_wait() && log_->wants_room()) {
-      logger_.Warning("no segment can be given up for its room", {});
-      log_->Refuse(Error(ErrorCode::kMachine,
-                         "The disk is full, and nothing on it may be given up: it is reserved, or "
-                         "cannot be read."),
-                   now);
-    }
+  }
+  if (log_->sealing()) {
+    return;
+  }
+  // All that is here is reserved, or cannot be read: whoever waits for room waits in vain.
+  fruitless_ = 0;
+  least_allocated_ = UINT64_MAX;
+  evict_again_ = now + kEvictAgain;
+  if (log_->puts_wait() && log_->wants_room()) {
+    logger_.Warning("no segment can be given up for its room", {});
+    log_->Refuse(Error(ErrorCode::kMachine,
+                       "The disk is full, and nothing on it may be given up: it is reserved, or "
+                       "cannot be read."),
+                 now);
   }
 }
 

@@ -21,7 +21,8 @@ SegmentDrain::SegmentDrain(uint32_t segment, Why why, const Parts& parts)
     : segment_(segment), why_(why), parts_(parts) {
   const uint64_t bytes = parts_.table->segments.at(segment).bytes;
   keep_bytes_left_ = MovedBytesMax(bytes);
-  keep_all_ = why == Why::kRescue || parts_.index->LiveBytes(segment) <= keep_bytes_left_;
+  keep_all_ = why == Why::kRescue ||
+              (why == Why::kRoom && parts_.index->LiveBytes(segment) <= keep_bytes_left_);
   if (bytes < kSegmentBytesMin || parts_.table->segments.at(segment).unmade) {
     return;  // Its making was cut short: there is nothing in it.
   }
@@ -128,7 +129,7 @@ void SegmentDrain::WalkObjects() {
 
 void SegmentDrain::LetGo(const TrackName& track, uint64_t group) {
   const auto listed = parts_.index->Listed(track, group);
-  if (why_ == Why::kRoom && listed && listed->facts.whole() &&
+  if (why_ != Why::kRescue && listed && listed->facts.whole() &&
       listed->facts.payload_bytes <= parts_.hand_over_bytes_max) {
     leaving_.emplace(
         *listed, GroupReader::Parts{parts_.directory, parts_.index, parts_.table, parts_.outbox});

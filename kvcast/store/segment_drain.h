@@ -25,7 +25,8 @@ namespace kvcast {
 class SegmentDrain {
  public:
   enum class Why : uint8_t {
-    kRoom,    // Its room is needed: the policy says what is kept, up to a quarter of a segment.
+    kRoom,    // Its room is needed: the policy says what is kept, up to a fifth of a segment.
+    kIndex,   // Memory is: the same, and what the policy has condemned goes, however little it is.
     kRescue,  // It is frail: all is kept.
   };
   struct Parts {
