@@ -211,6 +211,52 @@ TEST_F(StoreTools, VerifyFindsEveryDamagedRecordAndSaysWhatItCosts) {
   EXPECT_NE(exported.err.find("3 objects could not be read"), std::string::npos) << exported.err;
 }
 
+// Without a footer nothing lists what there was but the records themselves, by their ordinals.
+TEST_F(StoreTools, VerifyMissesNothingInASegmentThatWasNotClosed) {
+  const std::filesystem::path path = scratch_ / "open";
+  {
+    const auto disk = Disk(path);
+    while (!disk->tier().ready()) {
+      disk->Turn(std::chrono::seconds(1));
+    }
+    for (uint64_t number = 0; number < 6; ++number) {
+      Object object;
+      object.location = {0, number};
+      object.payload = Bytes::Of(PayloadOf(0, number));
+      ASSERT_TRUE(disk->tier().Put(CacheTrackName("acme"), object, 1, Now()).ok());
+    }
+    while (!disk->tier().idle()) {
+      disk->Turn(std::chrono::seconds(1));
+    }
+  }
+  ASSERT_EQ(RunKvcast({"store", "verify", path.c_str()}).status, kExitOk);
+  const std::filesystem::path segment = path / "segment-0000000000000001";
+  const std::string text = Contents(segment);
+  const std::string marker = text.substr(4096, 8);
+  std::vector<size_t> records;
+  for (size_t at = text.find(marker, 4096); at != std::string::npos;
+       at = text.find(marker, at + 8)) {
+    records.push_back(at);
+  }
+  ASSERT_EQ(records.size(), 6u);
+  for (const bool named : {false, true}) {
+    // The marker, the header, or the payload: only then is it known which object it was.
+    for (const size_t at : named ? std::vector<size_t>{records[3] + 9000}
+                                 : std::vector<size_t>{records[3], records[3] + 20, records[5]}) {
+      Flip(segment, at);
+      const CommandOutcome outcome = RunKvcast({"store", "verify", path.c_str(), "--json"});
+      EXPECT_EQ(outcome.status, kExitFailed) << at;
+      const Json json = *ParseJson(outcome.out);
+      EXPECT_EQ(json["damage"].size(), 1u) << outcome.out;
+      EXPECT_EQ(json["losses"].size(), named ? 1u : 0u) << outcome.out;
+      EXPECT_EQ(json["nameless"], named ? 0 : 1) << outcome.out;
+      const CommandOutcome told = RunKvcast({"store", "verify", path.c_str()});
+      EXPECT_EQ(told.out.find("cost     nothing"), std::string::npos) << told.out;
+      Flip(segment, at);
+    }
+  }
+}
+
 TEST_F(StoreTools, VerifySeesHeadersFootersAndSuperblock) {
   for (const auto& [file, at] : std::vector<std::pair<std::string, uint64_t>>{
            {"superblock", 20},
