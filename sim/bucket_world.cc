@@ -39,6 +39,7 @@ void BucketWorldCounts::Add(const BucketWorldCounts& more) {
 
 BucketWorld::BucketWorld(uint64_t seed)
     : random_(seed), bucket_(seed), shared_(seed % 3 == 2), budgeted_(seed % 3 == 1) {
+  faults_.empty_pages = seed % 2 == 1;
   DrawFaults();
   for (size_t i = 0; i < (shared_ ? 2u : 1u); ++i) {
     nodes_.push_back(std::make_unique<Node>(bucket_));

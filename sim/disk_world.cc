@@ -1,7 +1,6 @@
 #include "sim/disk_world.h"
 
 #include <algorithm>
-#include <set>
 
 namespace kvcast::sim {
 namespace {
@@ -16,7 +15,7 @@ constexpr Duration kPatience = std::chrono::seconds(2);
 // called for each event.
 template <typename OnEvent>
 void Settle(DiskTier& tier, MemoryDevice& device, Instant& now, OnEvent on_event) {
-  for (int waits = 0; waits < 4;) {
+  for (int waits = 0; waits < 8;) {
     for (DeviceRequest& request : tier.TakeRequests()) {
       device.Submit(std::move(request));
     }
@@ -51,6 +50,7 @@ void DiskWorldCounts::Add(const DiskWorldCounts& more) {
   errors += more.errors;
   full += more.full;
   misdirected += more.misdirected;
+  unread += more.unread;
 }
 
 DiskWorld::DiskWorld(uint64_t seed, std::optional<DiskPlan> plan)
@@ -82,7 +82,6 @@ void DiskWorld::DrawFaults(uint64_t seed) {
   faults.fail_count = 1 + (random_.Happens(0.3) ? random_.Below(6) : 0);
   if (random_.Happens(0.15)) {
     faults.misdirect_at = 1 + random_.Below(200);
-    forgiving_ = true;
     ++counts_.misdirected;
   }
   if (random_.Happens(0.15)) {
@@ -115,7 +114,7 @@ std::string DiskWorld::Play(size_t steps) {
       wrong = StepDevice();
     } else if (random_.Happens(0.004)) {
       Restart();
-    } else if (random_.Happens(0.02)) {
+    } else if (random_.Happens(tier_->ready() ? 0.02 : 0.3)) {
       now_ += kPatience;
       tier_->OnTime(now_);
     } else {
@@ -129,6 +128,7 @@ std::string DiskWorld::Play(size_t steps) {
     }
   }
   std::string wrong;
+  device_.faults().unreadable_reads = 0;
   Settle(*tier_, device_, now_, [&](TierEvent& event) {
     if (auto* written = std::get_if<TierWritten>(&event)) {
       model_.OnWritten(*written);
@@ -136,7 +136,7 @@ std::string DiskWorld::Play(size_t steps) {
       model_.OnEvicted(evicted->group);
     }
   });
-  gave_up_ = gave_up_ || tier_->counts().gave_up > 0;
+  SeeDanger();
   counts_.carried += tier_->counts().carried;
   counts_.errors += tier_->counts().write_errors + tier_->counts().read_errors;
   if (tier_->state() != DiskTier::State::kReady) {
@@ -207,9 +207,10 @@ std::string DiskWorld::StepDevice() {
     return "";
   }
   Note((completion->error ? "failed " : "did ") + std::to_string(completion->token));
-  // A start that was not shown all of the disk may give its room away.
-  forgiving_ = forgiving_ || (completion->error && tier_->state() == DiskTier::State::kOpening);
+  const bool opening = tier_->state() == DiskTier::State::kOpening;
   tier_->OnCompletion(*completion, now_);
+  counts_.unread += opening && tier_->ready() ? tier_->unread_segments() : 0;
+  SeeDanger();
   if (tier_->allocated_bytes() > kBudget || device_.bytes() > kBudget) {
     return "the files take " + std::to_string(device_.bytes()) + " bytes of " +
            std::to_string(kBudget);
@@ -217,6 +218,23 @@ std::string DiskWorld::StepDevice() {
   std::string wrong = TakeEvents();
   const bool cut = !plan_ || random_.Happens(plan_->power_cut_chance);
   return wrong.empty() && cut ? TryPowerCut() : wrong;
+}
+
+void DiskWorld::SeeDanger() {
+  misdirected_ = device_.misdirected() != 0 ? device_.misdirected() : misdirected_;
+  // Where there was no room to move anything to, what was known of tracks went with their segment.
+  // What an unread segment removed is moved as if it had not been.
+  forgetful_ = forgetful_ || misdirected_ != 0 || tier_->unread_segments() > 0 ||
+               tier_->counts().gave_up > 0;
+  for (size_t i = 0; i < model_.names().size() && misdirected_ != 0; ++i) {
+    const DiskModel::Name& name = model_.names()[i];
+    const auto found = tier_->index().Find(DiskModel::Track(name.track), name.location);
+    if (found && found->place.segment == misdirected_) {
+      endangered_.insert(name);
+    } else if (found) {
+      endangered_.erase(name);
+    }
+  }
 }
 
 std::string DiskWorld::TakeEvents() {
@@ -244,7 +262,7 @@ std::string DiskWorld::TakeEvents() {
 void DiskWorld::Restart() {
   Note("restart");
   ++counts_.restarts;
-  gave_up_ = gave_up_ || tier_->counts().gave_up > 0;
+  SeeDanger();
   counts_.carried += tier_->counts().carried;
   counts_.errors += tier_->counts().write_errors + tier_->counts().read_errors;
   DeviceFaults faults = device_.faults();
@@ -255,6 +273,10 @@ void DiskWorld::Restart() {
     faults.fail_at = plan_->fail_at > requests_before_ ? plan_->fail_at - requests_before_ : 0;
   }
   faults.misdirect_at = 0;
+  if (const auto files = device_.List(); !plan_ && !files.empty() && random_.Happens(0.4)) {
+    faults.unreadable = files[random_.Below(files.size())].number;
+    faults.unreadable_reads = 1 + random_.Below(random_.Happens(0.5) ? 4 : 60);
+  }
   device_.faults() = faults;
   tier_ = std::make_unique<DiskTier>(Options(kBudget), Policy(kBudget));
   model_.OnRestart();
@@ -324,21 +346,19 @@ std::string DiskWorld::LookThrough(MemoryDevice device, uint64_t bytes_max, size
   }
   Settle(tier, device, now, on_event);
   size_t lost = 0;
-  // Where there was no room to move anything to, what was known of tracks went with their segment.
-  const bool forgetful = forgiving_ || gave_up_ || tier_->counts().gave_up > 0;
   for (const DiskModel::Name& name : model_.names()) {
     const DiskModel::Promise& promise = model_.promise(name);
-    const bool excused =
-        forgiving_ || evicted.contains({DiskModel::Track(name.track), name.location.group});
+    const bool excused = endangered_.contains(name) ||
+                         evicted.contains({DiskModel::Track(name.track), name.location.group});
     if (promise.here && !found.contains(name) && !excused && ++lost > lost_max) {
       wrong = "track " + std::to_string(name.track) + " has lost " + name.location.ToString();
     }
-    if (promise.gone && found.contains(name) && !forgetful && lost_max == 0) {
+    if (promise.gone && found.contains(name) && !forgetful_ && lost_max == 0) {
       wrong = "track " + std::to_string(name.track) + " has " + name.location.ToString() +
               " again, which was removed";
     }
   }
-  for (uint64_t track = 0; track < DiskModel::kTracks && !forgetful && lost_max == 0; ++track) {
+  for (uint64_t track = 0; track < DiskModel::kTracks && !forgetful_ && lost_max == 0; ++track) {
     const TrackFacts* facts = tier.index().FindTrack(DiskModel::Track(track));
     if ((model_.described(track) &&
          (facts == nullptr || facts->properties != DiskModel::PropertiesOf(track))) ||

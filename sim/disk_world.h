@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "kvcast/base/digest.h"
@@ -25,6 +26,7 @@ struct DiskWorldCounts {
   uint64_t errors = 0;  // Of the device, that a tier noticed.
   uint64_t full = 0;    // Worlds whose disk was too small.
   uint64_t misdirected = 0;
+  uint64_t unread = 0;  // Segments that a start had to leave unread.
 
   void Add(const DiskWorldCounts& more);
 };
@@ -69,6 +71,8 @@ class DiskWorld {
   void AskDescribe();
   std::string StepDevice();
   std::string TakeEvents();
+  // What may be lost, and what may be forgotten, from now on.
+  void SeeDanger();
   void Restart();
   std::string TryPowerCut();
   std::string TryFlips(size_t count);
@@ -85,9 +89,12 @@ class DiskWorld {
   DiskModel model_;
   Instant now_{std::chrono::hours(1)};
   std::map<TierTicket, DiskModel::Name> gets_;
-  bool by_worth_ = false;   // An eviction decides what goes, and not age.
-  bool forgiving_ = false;  // Something happened that may cost what was acknowledged.
-  bool gave_up_ = false;
+  bool by_worth_ = false;  // An eviction decides what goes, and not age.
+  // A write went to another place of this file: what it was to write, or stood there, may be lost.
+  DeviceFile misdirected_ = 0;
+  std::set<DiskModel::Name> endangered_;  // What was in that file when last seen.
+  // What was removed, and what was known of tracks, may be otherwise than was told.
+  bool forgetful_ = false;
   DiskWorldCounts counts_;
   Digest history_;
 };

@@ -73,9 +73,10 @@ int PlayDisks(const Seeds& seeds) {
         return fmt::format(
             "{} states after a power cut, {} with a bit flipped, {} restarts; {} acknowledged, {} "
             "failed, {} groups evicted, {} objects carried; {} errors of the device, {} disks too "
-            "small, {} with a misdirected write",
+            "small, {} with a misdirected write, {} segments unread at a start",
             total.power_cuts, total.flips, total.restarts, total.acknowledged, total.failed,
-            total.evicted, total.carried, total.errors, total.full, total.misdirected);
+            total.evicted, total.carried, total.errors, total.full, total.misdirected,
+            total.unread);
       });
 }
 

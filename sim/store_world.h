@@ -96,8 +96,6 @@ class StoreWorld {
   std::map<StoreTicket, Asked> asked_;
   std::map<StoreTicket, Name> pledged_;
   std::map<Name, Durability> promised_;
-  // A start that was not shown all of a disk may give room away that held something.
-  bool forgiving_ = false;
   std::string wrong_;
   StoreWorldCounts counts_;
   Digest history_;

@@ -18,8 +18,9 @@ BucketGauges::OfBucket BucketGauges::Make(const std::string& bucket) {
           gauge("kvcast_bucket_late_reads", "Reads that were given up because they took too long."),
           gauge("kvcast_bucket_damaged_records", "Records that did not pass their checks."),
           gauge("kvcast_bucket_packs_failed", "Packs that could not be put."),
-          gauge("kvcast_bucket_packs_unread",
-                "Packs that could not be read, or for whose contents the index has no room.")};
+          gauge("kvcast_bucket_packs_unread", "Packs that could not be read."),
+          gauge("kvcast_bucket_packs_left_out",
+                "Packs whose contents the index has no room for: they are not found here.")};
 }
 
 void BucketGauges::Show(const BucketMount& bucket) {
@@ -43,6 +44,7 @@ void BucketGauges::Show(const BucketMount& bucket) {
   set(found->second.damaged, counts.damaged);
   set(found->second.packs_failed, counts.packs_failed);
   set(found->second.packs_unread, counts.unread);
+  set(found->second.packs_left_out, counts.left_out + counts.forgotten);
 }
 
 }  // namespace kvcast

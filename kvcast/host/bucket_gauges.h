@@ -29,6 +29,7 @@ class BucketGauges {
     Gauge& damaged;
     Gauge& packs_failed;
     Gauge& packs_unread;
+    Gauge& packs_left_out;
   };
   OfBucket Make(const std::string& bucket);
 

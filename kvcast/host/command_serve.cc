@@ -119,6 +119,10 @@ std::string AddressAdvice(const SocketAddress& local) {
 std::string TierLines(const NodeServer& node) {
   std::string lines;
   for (const auto& disk : node.disks()) {
+    if (!disk->tier().ready()) {
+      lines += fmt::format("  disk    {}: does not answer yet\n", disk->directory().string());
+      continue;
+    }
     lines += fmt::format("  disk    {}: {} of {}, {} objects\n", disk->directory().string(),
                          HumanBytes(disk->tier().allocated_bytes()),
                          HumanBytes(disk->options().tier.bytes_max),

@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -129,9 +131,11 @@ class Importing {
  public:
   explicit Importing(std::unique_ptr<ImportTarget> target) : target_(std::move(target)) {}
 
-  Result<void> Add(const DiskRecord& record) {
+  // `on_wait` is called while it waits.
+  Result<void> Add(const DiskRecord& record, const std::function<void()>& on_wait) {
     while (target_->queued_bytes() > kQueuedMax) {
       KVCAST_TRY_VOID(Turn());
+      on_wait();
     }
     const auto ticket = Ask(record);
     if (!ticket.ok()) {
@@ -142,10 +146,14 @@ class Importing {
   }
 
   Result<void> Finish() {
+    Progress progress("Waiting until it is durable");
+    const uint64_t total = target_->queued_bytes();
     target_->Hurry();
     while (!open_.empty()) {
       KVCAST_TRY_VOID(Turn());
+      progress.Update(total - std::min(total, target_->queued_bytes()), total);
     }
+    progress.Done();
     const Instant until = Now() + kTidyFor;
     while (target_->Tidy() && Now() < until) {
       KVCAST_TRY_VOID(Turn());
@@ -159,11 +167,13 @@ class Importing {
  private:
   Result<TierTicket> Ask(const DiskRecord& record) {
     LowerTier& tier = target_->tier();
-    tracks.insert(record.track);
     if (const auto* stored = std::get_if<StoredObject>(&record.body)) {
-      ++objects;
-      return tier.Put(record.track, stored->object, stored->received_us, Now());
+      const auto asked = tier.Put(record.track, stored->object, stored->received_us, Now());
+      objects += asked.ok() ? 1u : 0u;
+      tracks.insert(record.track);
+      return asked;
     }
+    tracks.insert(record.track);
     if (const auto* facts = std::get_if<TrackFacts>(&record.body)) {
       return tier.Describe(record.track, *facts, Now());
     }
@@ -198,8 +208,12 @@ Result<std::unique_ptr<ImportTarget>> OpenTarget(const ImportOptions& options) {
     bucket.key_property = kBlockKeyProperty;
     bucket.queue_bytes_max = UINT64_MAX;  // It is looked at before anything is added.
     bucket.survey_every = Duration(0);
+    Progress progress("Reading the bucket");
     KVCAST_TRY(std::unique_ptr<DrivenBucket> driven,
-               DrivenBucket::Open(flag.server, bucket, kBucketPatience, Log()));
+               DrivenBucket::Open(
+                   flag.server, bucket, kBucketPatience, Log(),
+                   [&](const BucketTier& tier) { progress.Update(tier.counts().bytes_read, 0); }));
+    progress.Done();
     return std::unique_ptr<ImportTarget>(std::make_unique<ImportBucket>(std::move(driven)));
   }
   DiskTierOptions tier;
@@ -213,9 +227,9 @@ Result<std::unique_ptr<ImportTarget>> OpenTarget(const ImportOptions& options) {
 }
 
 // The head is looked at before the store is touched.
-Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
-                       std::optional<Importing>& importing, Progress& progress) {
-  ExportReader reader;
+Result<void> ImportRecords(ImportSource& source, ExportReader& reader, const ImportOptions& options,
+                           std::optional<Importing>& importing) {
+  Progress progress("Importing");
   const uint64_t total = source.bytes();
   uint64_t done = 0;
   bool more = true;
@@ -236,17 +250,32 @@ Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
         KVCAST_TRY(std::unique_ptr<ImportTarget> target, OpenTarget(options));
         importing.emplace(std::move(target));
       }
-      const Result<void> added = importing->Add(**record);
+      const Result<void> added =
+          importing->Add(**record, [&] { progress.Update(done - piece.size(), total); });
       if (!added.ok()) {
         return Error(added.error()).In(options.store);
       }
     }
     progress.Update(done, total);
   }
+  progress.Done();
+  return {};
+}
+
+// Whatever ends it: what was added before becomes durable.
+Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
+                       std::optional<Importing>& importing) {
+  ExportReader reader;
+  const Result<void> read = ImportRecords(source, reader, options, importing);
   const Result<void> finished = importing ? importing->Finish() : Result<void>();
   if (!finished.ok()) {
     return Error(finished.error()).In(options.store);
   }
+  if (!read.ok() && importing) {
+    fmt::print(stderr, "imported {} until then: they are in {}\n",
+               Counted(importing->objects, "object"), options.store);
+  }
+  KVCAST_TRY_VOID(read);
   if (!reader.ended()) {
     return Error(ErrorCode::kMalformed, reader.records() == 0
                                             ? "It is no export of kvcast, or an empty one."
@@ -259,9 +288,7 @@ Result<void> ImportAll(ImportSource& source, const ImportOptions& options,
 Result<void> RunImport(const ImportOptions& options) {
   KVCAST_TRY(ImportSource source, ImportSource::Open(options.file));
   std::optional<Importing> importing;
-  Progress progress("Importing");
-  KVCAST_TRY_VOID(ImportAll(source, options, importing, progress));
-  progress.Done();
+  KVCAST_TRY_VOID(ImportAll(source, options, importing));
   fmt::print("imported {}, {} into {}\n",
              Counted(importing ? importing->tracks.size() : 0, "track"),
              Counted(importing ? importing->objects : 0, "object"), options.store);

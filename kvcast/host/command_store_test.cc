@@ -211,6 +211,52 @@ TEST_F(StoreTools, VerifyFindsEveryDamagedRecordAndSaysWhatItCosts) {
   EXPECT_NE(exported.err.find("3 objects could not be read"), std::string::npos) << exported.err;
 }
 
+// Without a footer nothing lists what there was but the records themselves, by their ordinals.
+TEST_F(StoreTools, VerifyMissesNothingInASegmentThatWasNotClosed) {
+  const std::filesystem::path path = scratch_ / "open";
+  {
+    const auto disk = Disk(path);
+    while (!disk->tier().ready()) {
+      disk->Turn(std::chrono::seconds(1));
+    }
+    for (uint64_t number = 0; number < 6; ++number) {
+      Object object;
+      object.location = {0, number};
+      object.payload = Bytes::Of(PayloadOf(0, number));
+      ASSERT_TRUE(disk->tier().Put(CacheTrackName("acme"), object, 1, Now()).ok());
+    }
+    while (!disk->tier().idle()) {
+      disk->Turn(std::chrono::seconds(1));
+    }
+  }
+  ASSERT_EQ(RunKvcast({"store", "verify", path.c_str()}).status, kExitOk);
+  const std::filesystem::path segment = path / "segment-0000000000000001";
+  const std::string text = Contents(segment);
+  const std::string marker = text.substr(4096, 8);
+  std::vector<size_t> records;
+  for (size_t at = text.find(marker, 4096); at != std::string::npos;
+       at = text.find(marker, at + 8)) {
+    records.push_back(at);
+  }
+  ASSERT_EQ(records.size(), 6u);
+  for (const bool named : {false, true}) {
+    // The marker, the header, or the payload: only then is it known which object it was.
+    for (const size_t at : named ? std::vector<size_t>{records[3] + 9000}
+                                 : std::vector<size_t>{records[3], records[3] + 20, records[5]}) {
+      Flip(segment, at);
+      const CommandOutcome outcome = RunKvcast({"store", "verify", path.c_str(), "--json"});
+      EXPECT_EQ(outcome.status, kExitFailed) << at;
+      const Json json = *ParseJson(outcome.out);
+      EXPECT_EQ(json["damage"].size(), 1u) << outcome.out;
+      EXPECT_EQ(json["losses"].size(), named ? 1u : 0u) << outcome.out;
+      EXPECT_EQ(json["nameless"], named ? 0 : 1) << outcome.out;
+      const CommandOutcome told = RunKvcast({"store", "verify", path.c_str()});
+      EXPECT_EQ(told.out.find("cost     nothing"), std::string::npos) << told.out;
+      Flip(segment, at);
+    }
+  }
+}
+
 TEST_F(StoreTools, VerifySeesHeadersFootersAndSuperblock) {
   for (const auto& [file, at] : std::vector<std::pair<std::string, uint64_t>>{
            {"superblock", 20},
@@ -275,6 +321,27 @@ TEST_F(StoreTools, ACutOrForeignFileIsSaidToBeSo) {
   const std::filesystem::path none = scratch_ / "none";
   EXPECT_EQ(RunKvcast({"store", "import", file_.c_str(), none.c_str()}).status, kExitFailed);
   EXPECT_FALSE(std::filesystem::exists(none));
+}
+
+TEST_F(StoreTools, WhatStandsBeforeDamageIsImported) {
+  ASSERT_EQ(RunKvcast({"store", "export", store_.c_str(), file_.c_str()}).status, kExitOk);
+  const std::filesystem::path other = scratch_ / "other";
+  const uint64_t at = std::filesystem::file_size(file_) / 2;
+  Flip(file_, at);
+  const CommandOutcome imported = RunKvcast({"store", "import", file_.c_str(), other.c_str()});
+  EXPECT_EQ(imported.status, kExitFailed);
+  const size_t byte = imported.err.find(": byte ");
+  ASSERT_NE(byte, std::string::npos) << imported.err;
+  const uint64_t named = std::stoull(imported.err.substr(byte + 7));
+  EXPECT_LE(named, at) << imported.err;
+  EXPECT_GT(named + 30'000, at) << "the record that holds it begins there";
+  const auto disk = Disk(other);
+  const size_t objects = disk->tier().index().object_count();
+  EXPECT_GT(objects, 15u);
+  EXPECT_LT(objects, 33u);
+  EXPECT_NE(imported.err.find("imported " + std::to_string(objects) + " objects until then"),
+            std::string::npos)
+      << imported.err;
 }
 
 TEST_F(StoreTools, KeepOutWhileANodeHasTheDirectory) {

@@ -34,8 +34,14 @@ void PrintVerdict(const StoreVerdict& verdict) {
     bytes += loss.bytes;
     objects += loss.objects;
   }
-  if (verdict.losses.empty()) {
+  if (verdict.nameless > 0) {
+    fmt::print("cost     up to {} of which nobody can tell what {}\n",
+               Counted(verdict.nameless, "record"),
+               verdict.nameless == 1 ? "it held" : "they held");
+  } else if (verdict.losses.empty()) {
     fmt::print("cost     nothing: whatever is damaged stands elsewhere too\n");
+  }
+  if (verdict.losses.empty()) {
     return;
   }
   fmt::print("cost     {} of {}, {}\n", Counted(objects, "object"),
@@ -70,7 +76,8 @@ void PrintJson(const StoreVerdict& verdict) {
   fmt::print("{}", JsonText({{"records", verdict.records},
                              {"bytes", verdict.bytes},
                              {"damage", std::move(damage)},
-                             {"losses", std::move(losses)}}));
+                             {"losses", std::move(losses)},
+                             {"nameless", verdict.nameless}}));
 }
 
 Result<int> RunVerify(const StoreFlags& flags) {

@@ -30,6 +30,7 @@ std::string StateOf(const Segment& segment, const SegmentLoad::Outcome& outcome)
     case SegmentState::kForeign:
       return "foreign";
     case SegmentState::kHeld:
+    case SegmentState::kUnread:
       return "unreadable";
     default:
       return outcome.marker == 0 ? "empty" : "open";
@@ -60,10 +61,15 @@ Result<void> DiskDirectory::Load() {
   DiskOpening opening({{}, DiskClass::kSsd, kSegmentBytesMin}, kBlockKeyProperty, index_, table_,
                       outbox);
   bool any = false;
-  Answer(*files_, outbox, [&](const DeviceCompletion& completion) {
+  const auto on_completion = [&](const DeviceCompletion& completion) {
     any = any || !completion.files.empty();
     opening.OnCompletion(completion);
-  });
+  };
+  Answer(*files_, outbox, on_completion);
+  while (opening.waits()) {
+    opening.ReadAgain();
+    Answer(*files_, outbox, on_completion);
+  }
   if (opening.refused()) {
     return *opening.refused();
   }
@@ -219,11 +225,14 @@ void DiskDirectory::VerifySegment(uint32_t number, const Segment& segment,
   const SegmentLoad::Outcome outcome = LoadSegment(number, segment);
   if (outcome.unreadable) {
     to.verdict.damage.push_back({file, 0, "a part of it cannot be read"});
+    to.verdict.nameless += outcome.marker == 0 ? 1 : 0;
   }
   if (outcome.marker == 0) {
     const auto start = ReadAt(number, 0, kDeviceBlockBytes);
     if (start.ok() && *start != ZeroBytes(kDeviceBlockBytes)) {
-      to.verdict.damage.push_back({file, 0, "neither header, footer nor first record is whole"});
+      to.verdict.damage.push_back(
+          {file, 0, "neither header, footer nor first record is whole: nothing of it can be read"});
+      ++to.verdict.nameless;
     }
     return;  // Made, and never written.
   }
@@ -234,13 +243,8 @@ void DiskDirectory::VerifySegment(uint32_t number, const Segment& segment,
     to.verdict.damage.push_back(
         {file, end - kTrailerBytes, "its footer is damaged; its records say the same"});
   }
-  for (const uint64_t offset : outcome.damaged_at) {
-    if (offset > end - kTrailerBytes) {
-      continue;  // A footer's marker, which is the one of its records.
-    }
-    to.verdict.damage.push_back(
-        {file, offset, "no whole record, in a segment that was not closed: torn or damaged"});
-  }
+  const bool ended = last.ok() && *last != ZeroBytes(kTrailerBytes);
+  VerifyScanned(number, outcome, ended, to);
   if (outcome.sealed) {
     for (const SegmentEntry& entry : outcome.contents.entries) {
       VerifyEntry(number, outcome, entry, to);
@@ -252,6 +256,62 @@ void DiskDirectory::VerifySegment(uint32_t number, const Segment& segment,
     to.verdict.bytes += std::accumulate(
         outcome.contents.entries.begin(), outcome.contents.entries.end(), uint64_t{0},
         [](uint64_t sum, const SegmentEntry& entry) { return sum + entry.length; });
+  }
+}
+
+Result<DiskRecord> DiskDirectory::ReadDamaged(uint32_t number, uint64_t marker, uint64_t offset) {
+  const RecordSeat seat{directory_, marker, {number, offset}};
+  KVCAST_TRY(const Bytes start, ReadAt(number, offset, kRecordHeaderBytes));
+  const std::string text = start.ToString();
+  KVCAST_TRY(const RecordHeader header, RecordHeader::Parse(AsBytes(text), seat));
+  KVCAST_TRY(const Bytes bytes, ReadAt(number, offset, header.size()));
+  return ParseRecordMeta(bytes, seat);
+}
+
+// Of a segment without a whole footer: what its records and their ordinals say.
+void DiskDirectory::VerifyScanned(uint32_t number, const SegmentLoad::Outcome& outcome, bool ended,
+                                  Verification& to) {
+  if (outcome.sealed) {
+    return;
+  }
+  const std::string file = DiskFileName(number);
+  const uint64_t end = BlocksDown(table_.segments.at(number).bytes);
+  uint64_t told = 0;
+  for (const uint64_t offset : outcome.damaged_at) {
+    if (offset > end - kTrailerBytes) {
+      ++told;
+      continue;  // A footer's marker, which is the one of its records.
+    }
+    ++told;
+    StoreDamage damage{file, offset,
+                       "no whole record, in a segment that was not closed: torn or damaged"};
+    const auto record = ReadDamaged(number, outcome.marker, offset);
+    const auto* const stored = record.ok() ? std::get_if<StoredObject>(&record->body) : nullptr;
+    if (record.ok()) {
+      damage.track = record->track;
+    }
+    if (stored != nullptr) {
+      damage.location = stored->object.location;
+      damage.costs = !index_.Find(record->track, stored->object.location);
+      if (damage.costs) {
+        Lose(record->track,
+             {stored->object.location, static_cast<uint32_t>(stored->object.payload.size()), 0, {}},
+             to);
+      } else {
+        damage.what += ". There is another copy.";
+      }
+    } else {
+      ++to.verdict.nameless;
+    }
+    to.verdict.damage.push_back(std::move(damage));
+  }
+  // More are missing than there are places.
+  to.verdict.nameless += outcome.damaged_records > told ? outcome.damaged_records - told : 0;
+  if (outcome.tail_at && !ended) {
+    to.verdict.damage.push_back(
+        {file, *outcome.tail_at,
+         "no record, behind the last one: what was being written when it stopped, or damage"});
+    ++to.verdict.nameless;
   }
 }
 

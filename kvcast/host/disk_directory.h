@@ -60,6 +60,10 @@ class DiskDirectory final : public RestingStore {
   void VerifyHeader(uint32_t number, const SegmentLoad::Outcome& outcome, Verification& to);
   void VerifySegment(uint32_t number, const Segment& segment, const StoreProgress& progress,
                      uint64_t before, Verification& to);
+  // What a damaged record says of itself.
+  Result<DiskRecord> ReadDamaged(uint32_t number, uint64_t marker, uint64_t offset);
+  void VerifyScanned(uint32_t number, const SegmentLoad::Outcome& outcome, bool ended,
+                     Verification& to);
   void VerifyEntry(uint32_t number, const SegmentLoad::Outcome& outcome, const SegmentEntry& entry,
                    Verification& to);
   void Lose(const TrackName& track, const ObjectEntry& object, Verification& to);

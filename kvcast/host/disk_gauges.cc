@@ -12,6 +12,8 @@ DiskGauges::OfDisk DiskGauges::Make(const std::string& directory) {
           gauge("kvcast_disk_objects", "Objects in a directory."),
           gauge("kvcast_disk_damaged_records", "Records that did not pass their checks."),
           gauge("kvcast_disk_read_errors", "Reads that the device failed."),
+          gauge("kvcast_disk_unread_segments",
+                "Segments that could not be read yet: there may be more than is known."),
           gauge("kvcast_disk_write_errors", "Segments that the device failed to make or write.")};
 }
 
@@ -29,6 +31,7 @@ void DiskGauges::Show(const DiskMount& disk) {
   set(found->second.objects, tier.index().object_count());
   set(found->second.damaged, counts.damaged);
   set(found->second.read_errors, counts.read_errors);
+  set(found->second.unread_segments, tier.unread_segments());
   set(found->second.write_errors, counts.write_errors);
 }
 

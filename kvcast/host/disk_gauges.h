@@ -22,6 +22,7 @@ class DiskGauges {
     Gauge& objects;
     Gauge& damaged;
     Gauge& read_errors;
+    Gauge& unread_segments;
     Gauge& write_errors;
   };
   OfDisk Make(const std::string& directory);

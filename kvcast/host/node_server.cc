@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "kvcast/base/hex.h"
@@ -96,8 +97,17 @@ Result<void> NodeServer::OpenBuckets(LogSink* log) {
   return {};
 }
 
+uint64_t NodeServer::Progress() const {
+  return std::accumulate(
+      disks_.begin(), disks_.end(), uint64_t{0},
+      [](uint64_t sum, const auto& disk) { return sum + disk->tier().opening_reads(); });
+}
+
 Result<void> NodeServer::AwaitTiers() {
   const Instant patience = Now() + options_.bucket_patience;
+  // A large directory takes its time; one that stands still keeps nobody waiting for ever.
+  uint64_t progress = 0;
+  Instant disks_since = Now();
   while (!relay_.opened()) {
     for (const auto& disk : disks_) {
       if (disk->tier().state() == DiskTier::State::kRefused) {
@@ -111,7 +121,18 @@ Result<void> NodeServer::AwaitTiers() {
     }
     const bool disks_open =
         std::ranges::all_of(disks_, [](const auto& disk) { return disk->tier().ready(); });
-    if (disks_open && relay_.listed() && Now() >= patience) {
+    if (!disks_open && Progress() != progress) {
+      progress = Progress();
+      disks_since = Now();
+    }
+    const bool disks_still = Now() >= disks_since + options_.disk_patience;
+    if ((disks_open || disks_still) && relay_.listed() && Now() >= patience) {
+      for (const auto& disk : disks_) {
+        if (!disk->tier().ready()) {
+          log_.Error("disk does not answer; the node goes on without it until it does",
+                     {{"directory", disk->directory().string()}});
+        }
+      }
       for (const auto& bucket : buckets_) {
         if (!bucket->tier().ready()) {
           log_.Warning("bucket not read yet",

@@ -34,14 +34,16 @@ class NodeServer : private NodePeerOwner {
     ChunkMemory payload_memory;
     std::vector<DiskMount::Options> disks;
     std::vector<BucketMount::Options> buckets;
+    // How long a start waits for a disk that stands still. It is taken in when it comes.
+    Duration disk_patience = std::chrono::seconds(30);
     // How long a start waits for buckets. One that does not answer is read when it does.
     Duration bucket_patience = std::chrono::seconds(10);
     // Asked now and then while directories are being opened: false gives the start up.
     std::function<bool()> on_opening = [] { return true; };
   };
-  // Opens the directories first, however long that takes, and reads the buckets, if they answer;
-  // then listens. Machine: the address, or a directory, is not to be had. Unsupported: a directory
-  // or a bucket is of a version that we do not know.
+  // Opens the directories first, however long that takes while their disks get on with it, and
+  // reads the buckets, if they answer; then listens. Machine: the address, or a directory, is not
+  // to be had. Unsupported: a directory or a bucket is of a version that we do not know.
   static Result<std::unique_ptr<NodeServer>> Start(EventLoop& loop, const Options& options,
                                                    const ServerCredentials& credentials,
                                                    Metrics& metrics, LogSink* log);
@@ -69,6 +71,8 @@ class NodeServer : private NodePeerOwner {
   NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log);
   Result<void> OpenDisks(LogSink* log);
   Result<void> OpenBuckets(LogSink* log);
+  // Of disks that are being opened.
+  uint64_t Progress() const;
   Result<void> AwaitTiers();
   void OnStoreInput();
   std::unique_ptr<moqt::TransportUser> Accept(QuicConnection& connection);

@@ -7,6 +7,7 @@
 
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/io/clock.h"
+#include "kvcast/io/progress.h"
 #include "kvcast/store/segment_scan.h"
 
 namespace kvcast {
@@ -28,10 +29,14 @@ Result<std::unique_ptr<RestingBucket>> RestingBucket::Open(const BucketFlag& fla
   options.key_property = kBlockKeyProperty;
   options.get_patience = kBucketToolPatience;
   options.survey_every = Duration(0);
-  auto driven = DrivenBucket::Open(flag.server, options, kOpenPatience, Log());
+  Progress progress("Reading the bucket");
+  auto driven = DrivenBucket::Open(
+      flag.server, options, kOpenPatience, Log(),
+      [&](const BucketTier& tier) { progress.Update(tier.counts().bytes_read, 0); });
   if (!driven.ok()) {
     return Error(driven.error()).In(flag.ToString());
   }
+  progress.Done();
   KVCAST_TRY(std::unique_ptr<S3Bucket> raw, S3Bucket::Open(flag.server));
   if ((*driven)->tier().packs().packs.empty()) {
     return Error(ErrorCode::kNotFound,

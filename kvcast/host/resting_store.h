@@ -47,6 +47,9 @@ struct StoreVerdict {
   uint64_t bytes = 0;
   std::vector<StoreDamage> damage;
   std::vector<StoreLoss> losses;
+  // Damaged records of which nobody can tell what they held: each may have been an object that is
+  // nowhere else.
+  uint64_t nameless = 0;
 };
 
 using StoreProgress = std::function<void(uint64_t bytes_done, uint64_t bytes_total)>;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "kvcast/io/aligned_buffer.h"
 #include "kvcast/io/system_error.h"
@@ -64,22 +66,51 @@ int TransferAll(uint64_t length, Transfer transfer) {
   return 0;
 }
 
+// Whether the file system knows O_DIRECT: a file that is gone at once tells.
+bool KnowsDirect(const std::filesystem::path& directory) {
+  const Descriptor nameless(
+      ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
+  if (nameless) {
+    return true;
+  }
+  // Refused, or a file system that has no files without a name.
+  const std::filesystem::path path = directory / "direct-probe";
+  const Descriptor named(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const bool refused = !named && errno == EINVAL;
+  (void)::unlink(path.c_str());
+  return !refused;
+}
+
+// Makes a directory durably, with those above it that are not there.
+std::error_code MakeDirectory(const std::filesystem::path& directory) {
+  std::error_code failed;
+  std::vector<std::filesystem::path> above;
+  std::filesystem::path at = std::filesystem::absolute(directory, failed).lexically_normal();
+  while (!failed && at.has_relative_path() && !std::filesystem::exists(at, failed)) {
+    at = at.parent_path();
+    above.push_back(at);
+  }
+  if (!failed) {
+    std::filesystem::create_directories(directory, failed);
+  }
+  for (const std::filesystem::path& parent : above) {
+    const Descriptor descriptor(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (descriptor) {
+      (void)::fsync(descriptor.number());  // Some file systems cannot, and need not.
+    }
+  }
+  return failed;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DiskFiles>> DiskFiles::Open(const std::filesystem::path& directory,
                                                    bool direct) {
-  std::error_code failed;
-  std::filesystem::create_directories(directory, failed);
-  if (failed) {
+  if (const std::error_code failed = MakeDirectory(directory)) {
     return SystemError("Cannot make the directory", failed.value()).In(directory.string());
   }
-  if (direct) {
-    // A file without a name tells whether the file system knows the flag.
-    const Descriptor probe(
-        ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600));
-    direct = static_cast<bool>(probe) || errno != EINVAL;
-  }
-  return Lock(directory, direct, true);
+  return Lock(directory, direct && KnowsDirect(directory), true);
 }
 
 Result<std::unique_ptr<DiskFiles>> DiskFiles::OpenToRead(const std::filesystem::path& directory,
@@ -175,16 +206,43 @@ int DiskFiles::DescriptorOf(DeviceFile file) {
   return open_.emplace(file, std::move(opened)).first->second.number();
 }
 
+int DiskFiles::Allocate(DeviceFile file, int descriptor, uint64_t length) const {
+  int result = 0;
+  do {
+    result = ::fallocate(descriptor, 0, 0, static_cast<off_t>(length));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) {
+    return 0;
+  }
+  if (errno != EOPNOTSUPP && errno != ENOSYS) {
+    return -errno;
+  }
+  // The file system cannot: then zeros take the room, if there is any. Not past the page cache,
+  // where they would have to be aligned.
+  struct statvfs system = {};
+  if (::fstatvfs(descriptor, &system) == 0 && system.f_bavail * system.f_frsize < length) {
+    return -ENOSPC;
+  }
+  const Descriptor plain(
+      ::openat(directory_.number(), NameOf(file).c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!plain) {
+    return -errno;
+  }
+  const std::vector<std::byte> zeros(std::min<uint64_t>(length, 1 << 20));
+  return TransferAll(length, [&](uint64_t done) {
+    return ::pwrite(plain.number(), zeros.data(), std::min<uint64_t>(zeros.size(), length - done),
+                    static_cast<off_t>(done));
+  });
+}
+
 int DiskFiles::Create(DeviceFile file, uint64_t length) {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | (direct_ ? O_DIRECT : 0);
   Descriptor made(::openat(directory_.number(), NameOf(file).c_str(), flags, 0600));
   if (!made) {
     return -errno;
   }
-  // Refused by some file systems, where posix_fallocate() would write zeros instead.
-  const int refused = ::posix_fallocate(made.number(), 0, static_cast<off_t>(length));
-  if (refused != 0) {
-    return -refused;
+  if (const int refused = Allocate(file, made.number(), length); refused != 0) {
+    return refused;
   }
   if (::fsync(made.number()) != 0 || ::fsync(directory_.number()) != 0) {
     return -errno;

@@ -47,6 +47,8 @@ class DiskFiles {
                                                  bool direct, bool writes);
 
   int List(DeviceCompletion& completion) const;
+  // All of a new file's bytes, as zeros.
+  int Allocate(DeviceFile file, int descriptor, uint64_t length) const;
   int Create(DeviceFile file, uint64_t length);
   int Remove(DeviceFile file);
   int Read(const DeviceRequest& request, Bytes& bytes);

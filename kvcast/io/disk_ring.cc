@@ -4,12 +4,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "kvcast/base/check.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {
+namespace {
+
+constexpr int kSubmitTries = 1000;
+
+}  // namespace
 
 Result<std::unique_ptr<DiskRing>> DiskRing::Make(DiskFiles& files, int wake, ChunkPool* chunks) {
   std::unique_ptr<DiskRing> ring(new DiskRing(files, chunks));
@@ -129,7 +135,17 @@ void DiskRing::StartWaiting() {
     started |= Prepare(static_cast<size_t>(slot - slots_.begin()));
   }
   if (started) {
-    io_uring_submit(&ring_);
+    SubmitPrepared();
+  }
+}
+
+void DiskRing::SubmitPrepared() {
+  // The kernel may have no memory for them just now. What it does not take stays in the ring, and
+  // is offered again: here, and whenever somebody asks what is done.
+  for (int tries = 0; io_uring_sq_ready(&ring_) > 0 && tries < kSubmitTries; ++tries) {
+    if (io_uring_submit(&ring_) < 0) {
+      std::this_thread::yield();
+    }
   }
 }
 
@@ -175,6 +191,7 @@ Bytes DiskRing::CopyOf(std::span<const std::byte> buffer) {
 }
 
 std::optional<DeviceCompletion> DiskRing::Next() {
+  SubmitPrepared();
   io_uring_cqe* entry = nullptr;
   while (done_.empty() && io_uring_peek_cqe(&ring_, &entry) == 0) {
     const size_t number = io_uring_cqe_get_data64(entry);

@@ -63,6 +63,7 @@ class DiskRing {
   void Split(const DeviceRequest& request);
   void Finish(const Part& part, DeviceCompletion completion);
   void StartWaiting();
+  void SubmitPrepared();
   // False: no descriptor.
   bool Prepare(size_t slot);
 

@@ -13,7 +13,8 @@ namespace kvcast {
 
 Result<std::unique_ptr<DrivenBucket>> DrivenBucket::Open(const S3Options& server,
                                                          BucketTierOptions options,
-                                                         Duration patience, const Log& log) {
+                                                         Duration patience, const Log& log,
+                                                         const OnTurn& on_turn) {
   KVCAST_TRY(std::unique_ptr<S3Bucket> opened, S3Bucket::Open(server));
   if (options.node == PackNode()) {
     FillRandom(options.node.bytes);
@@ -22,9 +23,17 @@ Result<std::unique_ptr<DrivenBucket>> DrivenBucket::Open(const S3Options& server
     FillRandom(std::as_writable_bytes(std::span(&options.seed, 1)));
   }
   std::unique_ptr<DrivenBucket> bucket(new DrivenBucket(std::move(opened), options, log));
-  const Instant until = Now() + patience;
+  bucket->answered_ = Now();
+  Instant until = Now() + patience;
   while (bucket->tier_.state() == BucketTier::State::kOpening && Now() < until) {
     bucket->Turn(std::chrono::milliseconds(100));
+    // A survey that came to nothing is tried again, but not for ever.
+    if (bucket->tier_.counts().surveys_failed == 0) {
+      until = bucket->answered_ + patience;
+    }
+    if (on_turn) {
+      on_turn(bucket->tier_);
+    }
   }
   if (bucket->tier_.state() == BucketTier::State::kRefused) {
     return bucket->tier_.refusal();
@@ -43,6 +52,7 @@ bool DrivenBucket::Exchange() {
     moved = true;
   }
   while (auto completion = bucket_->Next()) {
+    answered_ = completion->error ? answered_ : Now();
     tier_.OnCompletion(*std::move(completion), Now());
     moved = true;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "kvcast/base/log.h"
@@ -14,12 +15,15 @@ namespace kvcast {
 // no event loop. Belongs to one thread.
 class DrivenBucket {
  public:
+  using OnTurn = std::function<void(const BucketTier&)>;
+
   // The node's name and the seed are drawn at random where the options have none. Waits until the
-  // tier is ready. Machine: it is not after this long, with the server's own words. Unsupported:
-  // another version, left untouched.
+  // tier is ready, however many answers that takes, and calls `on_turn` meanwhile. Machine: nothing
+  // of use was answered for this long, with the server's own words. Unsupported: another version,
+  // left untouched.
   static Result<std::unique_ptr<DrivenBucket>> Open(const S3Options& server,
                                                     BucketTierOptions options, Duration patience,
-                                                    const Log& log);
+                                                    const Log& log, const OnTurn& on_turn = {});
 
   BucketTier& tier() { return tier_; }
   const S3Bucket& bucket() const { return *bucket_; }
@@ -35,6 +39,7 @@ class DrivenBucket {
 
   std::unique_ptr<S3Bucket> bucket_;
   BucketTier tier_;
+  Instant answered_{};  // Something other than an error.
 };
 
 }  // namespace kvcast

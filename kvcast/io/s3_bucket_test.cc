@@ -87,6 +87,22 @@ TEST(S3Bucket, TellsWhatWentWrong) {
   EXPECT_EQ(S3Ask(*bucket, S3Get("key", 99999, 2)).error->kind, Kind::kDamaged);
 }
 
+// What stands between us and the server may answer as if all were well.
+TEST(S3Bucket, OnlyWhatS3AnswersIsTakenForDone) {
+  S3FaultServer server;
+  const auto bucket = *S3Bucket::Open(FaultyServer(server));
+  for (const Fault fault : {Fault::kPage, Fault::kTaggedPage, Fault::kCutError, Fault::kAccepted,
+                            Fault::kNoTag, Fault::kOtherSum}) {
+    server.Set(fault);
+    const auto put = S3Ask(*bucket, S3Put("key", std::string(1000, 'x')));
+    ASSERT_TRUE(put.error.has_value()) << static_cast<int>(fault);
+    EXPECT_EQ(put.error->kind, Kind::kOther);
+    EXPECT_TRUE(server.objects().empty());
+  }
+  server.Set(Fault::kNone);
+  EXPECT_FALSE(S3Ask(*bucket, S3Put("key", std::string(1000, 'x'))).error.has_value());
+}
+
 TEST(S3Bucket, ARequestEndsByItsDeadline) {
   S3FaultServer server;
   const auto bucket = *S3Bucket::Open(FaultyServer(server));
@@ -165,9 +181,9 @@ TEST(S3BucketTier, SurvivesEveryKindOfOutage) {
   const auto first = put();
   ASSERT_TRUE(node.Until([&] { return node.written.contains(first.first); }));
   acknowledged.push_back(first.second);
-  for (const Fault fault :
-       {Fault::kSlowDown, Fault::kHang, Fault::kResetInBody, Fault::kShortBody, Fault::kWrongByte,
-        Fault::kErrorInOk, Fault::kGarbage, Fault::kTooMuch, Fault::kForbidden}) {
+  for (const Fault fault : {Fault::kSlowDown, Fault::kHang, Fault::kResetInBody, Fault::kShortBody,
+                            Fault::kWrongByte, Fault::kErrorInOk, Fault::kGarbage, Fault::kTooMuch,
+                            Fault::kForbidden, Fault::kPage, Fault::kAccepted, Fault::kNoTag}) {
     server.Set(fault);
     // Damage and resets hurt what is read only.
     const auto [ticket, number] = put();

@@ -34,6 +34,13 @@ class S3FaultServer {
     kTooMuch,       // A body that is longer than what was asked for.
     kStaleListing,  // Listings are empty.
     kForbidden,     // 403.
+    // What is put is not kept, and the answer is
+    kPage,        // a page of HTML,
+    kTaggedPage,  // the same with an ETag,
+    kCutError,    // the beginning of an error,
+    kAccepted,    // 202,
+    kNoTag,       // as it should be but for the ETag,
+    kOtherSum,    // or for the check sum.
   };
 
   S3FaultServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -188,8 +195,7 @@ class S3FaultServer {
     std::string target = head.substr(method.size() + 1);
     target = target.substr(0, target.find(' '));
     if (method == "PUT") {
-      objects_[target] = body;
-      return Reply("200 OK", "");
+      return CarryPut(head, target, body, fault);
     }
     if (method == "DELETE") {
       objects_.erase(target);
@@ -214,6 +220,32 @@ class S3FaultServer {
     return Reply("206 Partial Content", part,
                  "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) +
                      "/" + std::to_string(found->second.size()) + "\r\n");
+  }
+
+  std::string CarryPut(const std::string& head, const std::string& target, const std::string& body,
+                       Fault fault) {
+    static constexpr const char* kTag = "ETag: \"9e107d9d372bb6826bd81d3542a419d6\"\r\n";
+    static constexpr const char* kPageText = "<html><body>Please log in.</body></html>";
+    switch (fault) {
+      case Fault::kPage:
+        return Reply("200 OK", kPageText);
+      case Fault::kTaggedPage:
+        return Reply("200 OK", kPageText, kTag);
+      case Fault::kCutError:
+        return Reply("200 OK", "<Error><Code>InternalError</Code><Mess", kTag);
+      case Fault::kAccepted:
+        return Reply("202 Accepted", "", kTag);
+      case Fault::kNoTag:
+        return Reply("200 OK", "");
+      case Fault::kOtherSum:
+        return Reply("200 OK", "", std::string(kTag) + "x-amz-checksum-crc32c: AAAAAA==\r\n");
+      default:
+        break;
+    }
+    objects_[target] = body;
+    return Reply("200 OK", "",
+                 std::string(kTag) +
+                     "x-amz-checksum-crc32c: " + Field(head, "x-amz-checksum-crc32c") + "\r\n");
   }
 
   std::string ListingOf(const std::string& bucket, bool stale) const {

@@ -29,6 +29,23 @@ std::string Base64Of(uint32_t sum) {
   return text + kDigits[(sum & 3) << 4] + "==";
 }
 
+// What an answer is to have said of what was sent, and is asked for in the same way.
+constexpr std::string_view kSumField = "x-amz-checksum-crc32c:";
+
+// What a line says of a field, without the space around it.
+std::optional<std::string_view> FieldOf(std::string_view line, std::string_view name) {
+  const bool is = line.size() >= name.size() && line.size() < 256 &&
+                  std::equal(name.begin(), name.end(), line.begin(), [](char a, char b) {
+                    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+                  });
+  if (!is) {
+    return std::nullopt;
+  }
+  static constexpr std::string_view kBlank = " \t\r\n";
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank, name.size()), line.size()));
+  return line.substr(0, line.find_last_not_of(kBlank) + 1);
+}
+
 std::string_view NameOf(BucketRequest::Kind kind) {
   switch (kind) {
     case BucketRequest::Kind::kPut:
@@ -121,6 +138,8 @@ void S3Transfer::Prepare(BucketRequest request, const Server& server,
   curl_slist_free_all(std::exchange(headers_, nullptr));
   error_text_[0] = '\0';
   content_range_.clear();
+  etag_.clear();
+  checksum_.clear();
   text_.clear();
   staged_.clear();
   body_ = Bytes();
@@ -183,7 +202,7 @@ void S3Transfer::SetUpBody() {
       AddHeader("Content-Type: application/octet-stream");
       // A large upload waits to be refused before its body is sent, but not for long.
       Set(easy_, CURLOPT_EXPECT_100_TIMEOUT_MS, kContinueMilliseconds);
-      AddHeader("x-amz-checksum-crc32c: " + Base64Of(request_.checksum));
+      AddHeader(std::string(kSumField) + " " + Base64Of(request_.checksum));
       break;
     case BucketRequest::Kind::kGet:
       body_bytes_max_ = std::max(body_bytes_max_, request_.length);
@@ -228,14 +247,19 @@ size_t S3Transfer::OnBody(char* data, size_t size, size_t count, void* self) {
 }
 
 size_t S3Transfer::OnHeader(char* data, size_t size, size_t count, void* self) {
-  static constexpr std::string_view kName = "content-range:";
+  auto& transfer = *static_cast<S3Transfer*>(self);
   const std::string_view line(data, size * count);
-  const bool is = line.size() > kName.size() &&
-                  std::equal(kName.begin(), kName.end(), line.begin(), [](char a, char b) {
-                    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-                  });
-  if (is && line.size() < 256) {
-    static_cast<S3Transfer*>(self)->content_range_ = line.substr(kName.size());
+  if (line.starts_with("HTTP/")) {
+    // Another answer begins: the last one counts.
+    transfer.content_range_.clear();
+    transfer.etag_.clear();
+    transfer.checksum_.clear();
+  } else if (const auto range = FieldOf(line, "content-range:")) {
+    transfer.content_range_ = *range;
+  } else if (const auto etag = FieldOf(line, "etag:")) {
+    transfer.etag_ = *etag;
+  } else if (const auto sum = FieldOf(line, kSumField)) {
+    transfer.checksum_ = *sum;
   }
   return size * count;
 }
@@ -275,19 +299,55 @@ std::optional<BucketError> S3Transfer::FailureOf(CURLcode result) {
   return FailureOfStatus(status);
 }
 
+// Whatever stands between us and the server, a proxy or a page that asks one to log in, may answer
+// as if all were well: only what S3 says counts as done.
+std::optional<std::string> S3Transfer::OddityOf(long status) const {
+  const bool silent = text_.find_first_not_of(" \t\r\n") == std::string::npos;
+  switch (request_.kind) {
+    case BucketRequest::Kind::kPut:
+      if (status != 200 || !silent) {
+        return "this is not how S3 confirms that it has an object";
+      }
+      if (etag_.empty() && !request_.key.empty()) {  // A bucket that is made has none.
+        return "the server does not say that it has the object: there is no ETag";
+      }
+      if (!checksum_.empty() && checksum_ != Base64Of(request_.checksum)) {
+        return "the server has got something else: its check sum is another one";
+      }
+      return std::nullopt;
+    case BucketRequest::Kind::kDelete:
+      return (status == 200 || status == 204) && silent
+                 ? std::nullopt
+                 : std::optional("this is not how S3 confirms that it has deleted an object");
+    case BucketRequest::Kind::kGet:
+      return text_.empty() ? std::nullopt
+                           : std::optional(
+                                 "the server does not answer with the range that was "
+                                 "asked for");
+    case BucketRequest::Kind::kList:
+      break;
+  }
+  return status == 200 ? std::nullopt : std::optional("this is not how S3 lists a bucket");
+}
+
+std::optional<BucketError> S3Transfer::Odd(long status) const {
+  const auto oddity = OddityOf(status);
+  if (!oddity) {
+    return std::nullopt;
+  }
+  std::string said;
+  if (request_.kind != BucketRequest::Kind::kGet && !text_.empty()) {
+    said = " It said: " + Printable(text_, 200);
+  }
+  return BucketError{BucketError::Kind::kOther,
+                     Where() + std::to_string(status) + ": " + *oddity + "." + said};
+}
+
 std::optional<BucketError> S3Transfer::FailureOfStatus(long status) {
   // An answer may begin well and be an error all the same.
-  const bool text_expected = request_.kind == BucketRequest::Kind::kList;
   const auto failure = ParseS3Error(text_);
   if (status >= 200 && status < 300 && !failure.ok()) {
-    if (text_expected || text_.empty()) {
-      return std::nullopt;
-    }
-    if (request_.kind != BucketRequest::Kind::kGet) {
-      return std::nullopt;  // Some servers say something where nothing is asked for.
-    }
-    return BucketError{BucketError::Kind::kOther,
-                       Where() + "the server does not answer with the range that was asked for."};
+    return Odd(status);
   }
   std::string message = Where() + std::to_string(status);
   std::string code;
@@ -314,7 +374,7 @@ BucketCompletion S3Transfer::Finish(CURLcode result) {
   completion.error = FailureOf(result);
   if (!completion.error && request_.kind == BucketRequest::Kind::kGet) {
     body_.Append(Bytes::Copy(staged_));
-    const std::string range = " bytes " + range_ + "/";
+    const std::string range = "bytes " + range_ + "/";
     if (body_.size() != request_.length || !content_range_.starts_with(range)) {
       completion.error = BucketError{BucketError::Kind::kDamaged,
                                      Where() + std::to_string(body_.size()) + " bytes came of " +

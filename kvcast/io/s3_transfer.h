@@ -56,6 +56,9 @@ class S3Transfer {
   std::string Query() const;
   std::optional<BucketError> FailureOf(CURLcode result);
   std::optional<BucketError> FailureOfStatus(long status);
+  // Why an answer that is no error is not the one that S3 gives, either.
+  std::optional<std::string> OddityOf(long status) const;
+  std::optional<BucketError> Odd(long status) const;
   std::string Where() const;
 
   BucketRequest request_;
@@ -64,7 +67,9 @@ class S3Transfer {
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   std::string url_;
   std::string range_;
-  std::string content_range_;  // Of the answer.
+  std::string content_range_;  // Of the answer, as the next two.
+  std::string etag_;
+  std::string checksum_;
   uint64_t sent_ = 0;
   size_t body_bytes_max_ = 0;
   bool overflowed_ = false;

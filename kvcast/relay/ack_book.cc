@@ -29,6 +29,9 @@ void AckBook::Begin(const TrackName& track, Durability level, std::optional<Stor
   state.level = std::max(state.level, level);
   End(track, std::nullopt);
   if (ticket) {
+    // What is told now says all that was told before: how that went no longer matters.
+    state.failed = false;
+    state.told = ticket;
     ++state.waiting;
     tickets_.emplace(*ticket, std::pair(track, std::optional<uint64_t>()));
   }
@@ -73,7 +76,8 @@ std::vector<EvictedGroup> AckBook::OnWritten(const StoreWritten& written) {
     return {{name, *number}};
   }
   --track->second.waiting;
-  track->second.failed = track->second.failed || written.error;
+  track->second.failed =
+      track->second.told == written.ticket ? written.error.has_value() : track->second.failed;
   std::vector<EvictedGroup> groups;
   for (const auto& [waiting_number, group] : track->second.groups) {
     groups.push_back({name, waiting_number});

@@ -72,7 +72,8 @@ class AckBook {
   struct Track {
     TrackName ack_track;
     Durability level = Durability::kMemory;
-    size_t waiting = 0;  // For what was told of the track itself.
+    size_t waiting = 0;                 // For what was told of the track itself,
+    std::optional<StoreTicket> told{};  // and last so.
     bool failed = false;
     std::optional<Instant> until{};
     std::map<uint64_t, Group> groups{};

@@ -170,7 +170,7 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
     }
   }
   for (const LocationRange& gap : told.gaps) {
-    stock_.AddGap(track, gap, now_);
+    stock_.AddGap(track, gap, publication.durability(), now_);
   }
   if (told.group_end.value_or(0) > 0) {
     KVCAST_TRY_VOID(stock_.EndGroup(track, group, *told.group_end, publication.durability(), now_));

@@ -368,6 +368,26 @@ TEST_F(RelayStorage, AcknowledgesWholeGroupsOnly) {
   EXPECT_EQ(Acks(publisher, acks).size(), 1u);
 }
 
+// What does not exist is not waited for, but that it does not is.
+TEST_F(RelayStorage, AcknowledgesAndListsAGroupWithGaps) {
+  Start();
+  Client& publisher = world_->Join();
+  const RequestId request = PublishDurably(publisher, 0);
+  const RequestId acks = *publisher->Subscribe(kAckTrack, {});
+  const moqt::StreamId stream = publisher.OpenGroup(request, 0);
+  Object third = ObjectAt(kStored, {0, 2});
+  third.properties = PropertiesBuilder().Number(property::kPriorObjectIdGap, 1).Build();
+  ASSERT_TRUE(publisher->SendObject(request, stream, ObjectAt(kStored, {0, 0})).ok());
+  ASSERT_TRUE(publisher->SendObject(request, stream, third).ok());
+  ASSERT_TRUE(publisher->EndSubgroup(request, stream).ok());
+  RunAll();
+  EXPECT_EQ(Acks(publisher, acks),
+            (std::vector<AckRecord>{{Durability::kDisk, kStored.name(), 0, 0}}));
+  EXPECT_EQ(world_->relay().listed_blocks(), 1u);
+  Start();
+  EXPECT_EQ(world_->relay().listed_blocks(), 1u) << "after a restart too";
+}
+
 TEST_F(RelayStorage, RefusesDurabilityThatItCannotGive) {
   Start();
   Client& publisher = world_->Join();

@@ -93,6 +93,19 @@ Result<void> Stock::EndGroup(const TrackName& track, uint64_t group, uint64_t en
   return {};
 }
 
+void Stock::AddGap(const TrackName& track, const LocationRange& gap, Durability level,
+                   Instant now) {
+  const std::vector<StoreTicket> asked = store_.AddGap(track, gap, level, now);
+  // Of a gap that leaves out whole groups no group is less.
+  if (gap.first.group != gap.last.group || gap.last.object == LocationRange::kWholeGroup) {
+    return;
+  }
+  for (const StoreTicket ticket : asked) {
+    acks_.OnAsked(track, gap.first.group, ticket);
+  }
+  (void)ListIfWhole(track, gap.first.group);
+}
+
 Result<void> Stock::EndTrack(const TrackName& track, Instant now) {
   const std::optional<TrackFacts> facts = store_.Find(track);
   if (!facts || !facts->largest) {

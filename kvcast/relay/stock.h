@@ -76,9 +76,7 @@ class Stock {
     return store_.CheckGap(track, gap);
   }
   // Remembers it. REQUIRES: CheckGap() passes.
-  void AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
-    store_.AddGap(track, gap, now);
-  }
+  void AddGap(const TrackName& track, const LocationRange& gap, Durability level, Instant now);
 
   // A tier had input, or the time has come for something.
   void OnTime(Instant now);

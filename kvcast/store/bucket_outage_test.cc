@@ -179,6 +179,33 @@ TEST(BucketOutage, AStartWaitsForTheBucket) {
   EXPECT_TRUE(node.tier->ready());
 }
 
+// A server may find nothing in what it looked through for a page, and there is more all the same.
+TEST(BucketOutage, AnEmptyPageIsNotTheEndOfAListing) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({group, 0}, "kv")).ok());
+  }
+  bucket.faults().empty_pages = true;
+  BucketNode fresh(bucket, 2);
+  fresh.Start();
+  ASSERT_TRUE(fresh.tier->ready());
+  EXPECT_EQ(fresh.tier->index().object_count(), 8u);
+}
+
+TEST(BucketOutage, AListingWithoutAnEndIsAnError) {
+  MemoryBucket bucket(1);
+  bucket.faults().endless_pages = true;
+  BucketNode node(bucket);
+  node.Start();
+  node.Wait(seconds(10));
+  EXPECT_FALSE(node.tier->ready());
+  bucket.faults().endless_pages = false;
+  node.Wait(seconds(10));
+  EXPECT_TRUE(node.tier->ready());
+}
+
 TEST(BucketBreaker, OpensAfterFailuresInARowOrOneThatLasts) {
   const Instant start{std::chrono::hours(1)};
   BucketBreaker breaker;

@@ -12,12 +12,14 @@ constexpr Duration kListAttempt = std::chrono::seconds(10);
 constexpr Duration kListPatience = std::chrono::seconds(60);
 constexpr Duration kListDelay = std::chrono::milliseconds(200);
 constexpr uint32_t kListTries = 5;
+// A page may be empty and not the last: of keys that were deleted, for one. So many in a row are no
+// listing any more.
+constexpr size_t kEmptyPagesMax = 10'000;
 
 }  // namespace
 
-BucketSurvey::BucketSurvey(const Options& options, std::function<bool(const std::string&)> known,
-                           BucketCalls& calls, Instant now)
-    : options_(options), known_(std::move(known)), calls_(&calls) {
+BucketSurvey::BucketSurvey(const Options& options, BucketCalls& calls, Instant now)
+    : options_(options), calls_(&calls) {
   List("", now);
 }
 
@@ -69,21 +71,32 @@ void BucketSurvey::OnPage(const BucketCompletion& page, Instant now) {
     }
     if (!is_pack) {
       ++foreign_;
-    } else if (!known_(entry.key)) {
+    } else if (!options_.known(entry.key)) {
       queue_.push_back({*id, entry.key, entry.bytes});
     }
   }
-  // A server that sends us round in a circle has an end, too.
-  if (!page.continuation.empty() && page.continuation != continuation_ && !page.entries.empty()) {
-    continuation_ = page.continuation;
-    List(page.continuation, now);
+  if (page.continuation.empty()) {
+    return;
   }
+  empty_pages_ = page.entries.empty() ? empty_pages_ + 1 : 0;
+  if (page.continuation == continuation_ || empty_pages_ > kEmptyPagesMax) {
+    failure_ = BucketError{BucketError::Kind::kDamaged,
+                           "The listing of the bucket comes to no end: the server sends us round "
+                           "in a circle."};
+    return;
+  }
+  continuation_ = page.continuation;
+  List(page.continuation, now);
 }
 
 void BucketSurvey::LoadSome(Instant now) {
   while (!queue_.empty() && loads_.size() < kPackLoadsMax) {
     Listed listed = std::move(queue_.front());
     queue_.pop_front();
+    if (options_.full()) {
+      ++left_out_;
+      continue;
+    }
     loads_.emplace_back(listed.id, std::move(listed.key), listed.bytes, options_.key_property,
                         *calls_, now);
   }

@@ -26,6 +26,8 @@ class BucketSurvey {
     std::string prefix;
     uint64_t key_property = 0;
     size_t packs_max = 0;
+    std::function<bool(const std::string&)> known;  // Whether a key need not be read.
+    std::function<bool()> full;                     // No more can be remembered now.
   };
   struct Found {
     PackId id;
@@ -34,9 +36,8 @@ class BucketSurvey {
     PackLoad::Outcome outcome;
   };
 
-  // `known`: whether a key need not be read. The calls must outlive this.
-  BucketSurvey(const Options& options, std::function<bool(const std::string&)> known,
-               BucketCalls& calls, Instant now);
+  // The calls must outlive this.
+  BucketSurvey(const Options& options, BucketCalls& calls, Instant now);
 
   // False: not of this survey.
   bool OnEnded(const BucketCalls::Ended& ended, Instant now);
@@ -48,6 +49,8 @@ class BucketSurvey {
   const std::optional<BucketError>& failure() const { return failure_; }
   uint64_t foreign() const { return foreign_; }  // Keys that are not packs.
   bool cut() const { return cut_; }              // There are more packs than we may have.
+  // Packs that were not read, because no more can be remembered.
+  uint64_t left_out() const { return left_out_; }
 
  private:
   struct Listed {
@@ -61,16 +64,17 @@ class BucketSurvey {
   void LoadSome(Instant now);
 
   Options options_;
-  std::function<bool(const std::string&)> known_;
   BucketCalls* calls_;
   BucketCalls::Id list_ = 0;
   std::string continuation_;
   size_t listed_ = 0;
+  size_t empty_pages_ = 0;  // In a row.
   std::deque<Listed> queue_;
   std::list<PackLoad> loads_;
   std::vector<Found> found_;
   std::optional<BucketError> failure_;
   uint64_t foreign_ = 0;
+  uint64_t left_out_ = 0;
   bool cut_ = false;
   bool done_ = false;
 };

@@ -1,10 +1,17 @@
 #include "kvcast/store/bucket_tier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kvcast/base/check.h"
 
 namespace kvcast {
+namespace {
+
+// Of the index, what is left to puts when packs are read.
+constexpr size_t kPutsShare = 8;
+
+}  // namespace
 
 BucketTier::BucketTier(const BucketTierOptions& options, Log log)
     : IndexedTier(options.key_property),
@@ -32,6 +39,7 @@ std::vector<BucketRequest> BucketTier::TakeRequests(Instant now) {
 }
 
 void BucketTier::OnCompletion(BucketCompletion completion, Instant now) {
+  counts_.bytes_read += completion.bytes.size();
   calls_.OnCompletion(std::move(completion), now);
   Pump(now);
 }
@@ -39,6 +47,7 @@ void BucketTier::OnCompletion(BucketCompletion completion, Instant now) {
 void BucketTier::OnTime(Instant now) { Pump(now); }
 
 void BucketTier::Flush(Instant now) {
+  PayAllOwed(now);
   queue_.Close(now);
   Pump(now);
 }
@@ -70,6 +79,9 @@ void BucketTier::Pump(Instant now) {
   SettlePacks(now);
   StartLeaving(now);
   DeleteIfNoted(now);
+  if (index_bytes() >= options_.index_bytes_max) {
+    ForgetOldest();
+  }
   if (away() != was_away_) {
     was_away_ = away();
     if (was_away_) {
@@ -186,6 +198,40 @@ void BucketTier::TakeAnswers() {
     }
     events_.push_back(TierRead{reading.ticket, std::move(answer.found)});
   }
+}
+
+bool BucketTier::IndexIsFull() const {
+  return index_bytes() >= options_.index_bytes_max - options_.index_bytes_max / kPutsShare;
+}
+
+// Loud, since what is not known here is a miss, and once, since it lasts.
+void BucketTier::TellFull() {
+  if (!std::exchange(told_full_, true)) {
+    logger_.Error("index of the bucket has no room",
+                  {{"packs_left_out", counts_.left_out},
+                   {"index_bytes", index_bytes()},
+                   {"most", options_.index_bytes_max},
+                   {"do", "give the node more memory, or keep less in the bucket"}});
+  }
+}
+
+// Its objects stay where they are, for whoever remembers them. The pack itself stays known: what it
+// removes, what room it takes, and that it need not be read once more.
+void BucketTier::ForgetOldest() {
+  std::optional<uint32_t> oldest;
+  for (const auto& [segment, pack] : table_.packs) {
+    if (!pack.leaving && !pack.forgotten &&
+        (!oldest || pack.written_us < table_.packs.at(*oldest).written_us)) {
+      oldest = segment;
+    }
+  }
+  if (!oldest) {
+    return;
+  }
+  table_.packs.at(*oldest).forgotten = true;
+  ++counts_.forgotten;
+  TellFull();
+  ForgetEmptyTracks(EraseContents(*oldest));
 }
 
 bool BucketTier::idle() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,10 @@ struct BucketTierCounts {
   uint64_t packs_gone = 0;  // That were in the bucket, and were not there when read.
   uint64_t unread = 0;      // Packs that a survey could not read.
   uint64_t foreign = 0;     // Keys that are not packs, in the last survey.
+  uint64_t left_out = 0;    // Packs that the index has no room for, as of the last survey.
+  uint64_t forgotten = 0;   // Packs whose contents it had, and that made room for others.
+  uint64_t surveys_failed = 0;
+  uint64_t bytes_read = 0;
   uint64_t requests = 0;
   uint64_t retries = 0;
   uint64_t failures = 0;  // Requests that failed.
@@ -84,7 +89,9 @@ class BucketTier final : public IndexedTier {
   // Why the bucket is refused. REQUIRES: kRefused.
   const Error& refusal() const { return *refusal_; }
   // What the bucket last said when it failed, for a person; empty: it never did.
-  const std::string& trouble() const { return calls_.last_error(); }
+  const std::string& trouble() const {
+    return calls_.last_error().empty() ? survey_trouble_ : calls_.last_error();
+  }
 
   // For whoever drives it.
   std::vector<BucketRequest> TakeRequests(Instant now);
@@ -104,7 +111,7 @@ class BucketTier final : public IndexedTier {
   const PackTable& packs() const { return table_; }
   const PackCopies& copies() const { return copies_; }
   uint64_t queued_bytes() const { return queue_.queued_bytes(); }
-  bool away() const { return calls_.breaker().open(); }
+  bool away() const override { return calls_.breaker().open(); }
   // Nothing is under way or waiting but the next survey.
   bool idle() const;
   BucketTierCounts counts() const;
@@ -134,7 +141,14 @@ class BucketTier final : public IndexedTier {
   void TellChanged(const std::map<GroupName, bool>& before);
   void ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
                    uint32_t length);
+  // Gives the tracks that lost something.
+  std::set<TrackName> EraseContents(uint32_t segment);
   void DropPack(uint32_t segment);
+  // When the index has no room: no more packs are read, and what lies in old ones is forgotten, so
+  // that puts go on.
+  bool IndexIsFull() const;
+  void TellFull();
+  void ForgetOldest();
   void SettlePacks(Instant now);
   void Settle(PackQueue::Settled settled, Instant now);
   void SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
@@ -153,7 +167,7 @@ class BucketTier final : public IndexedTier {
   std::optional<uint32_t> Victim() const;
   bool OnLeaving(const BucketCalls::Ended& ended, Instant now);
   void TellLost(const SegmentContents& contents);
-  void ForgetEmptyTracks(const SegmentContents& contents);
+  void ForgetEmptyTracks(const std::set<TrackName>& tracks);
   void WriteNotes(const SegmentContents& contents, Instant now);
   void Note(const TrackName& track, const RecordBody& body, Instant now);
   void DeleteIfNoted(Instant now);
@@ -179,10 +193,12 @@ class BucketTier final : public IndexedTier {
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
+  std::string survey_trouble_;                  // Why the last one failed.
   std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
   std::optional<Leaving> leaving_;
   Instant leave_again_{};
   bool was_away_ = false;
+  bool told_full_ = false;
   BucketTierCounts counts_;
 };
 

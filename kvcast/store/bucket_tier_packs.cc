@@ -22,12 +22,12 @@ constexpr Duration kDeleteDelay = std::chrono::milliseconds(200);
 void BucketTier::StartSurvey(Instant now) {
   next_survey_.reset();
   survey_unread_ = false;
-  survey_.emplace(
-      BucketSurvey::Options{options_.prefix, options_.key_property, options_.packs_max},
-      [this](const std::string& key) {
-        return table_.Has(key) || queue_.Holds(key) || IsTakenBack(key);
-      },
-      calls_, now);
+  const auto known = [this](const std::string& key) {
+    return table_.Has(key) || queue_.Holds(key) || IsTakenBack(key);
+  };
+  survey_.emplace(BucketSurvey::Options{options_.prefix, options_.key_property, options_.packs_max,
+                                        known, [this] { return IndexIsFull(); }},
+                  calls_, now);
 }
 
 void BucketTier::OnSurveyed(Instant now) {
@@ -47,12 +47,20 @@ void BucketTier::OnSurveyed(Instant now) {
   counts_.foreign = survey_->foreign();
   const bool failed = survey_->failure().has_value();
   if (failed) {
+    ++counts_.surveys_failed;
+    survey_trouble_ = survey_->failure()->message;
     logger_.Warning("bucket not read", {{"reason", survey_->failure()->message}});
   }
   if (survey_->cut()) {
     logger_.Warning("bucket holds too many packs", {{"most", options_.packs_max}});
   }
+  counts_.left_out = survey_->left_out();
   survey_.reset();
+  if (counts_.left_out > 0) {
+    TellFull();
+  } else {
+    told_full_ = told_full_ && IndexIsFull();
+  }
   if (state_ == State::kOpening && failed) {
     next_survey_ = now + kOpenBucketAgain;
     return;
@@ -85,13 +93,15 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
   if (outcome.gone || table_.Has(found.key) || queue_.Holds(found.key) || IsTakenBack(found.key)) {
     return;
   }
-  if (index_bytes() >= options_.index_bytes_max) {
-    ++counts_.unread;
-    return;
-  }
   // A removal that waits was said before this was known, and must not reach it.
   if (queue_.open_removes()) {
     queue_.Close(now);
+  }
+  // Several packs are read at a time: those that come when it is too late only say what is removed.
+  const bool no_room = index_bytes() >= options_.index_bytes_max;
+  if (no_room) {
+    ++counts_.forgotten;
+    TellFull();
   }
   const SegmentContents& contents = outcome.body.contents;
   const bool removes = std::ranges::any_of(contents.entries, [](const SegmentEntry& entry) {
@@ -103,11 +113,14 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
                   .bytes = found.bytes,
                   .written_us = outcome.body.written_us,
                   .has_removals = removes,
-                  .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen))});
+                  .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen)),
+                  .forgotten = no_room});
   // At a start all there is will be listed.
   const auto before = state_ == State::kReady ? WholeGroups(contents) : std::map<GroupName, bool>();
   for (const SegmentEntry& entry : contents.entries) {
-    ApplyEntry(contents.track_of(entry), entry.body, segment, entry.offset, entry.length);
+    if (!no_room || std::holds_alternative<Removal>(entry.body)) {
+      ApplyEntry(contents.track_of(entry), entry.body, segment, entry.offset, entry.length);
+    }
   }
   TellChanged(before);
 }
@@ -125,6 +138,12 @@ std::map<BucketTier::GroupName, bool> BucketTier::WholeGroups(
       add(track, object->location.group);
     } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
       add(track, end->group);
+    } else if (const auto* facts = std::get_if<TrackFacts>(&entry.body)) {
+      for (const LocationRange& gap : facts->gaps) {
+        if (gap.first.group == gap.last.group && index_->FindGroup(track, gap.first.group)) {
+          add(track, gap.first.group);
+        }
+      }
     } else if (const auto* removal = std::get_if<Removal>(&entry.body)) {
       auto group = removal->group ? removal->group : index_->GroupFrom(track, 0);
       while (group) {
@@ -205,12 +224,19 @@ void BucketTier::ApplyObject(const TrackName& track, const ObjectEntry& object, 
   index_->Apply(track, object, place, length);
 }
 
-void BucketTier::DropPack(uint32_t segment) {
-  const Pack pack = table_.packs.at(segment);
+std::set<TrackName> BucketTier::EraseContents(uint32_t segment) {
+  std::set<TrackName> tracks;
   copies_.ShelterFrom(segment, *index_);
   for (EvictedGroup& lost : index_->EraseSegment(segment)) {
+    tracks.insert(lost.track);
     events_.push_back(TierEvicted{std::move(lost)});
   }
+  return tracks;
+}
+
+void BucketTier::DropPack(uint32_t segment) {
+  const Pack pack = table_.packs.at(segment);
+  (void)EraseContents(segment);
   removals_.Drop(pack.id);
   table_.Drop(segment);
 }
@@ -368,9 +394,12 @@ void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant no
   if (!draft.ok() || !queue_.CheckFits(track, *draft, entry).ok()) {
     return;
   }
-  waiting_.emplace(++last_record_, Waiting{{}, track});
-  queue_.Append(last_record_, track, *draft, std::move(entry), 0, now);
-  leaving_->last_note = last_record_;
+  Waiting waiting{{}, track};
+  const auto* const end = std::get_if<GroupEnd>(&entry);
+  waiting.group = end == nullptr ? std::nullopt : std::optional(end->group);
+  waiting.describes = std::holds_alternative<TrackFacts>(entry);
+  leaving_->last_note = Await(std::move(waiting));
+  queue_.Append(*leaving_->last_note, track, *draft, std::move(entry), 0, now);
 }
 
 // With what came damaged when the pack was first read, and so was never listed here.
@@ -386,12 +415,12 @@ void BucketTier::TellLost(const SegmentContents& contents) {
   }
 }
 
-void BucketTier::ForgetEmptyTracks(const SegmentContents& contents) {
+void BucketTier::ForgetEmptyTracks(const std::set<TrackName>& tracks) {
   std::set<TrackName> waited;
   for (const auto& [record, waiting] : waiting_) {
     waited.insert(waiting.track);
   }
-  for (const TrackName& track : contents.tracks) {
+  for (const TrackName& track : tracks) {
     if (!index_->GroupFrom(track, 0) && !waited.contains(track)) {
       index_->EraseTrack(track);
       copies_.Forget(track, std::nullopt);
@@ -405,7 +434,7 @@ void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
   index_->EraseSegment(segment);
   TellLost(contents);
   // Of a track without objects nothing is known: that is never wrong.
-  ForgetEmptyTracks(contents);
+  ForgetEmptyTracks({contents.tracks.begin(), contents.tracks.end()});
   queue_.Close(now);
   std::set<uint32_t> noted;
   for (const SegmentEntry& entry : contents.entries) {

@@ -241,6 +241,35 @@ TEST(BucketTier, KeysThatAreNotPacksAreLeftAlone) {
   EXPECT_EQ(bucket.objects().size(), 2u);
 }
 
+TEST(BucketTier, WithoutRoomInItsIndexANodeSaysSoReadsNoMoreAndGoesOnPutting) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t group = 0; group < 60; ++group) {
+    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({group, 0}, "kv")).ok());
+  }
+  BucketNode small(bucket, 2);
+  small.options.index_bytes_max = node.tier->index_bytes() / 2;
+  small.Start();
+  ASSERT_TRUE(small.tier->ready());
+  EXPECT_GT(small.tier->counts().left_out, 10u);
+  const uint64_t before = bucket.request_count();
+  small.Wait(std::chrono::minutes(5));
+  EXPECT_EQ(
+      std::ranges::count(small.log.records(), "index of the bucket has no room", &LogRecord::event),
+      1);
+  EXPECT_LE(bucket.request_count() - before, 5 * 20u) << "only listings, of three keys a page";
+  for (uint64_t group = 100; group < 200; ++group) {
+    ASSERT_TRUE(small.Put(kBucketTrack, BucketObject({group, 0}, "kv")).ok()) << group;
+    EXPECT_EQ(small.Payload(kBucketTrack, {group, 0}), "kv");
+    ASSERT_LE(small.tier->index_bytes(), small.options.index_bytes_max + 4096);
+  }
+  EXPECT_GT(small.tier->counts().forgotten, 0u);
+  small.options.index_bytes_max = SIZE_MAX;
+  small.Start();
+  EXPECT_EQ(small.tier->index().object_count(), 160u) << "nothing is lost but the knowledge of it";
+}
+
 TEST(BucketTier, OldPacksGoWhenTheBudgetIsSpent) {
   MemoryBucket bucket(1);
   BucketNode node(bucket);

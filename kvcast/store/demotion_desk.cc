@@ -1,5 +1,7 @@
 #include "kvcast/store/demotion_desk.h"
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "kvcast/store/nearest_key.h"
@@ -24,9 +26,7 @@ std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, I
     }
     return ticket.ok();
   };
-  const TrackFacts* const known = to.FindTrack(track);
-  bool taken = (known != nullptr && known->Covers(leaving.facts)) ||
-               note(to.Describe(track, leaving.facts, now));
+  bool taken = to.Covers(track, leaving.facts) || note(to.Describe(track, leaving.facts, now));
   for (size_t i = 0; i < leaving.contents.objects.size() && taken; ++i) {
     const StoredObject& stored = leaving.contents.objects[i];
     taken = note(to.Put(track, stored.object, stored.received_us, now));
@@ -54,14 +54,23 @@ uint64_t DemotionDesk::bytes() const {
                          [](uint64_t sum, const auto& one) { return sum + one.second; });
 }
 
+std::vector<size_t> DemotionDesk::HomesOf(const TrackName& track, TierKind kind) const {
+  std::vector<size_t> homes;
+  for (const TierKind one : {TierKind::kDisk, TierKind::kBucket}) {
+    if (one >= kind) {
+      std::ranges::copy(tiers_->HomesOf(track, one), std::back_inserter(homes));
+    }
+  }
+  return homes;
+}
+
 bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
   const EvictedContents& contents = leaving.contents;
   if (FindIn(contents.group.track, contents.group.group) != nullptr) {
     return true;  // Once is enough.
   }
-  for (size_t tier = 0; tier < tiers_->size(); ++tier) {
-    if (tiers_->kind(tier) < kind || !tiers_->at(tier).ready() || !HasRoom(tier, contents) ||
-        !Admits(tier, contents)) {
+  for (const size_t tier : HomesOf(contents.group.track, kind)) {
+    if (!tiers_->at(tier).ready() || !HasRoom(tier, contents) || !Admits(tier, contents)) {
       continue;
     }
     if (const auto waiting = Write(tier, leaving, now)) {
@@ -70,6 +79,7 @@ bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
         group.payload_bytes += stored.object.payload.size();
         group.objects.emplace(stored.object.location.object, stored.object);
       }
+      group.end = *contents.end;
       group.bytes = contents.bytes;
       group.tier = tier;
       group.waiting = *waiting;
@@ -144,9 +154,12 @@ const Object* DemotionDesk::Find(const TrackName& track, Location location) cons
 
 std::optional<GroupFacts> DemotionDesk::FindGroup(const TrackName& track, uint64_t group) const {
   const Group* found = FindIn(track, group);
-  return found == nullptr ? std::nullopt
-                          : std::optional(GroupFacts{found->objects.size(), found->objects.size(),
-                                                     found->payload_bytes});
+  if (found == nullptr) {
+    return std::nullopt;
+  }
+  // It is whole: what is not here before its end does not exist.
+  return GroupFacts{found->end, found->objects.size(), found->payload_bytes,
+                    found->end - found->objects.size()};
 }
 
 std::optional<uint64_t> DemotionDesk::GroupFrom(const TrackName& track, uint64_t group) const {

@@ -52,6 +52,7 @@ class DemotionDesk {
  private:
   struct Group {
     std::map<uint64_t, Object> objects;
+    uint64_t end = 0;
     uint64_t payload_bytes = 0;
     uint64_t bytes = 0;  // That it took in RAM, with its index.
     size_t tier = 0;     // To which it goes.
@@ -61,6 +62,8 @@ class DemotionDesk {
   using Groups = std::map<uint64_t, Group>;
 
   bool Admits(size_t tier, const EvictedContents& contents);
+  // In the order in which they are tried: disks as of any put, so that all of them are used.
+  std::vector<size_t> HomesOf(const TrackName& track, TierKind kind) const;
   bool HasRoom(size_t tier, const EvictedContents& contents) const;
   // How many writes are under way for it; absent if the tier does not take it all.
   std::optional<size_t> Write(size_t tier, const Leaving& leaving, Instant now);

@@ -174,6 +174,16 @@ void DiskEviction::OnTrackGone(const TrackName& track) {
   tracks_.erase(owner);
 }
 
+void DiskEviction::CondemnSome(size_t groups) {
+  for (size_t count = condemned_count_; count < groups; ++count) {
+    const std::optional<uint64_t> next = NextVictim();
+    if (!next) {
+      return;
+    }
+    Condemn(*next);
+  }
+}
+
 bool DiskEviction::Keep(const TrackName& track, uint64_t group, bool used) {
   const Held* const held = FindIn(FindTrack(track), group);
   return held == nullptr ? used : !held->condemned;
@@ -185,8 +195,11 @@ bool DiskEviction::Owes(const TrackName& name, uint64_t group) const {
     return false;
   }
   const auto held = track->second.groups.find(group);
-  return held != track->second.groups.end() && !held->second.condemned &&
-         track->second.pool->beyond() < held->second.group.bytes;
+  return held != track->second.groups.end() && IsOwed(track->second, held->second);
+}
+
+bool DiskEviction::IsOwed(const Track& track, const Held& held) {
+  return track.pool->reserved > 0 && !held.condemned && track.pool->beyond() < held.group.bytes;
 }
 
 std::optional<uint64_t> DiskEviction::NextVictim() {
@@ -211,12 +224,11 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
                                           const DiskIndex& index) const {
   Rooms rooms;
   for (const SegmentView& view : segments) {
-    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes), view.bytes / 4 * 3};
+    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes), view.bytes / 4 * 3, 0};
   }
   for (const auto& [name, track] : tracks_) {
-    const bool owed = track.pool->reserved > 0 && track.pool->beyond() == 0;
     for (const auto& [group, held] : track.groups) {
-      if (!held.condemned && !owed) {
+      if (!held.condemned && !IsOwed(track, held)) {
         continue;
       }
       for (const SegmentShare& share : index.SharesOf(name, group)) {
@@ -227,6 +239,7 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
         if (held.condemned) {
           room->second.wanted -= std::min(room->second.wanted, share.bytes);
         } else {
+          room->second.owed += share.bytes;
           room->second.moved_max =
               std::min(room->second.moved_max + share.bytes, room->second.most);
         }
@@ -236,7 +249,8 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
   return rooms;
 }
 
-uint32_t DiskEviction::Victim(std::span<const SegmentView> segments, const DiskIndex& index) {
+std::optional<uint32_t> DiskEviction::Victim(std::span<const SegmentView> segments,
+                                             const DiskIndex& index) {
   Rooms rooms = RoomsOf(segments, index);
   const auto least = [&] {
     return std::ranges::min_element(rooms, {}, [](const auto& room) { return room.second.wanted; });
@@ -257,7 +271,15 @@ uint32_t DiskEviction::Victim(std::span<const SegmentView> segments, const DiskI
       }
     }
   }
-  return best->first;
+  if (best->second.wanted <= best->second.moved_max) {
+    return best->first;
+  }
+  // Nobody else may be condemned now. What is not owed need not be moved; what is takes its room
+  // elsewhere, and where that is nearly all of a segment nothing would be won, again and again.
+  rooms = RoomsOf(segments, index);
+  best = std::ranges::min_element(
+      rooms, {}, [](const auto& room) { return std::pair(room.second.owed, room.second.wanted); });
+  return best->second.owed <= best->second.most ? std::optional(best->first) : std::nullopt;
 }
 
 }  // namespace kvcast

@@ -20,7 +20,7 @@ struct DiskEvictionOptions {
   std::string eviction = "default";  // One of EvictionNames().
   EvictionLimits limits;
   uint64_t secret = 0;                             // Keys the handles by which groups are known.
-  std::map<std::string, uint64_t> reservations{};  // Bytes by tenant.
+  std::map<std::string, uint64_t> reservations{};  // Bytes of records by tenant.
 };
 
 // Lets an Eviction decide what a full disk gives up.
@@ -38,7 +38,9 @@ class DiskEviction final : public DiskPolicy {
   // Invalid: no policy of this name, or more than half of the disk is reserved.
   static Result<std::unique_ptr<DiskEviction>> Of(const DiskEvictionOptions& options);
 
-  uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) override;
+  std::optional<uint32_t> Victim(std::span<const SegmentView> segments,
+                                 const DiskIndex& index) override;
+  void CondemnSome(size_t groups) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
   bool Owes(const TrackName& track, uint64_t group) const override;
   bool listens() const override { return true; }
@@ -89,6 +91,7 @@ class DiskEviction final : public DiskPolicy {
     uint64_t wanted = 0;
     uint64_t moved_max = 0;
     uint64_t most = 0;
+    uint64_t owed = 0;  // Reserved: moved, however much that is.
   };
   using Rooms = std::map<uint32_t, Room>;
 
@@ -102,6 +105,7 @@ class DiskEviction final : public DiskPolicy {
   void Reprieve(Pool& pool, Held& held);
   // The next to be condemned; absent if nobody may be.
   std::optional<uint64_t> NextVictim();
+  static bool IsOwed(const Track& track, const Held& held);
   Rooms RoomsOf(std::span<const SegmentView> segments, const DiskIndex& index) const;
   void Drop(Tracks::iterator track, Groups::iterator group);
 

@@ -149,7 +149,7 @@ TEST(DiskEviction, NobodyEvictsWhatAnotherHasReserved) {
   }
   ASSERT_GT(disk.tier->counts().segments_removed, 50u);
   EXPECT_EQ(disk.tier->counts().gave_up, 0u);
-  ASSERT_EQ(mine, kReserved / payload.size());
+  ASSERT_GT(mine, kReserved / (payload.size() + 200));  // What its records take counts.
   for (uint64_t number = 0; number < mine; ++number) {
     EXPECT_EQ(disk.Payload(block("a", number), {0, 0}), payload) << number;
   }

@@ -117,6 +117,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
     }
     live_bytes_[at->segment] -= RecordUp(at->length);
     group.payload_bytes -= at->payload_bytes;
+    group.record_bytes -= RecordUp(at->length);
     *at = indexed;
   } else {
     group.objects.insert(at, indexed);
@@ -124,6 +125,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
   }
   live_bytes_[place.segment] += RecordUp(length);
   group.payload_bytes += entry.payload_bytes;
+  group.record_bytes += RecordUp(length);
 }
 
 size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes) {
@@ -133,6 +135,7 @@ size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)
     }
     live_bytes_[object.segment] -= RecordUp(object.length);
     found.payload_bytes -= object.payload_bytes;
+    found.record_bytes -= RecordUp(object.length);
     return true;
   });
   object_count_ -= erased;
@@ -220,11 +223,24 @@ const TrackFacts* DiskIndex::FindTrack(const TrackName& name) const {
   return track == tracks_.end() ? nullptr : &track->second.facts;
 }
 
+GroupFacts DiskIndex::FactsOf(const Track& track, uint64_t number, const Group& group) {
+  GroupFacts facts{group.end, group.objects.size(), group.payload_bytes};
+  if (group.end && *group.end > group.objects.size() && !track.facts.gaps.empty()) {
+    const auto at = [&](uint64_t object) {
+      return std::ranges::lower_bound(group.objects, object, {}, &Indexed::object);
+    };
+    facts.absent_count =
+        track.facts.AbsentIn(number, *group.end, [&](uint64_t first, uint64_t last) {
+          return static_cast<uint64_t>(at(last + 1) - at(first));
+        });
+  }
+  return facts;
+}
+
 std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
   const Group* group = GroupIn(name, number);
-  return group == nullptr
-             ? std::nullopt
-             : std::optional(GroupFacts{group->end, group->objects.size(), group->payload_bytes});
+  return group == nullptr ? std::nullopt : std::optional(FactsOf(track->second, number, *group));
 }
 
 std::optional<uint64_t> DiskIndex::GroupFrom(const TrackName& name, uint64_t number) const {
@@ -265,6 +281,11 @@ void DiskIndex::ClearUse(const TrackName& name, uint64_t number) {
   }
 }
 
+uint64_t DiskIndex::RecordBytes(const TrackName& name, uint64_t number) const {
+  const Group* const group = GroupIn(name, number);
+  return group == nullptr ? 0 : group->record_bytes;
+}
+
 std::vector<SegmentShare> DiskIndex::SharesOf(const TrackName& name, uint64_t number) const {
   std::vector<SegmentShare> shares;
   const Group* const group = GroupIn(name, number);
@@ -297,12 +318,12 @@ bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
 }
 
 std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
   const Group* const group = GroupIn(name, number);
   if (group == nullptr) {
     return std::nullopt;
   }
-  return ListedGroup{name, number, group->key,
-                     GroupFacts{group->end, group->objects.size(), group->payload_bytes}};
+  return ListedGroup{name, number, group->key, FactsOf(track->second, number, *group)};
 }
 
 std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,
@@ -318,8 +339,8 @@ std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& af
         return listed;
       }
       const Group& one = group->second;
-      listed.push_back({track->first, group->first, one.key,
-                        GroupFacts{one.end, one.objects.size(), one.payload_bytes}});
+      listed.push_back(
+          {track->first, group->first, one.key, FactsOf(track->second, group->first, one)});
     }
   }
   return listed;
@@ -370,6 +391,8 @@ void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, 
   KVCAST_CHECK(object != nullptr);
   live_bytes_[object->segment] -= RecordUp(object->length);
   live_bytes_[place.segment] += RecordUp(length);
+  auto* const group = const_cast<Group*>(GroupIn(name, location.group));
+  group->record_bytes += RecordUp(length) - RecordUp(object->length);
   object->segment = place.segment;
   object->unit = static_cast<uint32_t>(place.offset / kRecordAlignment);
   object->length = length;

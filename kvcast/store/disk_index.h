@@ -64,6 +64,8 @@ class DiskIndex {
   bool GroupUsed(const TrackName& track, uint64_t group) const;
   // Forgets that it was used.
   void ClearUse(const TrackName& track, uint64_t group);
+  // What its records take on the disk.
+  uint64_t RecordBytes(const TrackName& track, uint64_t group) const;
   std::vector<SegmentShare> SharesOf(const TrackName& track, uint64_t group) const;
   // Where the last of its objects lies; zeros if there is none.
   DiskPlace LastPlace(const TrackName& track, uint64_t group) const;
@@ -119,6 +121,7 @@ class DiskIndex {
     std::optional<uint64_t> end;
     std::optional<Digest> key;
     uint64_t payload_bytes = 0;
+    uint64_t record_bytes = 0;
     bool used = false;
   };
   using GroupMap =
@@ -136,6 +139,7 @@ class DiskIndex {
   using TrackMap =
       std::map<TrackName, Track, std::less<>, CountedAllocator<std::pair<const TrackName, Track>>>;
 
+  static GroupFacts FactsOf(const Track& track, uint64_t number, const Group& group);
   Track& TrackFor(const TrackName& name);
   Group& GroupFor(Track& track, uint64_t number);
   const Group* GroupIn(const TrackName& name, uint64_t number) const;

@@ -11,6 +11,14 @@ namespace {
 // How long a disk that is full or fails is left alone before it is tried again.
 constexpr Duration kRefusal = std::chrono::seconds(1);
 
+// What a record takes until it is durable, here and in the books of whoever waits for it: an empty
+// object is not free.
+uint64_t CostOf(const PendingRecord& record) {
+  constexpr uint64_t kEach = 768;
+  return record.draft.size() + kEach +
+         4 * (record.track.space().length() + record.track.name().size());
+}
+
 }  // namespace
 
 std::optional<Error> DiskLog::Refusal(Instant now) const {
@@ -36,7 +44,7 @@ Result<void> DiskLog::CheckFits(const TrackName& track, const RecordDraft& draft
 }
 
 void DiskLog::Queue(PendingRecord record) {
-  queued_bytes_ += record.draft.size();
+  queued_bytes_ += CostOf(record);
   const bool moved = record.origin != PendingRecord::Origin::kPut;
   (moved ? moved_ : queue_).push_back(std::move(record));
 }
@@ -46,7 +54,7 @@ std::vector<PendingRecord> DiskLog::TakeBackCarries(uint32_t from_segment) {
   std::deque<PendingRecord> left;
   for (PendingRecord& record : moved_) {
     if (record.origin == PendingRecord::Origin::kCarry && record.from.segment == from_segment) {
-      queued_bytes_ -= record.draft.size();
+      queued_bytes_ -= CostOf(record);
       taken.push_back(std::move(record));
     } else {
       left.push_back(std::move(record));
@@ -120,11 +128,20 @@ bool DiskLog::WantsSegment() const {
 
 bool DiskLog::MayCreate() const {
   const bool must = !moved_.empty() && Active() == nullptr;
-  return HasRoomFor(must ? 1 : 1 + kLastSegments) && table_->last_number < kSegmentNumberMax;
+  const bool room =
+      must ? table_->allocated + options_.segment_bytes <= ceiling_ : HasRoomFor(1 + kLastSegments);
+  return room && table_->last_number < kSegmentNumberMax;
 }
 
 bool DiskLog::wants_room() const {
   return (WantsSegment() && !MayCreate()) || (Cramped() && !queue_.empty());
+}
+
+bool DiskLog::sealing() const {
+  return creating_ != 0 || !unmaking_.empty() ||
+         std::ranges::any_of(open_, [](const OpenSegment& open) {
+           return open.writer.sealing() || open.writer.failure();
+         });
 }
 
 bool DiskLog::stuck() const {
@@ -138,8 +155,12 @@ void DiskLog::Create() {
 }
 
 void DiskLog::Pump(Instant now) {
+  if (refusing_until_ && now >= *refusing_until_) {
+    refusing_until_.reset();
+  }
+  SetCeiling();
   AppendAll();
-  if (WantsSegment() && MayCreate() && !(refusing_until_ && now < *refusing_until_)) {
+  if (WantsSegment() && MayCreate() && !refusing_until_) {
     Create();
   }
   for (auto open = open_.begin(); open != open_.end();) {
@@ -153,7 +174,7 @@ void DiskLog::Pump(Instant now) {
 void DiskLog::Settle(OpenSegment& open, Instant now) {
   while (!open.unsynced.empty() && open.unsynced.front().place.offset < open.writer.durable()) {
     Unsynced& first = open.unsynced.front();
-    queued_bytes_ -= first.record.draft.size();
+    queued_bytes_ -= CostOf(first.record);
     settled_.push_back({std::move(first.record), first.place, std::nullopt});
     open.unsynced.pop_front();
     failures_in_a_row_ = 0;
@@ -179,7 +200,7 @@ void DiskLog::Settle(OpenSegment& open, Instant now) {
 }
 
 void DiskLog::Fail(PendingRecord record, const Error& error) {
-  queued_bytes_ -= record.draft.size();
+  queued_bytes_ -= CostOf(record);
   settled_.push_back({std::move(record), {}, error});
 }
 

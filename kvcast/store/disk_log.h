@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -54,7 +55,9 @@ class DiskLog {
 
   // Table and outbox must outlive this.
   DiskLog(const Options& options, uint64_t seed, SegmentTable& table, DeviceOutbox& outbox)
-      : options_(options), random_(seed), table_(&table), outbox_(&outbox) {}
+      : options_(options), random_(seed), table_(&table), outbox_(&outbox) {
+    SetCeiling();
+  }
 
   // Absent, or why nothing can be written just now.
   std::optional<Error> Refusal(Instant now) const;
@@ -83,10 +86,15 @@ class DiskLog {
   bool Busy(uint32_t segment) const;
   // Before long the budget will not hold another segment.
   bool wants_room() const;
+  // A segment is being ended, made or unmade: there will be more to choose from, or more room.
+  bool sealing() const;
+  // Gives up what waits, and refuses for a while.
+  void Refuse(const Error& error, Instant now);
   // Moved records wait, and not even the last segment can be made for them.
   bool stuck() const;
   std::optional<Instant> deadline() const;
-  // Of records that are not durable yet, payloads and all.
+  bool puts_wait() const { return !queue_.empty(); }
+  // Of records that are not durable yet, payloads and all that is remembered of them meanwhile.
   uint64_t queued_bytes() const { return queued_bytes_; }
   uint64_t index_bytes() const;
   uint64_t failure_count() const { return failure_count_; }
@@ -117,8 +125,10 @@ class DiskLog {
   void OnCreated(const DeviceCompletion& completion, Instant now);
   void Settle(OpenSegment& open, Instant now);
   void Fail(PendingRecord record, const Error& error);
-  // Gives up what waits, and refuses for a while.
-  void Refuse(const Error& error, Instant now);
+  void SetCeiling() {
+    ceiling_ = std::min(ceiling_,
+                        std::max(options_.bytes_max, table_->allocated + options_.segment_bytes));
+  }
 
   Options options_;
   Random random_;
@@ -132,6 +142,9 @@ class DiskLog {
   uint64_t creating_number_ = 0;
   std::optional<SegmentHeader> ready_;  // Created, not begun.
   uint64_t reserve_ = 0;
+  // What may be allocated for records that are moved: the budget, unless the directory came with
+  // more than that. Then one segment more, until it has come down.
+  uint64_t ceiling_ = UINT64_MAX;
   uint64_t queued_bytes_ = 0;
   uint64_t failure_count_ = 0;
   uint32_t failures_in_a_row_ = 0;

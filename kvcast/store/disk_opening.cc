@@ -9,6 +9,8 @@ namespace {
 
 // Segments that are read at the same time.
 constexpr size_t kLoadsMax = 16;
+// How often, in all, a start waits for segments that cannot be read.
+constexpr uint32_t kReadsAgainMax = 5;
 
 }  // namespace
 
@@ -71,7 +73,7 @@ void DiskOpening::OnList(const DeviceCompletion& completion) {
   std::ranges::sort(files_, {}, &DeviceCompletion::File::number);
   if (superblock_bytes_ && *superblock_bytes_ >= kSuperblockBytes) {
     state_ = State::kSuperblock;
-    token_ = outbox_->Read(kSuperblockFile, 0, kSuperblockBytes);
+    token_ = outbox_->Read(kSuperblockFile, 0, kDeviceBlockBytes);
   } else {
     AskNextHeader();
   }
@@ -79,13 +81,10 @@ void DiskOpening::OnList(const DeviceCompletion& completion) {
 
 void DiskOpening::OnSuperblock(const DeviceCompletion& completion) {
   if (completion.error) {
-    failure_ = completion.error;  // Whatever it says must not be written over.
-    return;
-  }
-  const std::string blocks = completion.bytes.ToString();
-  for (size_t copy = 0; copy < 2; ++copy) {
-    const auto found =
-        Superblock::Parse(AsBytes(blocks).subspan(copy * kDeviceBlockBytes, kDeviceBlockBytes));
+    superblock_error_ = completion.error;
+  } else {
+    const std::string block = completion.bytes.ToString();
+    const auto found = Superblock::Parse(AsBytes(block));
     if (found.ok()) {
       superblock_ = *found;
       superblock_whole_ = true;
@@ -97,6 +96,11 @@ void DiskOpening::OnSuperblock(const DeviceCompletion& completion) {
       return;
     }
   }
+  if (!second_copy_) {
+    second_copy_ = true;
+    token_ = outbox_->Read(kSuperblockFile, kDeviceBlockBytes, kDeviceBlockBytes);
+    return;
+  }
   ++damaged_;
   AskNextHeader();
 }
@@ -107,7 +111,11 @@ void DiskOpening::AskNextHeader() {
     ++next_file_;
   }
   if (next_file_ == files_.size()) {
-    StartSegments();
+    // Whatever could not be read may say whose directory this is.
+    failure_ = superblock_error_ ? superblock_error_ : header_error_;
+    if (!failure_) {
+      StartSegments();
+    }
     return;
   }
   token_ = outbox_->Read(files_[next_file_].number, 0, kDeviceBlockBytes);
@@ -115,7 +123,9 @@ void DiskOpening::AskNextHeader() {
 
 void DiskOpening::OnHeader(const DeviceCompletion& completion) {
   if (completion.error) {
-    failure_ = completion.error;
+    header_error_ = completion.error;
+    ++next_file_;
+    AskNextHeader();
     return;
   }
   const std::string block = completion.bytes.ToString();
@@ -154,8 +164,27 @@ void DiskOpening::LoadSome() {
   }
 }
 
+bool DiskOpening::MayReadAgain() const {
+  return loads_.front().unreadable() && reads_again_ < kReadsAgainMax;
+}
+
+void DiskOpening::ReadAgain() {
+  waits_ = false;
+  ++reads_again_;
+  for (SegmentLoad& load : loads_) {
+    if (load.done() && load.unreadable()) {
+      load = SegmentLoad(superblock_.directory, load.segment(), load.segment_bytes(), key_property_,
+                         *outbox_);
+    }
+  }
+}
+
 void DiskOpening::ApplyLoaded() {
-  while (!loads_.empty() && loads_.front().done()) {
+  while (!waits_ && !loads_.empty() && loads_.front().done()) {
+    if (MayReadAgain()) {
+      waits_ = true;
+      return;
+    }
     SegmentLoad& load = loads_.front();
     SegmentLoad::Outcome outcome = load.Take();
     if (outcome.refused) {
@@ -166,9 +195,10 @@ void DiskOpening::ApplyLoaded() {
     loads_.pop_front();
     LoadSome();
   }
-  if (loads_.empty() && next_file_ == files_.size() && state_ == State::kSegments) {
+  if (!waits_ && loads_.empty() && next_file_ == files_.size() && state_ == State::kSegments) {
     table_->allocated += kSuperblockBytes;
-    if (superblock_whole_) {
+    // What cannot be read must not be written over.
+    if (superblock_whole_ || superblock_error_) {
       SyncFrail();
     } else {
       WriteSuperblock(!superblock_bytes_                      ? Step::kCreate
@@ -180,23 +210,31 @@ void DiskOpening::ApplyLoaded() {
 
 void DiskOpening::Apply(uint32_t segment, uint64_t bytes, const SegmentLoad::Outcome& outcome) {
   Segment found{.bytes = bytes, .marker = outcome.marker};
-  damaged_ += outcome.damaged;
+  damaged_ += outcome.unreadable ? 0 : outcome.damaged;
   if (outcome.foreign) {
     found.state = SegmentState::kForeign;
     ++damaged_;
   } else if (outcome.sealed) {
     found.state = SegmentState::kSealed;
   } else {
-    found.state = outcome.unreadable ? SegmentState::kHeld : SegmentState::kFrail;
+    found.state = outcome.unreadable ? SegmentState::kUnread : SegmentState::kFrail;
   }
+  if (unread_) {
+    removals_.Add(outcome.contents, segment);
+  }
+  unread_ = unread_ || found.state == SegmentState::kUnread;
   table_->Add(segment, found);
-  index_->Apply(outcome.contents, segment);
+  if (found.state == SegmentState::kUnread) {
+    (void)removals_.ApplyLate(outcome.contents, segment, false, *index_);
+  } else {
+    index_->Apply(outcome.contents, segment);
+  }
 }
 
 void DiskOpening::SyncFrail() {
   state_ = State::kSyncing;
   for (const auto& [number, segment] : table_->segments) {
-    if (segment.state == SegmentState::kFrail) {
+    if (segment.state == SegmentState::kFrail || segment.state == SegmentState::kUnread) {
       syncs_.insert(outbox_->Sync(number));
     }
   }

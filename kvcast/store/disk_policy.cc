@@ -4,7 +4,8 @@
 
 namespace kvcast {
 
-uint32_t OldestFirst::Victim(std::span<const SegmentView> segments, const DiskIndex& /*index*/) {
+std::optional<uint32_t> OldestFirst::Victim(std::span<const SegmentView> segments,
+                                            const DiskIndex& /*index*/) {
   const auto emptiest = std::ranges::min_element(segments, {}, &SegmentView::live_bytes);
   return emptiest->live_bytes <= emptiest->bytes / 4 ? emptiest->segment : segments.front().segment;
 }

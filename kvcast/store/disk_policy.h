@@ -26,8 +26,13 @@ constexpr uint64_t MovedBytesMax(uint64_t segment_bytes) { return segment_bytes 
 class DiskPolicy {
  public:
   virtual ~DiskPolicy() = default;
-  // Which segment goes next. REQUIRES: there is one; the oldest comes first.
-  virtual uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) = 0;
+  // Which segment goes next; absent if none would bring room. REQUIRES: there is one; the oldest
+  // comes first.
+  virtual std::optional<uint32_t> Victim(std::span<const SegmentView> segments,
+                                         const DiskIndex& index) = 0;
+  // So many groups, or as many as may go, are no longer worth anything: their number is the
+  // trouble, and not their size.
+  virtual void CondemnSome(size_t /*groups*/) {}
   // Whether a group of that segment is worth being moved, as long as there is room for that.
   // `used`: somebody read it since it was written or moved.
   virtual bool Keep(const TrackName& track, uint64_t group, bool used) = 0;
@@ -35,7 +40,8 @@ class DiskPolicy {
   // Whether it is moved even beyond that room: its tenant has it reserved.
   virtual bool Owes(const TrackName& /*track*/, uint64_t /*group*/) const { return false; }
 
-  // What happens to groups, for those who listen. More of a group is here: `bytes` in all.
+  // What happens to groups, for those who listen. More of a group is here: its records take `bytes`
+  // in all.
   virtual bool listens() const { return false; }
   virtual void OnStored(const TrackName& /*track*/, uint64_t /*group*/,
                         const std::optional<Digest>& /*key*/, uint64_t /*bytes*/) {}
@@ -52,7 +58,8 @@ class DiskPolicy {
 // whose room costs less.
 class OldestFirst : public DiskPolicy {
  public:
-  uint32_t Victim(std::span<const SegmentView> segments, const DiskIndex& index) override;
+  std::optional<uint32_t> Victim(std::span<const SegmentView> segments,
+                                 const DiskIndex& index) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
 };
 

@@ -246,7 +246,15 @@ Bytes RecordDraft::Encode(const RecordSeat& seat, uint32_t ordinal) const {
   return record;
 }
 
-Result<ParsedRecord> ParseRecord(const Bytes& bytes, const RecordSeat& seat) {
+namespace {
+
+struct RecordParts {
+  RecordHeader header;
+  Bytes meta;
+  Bytes payload;
+};
+
+Result<RecordParts> PartsOf(const Bytes& bytes, const RecordSeat& seat) {
   std::array<std::byte, kRecordHeaderBytes> start{};
   ByteReader reader(bytes);
   KVCAST_TRY_VOID(reader.Read(start));
@@ -254,22 +262,42 @@ Result<ParsedRecord> ParseRecord(const Bytes& bytes, const RecordSeat& seat) {
   if (header.size() > bytes.size()) {
     return reader.Malformed("The record ends early.");
   }
-  const Bytes meta = bytes.Slice(kRecordHeaderBytes, header.meta_bytes);
-  const Bytes payload = bytes.Slice(kRecordHeaderBytes + header.meta_bytes, header.payload_bytes);
-  if (Crc32c(meta) != header.meta_sum || Crc32c(payload) != header.payload_sum) {
+  RecordParts parts{header, bytes.Slice(kRecordHeaderBytes, header.meta_bytes),
+                    bytes.Slice(kRecordHeaderBytes + header.meta_bytes, header.payload_bytes)};
+  if (Crc32c(parts.meta) != header.meta_sum) {
     return reader.Malformed("The record is damaged.");
   }
-  ByteReader fields(meta);
+  return parts;
+}
+
+Result<DiskRecord> RecordOf(const RecordParts& parts) {
+  ByteReader fields(parts.meta);
   KVCAST_TRY(TrackName track, TrackName::ReadFrom(fields));
-  KVCAST_TRY(RecordBody body, ReadBody(fields, header.kind));
+  KVCAST_TRY(RecordBody body, ReadBody(fields, parts.header.kind));
   auto* const stored = std::get_if<StoredObject>(&body);
-  if (!fields.done() || (stored == nullptr && !payload.empty())) {
+  if (!fields.done() || (stored == nullptr && !parts.payload.empty())) {
     return fields.Malformed("The record holds more than its fields.");
   }
   if (stored != nullptr) {
-    stored->object.payload = payload;
+    stored->object.payload = parts.payload;
   }
-  return ParsedRecord{header, {std::move(track), std::move(body)}};
+  return DiskRecord{std::move(track), std::move(body)};
+}
+
+}  // namespace
+
+Result<ParsedRecord> ParseRecord(const Bytes& bytes, const RecordSeat& seat) {
+  KVCAST_TRY(const RecordParts parts, PartsOf(bytes, seat));
+  if (Crc32c(parts.payload) != parts.header.payload_sum) {
+    return ByteReader(parts.payload).Malformed("The record is damaged.");
+  }
+  KVCAST_TRY(DiskRecord record, RecordOf(parts));
+  return ParsedRecord{parts.header, std::move(record)};
+}
+
+Result<DiskRecord> ParseRecordMeta(const Bytes& bytes, const RecordSeat& seat) {
+  KVCAST_TRY(const RecordParts parts, PartsOf(bytes, seat));
+  return RecordOf(parts);
 }
 
 uint32_t IdentitySum(const Object& object, uint32_t payload_sum) {

@@ -111,6 +111,9 @@ struct ParsedRecord {
 // A record that is whole, and stands where it was meant to. `bytes` may hold more behind it.
 Result<ParsedRecord> ParseRecord(const Bytes& bytes, const RecordSeat& seat);
 
+// What a record said whose payload is damaged. Malformed: the rest is, too.
+Result<DiskRecord> ParseRecordMeta(const Bytes& bytes, const RecordSeat& seat);
+
 // Bodies, without the track's name, for records and footers. An object has its own in a footer.
 void WriteBody(ByteWriter& writer, const RecordBody& body);
 Result<RecordBody> ReadBody(ByteReader& reader, RecordKind kind);

@@ -42,6 +42,7 @@ DiskTier::DiskTier(const DiskTierOptions& options, std::unique_ptr<DiskPolicy> p
 
 void DiskTier::Open() {
   open_again_.reset();
+  opening_reads_ = 0;
   const Superblock fresh{options_.fresh, options_.disk_class, options_.SegmentBytes()};
   opening_.emplace(fresh, options_.key_property, *index_, table_, outbox_);
 }
@@ -56,6 +57,9 @@ void DiskTier::OnOpened(Instant now) {
     logger_.Warning("directory does not answer", {{"reason", opening_->failure()->message}});
     open_again_ = now + kOpenAgain;
     opening_.reset();
+  } else if (opening_->waits() && !open_again_) {
+    logger_.Warning("segments cannot be read; a start waits for them", {});
+    open_again_ = now + kOpenAgain;
   } else if (opening_->done()) {
     counts_.damaged += opening_->damaged();
     superblock_ = opening_->superblock();
@@ -63,11 +67,26 @@ void DiskTier::OnOpened(Instant now) {
     if (kSuperblockBytes + kSegmentsMin * superblock_.segment_bytes > options_.bytes_max) {
       superblock_.segment_bytes = options_.SegmentBytes();
     }
+    removals_ = opening_->TakeRemovals();
     opening_.reset();
     state_ = State::kReady;
     log_.emplace(
         DiskLog::Options{superblock_.directory, superblock_.segment_bytes, options_.bytes_max},
         options_.seed, table_, outbox_);
+    if (over_budget()) {
+      logger_.Warning("directory takes more than its budget; what is worth least goes",
+                      {{"bytes", table_.allocated}, {"bytes_max", options_.bytes_max}});
+    }
+    if (index_full()) {
+      logger_.Error("index has no room for all that is here; what is worth least goes",
+                    {{"bytes", index_bytes()}, {"bytes_max", options_.index_bytes_max}});
+    }
+    CountUnread();
+    if (unread_segments_ > 0) {
+      counts_.read_errors += unread_segments_;
+      logger_.Error("segments cannot be read; they stay, and are read again",
+                    {{"segments", unread_segments_}});
+    }
     logger_.Info("directory opened", {{"segments", table_.segments.size()},
                                       {"objects", index_->object_count()},
                                       {"damaged", counts_.damaged}});
@@ -92,18 +111,22 @@ void DiskTier::TellPolicy() {
   std::ranges::stable_sort(groups, {}, [](const auto& one) { return one.first; });
   for (const auto& [place, group] : groups) {
     if (group.facts.object_count > 0) {
-      policy_->OnStored(group.track, group.group, group.key, group.facts.payload_bytes);
+      policy_->OnStored(group.track, group.group, group.key,
+                        index_->RecordBytes(group.track, group.group));
     }
   }
 }
 
 void DiskTier::Evicted(TierEvicted evicted) {
   policy_->OnGone(evicted.group.track, evicted.group.group);
+  progress_ = true;
   events_.push_back(std::move(evicted));
 }
 
 void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
   if (opening_) {
+    opening_reads_ += completion.bytes.empty() ? 0u : 1u;
+    opening_reads_max_ = std::max(opening_reads_max_, opening_reads_);
     opening_->OnCompletion(completion);
     OnOpened(now);
   } else if (const auto found = readings_.find(completion.token); found != readings_.end()) {
@@ -112,14 +135,20 @@ void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
     OnRead(reading, completion);
   } else if (log_ && !log_->OnCompletion(completion, now) && !OnRemoved(completion, now)) {
     (void)((rescue_ && rescue_->OnCompletion(completion)) ||
-           (evict_ && evict_->OnCompletion(completion)));
+           (evict_ && evict_->OnCompletion(completion)) ||
+           (late_ && late_->OnCompletion(completion)));
   }
   Pump(now);
 }
 
 void DiskTier::OnTime(Instant now) {
   if (open_again_ && now >= *open_again_) {
-    Open();
+    if (opening_) {
+      open_again_.reset();
+      opening_->ReadAgain();
+    } else {
+      Open();
+    }
   }
   Pump(now);
 }
@@ -130,8 +159,15 @@ std::optional<Instant> DiskTier::deadline() const {
     first = other && (!first || *other < *first) ? other : first;
   };
   take(log_ ? log_->deadline() : std::nullopt);
+  if (evict_again_ != Instant() && !evict_ &&
+      (index_full() || over_budget() || log_->puts_wait())) {
+    take(evict_again_);
+  }
   for (const auto& [number, segment] : table_.segments) {
-    if (segment.state == SegmentState::kFrail && segment.retry_at != Instant()) {
+    const bool again = segment.state == SegmentState::kFrail ||
+                       segment.state == SegmentState::kHeld ||
+                       segment.state == SegmentState::kUnread;
+    if (again && !segment.draining && segment.retry_at != Instant()) {
       take(segment.retry_at);
     }
   }
@@ -142,6 +178,8 @@ void DiskTier::Pump(Instant now) {
   if (state_ != State::kReady) {
     return;
   }
+  OnLate(now);
+  StartLate(now);
   // Draining queues records, and records that settle may end a drain.
   for (int round = 0; round < 2; ++round) {
     StartDrains(now);
@@ -155,6 +193,7 @@ void DiskTier::Pump(Instant now) {
 
 void DiskTier::Seal(Instant now) {
   if (log_) {
+    PayAllOwed(now);
     log_->Seal();
     Pump(now);
   }
@@ -174,6 +213,7 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
     return;
   }
   const Waiting waiting = Take(record.id);
+  progress_ = progress_ || durable;
   // The end of a group and a removal took effect when they were told.
   const bool object = std::holds_alternative<ObjectEntry>(record.entry);
   if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
@@ -182,7 +222,7 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
     if (object && policy_->listens()) {
       const auto& entry = std::get<ObjectEntry>(record.entry);
       policy_->OnStored(record.track, entry.location.group, entry.key,
-                        index_->FindGroup(record.track, entry.location.group)->payload_bytes);
+                        index_->RecordBytes(record.track, entry.location.group));
     }
   } else if (durable && object && !waiting.forgotten) {
     // Removed before it was durable, and yet it was there.
@@ -233,8 +273,12 @@ Result<void> DiskTier::CheckFits(const TrackName& track, const RecordDraft& draf
   return log_->CheckFits(track, draft, entry);
 }
 
-// What lies in a frail segment may be there by chance: it is written again.
+// What lies in a frail segment may be there by chance, and what lies before an unread one may have
+// been removed in that: it is written again.
 bool DiskTier::IsDurable(DiskPlace place) const {
+  if (place.segment < newest_unread_) {
+    return false;
+  }
   const SegmentState state = table_.segments.at(place.segment).state;
   return state == SegmentState::kSealed || state == SegmentState::kWriting;
 }
@@ -251,6 +295,10 @@ void DiskTier::Append(uint64_t record, const TrackName& track, RecordDraft draft
 }
 
 void DiskTier::OnRemove(const TrackName& track, std::optional<uint64_t> group) {
+  if (unread_segments_ > 0) {
+    // Whatever is written from now on stands behind them.
+    removals_.Add(track, group, {UINT32_MAX, 0});
+  }
   if (group) {
     policy_->OnGone(track, *group);
   } else {

@@ -19,6 +19,8 @@
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/indexed_tier.h"
 #include "kvcast/store/segment_drain.h"
+#include "kvcast/store/segment_load.h"
+#include "kvcast/store/segment_removals.h"
 #include "kvcast/store/segment_table.h"
 
 namespace kvcast {
@@ -45,7 +47,9 @@ struct DiskTierCounts {
   uint64_t write_errors = 0;  // Segments that it failed to make or write.
   uint64_t carried = 0;       // Objects that were moved.
   uint64_t segments_removed = 0;
-  uint64_t gave_up = 0;  // Times that what was to be moved was evicted, for want of room.
+  // Times that something went which would have stayed: what was to be moved, for want of room; and
+  // segments that were emptied for want of memory for the index.
+  uint64_t gave_up = 0;
 };
 
 // Objects in a directory of append-only segments. docs/design/disk-tier.md tells why it is built
@@ -65,6 +69,9 @@ class DiskTier final : public IndexedTier {
   bool ready() const override { return state_ == State::kReady; }
   // Why the directory is refused. REQUIRES: kRefused.
   const Error& refusal() const { return *refusal_; }
+  // How much has been read of it, in the attempt to open it that came farthest: while it is not
+  // ready and this does not rise, it stands still.
+  uint64_t opening_reads() const { return opening_reads_max_; }
 
   // For whoever drives it.
   std::vector<DeviceRequest> TakeRequests() { return outbox_.Take(); }
@@ -77,10 +84,13 @@ class DiskTier final : public IndexedTier {
 
   uint64_t allocated_bytes() const { return table_.allocated; }
   uint64_t index_bytes() const {
-    return index_->bytes() + policy_->bytes() + (log_ ? log_->index_bytes() : 0);
+    return index_->bytes() + policy_->bytes() + removals_.bytes() +
+           (log_ ? log_->index_bytes() : 0);
   }
   uint64_t queued_bytes() const { return log_ ? log_->queued_bytes() : 0; }
   const SegmentTable& segments() const { return table_; }
+  // That could not be read yet: there may be more here than is known.
+  size_t unread_segments() const { return unread_segments_; }
   // For whoever is about to stop: ends the segment being written, so that the next start need not
   // read it all. It is done when the tier is idle.
   void Seal(Instant now);
@@ -108,8 +118,20 @@ class DiskTier final : public IndexedTier {
   void SettleCarry(const DiskLog::Settled& settled);
   void OnRead(const Reading& reading, const DeviceCompletion& completion);
 
+  // Reading segments that could not be read when it started.
+  void CountUnread();
+  void StartLate(Instant now);
+  void OnLate(Instant now);
+  void ApplyLate(uint32_t segment, const SegmentContents& contents, bool whole);
+
   // Reclaiming.
+  bool over_budget() const { return table_.allocated > options_.bytes_max; }
+  // Before it is, so that puts need not be refused while something goes.
+  bool index_full() const {
+    return index_bytes() >= options_.index_bytes_max - options_.index_bytes_max / 32;
+  }
   void StartDrains(Instant now);
+  void StartEvicting(Instant now);
   void StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment, SegmentDrain::Why why);
   std::optional<uint32_t> FrailSegment(Instant now) const;
   std::optional<uint32_t> Victim(Instant now);
@@ -130,6 +152,8 @@ class DiskTier final : public IndexedTier {
   Log logger_;
   State state_ = State::kOpening;
   std::optional<Error> refusal_;
+  uint64_t opening_reads_ = 0;
+  uint64_t opening_reads_max_ = 0;
   bool hands_over_ = false;
   DeviceOutbox outbox_;
   SegmentTable table_;
@@ -137,8 +161,17 @@ class DiskTier final : public IndexedTier {
   std::optional<Instant> open_again_;
   Superblock superblock_;
   std::optional<DiskLog> log_;
+  size_t unread_segments_ = 0;
+  uint32_t newest_unread_ = 0;
+  SegmentRemovals removals_;  // While segments are unread.
+  std::optional<SegmentLoad> late_;
   std::optional<SegmentDrain> rescue_;
   std::optional<SegmentDrain> evict_;
+  // Emptying segments may bring nothing, where all is reserved: so often it did not.
+  uint32_t fruitless_ = 0;
+  bool progress_ = false;  // Something was evicted or put since.
+  uint64_t least_allocated_ = UINT64_MAX;
+  Instant evict_again_{};
   std::map<DeviceToken, uint32_t> removing_;
   std::map<DeviceToken, Reading> readings_;
   uint64_t read_bytes_ = 0;

@@ -1,5 +1,7 @@
 // How a disk tier gets its room back: which segments are emptied, when, and what then.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "kvcast/base/check.h"
 #include "kvcast/store/disk_tier.h"
@@ -9,27 +11,34 @@ namespace {
 
 // A file that could not be removed is tried again after this.
 constexpr Duration kRemoveAgain = std::chrono::seconds(1);
+// So many segments are emptied in vain before puts are refused, and so long nothing is tried then.
+constexpr uint32_t kFruitlessMax = 16;
+constexpr Duration kEvictAgain = std::chrono::seconds(1);
+// Of the objects here, so many parts: as many groups are condemned when the index is full.
+constexpr size_t kCondemnedShare = 32;
+// What cannot be read is read again after this, then after twice as long, and so on.
+constexpr Duration kReadAgain = std::chrono::seconds(2);
+constexpr Duration kReadAgainMax = std::chrono::minutes(10);
+
+Duration AgainAfter(uint32_t times) {
+  return std::min<Duration>(kReadAgain * (uint64_t{1} << std::min(times, 16u)), kReadAgainMax);
+}
 
 }  // namespace
 
 void DiskTier::StartDrains(Instant now) {
-  if (!rescue_) {
+  if (!rescue_ && !late_) {
     if (const auto segment = FrailSegment(now)) {
       StartDrain(rescue_, *segment, SegmentDrain::Why::kRescue);
     }
   }
-  const bool index_full = index_bytes() >= options_.index_bytes_max;
   // The index points at the last copy of an object. While that may lie in a frail segment, no other
   // segment is given up that holds an earlier one, unless nothing else is left.
-  const bool may_evict = !rescue_ || log_->stuck();
-  if (!evict_ && may_evict && (index_full || log_->wants_room())) {
-    // Only if nothing is being removed already whose room would do.
-    if (const auto segment = removing_.empty() ? Victim(now) : std::nullopt) {
-      StartDrain(evict_, *segment, SegmentDrain::Why::kRoom);
-      if (index_full) {
-        evict_->GiveUpMoving();
-      }
-    }
+  const bool may_evict = !late_ && (!rescue_ || log_->stuck());
+  // Only if nothing is being removed already whose room would do.
+  if (!evict_ && may_evict && removing_.empty() && now >= evict_again_ &&
+      (index_full() || over_budget() || log_->wants_room())) {
+    StartEvicting(now);
   }
   // Nowhere to move anything to: then what is to be moved has to go.
   if (log_->stuck() && removing_.empty()) {
@@ -42,12 +51,51 @@ void DiskTier::StartDrains(Instant now) {
   }
 }
 
+void DiskTier::StartEvicting(Instant now) {
+  evict_again_ = Instant();
+  if (progress_ || table_.allocated < least_allocated_) {
+    progress_ = false;
+    fruitless_ = 0;
+    least_allocated_ = table_.allocated;
+  }
+  const bool index = index_full();
+  if (index) {
+    policy_->CondemnSome(index_->object_count() / kCondemnedShare + 1);
+  }
+  const auto segment = fruitless_ < kFruitlessMax ? Victim(now) : std::nullopt;
+  if (segment) {
+    ++fruitless_;
+    counts_.gave_up += static_cast<uint64_t>(index);
+    StartDrain(evict_, *segment, index ? SegmentDrain::Why::kIndex : SegmentDrain::Why::kRoom);
+    return;
+  }
+  if (index) {
+    log_->Seal();  // What fills it may lie in the segment that is being written.
+    evict_again_ = now + kEvictAgain;
+  }
+  if (log_->sealing()) {
+    return;
+  }
+  // All that is here is reserved, or cannot be read: whoever waits for room waits in vain.
+  fruitless_ = 0;
+  least_allocated_ = UINT64_MAX;
+  evict_again_ = now + kEvictAgain;
+  if (log_->puts_wait() && log_->wants_room()) {
+    logger_.Warning("no segment can be given up for its room", {});
+    log_->Refuse(Error(ErrorCode::kMachine,
+                       "The disk is full, and nothing on it may be given up: it is reserved, or "
+                       "cannot be read."),
+                 now);
+  }
+}
+
 void DiskTier::StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment,
                           SegmentDrain::Why why) {
   table_.segments.at(segment).draining = true;
   drain.emplace(segment, why,
                 SegmentDrain::Parts{superblock_.directory, options_.key_property, index_.get(),
                                     &*log_, policy_.get(), &table_, &outbox_,
+                                    unread_segments_ > 0 ? &removals_ : nullptr,
                                     // The rest of the room is for those who ask.
                                     hands_over_ ? options_.read_bytes_max / 2 : 0});
 }
@@ -56,8 +104,9 @@ std::optional<uint32_t> DiskTier::FrailSegment(Instant now) const {
   // The last first: it may hold copies, not known to be durable, of what an earlier one holds.
   for (auto found = table_.segments.rbegin(); found != table_.segments.rend(); ++found) {
     const auto& [number, segment] = *found;
-    if (segment.state == SegmentState::kFrail && !segment.draining && !log_->Busy(number) &&
-        now >= segment.retry_at) {
+    const bool frail =
+        segment.state == SegmentState::kFrail || segment.state == SegmentState::kHeld;
+    if (frail && !segment.draining && !log_->Busy(number) && now >= segment.retry_at) {
       return number;
     }
   }
@@ -73,7 +122,7 @@ std::optional<uint32_t> DiskTier::Victim(Instant now) {
       views.push_back({number, segment.bytes, index_->LiveBytes(number)});
     }
   }
-  return views.empty() ? std::nullopt : std::optional(policy_->Victim(views, *index_));
+  return views.empty() ? std::nullopt : policy_->Victim(views, *index_);
 }
 
 void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
@@ -90,9 +139,8 @@ void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
     if (segment.state == SegmentState::kFrail) {
       segment.state = SegmentState::kHeld;
     }
-    ++segment.held_count;
     segment.draining = false;
-    segment.retry_at = now + kRemoveAgain;
+    segment.retry_at = now + AgainAfter(segment.held_count++);
     drain.reset();
   } else if (drain->drained() && table_.segments.at(drain->segment()).reads == 0) {
     FinishDrain(drain);
@@ -133,8 +181,89 @@ bool DiskTier::OnRemoved(const DeviceCompletion& completion, Instant now) {
 }
 
 bool DiskTier::idle() const {
-  return state_ != State::kOpening && readings_.empty() && removing_.empty() && !rescue_ &&
-         !evict_ && waiting_.empty() && (!log_ || log_->idle());
+  return state_ != State::kOpening && readings_.empty() && !late_ && removing_.empty() &&
+         !rescue_ && !evict_ && waiting_.empty() && (!log_ || log_->idle());
+}
+
+void DiskTier::CountUnread() {
+  unread_segments_ = 0;
+  newest_unread_ = 0;
+  for (const auto& [number, segment] : table_.segments) {
+    if (segment.state == SegmentState::kUnread) {
+      ++unread_segments_;
+      newest_unread_ = number;
+    }
+  }
+}
+
+// Not while anything is moved or evicted: the index may come to point at copies that are not known
+// to be durable, of what is being given up elsewhere.
+void DiskTier::StartLate(Instant now) {
+  if (unread_segments_ == 0 || late_ || rescue_ || evict_ || !removing_.empty()) {
+    return;
+  }
+  for (auto& [number, segment] : table_.segments) {
+    if (segment.state == SegmentState::kUnread && segment.retry_at == Instant()) {
+      segment.retry_at = now + AgainAfter(segment.held_count++);
+    } else if (segment.state == SegmentState::kUnread && now >= segment.retry_at && !late_) {
+      late_.emplace(superblock_.directory, number, segment.bytes, options_.key_property, outbox_);
+    }
+  }
+}
+
+void DiskTier::OnLate(Instant now) {
+  if (!late_ || !late_->done()) {
+    return;
+  }
+  const auto number = static_cast<uint32_t>(late_->segment());
+  const SegmentLoad::Outcome outcome = late_->Take();
+  late_.reset();
+  Segment& segment = table_.segments.at(number);
+  segment.marker = outcome.marker == 0 ? segment.marker : outcome.marker;
+  if (outcome.refused || outcome.foreign) {
+    segment.state = SegmentState::kForeign;
+    ++counts_.damaged;
+    logger_.Error("segment is not of this directory, and left alone", {{"segment", number}});
+  } else {
+    ApplyLate(number, outcome.contents, !outcome.unreadable);
+    if (outcome.unreadable) {
+      ++counts_.read_errors;
+      segment.retry_at = now + AgainAfter(segment.held_count++);
+      logger_.Error("segment still cannot be read, and stays", {{"segment", number}});
+      return;
+    }
+    counts_.damaged += outcome.damaged;
+    segment.state = outcome.sealed ? SegmentState::kSealed : SegmentState::kFrail;
+    segment.retry_at = Instant();
+    segment.held_count = 0;
+    logger_.Info("segment read at last", {{"segment", number}, {"damaged", outcome.damaged}});
+  }
+  CountUnread();
+  if (unread_segments_ == 0) {
+    removals_.Clear();
+  }
+}
+
+void DiskTier::ApplyLate(uint32_t segment, const SegmentContents& contents, bool whole) {
+  for (EvictedGroup& lost : removals_.ApplyLate(contents, segment, whole, *index_)) {
+    Evicted({std::move(lost)});
+  }
+  std::set<std::pair<uint32_t, uint64_t>> told;
+  for (const SegmentEntry& entry : contents.entries) {
+    const auto* const object = std::get_if<ObjectEntry>(&entry.body);
+    if (object == nullptr || !told.emplace(entry.track, object->location.group).second) {
+      continue;
+    }
+    const auto listed = index_->Listed(contents.track_of(entry), object->location.group);
+    if (!listed || listed->facts.object_count == 0) {
+      continue;
+    }
+    policy_->OnStored(listed->track, listed->group, listed->key,
+                      index_->RecordBytes(listed->track, listed->group));
+    if (listed->facts.whole()) {
+      events_.push_back(TierArrived{*listed});
+    }
+  }
 }
 
 DiskTierCounts DiskTier::counts() const {

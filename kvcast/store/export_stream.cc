@@ -114,7 +114,8 @@ Result<std::optional<DiskRecord>> ExportReader::Next() {
   }
   auto parsed = ParseRecord(buffer_.Slice(0, length), seat);
   if (!parsed.ok()) {
-    return Error(parsed.error()).At(offset_);
+    // By where the record begins: what it says of itself counts from there.
+    return Error(parsed.error().code(), parsed.error().message()).At(offset_);
   }
   Drop(length);
   ++records_;

@@ -19,10 +19,13 @@ namespace kvcast {
 class FakeTier final : public LowerTier {
  public:
   bool is_ready = true;
-  bool refuses = false;   // Writes, at once.
+  bool refuses = false;  // Writes, at once.
+  bool is_away = false;
+  bool owes = false;      // What it was told of tracks did not become durable.
   size_t reads_max = 64;  // At a time.
 
   bool ready() const override { return is_ready; }
+  bool away() const override { return is_away; }
   void HandOverEvicted() override { hands_over_ = true; }
   void OnTime(Instant) override {}
   std::optional<Instant> deadline() const override { return std::nullopt; }
@@ -70,6 +73,7 @@ class FakeTier final : public LowerTier {
     if (!Takes()) {
       return Refusal();
     }
+    ++describe_count;
     TrackFacts& known = tracks_[track].facts;
     known.properties = known.properties.empty() ? facts.properties : known.properties;
     known.largest = std::max(known.largest, facts.largest);
@@ -129,12 +133,20 @@ class FakeTier final : public LowerTier {
     const auto found = tracks_.find(track);
     return found == tracks_.end() ? nullptr : &found->second.facts;
   }
+  bool Covers(const TrackName& track, const TrackFacts& facts) const override {
+    const TrackFacts* const known = FindTrack(track);
+    return known != nullptr && known->Covers(facts) && !owes;
+  }
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const override {
     const Group* found = GroupOf(track, group);
     if (found == nullptr) {
       return std::nullopt;
     }
     GroupFacts facts{found->end, found->objects.size(), 0};
+    if (found->end) {
+      facts.absent_count = FindTrack(track)->AbsentIn(
+          group, *found->end, [](uint64_t, uint64_t) { return uint64_t{0}; });
+    }
     for (const auto& [number, stored] : found->objects) {
       facts.payload_bytes += stored.object.payload.size();
     }
@@ -236,7 +248,7 @@ class FakeTier final : public LowerTier {
       return;
     }
     TierEvicted evicted{{track, group}};
-    if (hands_over_ && found->end == found->objects.size() && !found->objects.empty()) {
+    if (hands_over_ && FindGroup(track, group)->whole() && !found->objects.empty()) {
       evicted.contents = EvictedContents{{track, group}, found->end, std::nullopt, 0, {}};
       for (const auto& [number, stored] : found->objects) {
         evicted.contents->bytes += stored.object.payload.size();
@@ -247,6 +259,7 @@ class FakeTier final : public LowerTier {
     events_.push_back(std::move(evicted));
   }
   size_t get_count = 0;
+  size_t describe_count = 0;
 
  private:
   struct Group {

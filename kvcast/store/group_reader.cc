@@ -16,6 +16,7 @@ constexpr uint64_t kObjectOverhead = sizeof(StoredObject) + sizeof(Object) + 64;
 GroupReader::GroupReader(const ListedGroup& group, const Parts& parts)
     : parts_(parts),
       contents_{{group.track, group.group}, group.facts.end, group.key, 0, {}},
+      object_count_(group.facts.object_count),
       next_object_(0) {
   ReadMore();
 }
@@ -73,7 +74,7 @@ bool GroupReader::Keep(const Reading& reading, const DeviceCompletion& completio
 }
 
 std::optional<EvictedContents> GroupReader::Take() {
-  if (failed_ || contents_.objects.size() != contents_.end) {
+  if (failed_ || contents_.objects.size() != object_count_) {
     return std::nullopt;
   }
   std::ranges::sort(contents_.objects, {},

@@ -45,6 +45,7 @@ class GroupReader {
 
   Parts parts_;
   EvictedContents contents_;
+  uint64_t object_count_;                // That there are to be.
   std::optional<uint64_t> next_object_;  // Absent: all have been asked for.
   std::map<DeviceToken, Reading> readings_;
   bool failed_ = false;

@@ -33,6 +33,7 @@ Result<void> IndexedTier::CheckSame(const TrackName& track, const Object& object
 Result<TierTicket> IndexedTier::Put(const TrackName& track, const Object& object,
                                     uint64_t received_us, Instant now) {
   KVCAST_TRY_VOID(CheckTakes(now));
+  PayOwed(track, now);
   if (index_->PresenceOf(track, object.location) == Presence::kGone) {
     return ToldOtherwise("Object " + object.location.ToString());
   }
@@ -64,15 +65,37 @@ Result<TierTicket> IndexedTier::Put(const TrackName& track, const Object& object
 TierTicket IndexedTier::Write(Waiting waiting, RecordDraft draft, EntryBody entry,
                               uint64_t received_us, Instant now) {
   const TierTicket ticket = ++last_ticket_;
-  const uint64_t record = ++last_record_;
-  const TrackName track = waiting.track;
   waiting.tickets.push_back(ticket);
+  Queue(std::move(waiting), std::move(draft), std::move(entry), received_us, now);
+  return ticket;
+}
+
+void IndexedTier::Queue(Waiting waiting, RecordDraft draft, EntryBody entry, uint64_t received_us,
+                        Instant now) {
+  const TrackName track = waiting.track;
+  const uint64_t record = Await(std::move(waiting));
+  Append(record, track, std::move(draft), std::move(entry), received_us, now);
+}
+
+uint64_t IndexedTier::Await(Waiting waiting) {
+  const uint64_t record = ++last_record_;
+  waiting.record = record;
   if (waiting.location) {
-    unsettled_[{track, *waiting.location}] = record;
+    unsettled_[{waiting.track, *waiting.location}] = record;
+  }
+  if (const auto about = AboutOf(waiting)) {
+    owed_.OnAsked(waiting.track, *about, record);
   }
   waiting_.emplace(record, std::move(waiting));
-  Append(record, track, std::move(draft), std::move(entry), received_us, now);
-  return ticket;
+  return record;
+}
+
+std::optional<OwedFacts::About> IndexedTier::AboutOf(const Waiting& waiting) {
+  if (waiting.describes) {
+    return OwedFacts::About();
+  }
+  const bool ends_group = waiting.group && !waiting.location;
+  return ends_group ? std::optional(OwedFacts::About(waiting.group)) : std::nullopt;
 }
 
 Result<TierTicket> IndexedTier::Describe(const TrackName& track, const TrackFacts& facts,
@@ -89,11 +112,53 @@ Result<TierTicket> IndexedTier::Describe(const TrackName& track, const TrackFact
        (known->largest && known->largest >= facts.end))) {
     return ToldOtherwise("The end at " + facts.end->ToString());
   }
-  index_->Learn(track, told);
-  const RecordBody body = *index_->FindTrack(track);
-  KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, body}));
-  KVCAST_TRY_VOID(CheckFits(track, draft, EntryOf(body, 0, 0)));
-  return Write({{}, track}, std::move(draft), EntryOf(body, 0, 0), 0, now);
+  TrackFacts all = known == nullptr ? TrackFacts() : *known;
+  all.Add(told);
+  all.gaps.resize(std::min(all.gaps.size(), TrackFacts::kGapsMax));
+  KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, all}));
+  KVCAST_TRY_VOID(CheckFits(track, draft, all));
+  index_->Learn(track, all);
+  Waiting waiting{{}, track};
+  waiting.describes = true;
+  const TierTicket ticket = Write(std::move(waiting), std::move(draft), std::move(all), 0, now);
+  PayOwed(track, now);
+  return ticket;
+}
+
+bool IndexedTier::Covers(const TrackName& track, const TrackFacts& facts) const {
+  const TrackFacts* const known = index_->FindTrack(track);
+  return known != nullptr && known->Covers(facts) && !owed_.Owes(track, std::nullopt);
+}
+
+void IndexedTier::PayOwed(const TrackName& track, Instant now) {
+  if (owed_.empty()) {
+    return;
+  }
+  for (const OwedFacts::About& group : owed_.Of(track)) {
+    const TrackFacts* const facts = index_->FindTrack(track);
+    const auto known = group ? index_->FindGroup(track, *group) : std::nullopt;
+    if (facts == nullptr || (group && !(known && known->end))) {
+      owed_.Forget(track, group);  // There is nothing left to tell.
+      continue;
+    }
+    const RecordBody body = group ? RecordBody(GroupEnd{*group, *known->end}) : RecordBody(*facts);
+    Result<RecordDraft> draft = RecordDraft::Of({track, body});
+    EntryBody entry = EntryOf(body, 0, 0);
+    if (!draft.ok() || !CheckFits(track, *draft, entry).ok()) {
+      continue;
+    }
+    Waiting waiting{{}, track, group};
+    waiting.describes = !group;
+    Queue(std::move(waiting), *std::move(draft), std::move(entry), 0, now);
+  }
+}
+
+void IndexedTier::PayAllOwed(Instant now) {
+  for (const TrackName& track : owed_.Tracks()) {
+    if (CheckTakes(now).ok()) {
+      PayOwed(track, now);
+    }
+  }
 }
 
 Result<TierTicket> IndexedTier::EndGroup(const TrackName& track, const GroupEnd& end, Instant now) {
@@ -106,7 +171,9 @@ Result<TierTicket> IndexedTier::EndGroup(const TrackName& track, const GroupEnd&
   KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, end}));
   KVCAST_TRY_VOID(CheckFits(track, draft, end));
   index_->LearnGroupEnd(track, end);
-  return Write({{}, track, end.group}, std::move(draft), end, 0, now);
+  const TierTicket ticket = Write({{}, track, end.group}, std::move(draft), end, 0, now);
+  PayOwed(track, now);
+  return ticket;
 }
 
 Result<TierTicket> IndexedTier::Remove(const TrackName& track, std::optional<uint64_t> group,
@@ -125,6 +192,7 @@ Result<TierTicket> IndexedTier::Remove(const TrackName& track, std::optional<uin
     }
   }
   OnRemove(track, group);
+  owed_.Forget(track, group);
   if (group) {
     index_->EraseGroup(track, *group, 0);
   } else {
@@ -147,7 +215,22 @@ IndexedTier::Waiting IndexedTier::Take(uint64_t record) {
   return waiting;
 }
 
+bool IndexedTier::Expects(const TrackName& track, uint64_t group) const {
+  const auto first = unsettled_.lower_bound({track, Location{group, 0}});
+  return first != unsettled_.end() && first->first.first == track &&
+         first->first.second.group == group;
+}
+
 void IndexedTier::Tell(const Waiting& waiting, const std::optional<Error>& error) {
+  if (const auto about = AboutOf(waiting)) {
+    owed_.OnSettled(waiting.track, *about, waiting.record, !error);
+    // The end of a group of which nothing came to be here is not worth remembering.
+    const auto group = *about && error ? index_->FindGroup(waiting.track, **about) : std::nullopt;
+    if (group && group->object_count == 0 && !Expects(waiting.track, **about)) {
+      owed_.Forget(waiting.track, *about);
+      index_->EraseGroup(waiting.track, **about, 0);
+    }
+  }
   for (const TierTicket ticket : waiting.tickets) {
     events_.push_back(TierWritten{ticket, error});
   }

@@ -11,6 +11,7 @@
 #include "kvcast/store/disk_index.h"
 #include "kvcast/store/disk_record.h"
 #include "kvcast/store/lower_tier.h"
+#include "kvcast/store/owed_facts.h"
 
 namespace kvcast {
 
@@ -34,6 +35,7 @@ class IndexedTier : public LowerTier {
   const TrackFacts* FindTrack(const TrackName& track) const final {
     return index_->FindTrack(track);
   }
+  bool Covers(const TrackName& track, const TrackFacts& facts) const final;
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const final {
     return index_->FindGroup(track, group);
   }
@@ -64,6 +66,8 @@ class IndexedTier : public LowerTier {
     std::optional<uint64_t> group{};     // Of an object, or of an end.
     std::optional<Location> location{};  // Of an object.
     uint32_t identity = 0;
+    bool describes = false;  // Says all that is known of the track.
+    uint64_t record = 0;     // Its number.
     bool removed = false;    // Before it was durable,
     bool forgotten = false;  // with the whole track.
   };
@@ -83,6 +87,12 @@ class IndexedTier : public LowerTier {
   // Before a group, or the whole track, leaves the index.
   virtual void OnRemove(const TrackName& track, std::optional<uint64_t> group) = 0;
 
+  // Writes once more what was told and did not become durable, of a track or of all, as far as the
+  // tier takes anything now.
+  void PayOwed(const TrackName& track, Instant now);
+  void PayAllOwed(Instant now);
+  // Counts a record among those that wait for what comes of it.
+  uint64_t Await(Waiting waiting);
   // A record has settled, and nobody waits for it any more once he has been told.
   Waiting Take(uint64_t record);
   void Tell(const Waiting& waiting, const std::optional<Error>& error);
@@ -96,10 +106,17 @@ class IndexedTier : public LowerTier {
   std::vector<TierEvent> events_;
 
  private:
+  // A write that somebody waits for.
   TierTicket Write(Waiting waiting, RecordDraft draft, EntryBody entry, uint64_t received_us,
                    Instant now);
+  void Queue(Waiting waiting, RecordDraft draft, EntryBody entry, uint64_t received_us,
+             Instant now);
+  // What a record says that is not of an object; absent: nothing that could be owed.
+  static std::optional<OwedFacts::About> AboutOf(const Waiting& waiting);
+  bool Expects(const TrackName& track, uint64_t group) const;
 
   uint64_t key_property_;
+  OwedFacts owed_;
   std::map<std::pair<TrackName, Location>, uint64_t> unsettled_;  // Objects that wait.
   size_t next_event_ = 0;
 };

@@ -48,7 +48,8 @@ struct EvictedContents {
 using TierTicket = uint64_t;
 
 // What was asked for under a ticket is durable, or failed. An object that failed is not here; what
-// was told of a track or removed is known until the next start.
+// was told of a track is known all the same, and written once more with the next write of that
+// track. What was removed has gone until the next start.
 struct TierWritten {
   TierTicket ticket = 0;
   std::optional<Error> error;
@@ -79,6 +80,8 @@ class LowerTier {
 
   // Until it is ready it has nothing and takes nothing.
   virtual bool ready() const = 0;
+  // What it has cannot be read just now.
+  virtual bool away() const { return false; }
   // From now on, whole groups that have to go are told with their contents, as far as they can be
   // had: there is someone else to keep them.
   virtual void HandOverEvicted() {}
@@ -107,7 +110,10 @@ class LowerTier {
   virtual std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) = 0;
 
   virtual Presence PresenceOf(const TrackName& track, Location location) const = 0;
+  // All that is known, durable or not.
   virtual const TrackFacts* FindTrack(const TrackName& track) const = 0;
+  // There is nothing in these that would have to be told: it is durable here, or about to be.
+  virtual bool Covers(const TrackName& track, const TrackFacts& facts) const = 0;
   virtual std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const = 0;
   // The nearest group that is here: at `group` or above it, or at it or below.
   virtual std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const = 0;

@@ -11,6 +11,8 @@ namespace {
 
 // Small, so that a handful of packs takes several pages.
 constexpr size_t kPageKeys = 3;
+// Ends a continuation whose page was without keys.
+constexpr char kEmptyPage = '\x01';
 
 BucketCompletion BucketFailure(BucketError::Kind kind, const char* message) {
   return {.token = 0, .error = BucketError{kind, message}};
@@ -103,8 +105,19 @@ BucketCompletion MemoryBucket::List(const BucketRequest& request) {
     }
   }
   BucketCompletion completion;
-  auto entry = request.continuation.empty() ? listed_.lower_bound(request.key)
-                                            : listed_.upper_bound(request.continuation);
+  if (faults_.endless_pages) {
+    completion.continuation = "again";
+    return completion;
+  }
+  std::string after = request.continuation;
+  const bool was_empty = after.ends_with(kEmptyPage);
+  if (was_empty) {
+    after.pop_back();
+  } else if (faults_.empty_pages) {
+    completion.continuation = after + kEmptyPage;
+    return completion;
+  }
+  auto entry = after.empty() ? listed_.lower_bound(request.key) : listed_.upper_bound(after);
   for (; entry != listed_.end() && entry->first.starts_with(request.key); ++entry) {
     if (completion.entries.size() == kPageKeys) {
       completion.continuation = completion.entries.back().key;

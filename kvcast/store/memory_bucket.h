@@ -22,8 +22,10 @@ struct BucketFaults {
   double cut = 0;         // What comes is too short, which is noticed.
   double flip = 0;        // A bit of what comes is wrong, and nobody says so.
   double other = 0;
-  double stale_list = 0;  // A listing is an earlier one.
-  bool dead = false;      // Everything hangs.
+  double stale_list = 0;       // A listing is an earlier one.
+  bool dead = false;           // Everything hangs.
+  bool empty_pages = false;    // Before each page of a listing comes one without keys.
+  bool endless_pages = false;  // A listing says for ever that it goes on.
 };
 
 // A bucket in memory, for tests and the simulator, with a network that fails. Several nodes may

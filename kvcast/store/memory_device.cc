@@ -21,6 +21,11 @@ void MemoryDevice::Submit(DeviceRequest request) {
   pending.fails =
       faults_.fail_at != 0 && requests_ >= faults_.fail_at && since < faults_.fail_count;
   pending.misdirected = requests_ == faults_.misdirect_at;
+  if (pending.request.kind == DeviceRequest::Kind::kRead && faults_.unreadable_reads > 0 &&
+      pending.request.file == faults_.unreadable) {
+    --faults_.unreadable_reads;
+    pending.fails = true;
+  }
   if (pending.request.kind == DeviceRequest::Kind::kSync) {
     const auto file = files_.find(pending.request.file);
     pending.covers = file == files_.end() ? 0 : file->second.unsynced.size();
@@ -115,6 +120,7 @@ void MemoryDevice::DoWrite(const Pending& pending, DeviceCompletion& completion)
     return;
   }
   if (pending.misdirected) {
+    misdirected_ = pending.request.file;
     const uint64_t places = (file.now.size() - write.bytes.size()) / kDeviceBlockBytes + 1;
     write.offset = random_.Below(places) * kDeviceBlockBytes;
   }

@@ -18,6 +18,8 @@ struct DeviceFaults {
   uint64_t misdirect_at = 0;       // This one, if it is a write, goes to another place of its file.
   uint64_t capacity = UINT64_MAX;  // Bytes of files that the device has room for.
   bool reorder = false;            // Requests come to their end in any order.
+  DeviceFile unreadable = 0;       // So many reads of this file fail.
+  uint64_t unreadable_reads = 0;
 };
 
 // A directory in memory, for tests and the simulator: it remembers what has been synced and what
@@ -37,6 +39,8 @@ class MemoryDevice : public Device {
 
   DeviceFaults& faults() { return faults_; }
   uint64_t request_count() const { return requests_; }
+  // The file of which a write was misdirected; 0: none.
+  DeviceFile misdirected() const { return misdirected_; }
   size_t pending() const { return pending_.size(); }
   uint64_t bytes() const;
   std::vector<DeviceCompletion::File> List() const;
@@ -71,6 +75,7 @@ class MemoryDevice : public Device {
   Random random_;
   DeviceFaults faults_;
   uint64_t requests_ = 0;
+  DeviceFile misdirected_ = 0;
   std::map<DeviceFile, File> files_;
   std::deque<Pending> pending_;
 };

@@ -21,6 +21,7 @@ struct Pack {
   bool has_removals = false;
   std::shared_ptr<const PackHorizon> seen{};  // What its removals reach.
   bool leaving = false;                       // It is being given up.
+  bool forgotten = false;                     // The index had no room for what it holds.
   uint32_t damaged_count = 0;                 // How often it came damaged when it was to be.
 };
 

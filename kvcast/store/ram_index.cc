@@ -104,6 +104,16 @@ const StoredObject* RamIndex::FirstIn(const RamTrack& track, const LocationRange
   return nullptr;
 }
 
+GroupFacts RamGroup::facts() const {
+  GroupFacts known{end, objects.size(), payload_bytes};
+  if (end && *end > objects.size() && !track->facts.gaps.empty()) {
+    // What is said not to exist is never put here.
+    known.absent_count =
+        track->facts.AbsentIn(number, *end, [](uint64_t, uint64_t) { return uint64_t{0}; });
+  }
+  return known;
+}
+
 void RamIndex::AddGap(RamTrack& track, const LocationRange& gap) {
   std::vector<LocationRange>& gaps = track.facts.gaps;
   const size_t growth = GapBytes(track);

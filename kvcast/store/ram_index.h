@@ -47,7 +47,8 @@ struct alignas(64) RamGroup {
   RamGroup(const RamGroup&) = delete;
   RamGroup& operator=(const RamGroup&) = delete;
 
-  bool whole() const { return end == objects.size(); }
+  GroupFacts facts() const;
+  bool whole() const { return end && (*end == objects.size() || facts().whole()); }
 
   // Where it stands in the eyes of who evicts.
   enum class State : uint8_t {

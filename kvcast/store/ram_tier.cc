@@ -363,9 +363,7 @@ const TrackFacts* RamTier::Find(const TrackName& name) const {
 
 std::optional<GroupFacts> RamTier::FindGroup(const TrackName& name, uint64_t number) const {
   const RamGroup* const group = FindIn(name, number);
-  return group == nullptr
-             ? std::nullopt
-             : std::optional(GroupFacts{group->end, group->objects.size(), group->payload_bytes});
+  return group == nullptr ? std::nullopt : std::optional(group->facts());
 }
 
 std::optional<uint64_t> RamTier::GroupFrom(const TrackName& name, uint64_t number) const {

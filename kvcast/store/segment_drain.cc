@@ -7,6 +7,10 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kReadsMax = 8;
+// More of them while they are small: what is moved together is synced together, and each sync fills
+// up a block.
+constexpr size_t kSmallReadsMax = 64;
+constexpr uint64_t kSmallReadBytesMax = 512 << 10;
 constexpr uint64_t kReadBytesMax = 8 << 20;
 // Room is needed more than what cannot be read.
 constexpr uint32_t kHeldMax = 3;
@@ -17,7 +21,8 @@ SegmentDrain::SegmentDrain(uint32_t segment, Why why, const Parts& parts)
     : segment_(segment), why_(why), parts_(parts) {
   const uint64_t bytes = parts_.table->segments.at(segment).bytes;
   keep_bytes_left_ = MovedBytesMax(bytes);
-  keep_all_ = why == Why::kRescue || parts_.index->LiveBytes(segment) <= keep_bytes_left_;
+  keep_all_ = why == Why::kRescue ||
+              (why == Why::kRoom && parts_.index->LiveBytes(segment) <= keep_bytes_left_);
   if (bytes < kSegmentBytesMin || parts_.table->segments.at(segment).unmade) {
     return;  // Its making was cut short: there is nothing in it.
   }
@@ -93,8 +98,7 @@ bool SegmentDrain::Keeps(const SegmentEntry& entry, const ObjectEntry& object) {
   const auto [decision, is_new] = decisions_.try_emplace({entry.track, group}, true);
   if (is_new && !keep_all_) {
     const bool used = parts_.index->GroupUsed(track, group);
-    const auto facts = parts_.index->FindGroup(track, group);
-    const uint64_t bytes = facts ? facts->payload_bytes : 0;
+    const uint64_t bytes = parts_.index->RecordBytes(track, group);
     if (!parts_.policy->Owes(track, group)) {
       decision->second = bytes <= keep_bytes_left_ && parts_.policy->Keep(track, group, used);
       keep_bytes_left_ -= decision->second ? bytes : 0;
@@ -105,8 +109,11 @@ bool SegmentDrain::Keeps(const SegmentEntry& entry, const ObjectEntry& object) {
 }
 
 void SegmentDrain::WalkObjects() {
-  while (next_ < contents_.entries.size() && !leaving_ && readings_.size() < kReadsMax &&
-         read_bytes_ < kReadBytesMax) {
+  const auto may_read = [&] {
+    return (readings_.size() < kReadsMax && read_bytes_ < kReadBytesMax) ||
+           (readings_.size() < kSmallReadsMax && read_bytes_ < kSmallReadBytesMax);
+  };
+  while (next_ < contents_.entries.size() && !leaving_ && may_read()) {
     const SegmentEntry& entry = contents_.entries[next_++];
     const auto* const object = std::get_if<ObjectEntry>(&entry.body);
     if (object == nullptr || !IsLive(entry, *object)) {
@@ -122,7 +129,7 @@ void SegmentDrain::WalkObjects() {
 
 void SegmentDrain::LetGo(const TrackName& track, uint64_t group) {
   const auto listed = parts_.index->Listed(track, group);
-  if (why_ == Why::kRoom && listed && listed->facts.whole() &&
+  if (why_ != Why::kRescue && listed && listed->facts.whole() &&
       listed->facts.payload_bytes <= parts_.hand_over_bytes_max) {
     leaving_.emplace(
         *listed, GroupReader::Parts{parts_.directory, parts_.index, parts_.table, parts_.outbox});
@@ -146,11 +153,15 @@ void SegmentDrain::Evict(const TrackName& track, uint64_t group,
   if (erased.objects == 0) {
     return;
   }
+  parts_.policy->OnGone(track, group);  // Before it says what else it owes.
   evicted_.push_back({{track, group}, std::move(contents)});
   if (erased.elsewhere) {
     // Or a start would find a group with holes. What is being put into it right now stays.
     DiskPlace before = *erased.elsewhere;
     before.offset += kRecordAlignment;
+    if (parts_.removals != nullptr) {
+      parts_.removals->Add(track, group, before);
+    }
     Note(track, Removal{group, before});
   }
 }

@@ -12,6 +12,7 @@
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/group_reader.h"
 #include "kvcast/store/segment_load.h"
+#include "kvcast/store/segment_removals.h"
 #include "kvcast/store/segment_table.h"
 
 namespace kvcast {
@@ -24,7 +25,8 @@ namespace kvcast {
 class SegmentDrain {
  public:
   enum class Why : uint8_t {
-    kRoom,    // Its room is needed: the policy says what is kept, up to a quarter of a segment.
+    kRoom,    // Its room is needed: the policy says what is kept, up to a fifth of a segment.
+    kIndex,   // Memory is: the same, and what the policy has condemned goes, however little it is.
     kRescue,  // It is frail: all is kept.
   };
   struct Parts {
@@ -35,6 +37,7 @@ class SegmentDrain {
     DiskPolicy* policy = nullptr;
     SegmentTable* table = nullptr;
     DeviceOutbox* outbox = nullptr;
+    SegmentRemovals* removals = nullptr;  // Null: no segment is unread.
     // Whole groups up to this size are read before they are evicted; 0: none is.
     uint64_t hand_over_bytes_max = 0;
   };

@@ -33,7 +33,7 @@ bool SegmentLoad::OnCompletion(const DeviceCompletion& completion) {
     bytes = completion.bytes;
   }
   if (completion.error && (completion.token == start_token_ || completion.token == token_)) {
-    outcome_.unreadable = true;
+    outcome_.unreadable = true;  // Unless a scan shows all that it holds.
   }
   if (completion.token == start_token_) {
     start_token_ = 0;
@@ -138,6 +138,7 @@ void SegmentLoad::StartScan() {
     return;
   }
   state_ = State::kScan;
+  outcome_.unreadable = false;  // All of it is read once more, in another way.
   scan_.emplace(directory_, segment_, outcome_.marker, segment_bytes_, key_property_);
   ScanOn();
 }
@@ -150,7 +151,10 @@ void SegmentLoad::ScanOn() {
   }
   outcome_.contents = scan_->Take();
   outcome_.damaged += scan_->damaged();
+  outcome_.unreadable = scan_->unreadable();
   outcome_.damaged_at = scan_->damaged_at();
+  outcome_.damaged_records = scan_->damaged();
+  outcome_.tail_at = scan_->tail_at();
   state_ = State::kDone;
 }
 

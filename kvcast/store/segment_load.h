@@ -24,7 +24,9 @@ class SegmentLoad {
     bool foreign = false;     // It is of another directory.
     bool unreadable = false;  // The device failed, so there may be more than was found.
     uint64_t damaged = 0;
+    uint64_t damaged_records = 0;      // Of those.
     std::vector<uint64_t> damaged_at;  // Where the first of the damaged records are.
+    std::optional<uint64_t> tail_at;   // Behind the last record, what is none.
     std::optional<Error> refused;      // A version that we do not know.
   };
 
@@ -39,6 +41,7 @@ class SegmentLoad {
   uint64_t segment() const { return segment_; }
   uint64_t segment_bytes() const { return segment_bytes_; }
   // REQUIRES: done().
+  bool unreadable() const { return outcome_.unreadable; }
   Outcome Take() { return std::move(outcome_); }
 
  private:

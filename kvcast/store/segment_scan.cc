@@ -9,6 +9,8 @@ namespace {
 
 constexpr uint64_t kWindowBytes = 4 << 20;
 constexpr size_t kDamagedAtMax = 4096;
+// Of a segment that is bad all over no more is looked for in each window.
+constexpr uint64_t kBadBlocksMax = 16;
 
 }  // namespace
 
@@ -16,7 +18,8 @@ SegmentScan::SegmentScan(const DirectoryId& directory, uint64_t segment, uint64_
                          uint64_t segment_bytes, uint64_t key_property)
     : seat_{directory, marker, {static_cast<uint32_t>(segment), 0}},
       segment_bytes_(segment_bytes),
-      key_property_(key_property) {}
+      key_property_(key_property),
+      window_bytes_(kWindowBytes) {}
 
 void SegmentScan::Damaged(uint64_t offset) {
   ++damaged_;
@@ -25,24 +28,55 @@ void SegmentScan::Damaged(uint64_t offset) {
   }
 }
 
+void SegmentScan::OnOrdinal(uint32_t ordinal) {
+  if (ordinal > next_ordinal_ + damaged_since_) {
+    const uint64_t missing = ordinal - next_ordinal_ - damaged_since_;
+    Damaged(strange_at_.value_or(end_));
+    damaged_ += missing - 1;
+  }
+  next_ordinal_ = std::max<uint64_t>(next_ordinal_, uint64_t{ordinal} + 1);
+  damaged_since_ = 0;
+  strange_at_.reset();
+}
+
 std::optional<SegmentScan::Window> SegmentScan::Wanted() const {
   if (at_ + kRecordHeaderBytes > segment_bytes_) {
     return std::nullopt;
   }
   const uint64_t offset = BlocksDown(at_);
-  const uint64_t length = std::max(kWindowBytes, BlocksUp(at_ - offset + record_bytes_));
+  const uint64_t length = std::max(window_bytes_, BlocksUp(at_ - offset + record_bytes_));
   return Window{offset, std::min(length, segment_bytes_ - offset)};
 }
 
 void SegmentScan::OnWindow(const Window& window, const std::optional<Bytes>& bytes) {
   if (!bytes || bytes->size() != window.length) {
-    Damaged(window.offset);
-    at_ = window.offset + window.length;
-    record_bytes_ = kRecordHeaderBytes;
+    OnUnreadable(window);
     return;
   }
+  window_bytes_ = std::min(kWindowBytes, 2 * window_bytes_);
   const std::string flat = bytes->ToString();
   while (at_ + kRecordHeaderBytes <= window.offset + window.length && Step(window, *bytes, flat)) {
+  }
+}
+
+// One bad block must not cost all that was read with it: less is asked for, until it is found.
+void SegmentScan::OnUnreadable(const Window& window) {
+  if (bad_blocks_ >= kBadBlocksMax) {
+    window_bytes_ = kWindowBytes;
+  }
+  const uint64_t least = BlocksUp(at_ - window.offset + kRecordHeaderBytes);
+  const bool narrows = bad_blocks_ < kBadBlocksMax;
+  if (narrows && window.length > least && record_bytes_ == kRecordHeaderBytes) {
+    window_bytes_ = std::max(kDeviceBlockBytes, BlocksDown(window.length / 8));
+    return;
+  }
+  ++bad_blocks_;
+  Damaged(at_);
+  if (record_bytes_ > kRecordHeaderBytes) {
+    at_ += kRecordAlignment;  // Perhaps one begins within what its header says that it takes.
+    record_bytes_ = kRecordHeaderBytes;
+  } else {
+    at_ = window.offset + (narrows ? kDeviceBlockBytes : window.length);
   }
 }
 
@@ -52,6 +86,9 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
   std::memcpy(&marker, flat.data() + within, sizeof(marker));
   record_bytes_ = kRecordHeaderBytes;
   if (marker != seat_.marker) {
+    if (marker != 0 && !strange_at_) {
+      strange_at_ = at_;
+    }
     at_ += kRecordAlignment;
     return true;
   }
@@ -59,6 +96,7 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
   const auto header = RecordHeader::Parse(AsBytes(flat).subspan(within, kRecordHeaderBytes), seat_);
   if (!header.ok() || header->size() > segment_bytes_ - at_) {
     Damaged(at_);
+    ++damaged_since_;
     at_ += kRecordAlignment;
     return true;
   }
@@ -66,6 +104,7 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
     record_bytes_ = header->size();
     return false;
   }
+  OnOrdinal(header->ordinal);
   const auto parsed = ParseRecord(bytes.Slice(within, header->size()), seat_);
   if (parsed.ok()) {
     builder_.Add(parsed->record.track, at_, header->size(),
@@ -74,6 +113,7 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
     Damaged(at_);
   }
   at_ += RecordUp(header->size());
+  end_ = at_;
   return true;
 }
 

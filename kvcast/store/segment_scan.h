@@ -30,13 +30,23 @@ class SegmentScan {
 
   // REQUIRES: nothing is wanted.
   SegmentContents Take() { return builder_.Take(); }
-  // Records whose contents are damaged, and windows that cannot be read.
+  // Records whose contents are damaged, and blocks that cannot be read.
   uint64_t damaged() const { return damaged_; }
-  // Where the first of them are.
+  // There are such blocks, so there may be more records.
+  bool unreadable() const { return bad_blocks_ > 0; }
+  // Where the first of them are. Ordinals tell of records of which nothing is left to be seen.
   const std::vector<uint64_t>& damaged_at() const { return damaged_at_; }
+  // Behind the last record something stands that is none: torn, damaged, or what remains of a
+  // footer.
+  std::optional<uint64_t> tail_at() const {
+    return damaged_since_ == 0 ? strange_at_ : std::nullopt;
+  }
 
  private:
   void Damaged(uint64_t offset);
+  // A header of this ordinal stands here.
+  void OnOrdinal(uint32_t ordinal);
+  void OnUnreadable(const Window& window);
   // Looks at what begins at at_; false if more must be read for that.
   bool Step(const Window& window, const Bytes& bytes, const std::string& flat);
 
@@ -45,7 +55,13 @@ class SegmentScan {
   uint64_t key_property_;
   uint64_t at_ = kDeviceBlockBytes;
   uint64_t record_bytes_ = kRecordHeaderBytes;  // Of what begins at at_, as far as it is known.
+  uint64_t window_bytes_;
+  uint64_t bad_blocks_ = 0;
   uint64_t damaged_ = 0;
+  uint64_t next_ordinal_ = 0;
+  uint64_t damaged_since_ = 0;          // Without a header that tells its ordinal.
+  uint64_t end_ = kDeviceBlockBytes;    // Of the last record that has one.
+  std::optional<uint64_t> strange_at_;  // Behind that, what is neither record nor zeros.
   std::vector<uint64_t> damaged_at_;
   ContentsBuilder builder_;
 };

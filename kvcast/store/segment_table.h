@@ -15,6 +15,8 @@ enum class SegmentState : uint8_t {
   kFrail,    // Left over from a crash, or a write or sync of it failed: what it holds is read with
              // its check sums, never called durable because it is here, and moved elsewhere.
   kHeld,     // Frail, and could not be read just now: left alone unless its room is needed.
+  kUnread,  // Could not be read whole when the tier started: there may be more in it than the index
+            // knows. It is read again and again, and its room is nobody's until that is done.
   kForeign,  // Of another directory: never touched.
 };
 
@@ -26,7 +28,7 @@ struct Segment {
   bool draining = false;
   bool unmade = false;      // Its making failed: there is nothing in it, and perhaps not all of it.
   Instant retry_at{};       // When to try again to empty or to remove it.
-  uint32_t held_count = 0;  // How often it could not be read when it was to be emptied.
+  uint32_t held_count = 0;  // How often it could not be read when it was to be.
 };
 
 // The files of a directory, and the bytes that they take.

@@ -3,8 +3,13 @@
 #include <chrono>
 #include <string>
 
+#include "kvcast/store/disk_index.h"
+
 namespace kvcast {
 namespace {
+
+// What is remembered of a write until it is durable.
+constexpr size_t kPledgeBytes = 512;
 
 Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
@@ -57,7 +62,19 @@ uint64_t Store::WallAt(Instant now) const {
   return options_.epoch_us + static_cast<uint64_t>(since.count());
 }
 
-Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size_t bytes,
+StoreTicket Store::Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track) {
+  const Durability level = LevelOf(tiers_.kind(tier));
+  pledges_.insert_or_assign({tier, asked}, Pledge{++last_ticket_, level, bytes, track});
+  pledged_bytes_[level] += bytes;
+  ++pledged_tracks_[track];
+  return last_ticket_;
+}
+
+Durability Store::ReachedBy(Durability level) const {
+  return level == Durability::kDisk && !tiers_.Has(TierKind::kDisk) ? Durability::kBucket : level;
+}
+
+Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size_t payload_bytes,
                                   const AskTier& ask) {
   if (level == Durability::kMemory) {
     return Asked();
@@ -73,14 +90,12 @@ Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size
                                              ? "This node keeps nothing on disk."
                                              : "This node keeps nothing in a bucket.");
   tiers_touched_ = true;
+  // What waits takes memory, however small it is.
+  const size_t bytes = payload_bytes + kPledgeBytes + HeapBytesOf(track);
   for (const size_t home : homes) {
     const Result<TierTicket> asked = ask(tiers_.at(home));
     if (asked.ok()) {
-      pledges_.insert_or_assign({home, *asked},
-                                Pledge{++last_ticket_, LevelOf(tiers_.kind(home)), bytes, track});
-      pledged_bytes_[LevelOf(tiers_.kind(home))] += bytes;
-      ++pledged_tracks_[track];
-      return Asked(last_ticket_);
+      return Asked(Promise(home, *asked, bytes, track));
     }
     refusal = asked.error();
     if (refusal.code() == ErrorCode::kMismatch) {
@@ -131,20 +146,27 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
   const TrackFacts* const known = ram_.Find(track);
   const bool was_known = known != nullptr;
   const std::optional<Location> largest = was_known ? known->largest : std::nullopt;
-  if ((in_ram || below != Presence::kExists) && moving == nullptr) {
-    KVCAST_TRY(kept.is_new, ram_.Put(track, object, received_us));
+  bool in_ram_now = false;
+  const bool wanted =
+      in_ram || below != Presence::kExists || !tiers_.CanRead(track, object.location);
+  if (wanted && moving == nullptr) {
+    KVCAST_TRY(in_ram_now, ram_.Put(track, object, received_us));
+    kept.is_new = in_ram_now && below != Presence::kExists;
     SettleRam(now);
   }
   const Result<Asked> asked = Write(track, level, object.payload.size(), [&](LowerTier& tier) {
     return tier.Put(track, object, received_us, now);
   });
   if (!asked.ok()) {
-    if (kept.is_new) {
+    if (in_ram_now) {
       ram_.TakeBack(track, object.location, largest, was_known);  // Refused is refused.
     }
     return asked.error();
   }
   kept.ticket = *asked;
+  if (level != Durability::kMemory) {
+    TellAgain(track, now);
+  }
   return kept;
 }
 
@@ -165,9 +187,11 @@ Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uin
     SettleRam(now);
   }
   if (level != Durability::kMemory) {
-    return Write(track, level, 0, [&](LowerTier& tier) {
-      return tier.EndGroup(track, {group, end}, now);
-    });
+    KVCAST_TRY(const Asked asked, Write(track, level, 0, [&](LowerTier& tier) {
+                 return tier.EndGroup(track, {group, end}, now);
+               }));
+    TellAgain(track, now);
+    return asked;
   }
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     const auto found = tiers_.at(tier).FindGroup(track, group);
@@ -211,18 +235,27 @@ Result<void> Store::CheckGap(const TrackName& track, const LocationRange& gap) c
   return ram_.CheckGap(track, gap);
 }
 
-void Store::AddGap(const TrackName& track, const LocationRange& gap, Instant now) {
+std::vector<StoreTicket> Store::AddGap(const TrackName& track, const LocationRange& gap,
+                                       Durability level, Instant now) {
   ram_.AddGap(track, gap);
   SettleRam(now);
   TrackFacts told;
   told.gaps = {gap};
   tiers_touched_ = true;
+  std::vector<StoreTicket> tickets;
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    const TrackFacts* const known = tiers_.at(tier).FindTrack(track);
-    if (known != nullptr && !known->Covers(told)) {
-      (void)tiers_.at(tier).Describe(track, told, now).ok();  // Unknown is never wrong.
+    LowerTier& to = tiers_.at(tier);
+    if (to.FindTrack(track) == nullptr || to.Covers(track, told)) {
+      continue;
+    }
+    const Result<TierTicket> asked = to.Describe(track, told, now);
+    if (!asked.ok()) {
+      untold_.insert(track);
+    } else if (LevelOf(tiers_.kind(tier)) == ReachedBy(level)) {
+      tickets.push_back(Promise(tier, *asked, 0, track));
     }
   }
+  return tickets;
 }
 
 bool Store::TellTiers(const TrackName& track, Instant now) {
@@ -230,13 +263,28 @@ bool Store::TellTiers(const TrackName& track, Instant now) {
   const std::optional<TrackFacts> facts = Find(track);
   bool known_below = false;
   for (size_t tier = 0; tier < tiers_.size() && facts; ++tier) {
-    const TrackFacts* known = tiers_.at(tier).FindTrack(track);
-    if (known != nullptr) {
-      known_below =
-          known->Covers(*facts) || tiers_.at(tier).Describe(track, *facts, now).ok() || known_below;
+    LowerTier& to = tiers_.at(tier);
+    if (to.FindTrack(track) == nullptr) {
+      continue;
+    }
+    if (to.Covers(track, *facts)) {
+      known_below = true;
+      continue;
+    }
+    const Result<TierTicket> asked = to.Describe(track, *facts, now);
+    known_below = known_below || asked.ok();
+    // What contradicts what it knows it will never hear.
+    if (!asked.ok() && asked.error().code() != ErrorCode::kMismatch) {
+      untold_.insert(track);
     }
   }
   return known_below;
+}
+
+void Store::TellAgain(const TrackName& track, Instant now) {
+  if (untold_.erase(track) > 0) {
+    (void)TellTiers(track, now);
+  }
 }
 
 void Store::LeaveToTiers(const TrackName& track, Instant now) {
@@ -254,11 +302,21 @@ bool Store::IsKeptBelow(const EvictedContents& evicted) const {
   return true;
 }
 
+bool Store::IsWhole(const EvictedContents& evicted) const {
+  GroupFacts facts{evicted.end, evicted.objects.size(), 0};
+  if (!facts.end || facts.object_count == 0 || facts.whole()) {
+    return facts.end && facts.object_count > 0;
+  }
+  const TrackFacts track = Find(evicted.group.track).value_or(TrackFacts());
+  facts.absent_count = track.AbsentIn(evicted.group.group, *facts.end,
+                                      [](uint64_t, uint64_t) { return uint64_t{0}; });
+  return facts.whole();
+}
+
 void Store::SettleRam(Instant now) {
   for (EvictedContents& evicted : ram_.TakeEvictedContents()) {
     const EvictedGroup group = evicted.group;
-    const bool whole = evicted.end == evicted.objects.size() && !evicted.objects.empty();
-    if (!tiers_.empty() && whole && !IsKeptBelow(evicted)) {
+    if (!tiers_.empty() && IsWhole(evicted) && !IsKeptBelow(evicted)) {
       (void)Demote(std::move(evicted), TierKind::kDisk, now);
     }
     LeaveToTiers(group.track, now);
@@ -299,6 +357,7 @@ bool Store::Forget(const TrackName& track, Instant now) {
     return false;
   }
   warming_.Drop(track);
+  untold_.erase(track);
   (void)ram_.Forget(track);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     if (tiers_.at(tier).ready() && tiers_.at(tier).FindTrack(track) != nullptr) {

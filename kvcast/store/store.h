@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -137,8 +138,10 @@ class Store {
   Result<void> EndTrack(const TrackName& track, Location end, Instant now);
   // The track's publisher says that nothing stands there. Mismatch: something does.
   Result<void> CheckGap(const TrackName& track, const LocationRange& gap) const;
-  // Remembers it. REQUIRES: CheckGap() passes.
-  void AddGap(const TrackName& track, const LocationRange& gap, Instant now);
+  // Remembers it, and has it written where what is put at this level is, under these tickets: a
+  // group with gaps is whole only for whoever knows of them. REQUIRES: CheckGap() passes.
+  std::vector<StoreTicket> AddGap(const TrackName& track, const LocationRange& gap,
+                                  Durability level, Instant now);
 
   // The object, if it is in memory; a ticket, if a tier below may have it; else neither.
   using Got = std::variant<std::monostate, Object, StoreTicket>;
@@ -193,13 +196,20 @@ class Store {
   };
   using AskTier = std::function<Result<TierTicket>(LowerTier&)>;
 
+  // Somebody waits for what a tier was asked for.
+  StoreTicket Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track);
+  // The level of the tiers that Write() chooses.
+  Durability ReachedBy(Durability level) const;
   // Writes to the first tier for this level that takes it.
-  Result<Asked> Write(const TrackName& track, Durability level, size_t bytes, const AskTier& ask);
+  Result<Asked> Write(const TrackName& track, Durability level, size_t payload_bytes,
+                      const AskTier& ask);
   // Mismatch: a tier below has another one there, or is about to.
   Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
+  // Tells them what they refused to be told before, now that one takes something of the track.
+  void TellAgain(const TrackName& track, Instant now);
   // Forgets in RAM what a tier below knows of a track that has nothing in RAM.
   void LeaveToTiers(const TrackName& track, Instant now);
   void On(size_t tier, TierEvent event, Instant now);
@@ -209,6 +219,7 @@ class Store {
                                  Instant now) const;
   void Promote(const TrackName& track, const StoredObject& stored, Instant now);
   void WarmSome(Instant now);
+  bool IsWhole(const EvictedContents& evicted) const;
   bool IsKeptBelow(const EvictedContents& evicted) const;
   // To a tier of this kind, or of one further down.
   bool Demote(EvictedContents evicted, TierKind kind, Instant now);
@@ -224,6 +235,7 @@ class Store {
   std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
   std::map<Durability, uint64_t> pledged_bytes_;
   std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
+  std::set<TrackName> untold_;  // Of which a tier that has some of it does not know all.
   StoreTicket last_ticket_ = 0;
   std::deque<StoreEvent> events_;
   // Of all tiers, which may have to look for it: asked for only when something was done to one.

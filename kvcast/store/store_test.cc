@@ -19,7 +19,8 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   Make(1);
   const std::vector<StoreTicket> tickets = *PutGroup(0, 2, Durability::kDisk);
   ASSERT_EQ(tickets.size(), 3u);
-  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 2 * StorePayload({0, 0}).size());
+  // What waits costs more than its payload, and the end of a group costs something.
+  EXPECT_GT(store_->pledged_bytes(Durability::kDisk), 2 * StorePayload({0, 0}).size() + 1500);
   Take();
   EXPECT_TRUE(written_.empty());
   disks_[0]->FinishWrite();
@@ -29,8 +30,10 @@ TEST_F(StoreTest, AcknowledgesWhatIsDurableAndNotBefore) {
   EXPECT_EQ(written_.at(tickets[0]).level, Durability::kDisk);
   EXPECT_FALSE(written_.at(tickets[0]).error.has_value());
   EXPECT_TRUE(written_.at(tickets[1]).error.has_value());
-  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 0u);
   EXPECT_EQ(store_->counts().write_failures, 1u);
+  disks_[0]->FinishWrite();
+  Take();
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 0u);
 }
 
 TEST_F(StoreTest, RefusesALevelAtOnceThatItDoesNotHave) {
@@ -70,7 +73,7 @@ TEST_F(StoreTest, KnowsWhatItsPublisherLeftOut) {
   const LocationRange objects{{5, 2}, {5, 4}};
   for (const LocationRange& gap : {LocationRange::Groups(1, 4), objects}) {
     ASSERT_TRUE(store_->CheckGap(kStoreTrack, gap).ok());
-    store_->AddGap(kStoreTrack, gap, now_);
+    (void)store_->AddGap(kStoreTrack, gap, Durability::kMemory, now_);
   }
   EXPECT_EQ(store_->PresenceOf(kStoreTrack, {3, 7}), Presence::kGone);
   EXPECT_EQ(store_->PresenceOf(kStoreTrack, {5, 5}), Presence::kUnknown);
@@ -102,6 +105,21 @@ TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
   EXPECT_EQ(written_.size(), 3u);
   EXPECT_TRUE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kDisk));
   EXPECT_FALSE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kBucket));
+}
+
+TEST_F(StoreTest, WhatMemoryEvictsIsSpreadOverAllDisks) {
+  Make(2, 24'000);
+  for (uint64_t number = 0; number < 40; ++number) {
+    const TrackName track = *TrackName::Of(kStoreTrack.space(), "track " + std::to_string(number));
+    for (uint64_t object = 0; object < 4; ++object) {
+      ASSERT_TRUE(store_->Put(track, StoreObject({0, object}), Durability::kMemory, now_).ok());
+    }
+    ASSERT_TRUE(store_->EndGroup(track, 0, 4, Durability::kMemory, now_).ok());
+    Finish();
+  }
+  for (const FakeTier* disk : disks_) {
+    EXPECT_GT(disk->Groups(std::nullopt, 100).size(), 5u);
+  }
 }
 
 // What memory evicts goes down, and is never not there on its way.
@@ -237,6 +255,83 @@ TEST_F(StoreTest, KeepsWhatIsKnownOfATrackUntilATierKnowsIt) {
 }
 
 // A second publisher of a group that is on its way down leaves no shell of it in RAM.
+// What a tier could not write is told again with the next group that goes there.
+TEST_F(StoreTest, ATierIsToldAgainWhatItCouldNotWrite) {
+  Fill();
+  ASSERT_TRUE(store_->Describe(kStoreTrack, {}, Location{90, 0}, Durability::kMemory, now_).ok());
+  ASSERT_TRUE(PutGroup(8, 4) && PutGroup(9, 4));
+  Finish();
+  const size_t told = disks_[0]->describe_count;
+  ASSERT_TRUE(PutGroup(10, 4) && PutGroup(11, 4));
+  Finish();
+  ASSERT_EQ(disks_[0]->describe_count, told) << "there is nothing new";
+  disks_[0]->owes = true;
+  ASSERT_TRUE(PutGroup(12, 4) && PutGroup(13, 4));
+  Finish();
+  EXPECT_GT(disks_[0]->describe_count, told);
+}
+
+TEST_F(StoreTest, ATierIsToldAgainWhatItRefusedToHear) {
+  Make(1);
+  ASSERT_TRUE(PutGroup(0, 2, Durability::kDisk).has_value());
+  Finish();
+  disks_[0]->refuses = true;
+  ASSERT_TRUE(store_->EndTrack(kStoreTrack, {7, 0}, now_).ok());
+  (void)store_->AddGap(kStoreTrack, {{3, 0}, {3, 9}}, Durability::kMemory, now_);
+  disks_[0]->refuses = false;
+  EXPECT_FALSE(disks_[0]->FindTrack(kStoreTrack)->end.has_value());
+  ASSERT_TRUE(PutGroup(1, 2, Durability::kDisk).has_value());
+  EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->end, (Location{7, 0}));
+  EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->gaps.size(), 1u);
+}
+
+TEST_F(StoreTest, KeepsInMemoryWhatATierHasAndCannotBeReadFrom) {
+  Fill();
+  ASSERT_EQ(InMemory({0, 0}), std::nullopt);
+  disks_[0]->is_away = true;
+  const auto kept = store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kMemory, now_);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_FALSE(kept->is_new);
+  EXPECT_EQ(InMemory({0, 0}), StorePayload({0, 0}));
+}
+
+// What its publisher said does not exist is not missing.
+TEST_F(StoreTest, AGroupWithGapsIsWholeAndGoesDown) {
+  Make(1, 24'000);
+  for (const uint64_t object : {0u, 2u, 3u}) {
+    ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, object}), Durability::kMemory, now_).ok());
+  }
+  ASSERT_TRUE(store_->EndGroup(kStoreTrack, 0, 4, Durability::kMemory, now_).ok());
+  EXPECT_FALSE(store_->FindGroup(kStoreTrack, 0)->whole());
+  (void)store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, Durability::kMemory, now_);
+  EXPECT_TRUE(store_->FindGroup(kStoreTrack, 0)->whole());
+  for (uint64_t group = 1; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 4).has_value());
+    const auto facts = store_->FindGroup(kStoreTrack, 0);  // Wherever it is.
+    ASSERT_TRUE(facts && facts->whole()) << group;
+    EXPECT_EQ(facts->end, 4u);
+  }
+  Finish();
+  const auto below = disks_[0]->FindGroup(kStoreTrack, 0);
+  ASSERT_TRUE(below.has_value());
+  EXPECT_TRUE(below->whole());
+  EXPECT_EQ(below->object_count, 3u);
+}
+
+TEST_F(StoreTest, AGapIsWaitedForWhereTheGroupIsToBeDurable) {
+  Make(1);
+  for (const uint64_t object : {0u, 2u}) {
+    ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, object}), Durability::kDisk, now_).ok());
+  }
+  Finish();
+  const auto tickets = store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, Durability::kDisk, now_);
+  ASSERT_EQ(tickets.size(), 1u);
+  Take();
+  EXPECT_FALSE(written_.contains(tickets[0]));
+  Finish();
+  EXPECT_TRUE(written_.contains(tickets[0]));
+}
+
 TEST_F(StoreTest, EndsAGroupOnceThatIsOnItsWayDown) {
   Make(1, 24'000);
   for (uint64_t group = 0; group < 8; ++group) {

@@ -17,21 +17,6 @@ std::optional<uint64_t> Nearest(std::optional<uint64_t> a, std::optional<uint64_
 
 }  // namespace
 
-void AddFacts(const TrackFacts& more, TrackFacts& facts) {
-  if (facts.properties.empty()) {
-    facts.properties = more.properties;
-  }
-  if (more.largest && !(facts.largest && *more.largest < *facts.largest)) {
-    facts.largest = more.largest;
-  }
-  facts.end = facts.end ? facts.end : more.end;
-  for (const LocationRange& gap : more.gaps) {
-    if (!facts.HasGap(gap)) {
-      facts.gaps.push_back(gap);
-    }
-  }
-}
-
 void TierSet::Add(TierKind kind, std::unique_ptr<LowerTier> tier,
                   std::unique_ptr<Admission> admission) {
   if (admission == nullptr) {
@@ -83,6 +68,13 @@ Presence TierSet::PresenceOf(const TrackName& track, Location location) const {
   return found;
 }
 
+bool TierSet::CanRead(const TrackName& track, Location location) const {
+  return std::ranges::any_of(tiers_, [&](const Entry& entry) {
+    return entry.tier->ready() && !entry.tier->away() &&
+           entry.tier->PresenceOf(track, location) == Presence::kExists;
+  });
+}
+
 bool TierSet::Knows(const TrackName& track) const {
   return std::ranges::any_of(tiers_, [&](const Entry& entry) {
     return entry.tier->ready() && entry.tier->FindTrack(track) != nullptr;
@@ -95,7 +87,7 @@ void TierSet::AddFacts(const TrackName& track, std::optional<TrackFacts>& facts)
     if (more != nullptr && !facts) {
       facts = *more;
     } else if (more != nullptr) {
-      kvcast::AddFacts(*more, *facts);
+      facts->Add(*more);
     }
   }
 }

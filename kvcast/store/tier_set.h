@@ -40,6 +40,8 @@ class TierSet {
   std::optional<size_t> Holder(const TrackName& track, Location location, size_t from = 0) const;
 
   Presence PresenceOf(const TrackName& track, Location location) const;
+  // A tier has the object, and can be read now.
+  bool CanRead(const TrackName& track, Location location) const;
   bool Knows(const TrackName& track) const;
   // Adds what the tiers know to what is known: what was told first stays, the rest adds up.
   void AddFacts(const TrackName& track, std::optional<TrackFacts>& facts) const;
@@ -59,8 +61,5 @@ class TierSet {
   };
   std::vector<Entry> tiers_;
 };
-
-// Adds what another tier knows of the same track.
-void AddFacts(const TrackFacts& more, TrackFacts& facts);
 
 }  // namespace kvcast

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kvcast/object/location.h"
@@ -40,12 +41,50 @@ struct TrackFacts {
   bool IsGone(Location location) const {
     return (end && location >= *end) || GapAt(location) != nullptr;
   }
+  // How many objects of a group before its end do not exist, as its publisher said.
+  // `standing(first, last)`: how many do all the same.
+  template <typename Standing>
+  uint64_t AbsentIn(uint64_t group, uint64_t group_end, const Standing& standing) const {
+    std::vector<std::pair<uint64_t, uint64_t>> holes;  // From first to last.
+    for (const LocationRange& gap : gaps) {
+      const uint64_t first = gap.first.group == group ? gap.first.object : 0;
+      const uint64_t last = gap.last.group == group ? gap.last.object : UINT64_MAX;
+      const bool within = gap.first.group <= group && group <= gap.last.group;
+      if (within && first < group_end && first <= last) {
+        holes.emplace_back(first, std::min(last, group_end - 1));
+      }
+    }
+    std::ranges::sort(holes);
+    uint64_t absent = 0;
+    uint64_t next = 0;  // What lies before has been counted.
+    for (const auto& [hole_first, last] : holes) {
+      const uint64_t first = std::max(hole_first, next);
+      if (first <= last) {
+        absent += last - first + 1 - standing(first, last);
+        next = last + 1;
+      }
+    }
+    return absent;
+  }
   // Whoever knows this has nothing to learn from the other.
   bool Covers(const TrackFacts& other) const {
     return (!properties.empty() || other.properties.empty()) && largest >= other.largest &&
            (end == other.end || !other.end) &&
            (gaps == other.gaps || gaps.size() >= kGapsMax ||
             std::ranges::all_of(other.gaps, [&](const auto& gap) { return HasGap(gap); }));
+  }
+  // What was told first stays, the rest adds up.
+  void Add(const TrackFacts& more) {
+    if (properties.empty()) {
+      properties = more.properties;
+    }
+    largest = std::max(largest, more.largest);
+    end = end ? end : more.end;
+    for (const LocationRange& gap : more.gaps) {
+      if (!HasGap(gap)) {
+        gaps.push_back(gap);
+      }
+    }
   }
   friend bool operator==(const TrackFacts&, const TrackFacts&) = default;
 };
@@ -55,9 +94,10 @@ struct GroupFacts {
   std::optional<uint64_t> end;  // No object of the group stands here or beyond.
   uint64_t object_count = 0;
   uint64_t payload_bytes = 0;
+  uint64_t absent_count = 0;  // Before the end, that do not exist, as the track's gaps say.
 
   // Every object there is of the group is here.
-  bool whole() const { return end == object_count; }
+  bool whole() const { return end == object_count + absent_count; }
 };
 
 // A group that was evicted: what a catalog has to unlist.

@@ -1,0 +1,61 @@
+#include "kvcast/relay/ack_book.h"
+
+#include <gtest/gtest.h>
+
+namespace kvcast::relay {
+namespace {
+
+const TrackName kAckedTrack =
+    *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}), "BF16");
+const Error kNoSpace(ErrorCode::kMachine, "no space left");
+
+std::vector<AckRecord> TakeRecords(AckBook& book) {
+  std::vector<AckRecord> records;
+  for (const AckObject& object : book.TakeObjects()) {
+    const auto parsed = ParseAcks(object.object.payload);
+    EXPECT_TRUE(parsed.ok());
+    records.insert(records.end(), parsed->begin(), parsed->end());
+  }
+  return records;
+}
+
+// A group that is written, and whole.
+void Write(AckBook& book, uint64_t group, StoreTicket ticket) {
+  book.OnAsked(kAckedTrack, group, ticket);
+  for (const EvictedGroup& done : book.OnWritten({ticket, Durability::kDisk, std::nullopt})) {
+    book.Settle(done.track, done.group, true);
+  }
+}
+
+TEST(AckBook, ATrackThatCouldNotBeDescribedIsRefusedUntilItIs) {
+  AckBook book(1);
+  book.Begin(kAckedTrack, Durability::kDisk, 1);
+  book.OnWritten({1, Durability::kDisk, kNoSpace});
+  Write(book, 0, 2);
+  auto records = TakeRecords(book);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_FALSE(records[0].level.has_value());
+  book.End(kAckedTrack, Instant(std::chrono::hours(2)));
+  // Space is back, and the track is published once more.
+  book.Begin(kAckedTrack, Durability::kDisk, 3);
+  book.OnWritten({3, Durability::kDisk, std::nullopt});
+  Write(book, 0, 4);
+  records = TakeRecords(book);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].level, Durability::kDisk);
+}
+
+TEST(AckBook, OnlyTheLastThatWasToldOfATrackCounts) {
+  AckBook book(1);
+  book.Begin(kAckedTrack, Durability::kDisk, 1);
+  book.Begin(kAckedTrack, Durability::kDisk, 2);
+  book.OnWritten({2, Durability::kDisk, std::nullopt});
+  book.OnWritten({1, Durability::kDisk, kNoSpace});
+  Write(book, 0, 3);
+  const auto records = TakeRecords(book);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].level, Durability::kDisk);
+}
+
+}  // namespace
+}  // namespace kvcast::relay
