@@ -11,7 +11,7 @@ namespace kvcast {
 
 // Numbers as a person reads them: about three digits, and a unit.
 
-std::string HumanBytes(uint64_t bytes);        // "512 bytes", "1.5 MiB", "136 GiB"
+std::string HumanBytes(uint64_t bytes);  // "512 bytes", "1.5 MiB", "136 GiB"
 // What to write where so many bytes are needed at least: "321MiB".
 std::string RoundedUp(uint64_t bytes);
 std::string HumanRate(double bytes_per_s);     // "950 MB/s", "1.02 GB/s"

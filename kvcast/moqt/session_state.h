@@ -74,13 +74,13 @@ struct SessionState {
   uint64_t next_alias = 0;
 
   bool setup_received = false;
-  size_t early_bytes = 0;      // Kept on streams that have to wait.
-  size_t partial_bytes = 0;    // Of messages and objects that are not whole.
-  size_t rules_bytes = 0;      // Of what is remembered of tracks.
+  size_t early_bytes = 0;           // Kept on streams that have to wait.
+  size_t partial_bytes = 0;         // Of messages and objects that are not whole.
+  size_t rules_bytes = 0;           // Of what is remembered of tracks.
   size_t namespace_bytes = 0;       // Of namespaces that the peer has told us of,
   size_t told_namespace_bytes = 0;  // and that we have told it of.
-  bool going_away = false;     // The peer is.
-  bool said_goodbye = false;   // We are: what is asked from now on is refused.
+  bool going_away = false;          // The peer is.
+  bool said_goodbye = false;        // We are: what is asked from now on is refused.
 
  private:
   StreamId Open(StreamId id, const SendOrder& order) {
