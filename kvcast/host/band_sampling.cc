@@ -7,6 +7,7 @@
 
 #include "kvcast/codec/band_fitting.h"
 #include "kvcast/codec/band_moments.h"
+#include "kvcast/codec/half_type.h"
 #include "kvcast/codec/rope_survey.h"
 #include "kvcast/kv/safetensors.h"
 
@@ -79,17 +80,16 @@ BandForm UsualForm(const std::vector<LayerShape>& layers) {
   return small ? BandForm::kLayer : BandForm::kHead;
 }
 
-size_t BandSampling::looks() const { return kLooks * samples.size(); }
-
-Result<Bands> BandSampling::Sampled(Progress& progress) const {
+Result<Bands> BandSampling::Sampled(uint64_t values, Progress& progress) const {
   KVCAST_TRY(const std::vector<LayerShape> layers, LayersOfModel(coding.model));
   KVCAST_TRY(const std::vector<Rope> ropes, RopesSeen(*this, layers));
-  size_t look = 0;
+  uint64_t seen = 0;
   const auto each = [&](auto use) -> Result<void> {
     for (const std::string& sample : samples) {
       KVCAST_TRY(const CacheBlocks blocks, coding.Open(sample));
       use(blocks);
-      progress.Update(++look, looks());
+      seen += blocks.values();
+      progress.Update(seen * kPageValueBytes, kLooks * values * kPageValueBytes);
     }
     return {};
   };

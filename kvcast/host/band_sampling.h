@@ -18,10 +18,8 @@ struct BandSampling {
   CodingFlags coding;   // Of which the model is said.
   BandForm form = BandForm::kLayer;
 
-  // Looks at all samples, each a few times. `progress` is told of each look.
-  Result<Bands> Sampled(Progress& progress) const;
-  // How many looks that are.
-  size_t looks() const;
+  // Looks at all samples, which have so many values, each a few times.
+  Result<Bands> Sampled(uint64_t values, Progress& progress) const;
 };
 
 // One transform for all heads of a layer is smaller at the same quality, and slower by the number

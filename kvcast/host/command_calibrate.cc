@@ -74,7 +74,7 @@ Result<Sampled> SampleAll(const CalibrateOptions& options) {
     tokens += blocks.tokens();
     values += blocks.values();
   }
-  KVCAST_TRY(Bands bands, sampling.Sampled(progress));
+  KVCAST_TRY(Bands bands, sampling.Sampled(values, progress));
   progress.Done();
   return Sampled{Calibration::Of(*survey, std::move(bands)), tokens, values};
 }
