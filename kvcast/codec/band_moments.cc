@@ -139,34 +139,27 @@ void BandMoments::Add(const BlockView& block) {
 }
 
 void BandMoments::AddQueries(uint32_t layer, std::span<const float> queries, uint32_t heads) {
-  const LayerShape& shape = layers_[layer];
-  const auto place = std::ranges::find_if(places_, [&](const BandPlace& candidate) {
-    return candidate.layer == layer && candidate.plane == Plane::kKey;
-  });
-  KVCAST_CHECK(heads % shape.kv_heads == 0);
-  PlaneMoments& moments = planes_[static_cast<size_t>(place - places_.begin())];
-  moments.weights.resize(shape.kv_heads, SquareMatrix(shape.key_size));
-  const uint32_t sharing = heads / shape.kv_heads;
-  for (size_t row = 0; (row + 1) * shape.key_size <= queries.size(); ++row) {
-    const auto head = static_cast<uint32_t>(row % heads);
-    AddProducts(queries.subspan(row * shape.key_size, shape.key_size),
-                moments.weights[head / sharing]);
-  }
+  AddWeights(layer, Plane::kKey, queries, heads);
 }
 
 void BandMoments::AddProjection(uint32_t layer, std::span<const float> rows, uint32_t heads) {
+  AddWeights(layer, Plane::kValue, rows, heads);
+}
+
+void BandMoments::AddWeights(uint32_t layer, Plane plane, std::span<const float> rows,
+                             uint32_t heads) {
   const LayerShape& shape = layers_[layer];
+  const uint32_t size = shape.size(plane);
   const auto place = std::ranges::find_if(places_, [&](const BandPlace& candidate) {
-    return candidate.layer == layer && candidate.plane == Plane::kValue;
+    return candidate.layer == layer && candidate.plane == plane;
   });
   KVCAST_CHECK(place != places_.end() && heads % shape.kv_heads == 0);
   PlaneMoments& moments = planes_[static_cast<size_t>(place - places_.begin())];
-  moments.weights.resize(shape.kv_heads, SquareMatrix(shape.value_size));
+  moments.weights.resize(shape.kv_heads, SquareMatrix(size));
   const uint32_t sharing = heads / shape.kv_heads;
-  for (size_t row = 0; (row + 1) * shape.value_size <= rows.size(); ++row) {
+  for (size_t row = 0; (row + 1) * size <= rows.size(); ++row) {
     const auto head = static_cast<uint32_t>(row % heads);
-    AddProducts(rows.subspan(row * shape.value_size, shape.value_size),
-                moments.weights[head / sharing]);
+    AddProducts(rows.subspan(row * size, size), moments.weights[head / sharing]);
   }
 }
 

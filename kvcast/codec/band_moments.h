@@ -43,6 +43,8 @@ class BandMoments {
     std::vector<double> products;       // Of each band, [band][value][value].
     std::vector<SquareMatrix> weights;  // Of each head; empty if all count the same.
   };
+  // Products of rows, one for each head in turn, of heads that share those of the plane.
+  void AddWeights(uint32_t layer, Plane plane, std::span<const float> rows, uint32_t heads);
   SquareMatrix Covariance(const PlaneMoments& moments, size_t band, uint32_t values) const;
   PlaneBands FinishedPlane(const BandPlace& place, const PlaneMoments& moments) const;
   std::vector<SquareMatrix> Weights(const BandPlace& place, const PlaneMoments& moments) const;
