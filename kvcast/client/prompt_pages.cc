@@ -1,6 +1,7 @@
 #include "kvcast/client/prompt_pages.h"
 
-#include <algorithm>
+#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,30 +11,41 @@ namespace kvcast {
 
 Result<PromptPages> PromptPages::Of(const PagedCache& cache, std::vector<uint32_t> pages,
                                     uint32_t block_tokens, size_t blocks, const Slice& slice) {
+  std::vector<std::vector<uint32_t>> tables;
+  tables.push_back(std::move(pages));
+  return OfTables(cache, std::move(tables), block_tokens, blocks, slice);
+}
+
+Result<PromptPages> PromptPages::OfTables(const PagedCache& cache,
+                                          std::vector<std::vector<uint32_t>> tables,
+                                          uint32_t block_tokens, size_t blocks,
+                                          const Slice& slice) {
   if (block_tokens == 0) {
     return Error(ErrorCode::kInvalid, "A block has at least one token.");
   }
-  const size_t tokens = pages.size() * size_t{cache.page_tokens()};
-  if (blocks > tokens / block_tokens) {
+  if (blocks > std::numeric_limits<uint32_t>::max() / block_tokens) {
     return Error(ErrorCode::kInvalid, std::to_string(blocks) + " blocks of " +
-                                          std::to_string(block_tokens) + " tokens do not lie in " +
-                                          std::to_string(tokens) + " tokens of pages.");
-  }
-  const auto absent =
-      std::ranges::find_if(pages, [&](uint32_t page) { return page >= cache.page_count(); });
-  if (absent != pages.end()) {
-    return Error(ErrorCode::kInvalid, "Page " + std::to_string(*absent) + " is not one of the " +
-                                          std::to_string(cache.page_count()) + " there are.");
+                                          std::to_string(block_tokens) +
+                                          " tokens are more than a prompt has.");
   }
   const BlockShape whole({cache.layers().begin(), cache.layers().end()}, block_tokens);
   KVCAST_TRY(BlockShape shape, whole.Sliced(slice));
-  return PromptPages(cache, std::move(pages), std::move(shape), slice, blocks);
+  PromptPages pages(cache, std::move(tables), std::move(shape), slice, blocks);
+  if (blocks > 0) {
+    // What is wrong with any block is wrong with all of them together.
+    KVCAST_TRY_VOID(pages.View(0, static_cast<uint32_t>(blocks * block_tokens)));
+  }
+  return pages;
+}
+
+Result<BlockView> PromptPages::View(size_t first_token, uint32_t tokens) const {
+  const std::vector<std::span<const uint32_t>> tables(tables_.begin(), tables_.end());
+  return BlockView::OfTables(*cache_, tables, first_token, tokens, slice_);
 }
 
 BlockView PromptPages::Block(size_t index) const {
   KVCAST_CHECK(index < block_count_);
-  // Of() has seen to all that could be wrong.
-  return BlockView::Of(*cache_, pages_, index * shape_.tokens(), shape_.tokens(), slice_).value();
+  return View(index * shape_.tokens(), shape_.tokens()).value();
 }
 
 }  // namespace kvcast

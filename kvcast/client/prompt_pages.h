@@ -20,6 +20,11 @@ class PromptPages {
   // that are not there, too few of them for `blocks`, or a slice of what the model does not have.
   static Result<PromptPages> Of(const PagedCache& cache, std::vector<uint32_t> pages,
                                 uint32_t block_tokens, size_t blocks, const Slice& slice = {});
+  // With a row of pages in each of the engine's tables.
+  static Result<PromptPages> OfTables(const PagedCache& cache,
+                                      std::vector<std::vector<uint32_t>> tables,
+                                      uint32_t block_tokens, size_t blocks,
+                                      const Slice& slice = {});
 
   size_t block_count() const { return block_count_; }
   const BlockShape& shape() const { return shape_; }  // Of each block, sliced.
@@ -30,16 +35,17 @@ class PromptPages {
   BlockView Block(size_t index) const;
 
  private:
-  PromptPages(const PagedCache& cache, std::vector<uint32_t> pages, BlockShape shape,
+  PromptPages(const PagedCache& cache, std::vector<std::vector<uint32_t>> tables, BlockShape shape,
               const Slice& slice, size_t block_count)
       : cache_(&cache),
-        pages_(std::move(pages)),
+        tables_(std::move(tables)),
         shape_(std::move(shape)),
         slice_(slice),
         block_count_(block_count) {}
+  Result<BlockView> View(size_t first_token, uint32_t tokens) const;
 
   const PagedCache* cache_;
-  std::vector<uint32_t> pages_;
+  std::vector<std::vector<uint32_t>> tables_;
   BlockShape shape_;
   Slice slice_;
   size_t block_count_;

@@ -20,7 +20,14 @@ class BlockView {
   // engine's block table for the prompt). Invalid: pages that are not there, or too few of them,
   // or a slice of what the model does not have.
   static Result<BlockView> Of(const PagedCache& cache, std::span<const uint32_t> pages,
-                              size_t first_token, uint32_t tokens, const Slice& slice = {});
+                              size_t first_token, uint32_t tokens, const Slice& slice = {}) {
+    return OfTables(cache, std::span(&pages, 1), first_token, tokens, slice);
+  }
+  // With a row of pages in each of the engine's tables; all begin with the prompt. An engine that
+  // has given back pages of layers with a window has nothing there to be viewed.
+  static Result<BlockView> OfTables(const PagedCache& cache,
+                                    std::span<const std::span<const uint32_t>> tables,
+                                    size_t first_token, uint32_t tokens, const Slice& slice = {});
 
   // The slice's own shape: its layers and heads count from 0 here.
   const BlockShape& shape() const { return shape_; }
@@ -46,15 +53,24 @@ class BlockView {
     return size_t{shape_.layers()[layer].size(plane)} * cache_->value_bytes();
   }
   std::byte* Address(uint32_t token, size_t layer, Plane plane, uint32_t head) const {
-    const size_t at = first_token_ + token;
-    return cache_->At(layer + first_layer_, plane, pages_[at / cache_->page_tokens()],
-                      static_cast<uint32_t>(at % cache_->page_tokens()), head + first_head_);
+    const TableRow& row = rows_[cache_->table_of(layer + first_layer_)];
+    const size_t at = row.first_token + token;
+    return cache_->At(layer + first_layer_, plane, row.pages[at / row.page_tokens],
+                      static_cast<uint32_t>(at % row.page_tokens), head + first_head_);
   }
+
+  struct TableRow {
+    std::vector<uint32_t> pages;  // Only the block's own.
+    size_t first_token = 0;       // In the first of them.
+    size_t page_tokens = 0;
+  };
+  static Result<TableRow> RowOf(const PagedCache& cache, size_t table,
+                                std::span<const uint32_t> pages, size_t first_token,
+                                uint32_t tokens);
 
   const PagedCache* cache_;
   BlockShape shape_;
-  std::vector<uint32_t> pages_;  // Only the block's own.
-  size_t first_token_ = 0;       // In the first of them.
+  std::vector<TableRow> rows_;  // By table.
   size_t position_ = 0;
   uint32_t first_layer_ = 0;
   uint32_t first_head_ = 0;

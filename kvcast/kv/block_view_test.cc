@@ -91,6 +91,49 @@ TEST(BlockView, FindsEveryRowInEveryLayout) {
   }
 }
 
+// As engines keep models that mix layers with a window and without: a table of pages for each kind,
+// and pages of another size.
+TEST(BlockView, FindsLayersByTheTableThatNamesTheirPages) {
+  const BlockShape shape({{2, 3, 3}, {4, 2, 5}, {2, 3, 3}}, 1);
+  const PageFormat formats[] = {{PageOrder::kNhd, KvPlacement::kApart, 4, 2},
+                                {PageOrder::kHnd, KvPlacement::kPagesFirst, 8, 2}};
+  std::vector<std::byte> keys(size_t{5} * 4 * 2 * 3 * 2);
+  std::vector<std::byte> values(keys.size());
+  std::vector<std::byte> window(size_t{3} * 8 * 4 * 7 * 2);
+  std::vector<std::byte> more_keys(keys.size());
+  std::vector<std::byte> more_values(keys.size());
+  std::vector<LayerMemory> memory = {
+      {keys, values, 0}, {window, {}, 1}, {more_keys, more_values, 0}};
+  const PagedCache cache = *PagedCache::OfTables(shape, formats, memory);
+  EXPECT_EQ(cache.page_count(0), 5u);
+  EXPECT_EQ(cache.page_count(1), 3u);
+
+  const std::vector<uint32_t> first = {3, 0, 4, 1};
+  const std::vector<uint32_t> second = {2, 1};
+  const std::span<const uint32_t> tables[] = {first, second};
+  const BlockView view = *BlockView::OfTables(cache, tables, 6, 8);
+  // Token 5 of the block is token 11: page 4 of the first table, its token 3; page 1 of the second,
+  // its token 3.
+  EXPECT_EQ(view.Row(5, 0, Plane::kKey, 1).data(), &keys[((4 * 4 + 3) * 2 + 1) * 3 * 2]);
+  EXPECT_EQ(view.Row(5, 2, Plane::kValue, 0).data(), &more_values[(4 * 4 + 3) * 2 * 3 * 2]);
+  const size_t page = size_t{8} * 4 * 7 * 2;
+  EXPECT_EQ(view.Row(5, 1, Plane::kKey, 2).data(), &window[page + (2 * 8 + 3) * 2 * 2]);
+  EXPECT_EQ(view.Row(5, 1, Plane::kValue, 3).data(),
+            &window[page + 8 * 4 * 2 * 2 + (3 * 8 + 3) * 5 * 2]);
+  const BlockView of_window = *BlockView::OfTables(cache, tables, 6, 8, {IndexRange{1, 1}, {}});
+  EXPECT_EQ(of_window.Row(5, 0, Plane::kKey, 2).data(), view.Row(5, 1, Plane::kKey, 2).data());
+
+  EXPECT_FALSE(BlockView::Of(cache, first, 6, 8).ok());         // One table of two.
+  EXPECT_FALSE(BlockView::OfTables(cache, tables, 9, 8).ok());  // The second ends before.
+  const std::vector<uint32_t> absent = {2, 3};                  // Of pages 0 to 2.
+  const std::span<const uint32_t> beyond[] = {first, absent};
+  EXPECT_FALSE(BlockView::OfTables(cache, beyond, 6, 8).ok());
+  memory[1].table = 2;
+  EXPECT_FALSE(PagedCache::OfTables(shape, formats, memory).ok());
+  memory[1].table = 0;  // Whose pages it does not hold.
+  EXPECT_FALSE(PagedCache::OfTables(shape, formats, memory).ok());
+}
+
 TEST(BlockView, OfASliceCountsItsOwnLayersAndHeads) {
   Engine engine(TwoLayers(), PageOrder::kNhd, KvPlacement::kApart);
   const PagedCache cache = *engine.Cache();

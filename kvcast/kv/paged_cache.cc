@@ -43,6 +43,7 @@ PagedCache::Strides PagedCache::StridesOf(const LayerShape& layer, Plane plane,
   const size_t value_page = PlanePageBytes(layer, Plane::kValue, format);
   const bool is_key = plane == Plane::kKey;
   Strides strides;
+  strides.table = memory.table;
   strides.base = memory.key.data();
   strides.page = is_key ? key_page : value_page;
   switch (format.placement) {
@@ -64,51 +65,78 @@ PagedCache::Strides PagedCache::StridesOf(const LayerShape& layer, Plane plane,
   return strides;
 }
 
-Result<PagedCache> PagedCache::Of(const BlockShape& shape, const PageFormat& format,
-                                  std::span<const LayerMemory> layers) {
+Result<PagedCache> PagedCache::OfTables(const BlockShape& shape,
+                                        std::span<const PageFormat> formats,
+                                        std::span<const LayerMemory> layers) {
   if (layers.size() != shape.layers().size() || layers.empty()) {
     return Error(ErrorCode::kInvalid, "Memory was given for " + std::to_string(layers.size()) +
                                           " layers; the model has " +
                                           std::to_string(shape.layers().size()) + ".");
   }
-  if (format.page_tokens == 0 || format.value_bytes == 0) {
-    return Error(ErrorCode::kInvalid, "A page has at least one token and a value one byte.");
-  }
   PagedCache cache;
-  cache.layers_.assign(shape.layers().begin(), shape.layers().end());
-  cache.page_tokens_ = format.page_tokens;
-  cache.value_bytes_ = format.value_bytes;
+  KVCAST_TRY_VOID(cache.AddTables(formats));
   for (size_t i = 0; i < layers.size(); ++i) {
-    const LayerShape& layer = cache.layers_[i];
-    if (!PageFits(layer, format)) {
-      return Invalid(i, "A page of it would have more bytes than there are.");
-    }
-    const size_t key_bytes = PlanePageBytes(layer, Plane::kKey, format);
-    const size_t value_bytes = PlanePageBytes(layer, Plane::kValue, format);
-    const bool apart = format.placement == KvPlacement::kApart;
-    KVCAST_TRY(const uint32_t pages,
-               Pages(i, layers[i].key, apart ? key_bytes : key_bytes + value_bytes));
-    const size_t value_expected = apart ? size_t{pages} * value_bytes : 0;
-    if (layers[i].value.size() != value_expected) {
-      return Invalid(i, "The buffer of V has " + std::to_string(layers[i].value.size()) +
-                            " bytes; " + std::to_string(value_expected) + " were expected.");
-    }
-    if (i > 0 && pages != cache.page_count_) {
-      return Invalid(i, "It has " + std::to_string(pages) + " pages; the layers before it have " +
-                            std::to_string(cache.page_count_) + ".");
-    }
-    if (format.page_count != 0 && pages != format.page_count) {
-      return Invalid(i, "It holds " + std::to_string(pages) + " pages of " +
-                            std::to_string(layer.kv_heads) + " heads of " +
-                            std::to_string(layer.key_size) + " values; the engine has " +
-                            std::to_string(format.page_count) +
-                            " pages, so its heads are of another size or number.");
-    }
-    cache.page_count_ = pages;
-    cache.strides_.push_back(StridesOf(layer, Plane::kKey, format, layers[i], pages));
-    cache.strides_.push_back(StridesOf(layer, Plane::kValue, format, layers[i], pages));
+    KVCAST_TRY_VOID(cache.AddLayer(shape.layers()[i], formats, layers[i]));
   }
   return cache;
+}
+
+Result<void> PagedCache::AddTables(std::span<const PageFormat> formats) {
+  for (const PageFormat& format : formats) {
+    if (format.page_tokens == 0 || format.value_bytes == 0) {
+      return Error(ErrorCode::kInvalid, "A page has at least one token and a value one byte.");
+    }
+    if (format.value_bytes != formats[0].value_bytes) {
+      return Error(ErrorCode::kInvalid, "Values have " + std::to_string(formats[0].value_bytes) +
+                                            " bytes in one table and " +
+                                            std::to_string(format.value_bytes) + " in another.");
+    }
+    value_bytes_ = format.value_bytes;
+    tables_.push_back({format.page_tokens, format.page_count});
+  }
+  return {};
+}
+
+Result<void> PagedCache::AddLayer(const LayerShape& layer, std::span<const PageFormat> formats,
+                                  const LayerMemory& memory) {
+  const size_t i = layers_.size();
+  if (memory.table >= formats.size()) {
+    return Invalid(i, "Its pages are said to be in table " + std::to_string(memory.table) +
+                          "; there are " + std::to_string(formats.size()) + ", from 0.");
+  }
+  const PageFormat& format = formats[memory.table];
+  if (!PageFits(layer, format)) {
+    return Invalid(i, "A page of it would have more bytes than there are.");
+  }
+  const size_t key_bytes = PlanePageBytes(layer, Plane::kKey, format);
+  const size_t value_bytes = PlanePageBytes(layer, Plane::kValue, format);
+  const bool apart = format.placement == KvPlacement::kApart;
+  KVCAST_TRY(const uint32_t pages,
+             Pages(i, memory.key, apart ? key_bytes : key_bytes + value_bytes));
+  const size_t value_expected = apart ? size_t{pages} * value_bytes : 0;
+  if (memory.value.size() != value_expected) {
+    return Invalid(i, "The buffer of V has " + std::to_string(memory.value.size()) + " bytes; " +
+                          std::to_string(value_expected) + " were expected.");
+  }
+  if (format.page_count != 0 && pages != format.page_count) {
+    return Invalid(i, "It holds " + std::to_string(pages) + " pages of " +
+                          std::to_string(layer.kv_heads) + " heads of " +
+                          std::to_string(layer.key_size) + " values; the engine has " +
+                          std::to_string(format.page_count) +
+                          " pages, so its heads are of another size or number.");
+  }
+  Table& table = tables_[memory.table];
+  const bool is_first = std::ranges::none_of(
+      strides_, [&](const Strides& other) { return other.table == memory.table; });
+  if (!is_first && pages != table.page_count) {
+    return Invalid(i, "It has " + std::to_string(pages) + " pages; the layers before it have " +
+                          std::to_string(table.page_count) + ".");
+  }
+  table.page_count = pages;
+  layers_.push_back(layer);
+  strides_.push_back(StridesOf(layer, Plane::kKey, format, memory, pages));
+  strides_.push_back(StridesOf(layer, Plane::kValue, format, memory, pages));
+  return {};
 }
 
 }  // namespace kvcast

@@ -20,7 +20,7 @@ enum class KvPlacement : uint8_t {
   kPagesFirst,   // One buffer of [page, 2, ...].
 };
 
-// How an engine lays out the cache of one layer.
+// How an engine lays out the layers whose pages one table names.
 struct PageFormat {
   PageOrder order = PageOrder::kNhd;
   KvPlacement placement = KvPlacement::kApart;
@@ -35,21 +35,31 @@ struct PageFormat {
 struct LayerMemory {
   std::span<std::byte> key;
   std::span<std::byte> value;
+  // Which of the engine's page tables names its pages: 0 unless it keeps several, as some do for
+  // models that mix layers with a window and without.
+  uint32_t table = 0;
 };
 
 // An engine's paged KV cache as kvcast sees it: where, in the engine's own memory, the values of
 // any layer, page, token and head begin. Copies nothing, owns nothing; the memory must outlive it.
 class PagedCache {
  public:
-  // Invalid: a buffer that is not a whole number of pages, or layers of different numbers of pages,
-  // or of others than the format says.
+  // Invalid: a buffer that is not a whole number of pages, or layers of one table with different
+  // numbers of pages, or of others than its format says, or formats of different values.
   // `shape` says what a token caches; its number of tokens does not matter here.
   static Result<PagedCache> Of(const BlockShape& shape, const PageFormat& format,
-                               std::span<const LayerMemory> layers);
+                               std::span<const LayerMemory> layers) {
+    return OfTables(shape, std::span(&format, 1), layers);
+  }
+  // With a format for each of the engine's page tables.
+  static Result<PagedCache> OfTables(const BlockShape& shape, std::span<const PageFormat> formats,
+                                     std::span<const LayerMemory> layers);
 
-  uint32_t page_count() const { return page_count_; }
-  uint32_t page_tokens() const { return page_tokens_; }
+  size_t table_count() const { return tables_.size(); }
+  uint32_t page_count(size_t table = 0) const { return tables_[table].page_count; }
+  uint32_t page_tokens(size_t table = 0) const { return tables_[table].page_tokens; }
   uint32_t value_bytes() const { return value_bytes_; }
+  size_t table_of(size_t layer) const { return strides_[layer * 2].table; }
   std::span<const LayerShape> layers() const { return layers_; }
 
   // Where the values of one token and head begin; `size(plane) * value_bytes()` bytes follow in
@@ -69,15 +79,22 @@ class PagedCache {
     size_t page = 0;
     size_t token = 0;
     size_t head = 0;
+    size_t table = 0;
+  };
+  struct Table {
+    uint32_t page_tokens = 0;
+    uint32_t page_count = 0;
   };
   PagedCache() = default;
   static Strides StridesOf(const LayerShape& layer, Plane plane, const PageFormat& format,
                            const LayerMemory& memory, uint32_t pages);
+  Result<void> AddTables(std::span<const PageFormat> formats);
+  Result<void> AddLayer(const LayerShape& layer, std::span<const PageFormat> formats,
+                        const LayerMemory& memory);
 
   std::vector<LayerShape> layers_;
   std::vector<Strides> strides_;  // K and V of each layer.
-  uint32_t page_count_ = 0;
-  uint32_t page_tokens_ = 0;
+  std::vector<Table> tables_;
   uint32_t value_bytes_ = 0;
 };
 
