@@ -151,7 +151,7 @@ void RoadWorld::StartPublish(Seat& seat, size_t prompt) {
   const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
   seat.engine.Compute(blocks);
   const Result<OperationId> id = seat.client->Publish(blocks, seat.engine.Pages(blocks.size()),
-                                                      NewGeneration(seat.engine.number()), now_);
+                                                      {NewGeneration(seat.engine.number())}, now_);
   if (!id.ok()) {
     return Violate("A publication was not taken: " + id.error().ToString());
   }

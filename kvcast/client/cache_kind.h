@@ -10,7 +10,7 @@
 
 namespace kvcast {
 
-// Which of all caches an engine can use as they are: those of its model, at one rung, of one slice.
+// Which of all caches are meant: those of its model, at one rung, of one slice.
 // What an index says about others is none of its business, whoever listed it.
 class CacheKind {
  public:
@@ -19,6 +19,9 @@ class CacheKind {
   const ModelScope& scope() const { return scope_; }
   Rung rung() const { return rung_; }
   const Slice& slice() const { return slice_; }
+
+  // The same model and slice at another rung.
+  CacheKind At(Rung rung) const { return CacheKind(scope_, rung, slice_); }
 
   // The track on which a prefix of this kind is published.
   CacheTrack TrackOf(const BlockHash& prefix, const Generation& generation) const;

@@ -30,8 +30,6 @@ bool IsForeignRequest(const moqt::Event& event) {
          std::holds_alternative<moqt::PublishNamespaceReceived>(event);
 }
 
-constexpr uint32_t kValueBytes = 2;  // Of FP16 and BF16.
-
 }  // namespace
 
 Client::Client(moqt::Session& session, const ClientOptions& options)
@@ -140,33 +138,36 @@ std::optional<ClientEvent> Client::NextEvent() {
   return event;
 }
 
-LoadPlan Client::Find(std::span<const BlockHash> blocks, size_t first_block) const {
-  return LoadPlan::Of(index_, blocks, options_.kind, first_block);
+LoadPlan Client::Find(std::span<const BlockHash> blocks, size_t first_block,
+                      std::optional<Rung> rung) const {
+  return LoadPlan::Of(index_, blocks, options_.kind.At(rung.value_or(options_.kind.rung())),
+                      first_block);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {
-  if (pages.value_bytes() != kValueBytes || pages.slice() != options_.kind.slice()) {
+  if (pages.value_bytes() != kPageValueBytes || pages.slice() != options_.kind.slice()) {
     return Error(ErrorCode::kInvalid, "The pages hold other values, or another slice, than " +
-                                          std::string(ToString(options_.kind.rung())) +
+                                          std::string(ToString(options_.ladder.pages())) +
                                           options_.kind.slice().Suffix() + ".");
   }
   return {};
 }
 
 Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages pages,
-                                    const Generation& generation, Durability durability,
-                                    Instant now) {
+                                    const PublishTerms& terms, Instant now) {
   KVCAST_TRY_VOID(CheckPages(pages));
   if (blocks.size() != pages.block_count()) {
     return Error(ErrorCode::kInvalid, std::to_string(blocks.size()) + " names for " +
                                           std::to_string(pages.block_count()) + " blocks.");
   }
+  const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
+  KVCAST_TRY(std::shared_ptr<const Codec> codec, options_.ladder.Encoder(kind.rung(), pages));
   const OperationId operation = next_operation_++;
-  auto publication =
-      std::make_unique<Publication>(*session_, index_,
-                                    Publication::Offer{options_.kind, generation, std::move(blocks),
-                                                       std::move(pages), durability},
-                                    options_.publish_patience);
+  auto publication = std::make_unique<Publication>(
+      *session_, index_,
+      Publication::Offer{kind, terms.generation, std::move(blocks), std::move(pages),
+                         std::move(codec), terms.durability},
+      options_.publish_patience);
   if (lost_) {
     publication->OnNodeLost(lost_reason_);
   }
@@ -183,9 +184,9 @@ Result<OperationId> Client::Load(LoadPlan plan, std::vector<BlockHash> blocks, P
                                           " blocks, and not all have a name and a place.");
   }
   const OperationId operation = next_operation_++;
-  loads_.emplace(operation, LoadEntry{std::make_unique<Loading>(*session_, std::move(plan),
-                                                                std::move(blocks), std::move(pages),
-                                                                options_.kind.rung(), deadline)});
+  loads_.emplace(operation,
+                 LoadEntry{std::make_unique<Loading>(*session_, std::move(plan), std::move(blocks),
+                                                     std::move(pages), options_.ladder, deadline)});
   Settle(now);
   return operation;
 }

@@ -14,6 +14,7 @@
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/catalog_follower.h"
 #include "kvcast/client/client_event.h"
+#include "kvcast/client/ladder.h"
 #include "kvcast/client/load_plan.h"
 #include "kvcast/client/loading.h"
 #include "kvcast/client/prompt_pages.h"
@@ -24,7 +25,9 @@
 namespace kvcast {
 
 struct ClientOptions {
-  CacheKind kind;  // What is published, found and loaded. REQUIRES: FP16 or BF16.
+  CacheKind kind;  // What is published and found, at its rung where a call names no other.
+  // Of pages of BF16, unless somebody says otherwise.
+  Ladder ladder = Ladder(HalfType::kBf16);
   size_t index_bytes_max = size_t{1} << 30;
   uint64_t index_seed = 0;  // Drawn by the machine, except in tests.
   // How long a publication waits for the node to do anything.
@@ -50,17 +53,19 @@ class Client {
   std::optional<ClientEvent> NextEvent();
 
   // How many blocks of the prompt can be had, from `first_block` on, and where. Asks nobody.
-  LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0) const;
+  LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0,
+                std::optional<Rung> rung = std::nullopt) const;
 
-  // `durability`: it is over when all blocks have reached that, or when one cannot.
-  // Offers a prompt's blocks, once what the node holds is known. `generation` is drawn anew for
-  // each. Invalid: pages that are not of this kind, or of another number of blocks.
+  struct PublishTerms {
+    Generation generation{};  // Drawn anew for each.
+    // It is over when all blocks have reached that, or when one cannot.
+    Durability durability = Durability::kMemory;
+    std::optional<Rung> rung{};
+  };
+  // Offers a prompt's blocks, once what the node holds is known. Invalid: pages that are not of
+  // this kind, or of another number of blocks; or what the ladder says of the rung.
   Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
-                              const Generation& generation, Durability durability, Instant now);
-  Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
-                              const Generation& generation, Instant now) {
-    return Publish(std::move(blocks), std::move(pages), generation, Durability::kMemory, now);
-  }
+                              const PublishTerms& terms, Instant now);
   // Loads what a plan for these blocks says. Invalid: pages that are not of this kind, or that
   // have no place for all of it.
   Result<OperationId> Load(LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,

@@ -18,10 +18,11 @@ inline constexpr size_t kBlocks = 6;
 // A client and a node that does as its script says, with time that passes when a test says so.
 class ClientPair {
  public:
-  explicit ClientPair(const moqt::SessionPair::Options& options = {}, const NodeScript& script = {})
+  explicit ClientPair(const moqt::SessionPair::Options& options = {}, const NodeScript& script = {},
+                      const ClientOptions& client = {TestKind()})
       : pair_(options), node_(pair_.server()) {
     node_.script = script;
-    client_.emplace(pair_.client(), ClientOptions{TestKind()});
+    client_.emplace(pair_.client(), client);
   }
 
   Client& client() { return *client_; }
@@ -52,10 +53,10 @@ class ClientPair {
 
   OperationId Publish(const EngineMemory& memory, std::vector<BlockHash> blocks,
                       uint8_t generation = 9) {
-    return *client_->Publish(std::move(blocks), memory.Pages(), {std::byte{generation}}, now_);
+    return *client_->Publish(std::move(blocks), memory.Pages(), {{std::byte{generation}}}, now_);
   }
   OperationId PublishDurably(const EngineMemory& memory, std::vector<BlockHash> blocks) {
-    return *client_->Publish(std::move(blocks), memory.Pages(), {std::byte{9}}, Durability::kDisk,
+    return *client_->Publish(std::move(blocks), memory.Pages(), {{std::byte{9}}, Durability::kDisk},
                              now_);
   }
   OperationId Load(const EngineMemory& memory, const std::vector<BlockHash>& blocks,

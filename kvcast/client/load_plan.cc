@@ -40,6 +40,7 @@ std::vector<LoadRun> Extended(const std::vector<LoadRun>& runs,
 LoadPlan LoadPlan::Of(const PrefixIndex& index, std::span<const BlockHash> blocks,
                       const CacheKind& kind, size_t first_block) {
   LoadPlan plan;
+  plan.rung_ = kind.rung();
   plan.first_block_ = std::min(first_block, blocks.size());
   const PrefixMatch match = index.LongestMatch(blocks);
   std::vector<LoadRun> open;

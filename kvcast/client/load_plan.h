@@ -32,6 +32,7 @@ class LoadPlan {
   static LoadPlan Of(const PrefixIndex& index, std::span<const BlockHash> blocks,
                      const CacheKind& kind, size_t first_block = 0);
 
+  Rung rung() const { return rung_; }
   bool empty() const { return runs_.empty(); }
   size_t first_block() const { return first_block_; }
   size_t end_block() const { return first_block_ + block_count(); }
@@ -40,6 +41,7 @@ class LoadPlan {
   std::span<const LoadRun> runs() const { return runs_; }  // In the prompt's order.
 
  private:
+  Rung rung_ = Rung::kBf16;
   size_t first_block_ = 0;
   std::vector<LoadRun> runs_;
 };

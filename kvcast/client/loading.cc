@@ -22,16 +22,16 @@ LoadFault FaultOf(const moqt::RequestError& error) {
 }  // namespace
 
 Loading::Loading(moqt::Session& session, LoadPlan plan, std::vector<BlockHash> blocks,
-                 PromptPages pages, Rung rung, Instant deadline)
+                 PromptPages pages, Ladder ladder, Instant deadline)
     : session_(&session),
       plan_(std::move(plan)),
       blocks_(std::move(blocks)),
       pages_(std::move(pages)),
-      codec_(Codec::Plain(rung, pages_.shape())),
+      ladder_(std::move(ladder)),
       deadline_(deadline),
       runs_wanted_(plan_.runs().size()) {
   for (const LoadRun& run : plan_.runs()) {
-    runs_.emplace_back(run, blocks_, pages_, *codec_);
+    runs_.emplace_back(run, blocks_, pages_);
   }
   StartFetches();
   Advance();
@@ -60,6 +60,8 @@ void Loading::StartFetches() {
 void Loading::OnEvent(const moqt::Event& event) {
   if (const auto* ready = std::get_if<moqt::ObjectsReady>(&event)) {
     Take(ready->request);
+  } else if (const auto* accepted = std::get_if<moqt::FetchAccepted>(&event)) {
+    Begin(*accepted);
   } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
     if (const auto found = fetches_.find(refused->request); found != fetches_.end()) {
       Fail(found->second, FaultOf(refused->error));
@@ -75,11 +77,27 @@ void Loading::OnEvent(const moqt::Event& event) {
   Advance();
 }
 
+void Loading::Begin(const moqt::FetchAccepted& accepted) {
+  const auto found = fetches_.find(accepted.request);
+  if (found == fetches_.end() || runs_[found->second].begun()) {
+    return;
+  }
+  Result<std::shared_ptr<const Codec>> codec =
+      ladder_.Decoder(plan_.rung(), accepted.answer.properties, pages_);
+  if (!codec.ok()) {
+    Fail(found->second, {BlockOutcome::kWrong, codec.error().message()});
+    return;
+  }
+  runs_[found->second].Begin(*std::move(codec));
+  Take(accepted.request);  // What came before the answer has waited for it.
+}
+
 void Loading::Take(moqt::RequestId request) {
   while (true) {
     const auto found = fetches_.find(request);
     std::optional<moqt::Received> item;
-    if (found == fetches_.end() || !(item = session_->Take(request))) {
+    if (found == fetches_.end() || !runs_[found->second].begun() ||
+        !(item = session_->Take(request))) {
       return;
     }
     const size_t number = found->second;

@@ -4,17 +4,16 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/client/ladder.h"
 #include "kvcast/client/load_plan.h"
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/run_decoder.h"
-#include "kvcast/codec/codec.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
 
@@ -31,9 +30,9 @@ class Loading {
   static constexpr size_t kFetchesMax = 4;  // At a time.
 
   // `blocks` names the whole prompt. REQUIRES: the plan lies within it and within `pages`, whose
-  // values are of the rung's type. The session must outlive it.
+  // values are those of the ladder. The session must outlive it.
   Loading(moqt::Session& session, LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,
-          Rung rung, Instant deadline);
+          Ladder ladder, Instant deadline);
   ~Loading();
   Loading(const Loading&) = delete;
   Loading& operator=(const Loading&) = delete;
@@ -57,6 +56,8 @@ class Loading {
 
  private:
   void StartFetches();
+  // The track has told how it is coded.
+  void Begin(const moqt::FetchAccepted& accepted);
   void Take(moqt::RequestId request);
   static std::optional<LoadFault> Feed(RunDecoder& run, const moqt::Received& item);
   // Nothing from the run's first unfinished block on is wanted any more.
@@ -69,7 +70,7 @@ class Loading {
   const LoadPlan plan_;
   const std::vector<BlockHash> blocks_;
   const PromptPages pages_;
-  const std::unique_ptr<const Codec> codec_;
+  const Ladder ladder_;
   const Instant deadline_;
 
   std::deque<RunDecoder> runs_;  // As the plan has them; they refer to the members above.

@@ -31,12 +31,9 @@ std::string_view ToString(PublishFault fault) {
 
 Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer offer,
                          Duration patience)
-    : session_(&session),
-      index_(&index),
-      offer_(std::move(offer)),
-      codec_(Codec::Plain(offer_.kind.rung(), offer_.pages.shape())),
-      patience_(patience) {
+    : session_(&session), index_(&index), offer_(std::move(offer)), patience_(patience) {
   KVCAST_CHECK(offer_.blocks.size() == offer_.pages.block_count());
+  KVCAST_CHECK(offer_.codec->shape() == offer_.pages.shape());
   report_.blocks = offer_.blocks.size();
 }
 
@@ -58,7 +55,7 @@ void Publication::Start(Instant now) {
   const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
   const Properties properties =
       WithFormat(asks_durability() ? DurabilityProperties(offer_.durability) : Properties(),
-                 codec_->format().Encode());
+                 offer_.codec->format().Encode());
   const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, properties);
   if (!request.ok()) {
     Fail(PublishFault::kNodeLost, request.error().message());
@@ -111,7 +108,10 @@ void Publication::Want(const moqt::Parameters& parameters) {
 }
 
 std::optional<uint32_t> Publication::FirstWanted(size_t block) const {
-  const uint64_t first = block == wanted_.first.group ? wanted_.first.object : 0;
+  // An object is known by its first token: one that begins before what is wanted is not.
+  const uint64_t run = offer_.codec->format().run_tokens;
+  const uint64_t wanted = block == wanted_.first.group ? wanted_.first.object : 0;
+  const uint64_t first = wanted / run * run + (wanted % run == 0 ? 0 : run);
   const bool some = !wanted_.empty() && block >= wanted_.first.group &&
                     block <= wanted_.last.group && first < offer_.pages.shape().tokens();
   return some ? std::optional(static_cast<uint32_t>(first)) : std::nullopt;
@@ -177,7 +177,7 @@ void Publication::Send(Instant now) {
          session_->queued_bytes(*request_) < session_->limits().send_queue_high_bytes) {
     if (!block_ && !FirstWanted(missing_[next_])) {
       ++next_;
-    } else if (!SendToken()) {
+    } else if (!SendObject()) {
       break;
     }
   }
@@ -188,7 +188,7 @@ void Publication::Send(Instant now) {
   }
 }
 
-bool Publication::SendToken() {
+bool Publication::SendObject() {
   if (!block_ && !OpenBlock()) {
     return false;
   }
@@ -196,13 +196,13 @@ bool Publication::SendToken() {
   Object object;
   object.location = {number, next_token_};
   object.properties =
-      ObjectProperties(offer_.blocks[number], next_token_, codec_->format().run_tokens);
-  object.payload = codec_->Encode(*block_, next_token_);
+      ObjectProperties(offer_.blocks[number], next_token_, offer_.codec->format().run_tokens);
+  object.payload = offer_.codec->Encode(*block_, next_token_);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
   if (sent.ok()) {
     largest_ = object.location;
-    next_token_ += codec_->TokensFrom(next_token_);
+    next_token_ += offer_.codec->TokensFrom(next_token_);
   }
   if (sent.ok() && next_token_ == offer_.pages.shape().tokens()) {
     sent = session_->EndSubgroup(*request_, subgroup_);

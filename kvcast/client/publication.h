@@ -51,8 +51,8 @@ struct PublishReport {
 // One act of publishing under way: offers a track, sends the blocks that the node does not hold,
 // and is done when the node's catalog lists them all.
 //
-// Blocks are encoded token by token as the session has room, so that no more than its high mark
-// and one token wait to be sent, however long the prompt is. The node is asked first: one that
+// Blocks are encoded object by object as the session has room, so that no more than its high mark
+// and one object wait to be sent, however long the prompt is. The node is asked first: one that
 // refuses costs no encoding, and nobody waits for a publication. What the node's filter leaves out
 // is not sent, nor anything while it wants nothing.
 //
@@ -62,15 +62,16 @@ class Publication {
   struct Offer {
     CacheKind kind;
     Generation generation{};
-    std::vector<BlockHash> blocks;  // Of the whole prompt.
-    PromptPages pages;              // With all of them.
+    std::vector<BlockHash> blocks;       // Of the whole prompt.
+    PromptPages pages;                   // With all of them.
+    std::shared_ptr<const Codec> codec;  // Of these pages, at the kind's rung.
     // What the blocks are to reach. More than memory is promised for what is sent, and not for what
     // the node holds already, nobody knows where: then everything is sent.
     Durability durability = Durability::kMemory;
   };
 
   // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as pages
-  // have, with values of the rung's type. Session and index must outlive it.
+  // have. Session and index must outlive it.
   Publication(moqt::Session& session, const PrefixIndex& index, Offer offer, Duration patience);
   ~Publication();
   Publication(const Publication&) = delete;
@@ -103,11 +104,11 @@ class Publication {
   void OnAck(const AckRecord& record);
   // What the node wants of the track now, and whether it wants it now.
   void Want(const moqt::Parameters& parameters);
-  // Where it wants the block to begin; absent if it wants nothing of it.
+  // The first token of the first object that it wants of a block; absent if it wants none.
   std::optional<uint32_t> FirstWanted(size_t block) const;
   void Send(Instant now);
   // False if the session would not take more: not now, or not at all.
-  bool SendToken();
+  bool SendObject();
   bool OpenBlock();
   void End();
   void Finish();
@@ -116,7 +117,6 @@ class Publication {
   moqt::Session* session_;
   const PrefixIndex* index_;
   const Offer offer_;
-  const std::unique_ptr<const Codec> codec_;
   const Duration patience_;
 
   State state_ = State::kNew;

@@ -14,18 +14,23 @@ LoadFault NotHeld(std::string reason) { return {BlockOutcome::kNotHeld, std::mov
 }  // namespace
 
 RunDecoder::RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks,
-                       const PromptPages& pages, const Codec& codec)
+                       const PromptPages& pages)
     : first_group_(run.first_group),
       first_block_(run.first_block),
       block_count_(run.block_count),
       blocks_(blocks),
-      pages_(&pages),
-      codec_(&codec) {
+      pages_(&pages) {
   KVCAST_CHECK(block_count_ <= blocks.size() && first_block_ <= blocks.size() - block_count_);
   KVCAST_CHECK(first_block_ + block_count_ <= pages.block_count());
 }
 
+void RunDecoder::Begin(std::shared_ptr<const Codec> codec) {
+  KVCAST_CHECK(codec->shape() == pages_->shape());
+  codec_ = std::move(codec);
+}
+
 std::optional<LoadFault> RunDecoder::OnObject(const Object& object) {
+  KVCAST_CHECK(begun());
   if (complete()) {
     return std::nullopt;  // All that was wanted is there; what else the node sends is its affair.
   }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,17 +19,21 @@
 namespace kvcast {
 
 // Takes the objects of one run in their order and writes them into pages, each only once it has
-// been checked: that its block is the one wanted, that it is the next token, and that its bytes are
-// whole and of this model's shape. The first thing that is not as it must be ends the run; the
+// been checked: that its block is the one wanted, that it holds the next token, and that its bytes
+// are whole and of this model's shape. The first thing that is not as it must be ends the run; the
 // blocks that were whole before stay so.
 class RunDecoder {
  public:
   // `blocks` are the wanted hashes of the whole prompt. REQUIRES: the run lies within them and
   // within `pages`; all outlive the decoder.
-  RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks, const PromptPages& pages,
-             const Codec& codec);
+  RunDecoder(const LoadRun& run, std::span<const BlockHash> blocks, const PromptPages& pages);
 
-  // Each gives what is wrong, if anything is, and is then not called again.
+  // By what its objects are decoded, once their track has told. REQUIRES: a codec of the pages'
+  // shape.
+  void Begin(std::shared_ptr<const Codec> codec);
+  bool begun() const { return codec_ != nullptr; }
+
+  // Each gives what is wrong, if anything is, and is then not called again. REQUIRES: begun().
   std::optional<LoadFault> OnObject(const Object& object);
   // Nothing exists, or is known, between the item before and this location.
   std::optional<LoadFault> OnRangeEnd(Location last);
@@ -48,7 +53,7 @@ class RunDecoder {
   const size_t block_count_;
   const std::span<const BlockHash> blocks_;
   const PromptPages* pages_;
-  const Codec* codec_;
+  std::shared_ptr<const Codec> codec_;
   std::optional<BlockView> block_;  // The one that is being written.
   size_t blocks_done_ = 0;
   uint32_t next_token_ = 0;

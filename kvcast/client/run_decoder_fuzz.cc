@@ -53,7 +53,8 @@ Bytes Damaged(const Bytes& payload, Choices& choices) {
 // the time of every run.
 struct Prompt {
   explicit Prompt(uint8_t seed) : memory(kBlocks, seed) {
-    const auto codec = kvcast::Codec::Plain(kvcast::Rung::kBf16, kvcast::TestShape());
+    const std::shared_ptr<const kvcast::Codec> codec =
+        kvcast::Codec::Plain(kvcast::Rung::kBf16, kvcast::TestShape());
     for (size_t block = 0; block < kBlocks; ++block) {
       for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
         payloads.push_back(codec->Encode(memory.Pages().Block(block), token));
@@ -78,9 +79,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Prompt untouched(2);
   const EngineMemory target(kBlocks, 2);
   const kvcast::PromptPages pages = target.Pages();
-  const auto codec = kvcast::Codec::Plain(kvcast::Rung::kBf16, kvcast::TestShape());
+  const std::shared_ptr<const kvcast::Codec> codec =
+      kvcast::Codec::Plain(kvcast::Rung::kBf16, kvcast::TestShape());
   const kvcast::LoadRun run{kvcast::TestKind().TrackOf(blocks[0], {}).Name(), 0, 0, kBlocks, 0};
-  kvcast::RunDecoder decoder(run, blocks, pages, *codec);
+  kvcast::RunDecoder decoder(run, blocks, pages);
+  decoder.Begin(codec);
 
   // Longer inputs only repeat themselves, and take longer.
   Choices choices(data, std::min<size_t>(size, 256));

@@ -44,6 +44,7 @@ struct NodeScript {
   bool reset_at_once = false;
   // Leaves the answer open after its last item.
   bool never_end = false;
+  bool tells_nothing = false;  // Of a track, in its answers to fetches.
   // Changes the payload of a catalog's object as it is fetched.
   std::function<void(Object&)> alter_catalog;
 };
@@ -167,6 +168,7 @@ class ScriptedNode {
   void On(const moqt::PublishReceived& offered) {
     ++publishes_;
     published_properties_ = offered.properties;
+    properties_[offered.track] = offered.properties;
     last_publish_ = offered.request;
     if (script.refuse_publish) {
       Refuse(offered.request);
@@ -245,7 +247,11 @@ class ScriptedNode {
     if (script.alter) {
       script.alter(items);
     }
-    (void)session_->AcceptFetch(asked.request, {false, asked.range.last, {}, {}});
+    (void)session_->AcceptFetch(asked.request,
+                                {false,
+                                 asked.range.last,
+                                 {},
+                                 script.tells_nothing ? Properties() : properties_[asked.track]});
     for (size_t i = 0; i < items.size(); ++i) {
       if (script.reset_after == i) {
         if (script.reset_at_once) {
@@ -331,6 +337,7 @@ class ScriptedNode {
 
   moqt::Session* session_;
   std::map<TrackName, Groups> tracks_;
+  std::map<TrackName, Properties> properties_;
   std::map<moqt::RequestId, TrackName> publications_;
   std::vector<moqt::FetchReceived> fetches_;
   std::vector<moqt::RequestId> resets_;

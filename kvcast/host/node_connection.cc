@@ -26,9 +26,10 @@ constexpr size_t kReasonShownMax = 500;
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& address,
                                                              const CacheKind& kind,
-                                                             Duration patience) {
+                                                             Duration patience,
+                                                             const Ladder& ladder) {
   Result<std::unique_ptr<NodeConnection>> connection =
-      OpenAny(address, kind, Now() + std::min(patience, kWaitMax));
+      OpenAny(address, kind, Now() + std::min(patience, kWaitMax), ladder);
   if (!connection.ok()) {
     return std::move(connection).error().In("node " + Printable(address.host_and_port));
   }
@@ -37,13 +38,14 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& 
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(const NodeAddress& address,
                                                                 const CacheKind& kind,
-                                                                Instant deadline) {
+                                                                Instant deadline,
+                                                                const Ladder& ladder) {
   std::vector<SocketAddress> places = address.places;
   if (places.empty()) {
     KVCAST_TRY(places, SocketAddress::ResolveAll(address.host_and_port));
   }
   const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
-    ClientOptions options{kind};
+    ClientOptions options{kind, ladder};
     FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
     std::unique_ptr<NodeConnection> connection(new NodeConnection);
     KVCAST_TRY_VOID(connection->Connect(address, place, options));
@@ -154,6 +156,20 @@ LoadPlan NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_bl
   return plan;
 }
 
+LoadPlan NodeConnection::FindAtAny(std::span<const Rung> rungs, std::span<const BlockHash> blocks,
+                                   size_t first_block) {
+  LoadPlan most;
+  Command([&](Client& client) {
+    for (const Rung rung : rungs) {
+      LoadPlan plan = client.Find(blocks, first_block, rung);
+      if (plan.block_count() > most.block_count()) {
+        most = std::move(plan);
+      }
+    }
+  });
+  return most;
+}
+
 Result<NodeConnection::Operation> NodeConnection::Perform(
     const std::function<Result<OperationId>(Client&, Instant)>& begin, Instant deadline,
     const std::stop_token& stop, const std::function<void(const Operation&)>& on_change) {
@@ -212,9 +228,9 @@ Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks,
   FillRandom(generation);
   KVCAST_TRY(Operation ended, Perform(
                                   [&](Client& client, Instant now) {
-                                    return client.Publish({blocks.begin(), blocks.end()},
-                                                          std::move(pages), generation,
-                                                          call.durability, now);
+                                    return client.Publish(
+                                        {blocks.begin(), blocks.end()}, std::move(pages),
+                                        {generation, call.durability, call.rung}, now);
                                   },
                                   call.deadline, call.stop,
                                   [&](const Operation& operation) {

@@ -45,11 +45,14 @@ class NodeConnection {
     std::stop_token stop = {};
     std::function<void(const PublishReport&)> on_progress = {};
     Durability durability = Durability::kMemory;
+    std::optional<Rung> rung = {};  // Another one than the connection's.
   };
 
-  // Connects, and waits until it is known what the node holds; for `patience` at most.
-  static Result<std::unique_ptr<NodeConnection>> Open(const NodeAddress& address,
-                                                      const CacheKind& kind, Duration patience);
+  // Connects, and waits until it is known what the node holds; for `patience` at most. For pages of
+  // BF16, unless the ladder says otherwise.
+  static Result<std::unique_ptr<NodeConnection>> Open(
+      const NodeAddress& address, const CacheKind& kind, Duration patience,
+      const Ladder& ladder = Ladder(HalfType::kBf16));
   // REQUIRES: no call is under way.
   ~NodeConnection();
   NodeConnection(const NodeConnection&) = delete;
@@ -57,6 +60,9 @@ class NodeConnection {
 
   // How many blocks of a prompt can be had, from `first_block` on. Asks nobody.
   LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0);
+  // The same at whichever of these rungs there are most; of equals, at the first.
+  LoadPlan FindAtAny(std::span<const Rung> rungs, std::span<const BlockHash> blocks,
+                     size_t first_block = 0);
   // Returns when all is loaded or cannot be, and no page is touched after that. Invalid: pages that
   // cannot take it.
   Result<LoadReport> Load(LoadPlan plan, std::span<const BlockHash> blocks, PromptPages pages,
@@ -81,7 +87,8 @@ class NodeConnection {
 
   NodeConnection() = default;
   static Result<std::unique_ptr<NodeConnection>> OpenAny(const NodeAddress& address,
-                                                         const CacheKind& kind, Instant deadline);
+                                                         const CacheKind& kind, Instant deadline,
+                                                         const Ladder& ladder);
   Result<void> Connect(const NodeAddress& address, const SocketAddress& place,
                        const ClientOptions& options);
   // False if it is neither ready nor lost by then.

@@ -1,0 +1,115 @@
+#include "kvcast/client/ladder.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kvcast/codec/bands.h"
+#include "kvcast/codec/survey.h"
+#include "kvcast/kv/track_properties.h"
+
+namespace kvcast {
+namespace {
+
+// Enough to know which exponents a prompt has; all others are written out, and cost a byte more.
+constexpr size_t kBlocksLookedAt = 4;
+
+bool IsPlain(Rung rung) { return rung == Rung::kBf16 || rung == Rung::kFp16; }
+
+bool IsLossless(Rung rung) { return rung == Rung::kBf16Lossless || rung == Rung::kFp16Lossless; }
+
+// Constants for the very pages that are published.
+Result<TrackFormat> FormatSuiting(Rung rung, HalfType type, const PromptPages& pages) {
+  Survey survey(pages.shape(), type, pages.slice());
+  const size_t step = std::max<size_t>(pages.block_count() / kBlocksLookedAt, 1);
+  for (size_t block = 0; block < pages.block_count(); block += step) {
+    survey.Add(pages.Block(block));
+  }
+  return survey.FormatOf(rung);
+}
+
+// Its layers are the model's own, of which the pages may be a slice.
+Result<TrackFormat> FormatCalibrated(Rung rung, HalfType type, const PromptPages& pages,
+                                     const Calibration& calibration) {
+  KVCAST_TRY(TrackFormat format, calibration.FormatOf(rung, pages.shape().tokens(), pages.slice()));
+  if (format.Shape() != pages.shape() || calibration.value_type() != type) {
+    return Error(ErrorCode::kMismatch,
+                 "The calibration is not one of this model: its layers, heads, head sizes or "
+                 "values are others.");
+  }
+  return format;
+}
+
+Result<void> CheckFits(const TrackFormat& format, Rung rung, const PromptPages& pages) {
+  const Slice& slice = pages.slice();
+  if (format.rung != rung) {
+    return Error(ErrorCode::kMismatch,
+                 "The track says that it is of another rung than its name does.");
+  }
+  if (format.Shape() != pages.shape() ||
+      format.first_layer != (slice.layers ? slice.layers->first : 0) ||
+      format.first_head != (slice.heads ? slice.heads->first : 0)) {
+    return Error(ErrorCode::kMismatch,
+                 "The track is of other layers, heads, head sizes or block lengths.");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool Ladder::Loads(Rung rung) const {
+  if (IsPlain(rung) || IsLossless(rung)) {
+    const bool bf16 = rung == Rung::kBf16 || rung == Rung::kBf16Lossless;
+    return bf16 == (pages_ == HalfType::kBf16);
+  }
+  return !BandRungIndex(rung) || (calibration_ != nullptr && calibration_->bands() != nullptr);
+}
+
+bool Ladder::Publishes(Rung rung) const {
+  const bool scaled = rung == Rung::kFp8 || rung == Rung::kFp4;
+  return Loads(rung) && (calibration_ != nullptr || !scaled);
+}
+
+Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages) const {
+  if (!Publishes(rung)) {
+    return Error(ErrorCode::kUnsupported,
+                 "Pages of " + std::string(ToString(pages_)) + " cannot be published as " +
+                     std::string(ToString(rung)) +
+                     (calibration_ == nullptr ? " without a calibration of the model."
+                                              : " with this calibration."));
+  }
+  const bool constants = !IsPlain(rung) && rung != Rung::kInt8 && rung != Rung::kInt4;
+  Result<TrackFormat> format = TrackFormat::Of(rung, pages_, pages.shape(), pages.slice());
+  if (constants) {
+    format = calibration_ == nullptr ? FormatSuiting(rung, pages_, pages)
+                                     : FormatCalibrated(rung, pages_, pages, *calibration_);
+  }
+  if (!format.ok()) {
+    return std::move(format).error();
+  }
+  KVCAST_TRY(std::unique_ptr<const Codec> codec, calibration_ == nullptr
+                                                     ? Codec::Of(*format, pages_)
+                                                     : Codec::Of(*format, pages_, *calibration_));
+  return std::shared_ptr<const Codec>(std::move(codec));
+}
+
+Result<std::shared_ptr<const Codec>> Ladder::Decoder(Rung rung, const Properties& track,
+                                                     const PromptPages& pages) const {
+  KVCAST_TRY(const std::optional<std::string> told, FormatIn(track));
+  if (!told && !IsPlain(rung)) {
+    return Error(ErrorCode::kMalformed, "The track does not say how it is coded.");
+  }
+  TrackFormat format = TrackFormat::Of(rung, pages_, pages.shape(), pages.slice());
+  if (told) {
+    KVCAST_TRY(format, TrackFormat::Parse(*told));
+  }
+  KVCAST_TRY_VOID(CheckFits(format, rung, pages));
+  // What the others need, their tracks say: it may be of a calibration that this one has not seen.
+  const bool calibrated = calibration_ != nullptr && BandRungIndex(rung);
+  KVCAST_TRY(std::unique_ptr<const Codec> codec,
+             calibrated ? Codec::Of(format, pages_, *calibration_) : Codec::Of(format, pages_));
+  return std::shared_ptr<const Codec>(std::move(codec));
+}
+
+}  // namespace kvcast

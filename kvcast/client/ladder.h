@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "kvcast/base/result.h"
+#include "kvcast/client/prompt_pages.h"
+#include "kvcast/codec/calibration.h"
+#include "kvcast/codec/codec.h"
+#include "kvcast/codec/half_type.h"
+#include "kvcast/kv/rung.h"
+#include "kvcast/object/properties.h"
+
+namespace kvcast {
+
+// At which rungs an engine can publish and load: what its pages hold, and the constants of its
+// model, if it has them.
+class Ladder {
+ public:
+  explicit Ladder(HalfType pages, std::shared_ptr<const Calibration> calibration = nullptr)
+      : pages_(pages), calibration_(std::move(calibration)) {}
+
+  HalfType pages() const { return pages_; }
+  // The exact rungs are those of pages of their own type; AC and KTC want a calibration, FP8 and
+  // FP4 only to be published: then their tracks say all of it.
+  bool Loads(Rung rung) const;
+  bool Publishes(Rung rung) const;
+
+  // What encodes these pages. Without a calibration the lossless rungs take constants that suit
+  // some of the blocks. Unsupported: a rung at which it cannot publish. Mismatch: the calibration
+  // is of other layers or values.
+  Result<std::shared_ptr<const Codec>> Encoder(Rung rung, const PromptPages& pages) const;
+
+  // What decodes a track into these pages, by the track's own properties: those of a plain rung
+  // need not say anything. Mismatch: it is of another rung, shape, slice or calibration.
+  Result<std::shared_ptr<const Codec>> Decoder(Rung rung, const Properties& track,
+                                               const PromptPages& pages) const;
+
+ private:
+  HalfType pages_;
+  std::shared_ptr<const Calibration> calibration_;
+};
+
+}  // namespace kvcast
