@@ -14,6 +14,7 @@
 #include "examples/tinylm/inference/generation.h"
 #include "examples/tinylm/inference/weights.h"
 #include "examples/tinylm/shared_cache.h"
+#include "kvcast/host/coding_flags.h"
 #include "kvcast/host/model_folder.h"
 #include "kvcast/host/node_flags.h"
 #include "kvcast/io/clock.h"
@@ -71,6 +72,7 @@ struct GenerateOptions {
   PromptOption prompt;
   std::string cache;
   NodeFlags node;
+  std::vector<std::string> rungs;
   uint32_t tokens = 60;
   Sampling sampling;
   bool timing = false;
@@ -102,33 +104,49 @@ class Publishing {
   Publishing(SharedCache& node, const std::vector<Token>& prompt, const KvCache& cache,
              const Sequence& sequence)
       : done_(std::async(std::launch::async, [&node, prompt, &cache, sequence] {
-          const Instant begun = Now();
-          PublishReport report = node.Publish(prompt, cache, sequence, begun + kNodePatience);
-          return std::pair(std::move(report), Now() - begun);
+          std::vector<Published> all;
+          for (const Rung rung : node.published()) {
+            const Instant begun = Now();
+            PublishReport report =
+                node.Publish(rung, prompt, cache, sequence, begun + kNodePatience);
+            all.push_back({rung, std::move(report), Now() - begun});
+          }
+          return all;
         })) {}
 
   void Print() {
-    const auto [report, took] = done_.get();
-    if (report.fault) {
-      fmt::print(stderr, "published: {} of {} blocks: {}\n", report.listed, report.blocks,
-                 report.reason);
-    } else {
-      fmt::print(stderr, "published: {} blocks, {} of them new: {} bytes in {:.1f} ms\n",
-                 report.blocks, report.sent, report.bytes, Milliseconds(took));
+    for (const auto& [rung, report, took] : done_.get()) {
+      if (report.fault) {
+        fmt::print(stderr, "published: {} of {} blocks as {}: {}\n", report.listed, report.blocks,
+                   ToString(rung), report.reason);
+      } else {
+        fmt::print(stderr, "published: {} blocks, {} of them new: {} bytes in {:.1f} ms, as {}\n",
+                   report.blocks, report.sent, report.bytes, Milliseconds(took), ToString(rung));
+      }
     }
   }
 
  private:
-  std::future<std::pair<PublishReport, Duration>> done_;
+  struct Published {
+    Rung rung;
+    PublishReport report;
+    Duration took;
+  };
+  std::future<std::vector<Published>> done_;
 };
 
 // The node, if one is named. One that cannot be used makes an engine slower, and never fail.
-Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::string& model) {
+Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::string& model,
+                                            const std::vector<std::string>& rung_names) {
   if (flags.node.empty()) {
     return std::optional<SharedCache>();
   }
   KVCAST_TRY(const NodeAddress address, flags.Address());
-  Result<SharedCache> node = SharedCache::Open(address, model);
+  std::vector<Rung> rungs;
+  for (const std::string& name : rung_names) {
+    KVCAST_TRY(rungs.emplace_back(), BuiltRungOf(name));
+  }
+  Result<SharedCache> node = SharedCache::Open(address, model, std::move(rungs));
   if (!node.ok()) {
     fmt::print(stderr, "tinylm: {} Going on without it.\n", node.error().ToString());
     return std::optional<SharedCache>();
@@ -137,7 +155,8 @@ Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::s
 }
 
 void PrintLoaded(const SharedCache::Loaded& loaded) {
-  fmt::print(stderr, "loaded: {} bytes in {:.1f} ms\n", loaded.bytes, Milliseconds(loaded.took));
+  fmt::print(stderr, "loaded: {} bytes in {:.1f} ms, as {}\n", loaded.bytes,
+             Milliseconds(loaded.took), ToString(loaded.rung));
   if (!loaded.reason.empty()) {
     fmt::print(stderr, "not all of it: {}\n", loaded.reason);
   }
@@ -170,7 +189,7 @@ Result<void> Generate(const GenerateOptions& options, const std::string& model) 
   if (!options.cache.empty()) {
     KVCAST_TRY(fingerprint, FingerprintOf(model));
   }
-  KVCAST_TRY(std::optional<SharedCache> node, OpenNode(options.node, model));
+  KVCAST_TRY(std::optional<SharedCache> node, OpenNode(options.node, model, options.rungs));
   // From here on as an engine that is already running would answer.
   Timing timing;
   timing.begun = Now();
@@ -233,6 +252,16 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
           "A node, as 'kvcast serve' prints it: what it holds of the prompt is loaded, what is "
           "computed is published")
       ->excludes("--cache");
+  command
+      ->add_option("--rung", options->rungs,
+                   "A rung to publish and load at; several if said several times. By default "
+                   "BF16-lossless and KTC-medium are published, and only what is exact is loaded")
+      ->type_name("NAME")
+      ->check([](const std::string& given) {
+        const Result<Rung> rung = BuiltRungOf(given);
+        return rung.ok() ? "" : rung.error().message();
+      })
+      ->needs("--node");
   command->add_option("-n,--tokens", options->tokens, "How many tokens to write at most")
       ->capture_default_str();
   Sampling& sampling = options->sampling;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kvcast/host/model_ladder.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast::tinylm {
@@ -11,14 +12,19 @@ constexpr Duration kConnectPatience = std::chrono::seconds(10);
 
 }  // namespace
 
-Result<SharedCache> SharedCache::Open(const NodeAddress& node, const std::string& folder) {
+Result<SharedCache> SharedCache::Open(const NodeAddress& node, const std::string& folder,
+                                      std::vector<Rung> rungs) {
   KVCAST_TRY(const ModelFolder model, ModelFolder::Load(folder, {}));
   const Digest fingerprint = model.description.Fingerprint();
   KVCAST_TRY(BlockNamer namer, BlockNamer::Of(NamingKey::Public(), fingerprint));
   KVCAST_TRY(const ModelScope scope, ModelScope::Of(Tenant::Public(), kModelName, fingerprint));
-  KVCAST_TRY(std::unique_ptr<NodeConnection> connection,
-             NodeConnection::Open(node, CacheKind(scope, Rung::kBf16), kConnectPatience));
-  return SharedCache(std::move(namer), model.description.block_tokens, std::move(connection));
+  KVCAST_TRY(const Ladder ladder, LadderOfModel(folder, {}, HalfType::kBf16));
+  SharedCache shared(std::move(namer), model.description.block_tokens);
+  shared.published_ = rungs.empty() ? ladder.PublishedByDefault() : rungs;
+  shared.loaded_ = rungs.empty() ? ladder.LoadedByDefault() : std::move(rungs);
+  KVCAST_TRY(shared.node_, NodeConnection::Open(node, CacheKind(scope, shared.loaded_.front()),
+                                                kConnectPatience, ladder));
+  return shared;
 }
 
 SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& cache,
@@ -26,7 +32,8 @@ SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& ca
   const Instant begun = Now();
   Loaded loaded;
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
-  LoadPlan plan = node_->Find(chain.blocks());
+  LoadPlan plan = node_->FindAtAny(loaded_, chain.blocks());
+  loaded.rung = plan.rung();
   loaded.blocks_found = plan.block_count();
   const size_t tokens = plan.block_count() * block_tokens_;
   if (plan.empty() || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
@@ -50,13 +57,13 @@ SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& ca
   return loaded;
 }
 
-PublishReport SharedCache::Publish(std::span<const Token> prompt, const KvCache& cache,
+PublishReport SharedCache::Publish(Rung rung, std::span<const Token> prompt, const KvCache& cache,
                                    const Sequence& sequence, Instant deadline) {
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
   Result<PublishReport> report = [&]() -> Result<PublishReport> {
     KVCAST_TRY(PromptPages pages, PromptPages::Of(cache.pages(), sequence.pages, block_tokens_,
                                                   chain.blocks().size()));
-    return node_->Publish(chain.blocks(), std::move(pages), {.deadline = deadline});
+    return node_->Publish(chain.blocks(), std::move(pages), {.deadline = deadline, .rung = rung});
   }();
   if (!report.ok()) {
     PublishReport failed;

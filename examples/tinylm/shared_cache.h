@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "examples/tinylm/inference/kv_cache.h"
 #include "kvcast/base/result.h"
@@ -26,31 +27,38 @@ class SharedCache {
   // The model's name under which engines find each other's blocks.
   static constexpr const char* kModelName = "tinylm";
 
-  // Connects to a node. `folder` is the model's.
-  static Result<SharedCache> Open(const NodeAddress& node, const std::string& folder);
+  // Connects to a node. `folder` is the model's, with its calibration. `rungs` are those to publish
+  // and to load at; where there are none, what is published by default, and only the exact ones are
+  // loaded.
+  static Result<SharedCache> Open(const NodeAddress& node, const std::string& folder,
+                                  std::vector<Rung> rungs = {});
 
   struct Loaded {
     uint32_t tokens = 0;  // The sequence holds them now.
     uint64_t bytes = 0;
     size_t blocks_found = 0;
-    std::string reason;  // Why not all that was found; empty if it was.
+    Rung rung = Rung::kBf16;  // At which it was.
+    std::string reason;       // Why not all that was found; empty if it was.
     Duration took{};
   };
   // Has an empty sequence hold what the node has of a prompt, from its start. Whatever goes wrong
   // makes it less, and never a failure.
   Loaded Load(std::span<const Token> prompt, KvCache& cache, Sequence& sequence, Instant deadline);
 
-  // Publishes the prompt's whole blocks, which the sequence holds. They may be read meanwhile, and
-  // tokens may be appended behind them.
-  PublishReport Publish(std::span<const Token> prompt, const KvCache& cache,
+  // Publishes the prompt's whole blocks, which the sequence holds, at one rung. They may be read
+  // meanwhile, and tokens may be appended behind them.
+  PublishReport Publish(Rung rung, std::span<const Token> prompt, const KvCache& cache,
                         const Sequence& sequence, Instant deadline);
+  const std::vector<Rung>& published() const { return published_; }
 
  private:
-  SharedCache(BlockNamer namer, uint32_t block_tokens, std::unique_ptr<NodeConnection> node)
-      : namer_(std::move(namer)), block_tokens_(block_tokens), node_(std::move(node)) {}
+  SharedCache(BlockNamer namer, uint32_t block_tokens)
+      : namer_(std::move(namer)), block_tokens_(block_tokens) {}
 
   BlockNamer namer_;
   uint32_t block_tokens_;
+  std::vector<Rung> published_;
+  std::vector<Rung> loaded_;
   std::unique_ptr<NodeConnection> node_;
 };
 

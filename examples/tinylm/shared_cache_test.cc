@@ -36,8 +36,11 @@ class Engine {
     }
     Generation generation = *Generation::Start(forward_, cache, sequence, prompt);
     if (shared_) {
-      const PublishReport report = shared_->Publish(prompt, cache, sequence, Now() + kPatience);
-      EXPECT_FALSE(report.fault.has_value()) << report.reason;
+      for (const Rung rung : shared_->published()) {
+        const PublishReport report =
+            shared_->Publish(rung, prompt, cache, sequence, Now() + kPatience);
+        EXPECT_FALSE(report.fault.has_value()) << report.reason;
+      }
     }
     std::vector<Token> continuation;
     while (continuation.size() < kContinuation) {

@@ -71,6 +71,19 @@ bool Ladder::Publishes(Rung rung) const {
   return Loads(rung) && (calibration_ != nullptr || !scaled);
 }
 
+std::vector<Rung> Ladder::PublishedByDefault() const {
+  std::vector<Rung> rungs = {LoadedByDefault().front()};
+  if (Publishes(Rung::kKtcMedium)) {
+    rungs.push_back(Rung::kKtcMedium);
+  }
+  return rungs;
+}
+
+std::vector<Rung> Ladder::LoadedByDefault() const {
+  return pages_ == HalfType::kBf16 ? std::vector{Rung::kBf16Lossless, Rung::kBf16}
+                                   : std::vector{Rung::kFp16Lossless, Rung::kFp16};
+}
+
 Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages) const {
   if (!Publishes(rung)) {
     return Error(ErrorCode::kUnsupported,

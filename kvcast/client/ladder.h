@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/client/prompt_pages.h"
@@ -24,6 +26,10 @@ class Ladder {
   // FP4 only to be published: then their tracks say all of it.
   bool Loads(Rung rung) const;
   bool Publishes(Rung rung) const;
+  // What to publish where nobody says otherwise: exact and small, and KTC-medium if it can.
+  std::vector<Rung> PublishedByDefault() const;
+  // What to load then: the rungs that give the very values, the smaller first.
+  std::vector<Rung> LoadedByDefault() const;
 
   // What encodes these pages. Without a calibration the lossless rungs take constants that suit
   // some of the blocks. Unsupported: a rung at which it cannot publish. Mismatch: the calibration

@@ -59,8 +59,10 @@ Result<HalfType> HalvesOf(ValueType type) {
     case ValueType::kFp32:
       break;
   }
-  return Error(ErrorCode::kUnsupported,
-               "Rungs are of caches in BF16 and F16; this is F32. Convert it.");
+  return Error(
+      ErrorCode::kUnsupported,
+      "Rungs are of caches in BF16 and F16; this is F32. Convert it, and say --kv-dtype bf16 or "
+      "fp16 wherever it is named.");
 }
 
 ValueType ValuesOf(HalfType type) {

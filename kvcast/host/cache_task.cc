@@ -6,7 +6,10 @@
 #include <charconv>
 #include <system_error>
 
+#include "kvcast/host/cache_blocks.h"
+#include "kvcast/host/coding_flags.h"
 #include "kvcast/host/kv_file_fit.h"
+#include "kvcast/host/model_ladder.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/host/prompt_file.h"
 #include "kvcast/io/clock.h"
@@ -29,10 +32,19 @@ std::string TimeoutProblem(const std::string& text) {
 
 }  // namespace
 
-void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags) {
+void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs) {
   NodeFlags::AddTo(command, flags.node)->required();
   ModelFlags::AddTo(command, flags.model)->required();
   TenantFlags::AddTo(command, flags.tenant);
+  command.add_option("--rung", flags.rungs, rungs)->type_name("NAME")->check([](const auto& given) {
+    const Result<Rung> rung = BuiltRungOf(given);
+    return rung.ok() ? "" : rung.error().message();
+  });
+  command
+      .add_option("--calibration", flags.calibration,
+                  "The model's calibration, from 'kvcast calibrate', which FP8, FP4, AC and KTC "
+                  "need (default: model.kvcal in the model's folder, if it is there)")
+      ->type_name("FILE");
   command.add_option("--timeout", flags.timeout_s, "Give up after so many seconds")
       ->type_name("N")
       ->check(TimeoutProblem)
@@ -49,7 +61,12 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
   KVCAST_TRY(BlockNamer namer, flags.tenant.NamerFor(model, key));
   KVCAST_TRY(const ModelScope scope, flags.tenant.ScopeOf(model));
   KVCAST_TRY(const ValueType values, ValuesOf(model.description.kv_dtype));
-  KVCAST_TRY(const Rung rung, PlainRungOf(values));
+  KVCAST_TRY(const HalfType halves, HalvesOf(values));
+  KVCAST_TRY(Ladder ladder, LadderOfModel(flags.model.folder, flags.calibration, halves));
+  std::vector<Rung> rungs;
+  for (const std::string& name : flags.rungs) {
+    KVCAST_TRY(rungs.emplace_back(), BuiltRungOf(name));
+  }
   const uint32_t block_tokens = model.description.block_tokens;
   KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens));
   if (chain.blocks().empty()) {
@@ -61,7 +78,9 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
   }
   BlockShape shape(model.description.groups, block_tokens);
   return CacheTask{std::move(model),
-                   CacheKind(scope, rung),
+                   CacheKind(scope, rungs.empty() ? ladder.LoadedByDefault().front() : rungs[0]),
+                   std::move(ladder),
+                   std::move(rungs),
                    values,
                    std::move(shape),
                    std::move(tokens),
@@ -71,7 +90,7 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
 }
 
 Result<std::unique_ptr<NodeConnection>> CacheTask::Connect() const {
-  return NodeConnection::Open(address, kind, std::min(kConnectPatience, deadline - Now()));
+  return NodeConnection::Open(address, kind, std::min(kConnectPatience, deadline - Now()), ladder);
 }
 
 void CacheTask::Print(const CacheFlags& flags) const {

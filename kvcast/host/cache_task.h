@@ -25,16 +25,21 @@ struct CacheFlags {
   ModelFlags model;
   TenantFlags tenant;
   NodeFlags node;
+  std::vector<std::string> rungs;  // Empty: what the ladder does by default.
+  std::string calibration;         // Empty: model.kvcal in the model's folder, if it is there.
   uint32_t timeout_s = 300;
   bool json = false;
 
-  static void AddTo(CLI::App& command, CacheFlags& flags);
+  // `rungs` says what they are for.
+  static void AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs);
 };
 
 // The same once it is understood: the prompt's blocks have names, and the node an address.
 struct CacheTask {
   ModelFolder model;
-  CacheKind kind;
+  CacheKind kind;  // At the first of the rungs.
+  Ladder ladder;
+  std::vector<Rung> rungs;  // Those said; empty if none was.
   ValueType values;
   BlockShape shape;  // Of a block.
   std::vector<Token> prompt;

@@ -76,6 +76,7 @@ void PrintJson(const CacheTask& task, const Got& got, size_t tokens) {
   fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
                                  {"model", task.kind.scope().Field()},
                                  {"blocks", task.chain.blocks().size()},
+                                 {"rung", std::string(ToString(got.plan.rung()))},
                                  {"found", got.plan.block_count()},
                                  {"loaded", got.report.loaded()},
                                  {"tokens", tokens},
@@ -87,7 +88,8 @@ void PrintJson(const CacheTask& task, const Got& got, size_t tokens) {
 
 void PrintText(const CacheFlags& flags, const CacheTask& task, const Got& got, size_t tokens) {
   task.Print(flags);
-  fmt::print("found    {} of {} blocks\n", got.plan.block_count(), task.chain.blocks().size());
+  fmt::print("found    {} of {} blocks, as {}\n", got.plan.block_count(),
+             task.chain.blocks().size(), ToString(got.plan.rung()));
   for (const LoadRun& run : got.plan.runs()) {
     fmt::print("         blocks {}-{} as published by {}\n", run.first_block,
                run.first_block + run.block_count - 1, GenerationOf(run.track));
@@ -107,12 +109,14 @@ Result<void> RunGet(const CacheFlags& flags) {
   KVCAST_TRY(FileWriter writer, FileWriter::Create(flags.file));
   const std::string where = "node " + task.address.host_and_port;
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
-  LoadPlan plan = node->Find(task.chain.blocks());
+  LoadPlan plan = node->FindAtAny(task.rungs.empty() ? task.ladder.LoadedByDefault() : task.rungs,
+                                  task.chain.blocks());
   if (plan.empty()) {
     return Error(ErrorCode::kNotFound,
                  "The node holds no block of this prompt for " + task.kind.scope().Field() +
-                     ". Names cover the model, tenant, salt and block length: 'kvcast name' shows "
-                     "them, and both sides must agree.")
+                     " at the rungs asked for (--rung). Names cover the model, tenant, salt and "
+                     "block "
+                     "length: 'kvcast name' shows them, and both sides must agree.")
         .In(where);
   }
   CacheRows rows(task.shape.layers(), task.values, plan.block_count() * task.shape.tokens());
@@ -143,11 +147,15 @@ void AddGetCommand(CLI::App& app, int* exit_status) {
   command->group(kCacheCommands);
   command->footer(
       "kvcast get prompt.tokens cache.safetensors --model DIR --node HOST:PORT#FINGERPRINT\n"
-      "kvcast get prompt.tokens cache.safetensors --model DIR --node node7.example:4433");
+      "kvcast get prompt.tokens cache.safetensors --model DIR --node node7.example:4433\n"
+      "kvcast get prompt.tokens cache.safetensors --model DIR --node node7.example:4433 --rung "
+      "KTC-medium");
   const auto flags = std::make_shared<CacheFlags>();
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   command->add_option("CACHE", flags->file, "The safetensors file to write")->required();
-  CacheFlags::AddTo(*command, *flags);
+  CacheFlags::AddTo(*command, *flags,
+                    "The rung to load; of several the one with the most blocks (default: those "
+                    "that give the very values: lossless, or as they are)");
   command->callback([flags, exit_status] {
     const Result<void> result = RunGet(*flags);
     *exit_status = result.ok() ? kExitOk : Failed(result.error());

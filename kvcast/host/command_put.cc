@@ -46,27 +46,49 @@ Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
   return blocks;
 }
 
-Result<PublishReport> Publish(const CacheTask& task, const KvFile& file, size_t blocks,
-                              Durability durability) {
+// What became of the blocks at one rung.
+struct PutReport {
+  Rung rung;
+  PublishReport published;
+};
+
+Result<PublishReport> PublishAt(Rung rung, NodeConnection& node, const CacheTask& task,
+                                const PromptPages& pages, Durability durability) {
+  Progress progress("Publishing " + std::string(ToString(rung)));
+  KVCAST_TRY(PublishReport report,
+             node.Publish(task.chain.blocks().first(pages.block_count()), pages,
+                          {.deadline = task.deadline,
+                           .on_progress =
+                               [&](const PublishReport& so_far) {
+                                 progress.Update(
+                                     so_far.sent * task.block_bytes(),
+                                     (so_far.blocks - so_far.skipped) * task.block_bytes());
+                               },
+                           .durability = durability,
+                           .rung = rung}));
+  if (!report.fault) {
+    progress.Done();
+  }
+  return report;
+}
+
+// At one rung after the other, up to the first that fails.
+Result<std::vector<PutReport>> Publish(const CacheTask& task, const KvFile& file, size_t blocks,
+                                       Durability durability) {
   const std::vector<LayerMemory> memory = MemoryOf(file, blocks * task.shape.tokens());
   KVCAST_TRY(const PagedCache cache, BlocksInARow(task.shape, task.values, memory));
   KVCAST_TRY(const PromptPages pages,
              PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
-  Progress progress("Publishing");
-  KVCAST_TRY(PublishReport report,
-             node->Publish(task.chain.blocks().first(blocks), pages,
-                           {.deadline = task.deadline,
-                            .on_progress =
-                                [&](const PublishReport& so_far) {
-                                  progress.Update(so_far.bytes, (so_far.blocks - so_far.skipped) *
-                                                                    task.block_bytes());
-                                },
-                            .durability = durability}));
-  if (!report.fault) {
-    progress.Done();
+  std::vector<PutReport> reports;
+  for (const Rung rung : task.rungs.empty() ? task.ladder.PublishedByDefault() : task.rungs) {
+    KVCAST_TRY(PublishReport report, PublishAt(rung, *node, task, pages, durability));
+    reports.push_back({rung, std::move(report)});
+    if (reports.back().published.fault) {
+      break;
+    }
   }
-  return report;
+  return reports;
 }
 
 std::string_view MeaningOf(Durability reached) {
@@ -81,28 +103,47 @@ std::string_view MeaningOf(Durability reached) {
   return "";
 }
 
+Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, double seconds) {
+  Json rungs = Json::array();
+  size_t sent = 0;
+  uint64_t bytes = 0;
+  Durability reached = reports.front().published.reached;
+  for (const auto& [rung, published] : reports) {
+    rungs.push_back({{"rung", std::string(ToString(rung))},
+                     {"skipped", published.skipped},
+                     {"sent", published.sent},
+                     {"bytes", published.bytes}});
+    sent += published.sent;
+    bytes += published.bytes;
+    reached = std::min(reached, published.reached);
+  }
+  return Json{{"node", task.address.host_and_port},
+              {"model", task.kind.scope().Field()},
+              {"blocks", reports.front().published.blocks},
+              {"sent", sent},
+              {"bytes", bytes},
+              {"durability", std::string(ToString(reached))},
+              {"rungs", rungs},
+              {"seconds", seconds}};
+}
+
 void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
-           const PublishReport& report, double seconds) {
+           const std::vector<PutReport>& reports, double seconds) {
   if (flags.json) {
-    fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
-                                   {"model", task.kind.scope().Field()},
-                                   {"blocks", report.blocks},
-                                   {"skipped", report.skipped},
-                                   {"sent", report.sent},
-                                   {"bytes", report.bytes},
-                                   {"durability", std::string(ToString(report.reached))},
-                                   {"seconds", seconds}}));
+    fmt::print("{}", JsonText(PutJson(task, reports, seconds)));
     return;
   }
   task.Print(flags);
   fmt::print("cache    {}: {} tokens in {}\n", flags.file, Grouped(file.tokens()),
              ToString(file.type()));
-  fmt::print("blocks   {} named, {} held by the node already, {} sent\n", report.blocks,
-             report.skipped, report.sent);
-  fmt::print("sent     {} in {:.2f} s; the node lists all of it\n", HumanBytes(report.bytes),
-             seconds);
-  if (report.reached != Durability::kMemory) {
-    fmt::print("durable  {}\n", MeaningOf(report.reached));
+  for (const auto& [rung, published] : reports) {
+    fmt::print("rung     {}: {} blocks, {} held by the node already, {} sent: {}\n", ToString(rung),
+               published.blocks, published.skipped, published.sent, HumanBytes(published.bytes));
+  }
+  fmt::print("took     {:.2f} s; the node lists all of it\n", seconds);
+  const Durability reached = reports.back().published.reached;
+  if (reached != Durability::kMemory) {
+    fmt::print("durable  {}\n", MeaningOf(reached));
   }
 }
 
@@ -119,19 +160,20 @@ Result<void> RunPut(const CacheFlags& flags, Durability durability) {
     return Error(fits.ok() ? blocks.error() : fits.error()).In(flags.file);
   }
   const Instant start = Now();
-  KVCAST_TRY(const PublishReport report, Publish(task, *file, *blocks, durability));
+  KVCAST_TRY(const std::vector<PutReport> reports, Publish(task, *file, *blocks, durability));
   const double seconds = std::chrono::duration<double>(Now() - start).count();
-  if (report.fault) {
+  if (const auto& [rung, report] = reports.back(); report.fault) {
     return Error(ErrorCode::kMachine,
                  report.fault == PublishFault::kNotKept
                      ? report.reason + " Give it more memory (kvcast serve --ram), or share less."
                  : report.fault == PublishFault::kNotDurable
                      ? report.reason
-                     : fmt::format("Published only {} of {} blocks: {}",
-                                   report.skipped + report.listed, report.blocks, report.reason))
+                     : fmt::format("Published only {} of {} blocks as {}: {}",
+                                   report.skipped + report.listed, report.blocks, ToString(rung),
+                                   report.reason))
         .In("node " + task.address.host_and_port);
   }
-  Print(flags, task, *file, report, seconds);
+  Print(flags, task, *file, reports, seconds);
   return {};
 }
 
@@ -142,7 +184,8 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
       "put",
       "Publish the KV cache of a prompt, from a file, to a node\n\n"
       "PROMPT has the token ids of the prompt, CACHE its KV as a safetensors file, as 'kvcast "
-      "inspect' describes it. The node gets every whole block that it does not hold yet; from then "
+      "inspect' describes it. The node gets every whole block that it does not hold yet at the "
+      "rung; from then "
       "on any engine with this model finds them, for every prompt that begins with the same "
       "tokens. It is done when the node's catalog lists them, and with --durability disk or bucket "
       "when the node has acknowledged that they are there too.");
@@ -151,12 +194,17 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
       "kvcast put prompt.tokens cache.safetensors --model DIR --node HOST:PORT#FINGERPRINT\n"
       "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433\n"
       "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433 "
-      "--durability disk");
+      "--durability disk\n"
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433 --rung "
+      "Int8");
   const auto flags = std::make_shared<CacheFlags>();
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   command->add_option("CACHE", flags->file, "The prompt's KV cache in a safetensors file")
       ->required();
-  CacheFlags::AddTo(*command, *flags);
+  CacheFlags::AddTo(*command, *flags,
+                    "How to encode it; several if said several times. 'kvcast rungs' compares them "
+                    "(default: BF16-lossless or FP16-lossless, which change no bit, and KTC-medium "
+                    "if there is a calibration)");
   const auto durability = std::make_shared<std::string>("memory");
   command
       ->add_option("--durability", *durability,

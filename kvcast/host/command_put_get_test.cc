@@ -97,7 +97,7 @@ class PutAndGet : public testing::Test {
 TEST_F(PutAndGet, CarryACacheFromFileToFile) {
   const CommandOutcome put = Run("put", "a.tokens", "a.safetensors");
   ASSERT_EQ(put.status, 0) << put.err;
-  EXPECT_NE(put.out.find("7 named, 0 held by the node already, 7 sent"), std::string::npos)
+  EXPECT_NE(put.out.find("7 blocks, 0 held by the node already, 7 sent"), std::string::npos)
       << put.out;
   const CommandOutcome get = Run("get", "a.tokens", "b.safetensors");
   ASSERT_EQ(get.status, 0) << get.err;

@@ -44,20 +44,6 @@ Result<ValueType> ValuesOf(KvDtype dtype) {
                                             Computed(dtype) + ", and they hold BF16, F16 or F32.");
 }
 
-Result<Rung> PlainRungOf(ValueType type) {
-  switch (type) {
-    case ValueType::kBf16:
-      return Rung::kBf16;
-    case ValueType::kFp16:
-      return Rung::kFp16;
-    case ValueType::kFp32:
-      break;
-  }
-  return Error(ErrorCode::kUnsupported,
-               "Nodes carry KV in BF16 and FP16 today; this is F32. Convert it, and say "
-               "--kv-dtype bf16 or fp16 everywhere.");
-}
-
 Result<void> CheckFits(const KvFile& file, const ModelFolder& model) {
   const BlockShape shape(model.description.groups, 1);
   if (!std::ranges::equal(shape.layers(), file.layers())) {

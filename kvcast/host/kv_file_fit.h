@@ -7,7 +7,6 @@
 #include "kvcast/host/model_folder.h"
 #include "kvcast/kv/kv_file.h"
 #include "kvcast/kv/model_key.h"
-#include "kvcast/kv/rung.h"
 
 namespace kvcast {
 
@@ -17,9 +16,6 @@ std::string MetadataOr(const KvFile& file, std::string_view key);
 // The values of a KV file of an engine that computes KV in `dtype`. Unsupported: there are no such
 // files.
 Result<ValueType> ValuesOf(KvDtype dtype);
-
-// The rung that carries such values as they are. Unsupported: there is none.
-Result<Rung> PlainRungOf(ValueType type);
 
 // Whether a file that says which model it is of, and a model, belong together; mismatch if not.
 Result<void> CheckFits(const KvFile& file, const ModelFolder& model);

@@ -45,10 +45,12 @@ class PutGet(unittest.TestCase):
             common = ["--model", MODEL, "--model-name", "tinylm", "--node", node.address, "--json"]
             put = run(KVCAST, "put", folder / "a.tokens", folder / "a.safetensors", *common)
             self.assertEqual(put.returncode, 0, put.stderr)
-            blocks = json.loads(put.stdout)["sent"]
-            self.assertEqual(blocks, len((folder / "a.tokens").read_text().split()) // BLOCK)
+            blocks = len((folder / "a.tokens").read_text().split()) // BLOCK
+            self.assertEqual([(rung["rung"], rung["sent"]) for rung in json.loads(put.stdout)["rungs"]],
+                             [("BF16-lossless", blocks), ("KTC-medium", blocks)])
             get = run(KVCAST, "get", folder / "b.tokens", folder / "b.safetensors", *common)
             self.assertEqual(get.returncode, 0, get.stderr)
+            self.assertEqual(json.loads(get.stdout)["rung"], "BF16-lossless")
             tokens = json.loads(get.stdout)["tokens"]
             self.assertGreaterEqual(tokens, 3 * BLOCK)
             published, loaded = tensors(folder / "a.safetensors"), tensors(folder / "b.safetensors")
@@ -57,6 +59,29 @@ class PutGet(unittest.TestCase):
                 self.assertEqual(shape[0], tokens)
                 self.assertEqual(values, published[name][1][:len(values)], name)
 
+    def test_every_rung_is_published_and_loaded(self):
+        rungs = ["BF16", "BF16-lossless", "Int8", "FP8", "Int4", "FP4", "AC", "KTC-fine", "KTC-medium",
+                 "KTC-coarse"]
+        text = PROMPT.read_bytes()[:1500]
+        with tempfile.TemporaryDirectory() as scratch, Node(KVCAST) as node:
+            folder = Path(scratch)
+            run(TINYLM, "prefill", "--out", folder / "a.safetensors", stdin=text)
+            (folder / "a.tokens").write_bytes(run(TINYLM, "tokenize", stdin=text).stdout)
+            common = ["--model", MODEL, "--model-name", "tinylm", "--node", node.address, "--json"]
+            ladder = [word for rung in rungs for word in ("--rung", rung)]
+            put = run(KVCAST, "put", folder / "a.tokens", folder / "a.safetensors", *common, *ladder)
+            self.assertEqual(put.returncode, 0, put.stderr)
+            published = tensors(folder / "a.safetensors")
+            for rung, told in zip(rungs, json.loads(put.stdout)["rungs"]):
+                back = folder / f"{rung}.safetensors"
+                get = run(KVCAST, "get", folder / "a.tokens", back, *common, "--rung", rung)
+                self.assertEqual(get.returncode, 0, get.stderr)
+                self.assertEqual(json.loads(get.stdout)["bytes"], told["bytes"], rung)
+                loaded = tensors(back)
+                exact = all(values == published[name][1][:len(values)]
+                            for name, (_, values) in loaded.items())
+                self.assertEqual(exact, rung in ("BF16", "BF16-lossless"), rung)
+
     def test_a_text_goes_on_the_same_wherever_its_cache_comes_from(self):
         text = PROMPT.read_bytes()[:2500]
         generate = [TINYLM, "generate", "--tokens", "20", "--timing"]
@@ -64,7 +89,8 @@ class PutGet(unittest.TestCase):
             shared = [*generate, "--node", node.address]
             first = run(*shared, stdin=text)
             self.assertIn(b"0 of them loaded", first.stderr)
-            self.assertRegex(first.stderr, rb"published: (\d+) blocks, \1 of them new")
+            self.assertRegex(first.stderr, rb"published: (\d+) blocks, \1 of them new.*BF16-lossless")
+            self.assertRegex(first.stderr, rb"published: (\d+) blocks, \1 of them new.*KTC-medium")
             for ending in [b"", b"\n\nWhat does it cost?\n"]:
                 loaded = run(*shared, stdin=text + ending)
                 computed = run(*generate, stdin=text + ending)
