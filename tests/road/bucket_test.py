@@ -48,7 +48,8 @@ class Bucket(unittest.TestCase):
         return json.loads(done.stdout)
 
     def put(self, node: Node, name: str, blocks: int, level: str):
-        put = self.command("put", node, name, f"{name}.safetensors", "--durability", level)
+        # An object a token, which packs are there for.
+        put = self.command("put", node, name, f"{name}.safetensors", "--durability", level, "--rung", "BF16")
         self.assertEqual((put["sent"], put["durability"]), (blocks, level))
 
     def check(self, node: Node, name: str, blocks: int):
