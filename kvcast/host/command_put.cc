@@ -105,6 +105,7 @@ std::string_view MeaningOf(Durability reached) {
 
 Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, double seconds) {
   Json rungs = Json::array();
+  size_t skipped = 0;
   size_t sent = 0;
   uint64_t bytes = 0;
   Durability reached = reports.front().published.reached;
@@ -113,6 +114,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
                      {"skipped", published.skipped},
                      {"sent", published.sent},
                      {"bytes", published.bytes}});
+    skipped += published.skipped;
     sent += published.sent;
     bytes += published.bytes;
     reached = std::min(reached, published.reached);
@@ -120,6 +122,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
   return Json{{"node", task.address.host_and_port},
               {"model", task.kind.scope().Field()},
               {"blocks", reports.front().published.blocks},
+              {"skipped", skipped},
               {"sent", sent},
               {"bytes", bytes},
               {"durability", std::string(ToString(reached))},
