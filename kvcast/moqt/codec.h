@@ -18,6 +18,10 @@
 
 namespace kvcast::moqt {
 
+class SessionStreams;
+class Shape;
+struct SessionState;
+
 // Where a message stands, which decides whether it may and how it is read.
 struct MessagePlace {
   Role sender = Role::kClient;
@@ -26,7 +30,8 @@ struct MessagePlace {
   bool answers_update = false;         // An OK here is for an update, not for the request.
 };
 
-// How one draft of MoQT writes things down: integers, messages, parameters, streams, datagrams.
+// How one draft of MoQT writes things down: integers, messages, parameters, streams, datagrams, and
+// which streams there are.
 //
 // Sessions deal in what is meant and hold a codec for the rest, so another draft is another codec
 // beside this one. A fault says what the draft demands where bytes break its rules; whether a
@@ -66,6 +71,12 @@ class Codec {
       std::span<const std::byte> datagram) const = 0;
 
   virtual TrackTraits TraitsOf(const Properties& track) const = 0;
+
+  // What lays a session's streams out as the draft has them, for as long as the session lives. Null
+  // if they are as the session thinks of them. Otherwise messages are written and read as they
+  // stand on the session's streams: what names the request that one belongs to is the shape's to
+  // add.
+  virtual std::unique_ptr<Shape> MakeShape(SessionState& state, SessionStreams& streams) const = 0;
 
  protected:
   ~Codec() = default;  // Nobody owns one: they are constants.

@@ -11,6 +11,7 @@
 #include "kvcast/moqt/draft18_messages.h"
 #include "kvcast/moqt/draft18_properties.h"
 #include "kvcast/moqt/draft18_subgroup.h"
+#include "kvcast/moqt/shape.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -167,6 +168,11 @@ Decoded<std::optional<ObjectDatagram>> Draft18Codec::DecodeDatagram(
 
 TrackTraits Draft18Codec::TraitsOf(const Properties& track) const {
   return draft18::TraitsOf(track);
+}
+
+std::unique_ptr<Shape> Draft18Codec::MakeShape(SessionState& state, SessionStreams& streams) const {
+  (void)state, (void)streams;
+  return nullptr;
 }
 
 }  // namespace kvcast::moqt

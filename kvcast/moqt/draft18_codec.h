@@ -30,6 +30,9 @@ class Draft18Codec final : public Codec {
       std::span<const std::byte> datagram) const override;
 
   TrackTraits TraitsOf(const Properties& track) const override;
+
+  // A request has a two-way stream of its own, and each side a control stream.
+  std::unique_ptr<Shape> MakeShape(SessionState& state, SessionStreams& streams) const override;
 };
 
 }  // namespace kvcast::moqt

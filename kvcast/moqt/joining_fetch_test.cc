@@ -3,8 +3,8 @@
 
 #include "kvcast/moqt/bad_input_scene_test.h"
 #include "kvcast/moqt/byte_peer_test.h"
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -41,7 +41,10 @@ struct JoiningWorld {
   RequestId subscription;
 };
 
-TEST(JoiningFetch, EndsWhereItsSubscriptionBegins) {
+class JoiningFetchInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, JoiningFetchInEveryShape, EveryShape::Drafts(), EveryShape::Name);
+
+TEST_P(JoiningFetchInEveryShape, EndsWhereItsSubscriptionBegins) {
   const struct {
     Fetch::Type type;
     uint64_t start;
@@ -63,7 +66,7 @@ TEST(JoiningFetch, EndsWhereItsSubscriptionBegins) {
   }
 }
 
-TEST(JoiningFetch, IsServedAsAnyOther) {
+TEST_P(JoiningFetchInEveryShape, IsServedAsAnyOther) {
   JoiningWorld world;
   world.Accept(Location{1, 1});
   const RequestId fetch = world.Join(Fetch::Type::kRelativeJoining, 1);
@@ -80,7 +83,7 @@ TEST(JoiningFetch, IsServedAsAnyOther) {
   EXPECT_TRUE(std::get<FetchEnd>(*world.pair.client().Take(fetch)).complete);
 }
 
-TEST(JoiningFetch, WaitsForItsSubscriptionToBeAnswered) {
+TEST_P(JoiningFetchInEveryShape, WaitsForItsSubscriptionToBeAnswered) {
   JoiningWorld world;
   (void)world.Join(Fetch::Type::kRelativeJoining, 1);
   EXPECT_TRUE(world.pair.Take<FetchReceived>(world.pair.server()).empty());
@@ -90,7 +93,7 @@ TEST(JoiningFetch, WaitsForItsSubscriptionToBeAnswered) {
 }
 
 // Streams come in any order, and so a fetch may come before what it joins.
-TEST(JoiningFetch, MayComeBeforeItsSubscription) {
+TEST_P(JoiningFetchInEveryShape, MayComeBeforeItsSubscription) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SessionPair::Options options;
     options.seed = seed;
@@ -137,7 +140,7 @@ TEST(JoiningFetch, IsRefusedWhenItsSubscriptionTakesTooLong) {
   }
 }
 
-TEST(JoiningFetch, IsRefusedWithItsSubscription) {
+TEST_P(JoiningFetchInEveryShape, IsRefusedWithItsSubscription) {
   JoiningWorld world;
   (void)world.Join(Fetch::Type::kRelativeJoining, 1);
   ASSERT_TRUE(world.pair.server()
@@ -153,7 +156,7 @@ TEST(JoiningFetch, IsRefusedWithItsSubscription) {
   }
 }
 
-TEST(JoiningFetch, IsRefusedWhereNothingCanBeJoined) {
+TEST_P(JoiningFetchInEveryShape, IsRefusedWhereNothingCanBeJoined) {
   JoiningWorld empty;  // No object was published.
   empty.Accept(std::nullopt);
   (void)empty.Join(Fetch::Type::kRelativeJoining, 1);
@@ -179,7 +182,7 @@ TEST(JoiningFetch, IsRefusedWhereNothingCanBeJoined) {
 }
 
 // What a subscription that was silent begins with is told by the answer that lets it speak.
-TEST(JoiningFetch, BeginsWhereAnUpdateLetsTheSubscriptionBegin) {
+TEST_P(JoiningFetchInEveryShape, BeginsWhereAnUpdateLetsTheSubscriptionBegin) {
   Parameters paused;
   paused.forward = false;
   JoiningWorld world(paused);
@@ -195,7 +198,7 @@ TEST(JoiningFetch, BeginsWhereAnUpdateLetsTheSubscriptionBegin) {
             (LocationRange{{9, 0}, {9, 1}}));
 }
 
-TEST(JoiningFetch, JoinsAPublicationThatWasAccepted) {
+TEST_P(JoiningFetchInEveryShape, JoinsAPublicationThatWasAccepted) {
   SessionPair pair;
   const RequestId published = *pair.server().Publish(JoinedTrack(), Largest(Location{2, 2}), {});
   pair.Run();

@@ -1,8 +1,8 @@
 // GOAWAY and redirects, from both ends.
 #include <gtest/gtest.h>
 
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -15,7 +15,10 @@ TrackName LeavingTrack(std::string_view name) {
 
 constexpr Instant kLeavingStart;
 
-TEST(GoAway, RefusesWhatIsAskedAfterIt) {
+class GoAwayInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, GoAwayInEveryShape, EveryShape::Drafts(), EveryShape::Name);
+
+TEST_P(GoAwayInEveryShape, RefusesWhatIsAskedAfterIt) {
   SessionPair pair;
   const RequestId before = *pair.client().Subscribe(LeavingTrack("a"), {});
   pair.Run();
@@ -25,14 +28,14 @@ TEST(GoAway, RefusesWhatIsAskedAfterIt) {
   pair.Run();
   const auto away = pair.One<GoAwayReceived>(pair.client());
   EXPECT_EQ(away.message.uri, "moqt://elsewhere/");
-  EXPECT_EQ(away.message.request_id, 2u);
+  EXPECT_EQ(away.message.request_id, Named(2));
   EXPECT_EQ(pair.One<RequestRefused>(pair.client()).error.code, RequestCode::kGoingAway);
   EXPECT_TRUE(pair.server().AcceptSubscribe(before, {}, {}).ok());
   EXPECT_FALSE(pair.client().Subscribe(LeavingTrack("c"), {}).ok());
   EXPECT_TRUE(pair.server().Publish(LeavingTrack("d"), {}, {}).ok());
 }
 
-TEST(GoAway, ClosesTheSessionWhenItsTimeIsOver) {
+TEST_P(GoAwayInEveryShape, ClosesTheSessionWhenItsTimeIsOver) {
   for (const bool open : {true, false}) {
     SessionPair pair;
     if (open) {
@@ -51,12 +54,12 @@ TEST(GoAway, ClosesTheSessionWhenItsTimeIsOver) {
   }
 }
 
-TEST(GoAway, FromAClientNamesNoPlace) {
+TEST_P(GoAwayInEveryShape, FromAClientNamesNoPlace) {
   SessionPair pair;
   EXPECT_FALSE(pair.client().SendGoAway("moqt://x/", 0).ok());
   EXPECT_TRUE(pair.client().SendGoAway("", 0).ok());
   pair.Run();
-  EXPECT_EQ(pair.One<GoAwayReceived>(pair.server()).message.request_id, 1u);
+  EXPECT_EQ(pair.One<GoAwayReceived>(pair.server()).message.request_id, Named(1));
 }
 
 TEST(GoAway, OfOneRequestResetsItWhenItsTimeIsOver) {

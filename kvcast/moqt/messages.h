@@ -24,7 +24,7 @@ inline constexpr size_t kSessionUriBytesMax = 8192;
 struct GoAway {
   std::string uri;  // At most 8,192 bytes, and a server's alone.
   uint64_t timeout_ms = 0;
-  std::optional<uint64_t> request_id;  // On the control stream, and only there.
+  std::optional<uint64_t> request_id;  // On the control stream of drafts that have it.
 };
 
 struct RequestOk {

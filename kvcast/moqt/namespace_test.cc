@@ -1,8 +1,8 @@
 // PUBLISH_NAMESPACE and SUBSCRIBE_NAMESPACE, from both ends.
 #include <gtest/gtest.h>
 
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -11,7 +11,11 @@ TrackNamespace Fields(std::initializer_list<std::string_view> fields) {
   return *TrackNamespace::Of(fields);
 }
 
-TEST(PublishNamespace, TellsOfANamespaceUntilItIsCancelled) {
+class PublishNamespaceInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, PublishNamespaceInEveryShape, EveryShape::Drafts(),
+                         EveryShape::Name);
+
+TEST_P(PublishNamespaceInEveryShape, TellsOfANamespaceUntilItIsCancelled) {
   SessionPair pair;
   Parameters parameters;
   parameters.auth_tokens = {{AuthToken::AliasType::kUseValue, 0, 5, "secret"}};
@@ -30,7 +34,7 @@ TEST(PublishNamespace, TellsOfANamespaceUntilItIsCancelled) {
   EXPECT_FALSE(pair.connection_closed());
 }
 
-TEST(PublishNamespace, IsRevokedByTheSubscriber) {
+TEST_P(PublishNamespaceInEveryShape, IsRevokedByTheSubscriber) {
   SessionPair pair;
   const RequestId request = *pair.client().PublishNamespace(Fields({"a"}), {});
   pair.Run();
@@ -44,7 +48,7 @@ TEST(PublishNamespace, IsRevokedByTheSubscriber) {
   EXPECT_EQ(cancelled.code, static_cast<uint64_t>(ResetCode::kExpiredAuthToken));
 }
 
-TEST(PublishNamespace, MayNotBeOfTheProtocolsOwn) {
+TEST_P(PublishNamespaceInEveryShape, MayNotBeOfTheProtocolsOwn) {
   SessionPair pair;
   for (const char* first : {".", ".session"}) {
     EXPECT_FALSE(pair.client().PublishNamespace(Fields({first}), {}).ok()) << first;
@@ -73,7 +77,11 @@ struct NamespaceSubscribed {
   RequestId received;
 };
 
-TEST(SubscribeNamespace, HearsOfNamespacesAndOfTheirEnd) {
+class SubscribeNamespaceInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, SubscribeNamespaceInEveryShape, EveryShape::Drafts(),
+                         EveryShape::Name);
+
+TEST_P(SubscribeNamespaceInEveryShape, HearsOfNamespacesAndOfTheirEnd) {
   NamespaceSubscribed world;
   ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b"})).ok());
   ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b"})).ok());  // Once.
@@ -90,7 +98,7 @@ TEST(SubscribeNamespace, HearsOfNamespacesAndOfTheirEnd) {
   EXPECT_EQ(world.pair.One<NamespaceWithdrawn>(world.client()).space, Fields({"a", "b"}));
 }
 
-TEST(SubscribeNamespace, DoesNotOverlapAnotherButATracksSubscriptionMay) {
+TEST_P(SubscribeNamespaceInEveryShape, DoesNotOverlapAnotherButATracksSubscriptionMay) {
   NamespaceSubscribed world;
   EXPECT_FALSE(world.client().SubscribeNamespace(Fields({"a", "b"}), {}).ok());
   EXPECT_TRUE(world.client().SubscribeTracks(Fields({"a"}), {}).ok());
@@ -98,7 +106,7 @@ TEST(SubscribeNamespace, DoesNotOverlapAnotherButATracksSubscriptionMay) {
   EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.server()).size(), 1u);
 }
 
-TEST(SubscribeNamespace, MovesToAnotherPrefix) {
+TEST_P(SubscribeNamespaceInEveryShape, MovesToAnotherPrefix) {
   NamespaceSubscribed world;
   ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "b", "c"})).ok());
   ASSERT_TRUE(world.server().AnnounceNamespace(world.received, Fields({"a", "x"})).ok());
@@ -129,7 +137,7 @@ TEST(SubscribeNamespace, EndsASessionThatWithdrawsWhatItNeverToldOf) {
 }
 
 // What it was told of is remembered for it, and counted, too.
-TEST(SubscribeNamespace, IsEndedWhenThePeerHasToBeToldOfTooMany) {
+TEST_P(SubscribeNamespaceInEveryShape, IsEndedWhenThePeerHasToBeToldOfTooMany) {
   SessionPair::Options options;
   options.limits.told_namespace_bytes = 2000;
   NamespaceSubscribed world(options);
@@ -149,7 +157,7 @@ TEST(SubscribeNamespace, IsEndedWhenThePeerHasToBeToldOfTooMany) {
 }
 
 // Names that a peer tells of are counted, and given back when they are withdrawn.
-TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
+TEST_P(SubscribeNamespaceInEveryShape, IsEndedWhenThePeerTellsOfTooMany) {
   SessionPair::Options options;
   options.limits.namespace_bytes = 2000;
   NamespaceSubscribed world(options);
@@ -169,7 +177,7 @@ TEST(SubscribeNamespace, IsEndedWhenThePeerTellsOfTooMany) {
   EXPECT_FALSE(world.pair.connection_closed());
 }
 
-TEST(SubscribeNamespace, CannotBeMovedToWhatIsKeptForTheProtocol) {
+TEST_P(SubscribeNamespaceInEveryShape, CannotBeMovedToWhatIsKeptForTheProtocol) {
   NamespaceSubscribed world;
   Parameters moved;
   moved.namespace_prefix = Fields({".session"});
@@ -179,7 +187,7 @@ TEST(SubscribeNamespace, CannotBeMovedToWhatIsKeptForTheProtocol) {
 }
 
 // A subscriber that does not read is not written to for ever.
-TEST(SubscribeNamespace, LosesASubscriberThatDoesNotRead) {
+TEST_P(SubscribeNamespaceInEveryShape, LosesASubscriberThatDoesNotRead) {
   SessionPair::Options options;
   options.limits.answer_bytes = 5000;
   NamespaceSubscribed world(options);

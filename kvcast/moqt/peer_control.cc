@@ -39,7 +39,7 @@ Decoded<void> PeerControl::OnGoAway(GoAway& message) {
   if (state_->role == Role::kServer && !message.uri.empty()) {
     return Fault::Violation("A client's GOAWAY names no place to go.");
   }
-  if (*message.request_id % 2 != state_->requests.next_id() % 2) {
+  if (message.request_id && *message.request_id % 2 != state_->requests.next_id() % 2) {
     return Fault::Session(SessionCode::kInvalidRequestId, "GOAWAY names no request of ours.");
   }
   state_->outbox.Tell(GoAwayReceived{std::nullopt, std::move(message)});

@@ -3,27 +3,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/limits.h"
-#include "kvcast/moqt/peer_control.h"
 #include "kvcast/moqt/request.h"
-#include "kvcast/moqt/request_stream.h"
 #include "kvcast/moqt/session_state.h"
+#include "kvcast/moqt/session_streams.h"
+#include "kvcast/moqt/shape.h"
 #include "kvcast/moqt/subgroup_header.h"
 #include "kvcast/moqt/transport.h"
-#include "kvcast/moqt/uni_stream.h"
 #include "kvcast/object/location.h"
 #include "kvcast/object/object.h"
 #include "kvcast/object/track_name.h"
@@ -52,11 +48,13 @@ class Session final : public TransportUser {
   void OnStreamReset(StreamId stream, uint64_t code) override;
   void OnStopSending(StreamId stream, uint64_t code) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override;
-  void OnDelivered(StreamId stream) override;
-  void OnDatagram(std::span<const std::byte> bytes) override;
-  void OnStreamsAllowed(uint64_t bidi_total) override { state_.bidi_allowed = bidi_total; }
-  void OnConnectionClosed(uint64_t code, std::string_view reason) override;
-  std::optional<TransportAction> NextAction() override { return state_.outbox.NextAction(); }
+  void OnDelivered(StreamId stream) override { streams_.OnDelivered(stream); }
+  void OnDatagram(std::span<const std::byte> bytes) override { streams_.OnDatagram(bytes); }
+  void OnStreamsAllowed(uint64_t bidi_total) override;
+  void OnConnectionClosed(uint64_t code, std::string_view reason) override {
+    streams_.OnConnectionClosed(code, reason);
+  }
+  std::optional<TransportAction> NextAction() override;
 
   // What time it is: inputs and commands that follow are dated so. Delivery timeouts and those of
   // GOAWAY are as exact as this is.
@@ -172,15 +170,10 @@ class Session final : public TransportUser {
   Result<void> SendGoAway(std::string uri, uint64_t timeout_ms);
   // The same of one request, which is then reset.
   Result<void> SendGoAway(RequestId request, std::string uri, uint64_t timeout_ms);
-  void Close(SessionCode code, const std::string& reason);
-  bool closed() const { return closed_; }
+  void Close(SessionCode code, const std::string& reason) { streams_.Close(code, reason); }
+  bool closed() const { return streams_.closed(); }
 
  private:
-  struct WaitingDatagram {
-    ObjectDatagram datagram;
-    Instant since;
-  };
-
   template <typename T>
   Result<T*> Find(RequestId request);
   Result<TrackSender*> FindSender(RequestId request);
@@ -190,32 +183,13 @@ class Session final : public TransportUser {
   Result<RequestId> Opened(Result<RequestId> request);
   Result<void> Done(Result<void> result);
 
-  void OnUniData(StreamId stream, std::span<const std::byte> bytes, bool fin);
-  void OnBidiData(StreamId stream, std::span<const std::byte> bytes, bool fin);
-  // False if its track is not known yet.
-  bool Hand(ObjectDatagram& datagram);
-  // Closes the session if there is a fault; false if so.
-  bool Check(const Decoded<void>& done);
-  // After every input: resumes streams that waited, ends those whose request is over.
-  void Settle();
-  void HandDatagrams();
-  void ResumeStreams(const WaitingStreams::Cause& cause);
-  void DropLongWaiting();
-  void EndRequests();
-  void EraseRequest(const Request& request);
-  void ForgetUni(std::map<StreamId, UniStream>::iterator stream);
-  void ForgetBidi(std::map<StreamId, RequestStream>::iterator stream);
+  void SendControl(const Message& message);
 
   SessionState state_;
-  PeerControl control_;
-  StreamId our_control_;
+  SessionStreams streams_;
+  std::unique_ptr<Shape> shape_;  // Null: the draft's streams are the session's own.
   Instant setup_deadline_;
   std::optional<Instant> goaway_deadline_;
-  std::map<StreamId, UniStream> unis_;
-  std::map<StreamId, RequestStream> bidis_;
-  std::vector<WaitingDatagram> waiting_datagrams_;  // In the order they came.
-  bool was_set_up_ = false;
-  bool closed_ = false;
 };
 
 }  // namespace kvcast::moqt

@@ -15,7 +15,7 @@ namespace kvcast::moqt {
 
 template <typename T>
 Result<T*> Session::Find(RequestId request) {
-  T* found = closed_ ? nullptr : state_.requests.Find<T>(request);
+  T* found = closed() ? nullptr : state_.requests.Find<T>(request);
   if (found == nullptr) {
     return Error(ErrorCode::kNotFound, "There is no such request.");
   }
@@ -31,8 +31,8 @@ Result<TrackSender*> Session::FindSender(RequestId request) {
 }
 
 Result<void> Session::MayAsk() const {
-  if (closed_ || state_.going_away) {
-    return Error(ErrorCode::kInvalid, closed_ ? "The session is closed." : "The peer is leaving.");
+  if (closed() || state_.going_away) {
+    return Error(ErrorCode::kInvalid, closed() ? "The session is closed." : "The peer is leaving.");
   }
   if (!state_.has_room_to_ask()) {
     return Error(ErrorCode::kTooLarge,
@@ -67,19 +67,16 @@ Result<void> Session::MayPublish(const TrackName& track) {
   return Error(ErrorCode::kTooLarge, "The peer lets us open no more streams, or did not before.");
 }
 
-// The stream of a request of ours, for what comes back on it.
+// What comes back on the stream of a request of ours is for it.
 Result<RequestId> Session::Opened(Result<RequestId> request) {
   if (request.ok()) {
-    const Request& opened = *state_.requests.Find(*request);
-    const StreamId stream = opened.stream();
-    bidis_.emplace(std::piecewise_construct, std::forward_as_tuple(stream),
-                   std::forward_as_tuple(stream, *request, opened.kind(), state_));
+    streams_.Await(*state_.requests.Find(*request));
   }
   return request;
 }
 
 Result<void> Session::Done(Result<void> result) {
-  Settle();
+  streams_.Settle();
   return result;
 }
 
@@ -272,22 +269,22 @@ Result<void> Session::RefuseRequest(RequestId request, const RequestError& error
 }
 
 void Session::Cancel(RequestId request, ResetCode code) {
-  if (Request* found = closed_ ? nullptr : state_.requests.Find(request)) {
+  if (Request* found = closed() ? nullptr : state_.requests.Find(request)) {
     found->Cancel(code);
     state_.ended.push_back(request);  // It may have been over before, with something untaken.
-    Settle();
+    streams_.Settle();
   }
 }
 
 Result<void> Session::SendGoAway(std::string uri, uint64_t timeout_ms) {
-  if (closed_ || state_.said_goodbye || (state_.role == Role::kClient && !uri.empty())) {
+  if (closed() || state_.said_goodbye || (state_.role == Role::kClient && !uri.empty())) {
     return Error(ErrorCode::kInvalid, "Goodbye was said, or a client names a place to go.");
   }
   if (uri.size() > kSessionUriBytesMax) {
     return Error(ErrorCode::kTooLarge, "A URI has at most 8,192 bytes.");
   }
   const GoAway message{std::move(uri), timeout_ms, state_.requests.next_peer_id()};
-  state_.outbox.Do(SendBytes{our_control_, state_.codec.Encode(message).value(), false});
+  SendControl(message);
   state_.said_goodbye = true;
   if (timeout_ms > 0) {
     goaway_deadline_ = After(state_.now, timeout_ms);

@@ -18,9 +18,12 @@ class SessionPair {
     Limits limits;
   };
 
+  // The draft of pairs that are made.
+  static inline const Codec* spoken = &DefaultCodec();
+
   explicit SessionPair(const Options& options)
-      : client_(Role::kClient, ClientSetup(), options.limits, Instant()),
-        server_(Role::kServer, {}, options.limits, Instant()),
+      : client_(Role::kClient, ClientSetup(), options.limits, Instant(), *spoken),
+        server_(Role::kServer, {}, options.limits, Instant(), *spoken),
         connection_(options, client_, server_) {}
   SessionPair() : SessionPair(Options()) {}
 

@@ -1,8 +1,8 @@
 // SUBSCRIBE_TRACKS, from both ends.
 #include <gtest/gtest.h>
 
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -26,7 +26,11 @@ struct TracksSubscribed {
   RequestId received;
 };
 
-TEST(SubscribeTracks, BringsPublicationsOfItsTracks) {
+class SubscribeTracksInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, SubscribeTracksInEveryShape, EveryShape::Drafts(),
+                         EveryShape::Name);
+
+TEST_P(SubscribeTracksInEveryShape, BringsPublicationsOfItsTracks) {
   SessionPair pair;
   Parameters wanted;
   wanted.forward = false;
@@ -44,7 +48,7 @@ TEST(SubscribeTracks, BringsPublicationsOfItsTracks) {
   EXPECT_EQ(pair.One<PublishReceived>(pair.client()).track, track);
 }
 
-TEST(SubscribeTracks, IsRefusedWithAReason) {
+TEST_P(SubscribeTracksInEveryShape, IsRefusedWithAReason) {
   SessionPair pair;
   const RequestId request = *pair.client().SubscribeTracks(TracksSpace({"a"}), {});
   pair.Run();
@@ -60,7 +64,7 @@ TEST(SubscribeTracks, IsRefusedWithAReason) {
   EXPECT_TRUE(pair.client().SubscribeTracks(TracksSpace({"a"}), {}).ok());
 }
 
-TEST(SubscribeTracks, NamesATrackThatCannotBePublished) {
+TEST_P(SubscribeTracksInEveryShape, NamesATrackThatCannotBePublished) {
   TracksSubscribed world;
   const TrackName track = *TrackName::Of(TracksSpace({"a", "b", "c"}), "t");
   ASSERT_TRUE(world.pair.server().SendPublishBlocked(world.received, track).ok());
@@ -120,7 +124,7 @@ TEST(SubscribeTracks, FailsWhenTooManyTracksCannotBePublished) {
   EXPECT_EQ(pair.server().kept_bytes(), 0u);
 }
 
-TEST(SubscribeTracks, IsCancelledByTheSubscriber) {
+TEST_P(SubscribeTracksInEveryShape, IsCancelledByTheSubscriber) {
   TracksSubscribed world;
   world.pair.client().Cancel(world.request, ResetCode::kCancelled);
   world.pair.Run();
@@ -133,7 +137,7 @@ TEST(SubscribeTracks, IsCancelledByTheSubscriber) {
   EXPECT_EQ(world.pair.Take<SubscribeTracksReceived>(world.pair.server()).size(), 1u);
 }
 
-TEST(SubscribeTracks, IsCancelledByThePublisher) {
+TEST_P(SubscribeTracksInEveryShape, IsCancelledByThePublisher) {
   TracksSubscribed world;
   world.pair.server().Cancel(world.received, ResetCode::kGoingAway);
   world.pair.Run();
@@ -160,7 +164,7 @@ TEST(SubscribeTracks, IsCancelledByTheEndOfItsStream) {
   EXPECT_FALSE(server.closed());
 }
 
-TEST(SubscribeTracks, MayNotOverlapAnother) {
+TEST_P(SubscribeTracksInEveryShape, MayNotOverlapAnother) {
   TracksSubscribed world;
   for (const auto& prefix : {TracksSpace({"a", "b"}), TracksSpace({"a"}),
                              TracksSpace({"a", "b", "c"}), TracksSpace({})}) {
@@ -231,7 +235,7 @@ TEST(SubscribeTracks, MovesToAnotherPrefixUnlessThatOverlaps) {
 }
 
 // Whatever is cancelled, whenever, both sides agree, and the prefix is free again.
-TEST(SubscribeTracks, SurvivesCancellationAtEveryPoint) {
+TEST_P(SubscribeTracksInEveryShape, SurvivesCancellationAtEveryPoint) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SessionPair::Options options;
     options.seed = seed;

@@ -5,8 +5,8 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/sent_group_test.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -48,8 +48,11 @@ TEST(PublishOk, TurnsForwardingOnUnlessItSaysOtherwise) {
   }
 }
 
+class TrackEndInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, TrackEndInEveryShape, EveryShape::Drafts(), EveryShape::Name);
+
 // PUBLISH_DONE counts a stream of which nothing came: it is waited for, but not for ever.
-TEST(TrackEnd, ComesThoughAStreamNeverCame) {
+TEST_P(TrackEndInEveryShape, ComesThoughAStreamNeverCame) {
   SessionPair pair;
   const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
   pair.Run();
@@ -99,7 +102,7 @@ TEST(TrackEnd, WaitsForStreamsThatAreOpen) {
   EXPECT_FALSE(taken.ends[0].complete);
 }
 
-TEST(TrackEnd, IsCompleteAndComesAtOnceWhereAllStreamsCame) {
+TEST_P(TrackEndInEveryShape, IsCompleteAndComesAtOnceWhereAllStreamsCame) {
   SessionPair pair;
   const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
   pair.Run();

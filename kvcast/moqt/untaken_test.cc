@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/sent_group_test.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -17,8 +17,11 @@ size_t CountTaken(Session& session, RequestId request) {
   return objects;
 }
 
+class UntakenInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, UntakenInEveryShape, EveryShape::Drafts(), EveryShape::Name);
+
 // However much waits to be taken: what is taken, and what controls the session, goes on.
-TEST(Untaken, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
+TEST_P(UntakenInEveryShape, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
   SessionPair::Options options;
   options.stream_window = 20'000;
   options.connection_window = 100'000;
@@ -55,7 +58,7 @@ TEST(Untaken, StopsOnlyItsOwnStreamsWhenItFillsTheSession) {
 }
 
 // A stream that is over takes no more credit: then it is the number of streams that stops.
-TEST(Untaken, LetsThePeerBeginNoMoreStreamsWhenItFillsTheSession) {
+TEST_P(UntakenInEveryShape, LetsThePeerBeginNoMoreStreamsWhenItFillsTheSession) {
   SessionPair::Options options;
   options.limits.session_queue_bytes = 10'000;
   SessionPair pair(options);
@@ -72,7 +75,7 @@ TEST(Untaken, LetsThePeerBeginNoMoreStreamsWhenItFillsTheSession) {
 }
 
 // Streams that come one after another, each with what it may bring at once.
-TEST(Untaken, HasStreamsRefusedWhenItIsFarTooMuch) {
+TEST_P(UntakenInEveryShape, HasStreamsRefusedWhenItIsFarTooMuch) {
   SessionPair::Options options;
   options.limits.session_queue_bytes = 10'000;
   options.limits.untaken_bytes_max = 100'000;

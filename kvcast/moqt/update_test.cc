@@ -1,8 +1,8 @@
 // REQUEST_UPDATE, of every kind of request that can be changed.
 #include <gtest/gtest.h>
 
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -47,7 +47,10 @@ std::vector<ReorderStream> Reordered(Session& session) {
   return found;
 }
 
-TEST(Update, ChangesThePriorityOfASubscriptionAndOfItsStreams) {
+class UpdateInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, UpdateInEveryShape, EveryShape::Drafts(), EveryShape::Name);
+
+TEST_P(UpdateInEveryShape, ChangesThePriorityOfASubscriptionAndOfItsStreams) {
   SubscribedForUpdate world;
   Session& server = world.pair.server();
   const StreamId open = *server.OpenSubgroup(world.received, {});
@@ -64,7 +67,7 @@ TEST(Update, ChangesThePriorityOfASubscriptionAndOfItsStreams) {
   EXPECT_NE(update, world.request);
 }
 
-TEST(Update, IsAnsweredWithTheLargestObject) {
+TEST_P(UpdateInEveryShape, IsAnsweredWithTheLargestObject) {
   SubscribedForUpdate world;
   Session& server = world.pair.server();
   const StreamId open = *server.OpenSubgroup(world.received, {});
@@ -81,7 +84,7 @@ TEST(Update, IsAnsweredWithTheLargestObject) {
   EXPECT_EQ(accepted.parameters.expires_ms, 5000u);
 }
 
-TEST(Update, ThatIsRefusedEndsTheSubscription) {
+TEST_P(UpdateInEveryShape, ThatIsRefusedEndsTheSubscription) {
   SubscribedForUpdate world;
   ASSERT_TRUE(world.pair.client().Update(world.request, Priority(7)).ok());
   world.pair.Run();
@@ -96,7 +99,7 @@ TEST(Update, ThatIsRefusedEndsTheSubscription) {
   EXPECT_FALSE(world.pair.connection_closed());
 }
 
-TEST(Update, OfAPublicationComesFromEitherSide) {
+TEST_P(UpdateInEveryShape, OfAPublicationComesFromEitherSide) {
   SessionPair pair;
   const RequestId request = *pair.client().Publish(UpdatedTrack(), {}, {});
   pair.Run();
@@ -125,7 +128,7 @@ TEST(Update, OfAPublicationComesFromEitherSide) {
   EXPECT_EQ(pair.One<RequestCancelled>(pair.client()).request, request);
 }
 
-TEST(Update, OfAFetchChangesItsStreamAndARefusalEndsIt) {
+TEST_P(UpdateInEveryShape, OfAFetchChangesItsStreamAndARefusalEndsIt) {
   SessionPair pair;
   const RequestId request = *pair.client().Fetch(UpdatedTrack(), LocationRange::Groups(0, 9), {});
   pair.Run();
@@ -157,7 +160,7 @@ TEST(Update, OfAFetchChangesItsStreamAndARefusalEndsIt) {
 }
 
 // Whoever hears of a refusal hears next that the request is over, of whichever kind it is.
-TEST(Update, ThatIsRefusedEndsARequestAboutANamespace) {
+TEST_P(UpdateInEveryShape, ThatIsRefusedEndsARequestAboutANamespace) {
   const TrackNamespace space = *TrackNamespace::Of({"a"});
   for (const MessageKind kind : {MessageKind::kPublishNamespace, MessageKind::kSubscribeNamespace,
                                  MessageKind::kSubscribeTracks}) {
@@ -232,7 +235,7 @@ TEST(Update, OfWhichTooManyWaitEndTheRequest) {
   EXPECT_FALSE(server.closed());
 }
 
-TEST(Update, AsksForANewGroupOnlyWhereTheTrackBeginsThemOnDemand) {
+TEST_P(UpdateInEveryShape, AsksForANewGroupOnlyWhereTheTrackBeginsThemOnDemand) {
   Parameters wanted;
   wanted.new_group_request = 3;
   SubscribedForUpdate plain;
