@@ -3,7 +3,7 @@
 
 #include "kvcast/moqt/bad_input_scene_test.h"
 #include "kvcast/moqt/byte_peer_test.h"
-#include "kvcast/moqt/session_pair.h"
+#include "kvcast/moqt/every_shape_test.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -123,9 +123,13 @@ TEST(PublishThatCrossesASubscribe, IsOnlyOne) {
   }
 }
 
+class PublishThatCrossesInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, PublishThatCrossesInEveryShape, EveryShape::Drafts(),
+                         EveryShape::Name);
+
 // Both ends are ours: whatever overtakes what, the publisher refuses the SUBSCRIBE, and objects
 // come by the PUBLISH.
-TEST(PublishThatCrossesASubscribe, BringsItsObjectsInAnyOrderOfEvents) {
+TEST_P(PublishThatCrossesInEveryShape, BringsItsObjectsInAnyOrderOfEvents) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SessionPair::Options options;
     options.seed = seed;

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/moqt/codec_test.h"
+#include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
-#include "kvcast/moqt/session_pair.h"
 
 namespace kvcast::moqt {
 namespace {
@@ -35,8 +35,12 @@ struct DatagramWorld {
   RequestId request;
 };
 
+class DatagramObjectsInEveryShape : public EveryShape {};
+INSTANTIATE_TEST_SUITE_P(Draft, DatagramObjectsInEveryShape, EveryShape::Drafts(),
+                         EveryShape::Name);
+
 // Also when they overtake the request that names their track.
-TEST(DatagramObjects, ArriveAsTheyWereSent) {
+TEST_P(DatagramObjectsInEveryShape, ArriveAsTheyWereSent) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SessionPair::Options options;
     options.seed = seed;
@@ -64,7 +68,7 @@ TEST(DatagramObjects, ArriveAsTheyWereSent) {
   }
 }
 
-TEST(DatagramObjects, TellTheEndOfAGroupOrTrack) {
+TEST_P(DatagramObjectsInEveryShape, TellTheEndOfAGroupOrTrack) {
   DatagramWorld world;
   Object end = Alone({3, 5}, "");
   end.status = ObjectStatus::kEndOfGroup;
@@ -77,7 +81,7 @@ TEST(DatagramObjects, TellTheEndOfAGroupOrTrack) {
   EXPECT_EQ(taken[0].object.status, ObjectStatus::kEndOfGroup);
 }
 
-TEST(DatagramObjects, AreNotSentToWhoDoesNotWantThem) {
+TEST_P(DatagramObjectsInEveryShape, AreNotSentToWhoDoesNotWantThem) {
   DatagramWorld world;
   world.pair.Run();
   Parameters paused;
@@ -88,7 +92,7 @@ TEST(DatagramObjects, AreNotSentToWhoDoesNotWantThem) {
       world.pair.client().SendDatagramObject(world.request, Alone({0, 0}, "x"), false).ok());
 }
 
-TEST(DatagramObjects, ThatNobodyTakesAreDroppedAndNothingElseIs) {
+TEST_P(DatagramObjectsInEveryShape, ThatNobodyTakesAreDroppedAndNothingElseIs) {
   SessionPair::Options options;
   options.limits.datagram_queue_bytes = 2000;
   DatagramWorld world(options);
