@@ -168,7 +168,7 @@ class Importing {
   Result<TierTicket> Ask(const DiskRecord& record) {
     LowerTier& tier = target_->tier();
     if (const auto* stored = std::get_if<StoredObject>(&record.body)) {
-      const auto asked = tier.Put(record.track, stored->object, stored->received_us, Now());
+      Result<TierTicket> asked = tier.Put(record.track, stored->object, stored->received_us, Now());
       objects += asked.ok() ? 1u : 0u;
       tracks.insert(record.track);
       return asked;
