@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, field
 
 from kvcast_canonical import canonical, whole
-from kvcast_config import MAX_U32, MAX_WHOLE, Members, refuse_unknown
+from kvcast_config import MAX_U32, MAX_WHOLE, Members, full_kinds, refuse_unknown
 from kvcast_names import MAX_HEADS, MAX_LAYERS, Refused, exactly, u32
 
 KV_DTYPES = ("bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int8")
@@ -133,7 +133,8 @@ def _window_kinds(text: Members, layers: int) -> list[str]:
         types = text.get("layer_types")
         if not isinstance(types, list) or len(types) != layers:
             raise Refused("layer_types is not a list of one string per layer")
-        kinds = {f"{kind}_attention": kind for kind in ("full", "sliding", "chunked")}
+        kinds = {f"{kind}_attention": kind for kind in ("sliding", "chunked")}
+        kinds.update(dict.fromkeys(full_kinds(text), "full"))
         for kind in types:
             if not isinstance(kind, str) or kind not in kinds:
                 raise Refused(f"a layer of type {kind!r} keeps no KV cache")
@@ -196,8 +197,7 @@ def layer_groups(config: dict) -> list[LayerGroup]:
     top = Members(config)
     nested = isinstance(top.get("text_config"), dict)
     text = Members(config["text_config"], nested) if nested else top
-    refuse_unknown(top)
-    refuse_unknown(text)
+    refuse_unknown(top, text)
 
     latent = "kv_lora_rank" in text
     counts = ("num_hidden_layers", "n_layer") + (() if latent else ("num_layers",))

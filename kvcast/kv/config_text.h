@@ -35,17 +35,7 @@ class ConfigText {
     return found == config_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  // The name of a member that is there, not null, and has a name of a kind.
-  std::optional<std::string> FirstThat(bool (*is_of_kind)(std::string_view)) const {
-    for (const auto& member : config_.items()) {
-      if (!member.value().is_null() && is_of_kind(member.key())) {
-        return member.key();
-      }
-    }
-    return std::nullopt;
-  }
-
-  // The same by name and value.
+  // The name of a member that is there, not null, and of a kind by its name and value.
   template <typename Kind>
   std::optional<std::string> FirstWhere(const Kind& is_of_kind) const {
     for (const auto& member : config_.items()) {
@@ -66,6 +56,16 @@ class ConfigText {
     return found != nullptr && found->is_string() ? found->get_ref<const std::string&>()
                                                   : std::string_view();
   }
+
+  // What a name is without regard to the case of ASCII letters.
+  static std::string Folded(std::string_view name) {
+    std::string folded(name);
+    for (char& c : folded) {
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return folded;
+  }
+  std::string Family() const { return Folded(Word("model_type")); }
 
   // Where a member stands in the file, for errors.
   uint64_t Place(std::string_view name) const {

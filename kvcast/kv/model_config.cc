@@ -11,6 +11,7 @@
 #include "kvcast/kv/canonical_value.h"
 #include "kvcast/kv/causal_cache.h"
 #include "kvcast/kv/config_text.h"
+#include "kvcast/kv/family_cache.h"
 #include "kvcast/kv/model_family.h"
 #include "kvcast/kv/unknown_cache.h"
 
@@ -97,8 +98,8 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   return group;
 }
 
-Result<WindowKind> KindOf(const Json& layer_type) {
-  if (layer_type == "full_attention") {
+Result<WindowKind> KindOf(const ConfigText& text, const Json& layer_type) {
+  if (layer_type == "full_attention" || (layer_type == "attention" && IsGraniteHybrid(text))) {
     return WindowKind::kFull;
   }
   if (layer_type == "sliding_attention") {
@@ -158,7 +159,7 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
           .At(text.Place("layer_types"));
     }
     for (uint32_t i = 0; i < layers; ++i) {
-      const Result<WindowKind> kind = KindOf((*types)[i]);
+      const Result<WindowKind> kind = KindOf(text, (*types)[i]);
       if (!kind.ok()) {
         return Error(kind.error()).At(text.Place("layer_types", i));
       }
@@ -313,6 +314,7 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   for (const ConfigText& part : {all, text}) {
     KVCAST_TRY_VOID(RefuseUnknownCache(part));
     KVCAST_TRY_VOID(RefuseBeyondPrefix(part));
+    KVCAST_TRY_VOID(RefuseFamilyCache(part, text));
   }
   ModelConfig config;
   KVCAST_TRY(config.groups, Groups(text));
