@@ -69,21 +69,6 @@ Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
   return In(path, ModelConfig::Parse(text));
 }
 
-Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConfig& config) {
-  if (config.dtype.empty()) {
-    return Error(ErrorCode::kInvalid,
-                 "It does not say what the model computes in, neither as \"torch_dtype\" nor as "
-                 "\"dtype\"; say it with --kv-dtype.")
-        .At(0)
-        .In((folder / "config.json").string());
-  }
-  Result<KvDtype> dtype = KvDtypeOf(config.dtype);
-  if (!dtype.ok()) {
-    return std::move(dtype).error().At(config.dtype_at).In((folder / "config.json").string());
-  }
-  return dtype;
-}
-
 Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view what) {
   KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
   std::string wrong;
@@ -160,8 +145,9 @@ Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
   ModelFolder model;
   model.name = NameOf(folder);
   ModelDescription& description = model.description;
-  KVCAST_TRY(description.kv_dtype,
-             options.kv_dtype.empty() ? DtypeSaidIn(folder, config) : KvDtypeOf(options.kv_dtype));
+  KVCAST_TRY(description.kv_dtype, options.kv_dtype.empty()
+                                       ? In(folder / "config.json", config.kv_dtype)
+                                       : KvDtypeOf(options.kv_dtype));
   KVCAST_TRY(description.block_tokens, BlockTokensOf(options.block_tokens));
   description.groups = std::move(config.groups);
   description.config = config.digest;

@@ -10,6 +10,7 @@
 #include "kvcast/base/hex.h"
 #include "kvcast/kv/canonical_value.h"
 #include "kvcast/kv/causal_cache.h"
+#include "kvcast/kv/config_dtype.h"
 #include "kvcast/kv/config_text.h"
 #include "kvcast/kv/family_cache.h"
 #include "kvcast/kv/model_family.h"
@@ -241,6 +242,11 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
   if (const auto own = rope.find("partial_rotary_factor"); own != rope.end() && !own->is_null()) {
     factor = &*own;
     place = "rope_parameters";
+  } else {
+    KVCAST_TRY(const std::optional<uint32_t> turned, text.Count({"rotary_dim"}, key_size));
+    if (turned) {
+      return *turned;
+    }
   }
   if (factor == nullptr) {
     return key_size;
@@ -323,14 +329,7 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
     kept["text_config"] = WithoutNoise(*nested);
   }
   config.digest = Sha256::Of(CanonicalValue(kept));
-  for (const char* name : {"dtype", "torch_dtype"}) {
-    const ConfigText& said_by = text.Find(name) != nullptr ? text : all;
-    const Json* found = said_by.Find(name);
-    if (config.dtype.empty() && found != nullptr && found->is_string()) {
-      config.dtype = found->get<std::string>();
-      config.dtype_at = said_by.Place(name);
-    }
-  }
+  config.kv_dtype = UsualKvDtype(all, text);
   return config;
 }
 

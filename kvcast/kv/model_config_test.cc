@@ -24,7 +24,7 @@ TEST(ModelConfig, SaysWhatAModelCaches) {
   EXPECT_EQ(config.groups[0].attention, Attention::kGqa);
   EXPECT_EQ(config.groups[0].kv_heads, 2u);
   EXPECT_EQ(config.groups[0].key_size, 8u);
-  EXPECT_EQ(config.dtype, "bfloat16");
+  EXPECT_EQ(*config.kv_dtype, KvDtype::kBf16);
 }
 
 // Saving a model again with another version of a library must not lose its caches.
@@ -134,7 +134,7 @@ TEST(ModelConfig, PointsAtTheMemberThatIsWrong) {
 "layer_types": ["mamba"]})"),
             82u);
   EXPECT_EQ(offset(R"({"use_cache": true, "is_encoder_decoder": 1})"), 20u);
-  EXPECT_EQ(ModelConfig::Parse(kLlama)->dtype_at, kLlama.find("\"torch_dtype"));
+  EXPECT_EQ(ModelConfig::Parse(With(R"("dtype": "f")"))->kv_dtype.error().offset(), 1u);
 }
 
 // Every field of a description changes the fingerprint.

@@ -45,7 +45,10 @@ MEMBERS = {
     "layer_types": "null", "num_kv_shared_layers": "0", "is_encoder_decoder": "false",
     "index_head_dim": "null", "global_head_dim": "null", "num_global_key_value_heads": "null",
     "full_attention": "null", "sliding_attention": "null", "chunked_attention": "null",
-    "text_config": "null", "torch_dtype": '"bfloat16"', "dtype": "null", "use_cache": "true",
+    "text_config": "null", "torch_dtype": '"bfloat16" "float16"',
+    "dtype": 'null "bf16" "float16" "auto" 1', "rotary_dim": "4 8 16 99",
+    "quantization_config": '{"kv_cache_scheme":1} {"kv_cache_quant_algo":null} null',
+    "use_cache": "true",
     "bos_token_id": "1", "transformers_version": '"5"', "_name": "1", "anything": "1",
 }
 # Of an object that stands where RoPE's parameters may stand.

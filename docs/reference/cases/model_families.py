@@ -89,3 +89,7 @@ MINIMAX_M2 = {
     "num_key_value_heads": 8, "num_hidden_layers": 2, "attn_type_list": [1, 1],
     "rope_theta": 5000000, "rotary_dim": 64,
 }
+GPT_J = {
+    "model_type": "gptj", "n_layer": 28, "n_head": 16, "n_embd": 4096, "rotary_dim": 64,
+    "torch_dtype": "float16",
+}

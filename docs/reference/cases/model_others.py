@@ -1,7 +1,7 @@
 """Models of which a family's code, or a part of the config, says more than the counts do."""
 
-from .model_families import DEEPSEEK_V3, GRANITE_4
-from .model_given import PART, changed, model, part, tiny
+from .model_families import DEEPSEEK_V3, GPT_J, GRANITE_4, MINIMAX_M2
+from .model_given import PART, TINY, changed, model, part, tiny
 
 _HEADS = dict(num_key_value_heads=2, head_dim=16)
 _FULL = ["full_attention"] * 2
@@ -13,6 +13,12 @@ def _family(kind: str, **changes) -> dict:
 
 def _above(kind: str, **changes) -> dict:
     return model({"model_type": kind, "text_config": {**PART, **_HEADS, **changes}})
+
+
+def _said(top: str | None, part: str | None, **changes) -> dict:
+    """A model whose two parts may say what it computes in, where nobody else does."""
+    return model({"torch_dtype": top, **changes, "text_config": {**PART, "dtype": part}},
+                 kv_dtype=None)
 
 
 _OTHER_STATE = (
@@ -43,6 +49,28 @@ ACCEPTED_OTHERS = [
         "chunk_size": 8, "sparse_attention_enabled": False})),
     ("chunks, scaled from no length on", tiny(dual_chunk_attention_config={
         "sparse_attention_enabled": False, "original_max_position_embeddings": 0})),
+    ("minimax-m2-like: rotary values by number", model(MINIMAX_M2)),
+    ("gpt-j-like: rotary values by number", model(GPT_J)),
+    ("rotary values by number before the factor", tiny(rotary_dim=4, partial_rotary_factor=0.5)),
+    ("rotary values by number after the factor within RoPE", tiny(
+        rotary_dim=99, rope_parameters={"partial_rotary_factor": 0.5})),
+    ("all values are rotary", tiny(rotary_dim=16.0)),
+    ("rotary values of null", tiny(rotary_dim=None, rotary_pct=0.25)),
+    ("MLA does not read rotary values by number", model(changed(DEEPSEEK_V3, rotary_dim=1000))),
+    *((f"KV in what the config says: {kind}", model(changed(TINY, dtype=kind), kv_dtype=None))
+      for kind in ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8",
+                   "bf16")),
+    ("KV in what the newer name says", model(
+        changed(TINY, torch_dtype="float32", dtype="float16"), kv_dtype=None)),
+    ("KV in what the text part says", _said(None, "float16")),
+    ("KV in what the top says", _said("float16", None)),
+    ("KV in what both say", _said("float16", "float16")),
+    ("KV in what a text says, not what an object does", model(
+        changed(TINY, torch_dtype="float32", dtype={"self": "float16"}), kv_dtype=None)),
+    ("KV of weights that are quantized", _said("float16", None, quantization_config={
+        "bits": 4, "kv_cache_scheme": None, "kv_cache_quant_algo": None})),
+    ("KV that is quantized, and somebody said how", model(changed(
+        TINY, quantization_config={"kv_cache_scheme": {}}), kv_dtype="fp8_e4m3")),
 ]
 
 REFUSED_OTHERS = [
@@ -83,4 +111,15 @@ REFUSED_OTHERS = [
                      {"sparse_attention_enabled": 0})),
     ("scaled in long prompts", tiny(dual_chunk_attention_config={
         "sparse_attention_enabled": False, "original_max_position_embeddings": 262144})),
+    *((f"rotary values by number: {number}", tiny(rotary_dim=number))
+      for number in (0, 17, 2.5, "8", True)),
+    ("KV in what two parts say differently", _said("bfloat16", "float16")),
+    ("KV in what two parts say in different words", _said("bf16", "bfloat16")),
+    ("KV in what nobody says", _said(None, None)),
+    ("KV in what no dtype is called", _said("auto", None)),
+    ("KV in an empty word", _said("", None)),
+    *((f"KV that is quantized: {name}", _said("bfloat16", None, quantization_config={name: value}))
+      for name, value in {"kv_cache_scheme": {"num_bits": 8}, "kv_cache_quant_algo": "FP8"}.items()),
+    ("KV that is quantized, by a text part", model({"text_config": changed(
+        PART, dtype="bfloat16", quantization_config={"kv_cache_scheme": False})}, kv_dtype=None)),
 ]
