@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kvcast/base/json.h"
 #include "kvcast/base/json_place.h"
@@ -107,10 +108,29 @@ class ConfigText {
                                uint64_t max = kConfigCountMax) const {
     KVCAST_TRY(const std::optional<uint32_t> count, Count(names, max));
     if (!count) {
-      return MalformedConfig("\"" + std::string(*names.begin()) + "\" is missing.")
-          .At(Place(*names.begin()));
+      return LeftOut({*names.begin()});
     }
     return *count;
+  }
+
+  // What to do about members that are needed and not there. REQUIRES: at least one.
+  Error LeftOut(const std::vector<std::string_view>& names) const {
+    std::string all;
+    for (size_t i = 0; i < names.size(); ++i) {
+      all += i == 0 ? "" : i + 1 < names.size() ? ", " : " and ";
+      all += "\"" + std::string(names[i]) + "\"";
+    }
+    const std::string_view elsewhere =
+        FirstOf({"", "llm_config", "language_config", "thinker_config"});
+    const bool one = names.size() == 1;
+    return Error(ErrorCode::kUnsupported,
+                 all + (one ? " is left out, and " : " are left out, and ") +
+                     (elsewhere.empty()
+                          ? std::string("the model's own code knows what kvcast does not")
+                          : "kvcast does not look into \"" + std::string(elsewhere) + "\"") +
+                     (one ? ": write in the one that the engine uses."
+                          : ": write in those that the engine uses."))
+        .At(Place(names.front()));
   }
 
   // The first of several names that is there, or the first of all.

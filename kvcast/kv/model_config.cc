@@ -21,14 +21,6 @@ namespace {
 
 constexpr uint64_t kConfigLayersMax = 4096;
 
-Error LeftOut(const ConfigText& text, const std::string& name) {
-  return Error(ErrorCode::kUnsupported,
-               "\"" + name +
-                   "\" is left out, and the model's own code fills in a value that kvcast does not "
-                   "know: write in the one that the engine uses.")
-      .At(text.Place(name));
-}
-
 Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   KVCAST_TRY(const std::optional<uint32_t> named,
              text.Count({"num_key_value_heads", "num_attention_groups"}));
@@ -40,7 +32,7 @@ Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   const bool must_say = text.IsPart() || HasOwnKvHeads(text);
   const bool usually = IsUsuallyMultiQuery(text);
   if (!multi_query && usually && must_say) {
-    return LeftOut(text, "multi_query");
+    return text.LeftOut({"multi_query"});
   }
   if (multi_query.value_or(usually)) {
     KVCAST_TRY(const std::optional<bool> grouped, text.Flag("new_decoder_architecture"));
@@ -50,9 +42,43 @@ Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   }
   KVCAST_TRY(const std::optional<uint32_t> older_name, text.Count({"num_kv_heads"}));
   if (!older_name && must_say) {
-    return LeftOut(text, "num_key_value_heads");
+    return text.LeftOut({"num_key_value_heads"});
   }
   return older_name.value_or(heads);
+}
+
+// Counts that are left out, by the name to write them under: all at once, since whoever writes them
+// in would else meet one after the other. Those that are there and wrong come first.
+Result<void> CheckCounts(const ConfigText& text, bool latent) {
+  std::vector<std::string_view> missing;
+  const auto need = [&](std::initializer_list<std::string_view> names,
+                        uint64_t max = kConfigCountMax) -> Result<void> {
+    KVCAST_TRY(const std::optional<uint32_t> count, text.Count(names, max));
+    if (!count) {
+      missing.push_back(*names.begin());
+    }
+    return {};
+  };
+  KVCAST_TRY_VOID(
+      need({"num_hidden_layers", "n_layer", latent ? "n_layer" : "num_layers"}, kConfigLayersMax));
+  if (latent) {
+    KVCAST_TRY_VOID(need({"qk_rope_head_dim"}));
+  } else {
+    KVCAST_TRY_VOID(need({"num_attention_heads", "n_head"}));
+    const bool must_say = text.IsPart() || HasOwnKvHeads(text);
+    if (must_say && !IsUsuallyMultiQuery(text) && text.Find("multi_query") == nullptr) {
+      KVCAST_TRY_VOID(need({"num_key_value_heads", "num_attention_groups", "num_kv_heads"}));
+    }
+    if (HasOwnHeadSize(text)) {
+      KVCAST_TRY_VOID(need({"head_dim"}));
+    } else if (text.Find("head_dim") == nullptr) {
+      KVCAST_TRY_VOID(need({"hidden_size", "n_embd", "d_model", "n_embed"}));
+    }
+  }
+  if (!missing.empty()) {
+    return text.LeftOut(missing);
+  }
+  return {};
 }
 
 // What is common to all layers, before windows and RoPE tell them apart.
@@ -79,9 +105,6 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
-    if (HasOwnHeadSize(text)) {
-      return LeftOut(text, "head_dim");
-    }
     KVCAST_TRY(const uint32_t hidden,
                text.NeededCount({"hidden_size", "n_embd", "d_model", "n_embed"}));
     if (hidden % heads != 0) {
@@ -261,6 +284,7 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
 Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
   // A layer of LongCat has two attentions, and says "num_layers" only.
   const bool latent = text.Find("kv_lora_rank") != nullptr;
+  KVCAST_TRY_VOID(CheckCounts(text, latent));
   KVCAST_TRY(
       const uint32_t layers,
       latent ? text.NeededCount({"num_hidden_layers", "n_layer"}, kConfigLayersMax)
