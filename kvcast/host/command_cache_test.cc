@@ -137,13 +137,57 @@ TEST_F(CacheCommands, NameRefusesAFolderThatEnginesReadDifferently) {
 
   Write("model/a.safetensors", WeightsOf("other weights"));
   Write("model/model.safetensors.index.json", R"({"weight_map": {"w": "a.safetensors"}})");
-  EXPECT_NE(Name({}).err.find("does not name model.safetensors"), std::string::npos);
+  EXPECT_NE(Name({}).err.find("\"model.safetensors\" lies beside"), std::string::npos);
   std::filesystem::remove(Path("model/model.safetensors"));
   EXPECT_EQ(Name({}).status, 0);
 
   std::filesystem::remove(Path("model/model.safetensors.index.json"));
   Write("model/model-00001-of-00002.safetensors", WeightsOf("half of them"));
   EXPECT_NE(Name({}).err.find("half a download"), std::string::npos);
+}
+
+// An adapter that is named does not say whether another one is loaded, too.
+TEST_F(CacheCommands, NameLooksForAdaptersBesideTheModelWhicheverIsNamed) {
+  Write("adapter/adapter_config.json", "{}");
+  Write("adapter/adapter_model.safetensors", WeightsOf("lora"));
+  EXPECT_EQ(Name({"--adapter", Path("adapter")}).status, kExitOk);
+  Write("model/adapter_config.json", "{}");
+  EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("lies in the model's folder"),
+            std::string::npos);
+  Write("model/adapter_model.safetensors", WeightsOf("other"));
+  EXPECT_EQ(Name({"--adapter", Path("adapter/../model")}).status, kExitOk);
+  const std::string missing = Name({"--adapter", Path("nowhere")}).err;
+  EXPECT_NE(missing.find("lies in the model's folder"), std::string::npos) << missing;
+}
+
+TEST_F(CacheCommands, NameChangesWithTheEmbeddingsOfAnAdapter) {
+  const auto model_fp = [&] {
+    const CommandOutcome outcome = Name({"--adapter", Path("adapter"), "--json"});
+    EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+    return ParseJson(outcome.out)->at("model").dump();
+  };
+  Write("adapter/adapter_config.json", "{}");
+  Write("adapter/adapter_model.safetensors", WeightsOf("lora"));
+  const std::string plain = model_fp();
+  Write("adapter/new_embeddings.safetensors", WeightsOf("rows"));
+  EXPECT_NE(model_fp(), plain);
+  Write("adapter/new_embeddings.bin", "rows");
+  EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("new_embeddings.bin"), std::string::npos);
+}
+
+// Engines differ in what they make of a file that says two things.
+TEST_F(CacheCommands, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
+  const std::string counts = R"("num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "head_dim": 8)";
+  Write("model/config.json",
+        R"({"torch_dtype": "float16", "text_config": {"dtype": "bfloat16", )" + counts + "}}");
+  EXPECT_NE(Name({}).err.find("config.json: byte 1: It says two things"), std::string::npos);
+  EXPECT_EQ(Name({"--kv-dtype", "bf16"}).status, kExitOk);
+  Write("model/config.json", R"({"dtype": "float16", "quantization_config": )"
+                             R"({"kv_cache_scheme": {"num_bits": 8}}, )" +
+                                 counts + "}");
+  EXPECT_NE(Name({}).err.find("say with --kv-dtype"), std::string::npos);
+  EXPECT_EQ(Name({"--kv-dtype", "fp8_e4m3"}).status, kExitOk);
 }
 
 // Before weights are read, which may take minutes.
@@ -214,6 +258,8 @@ TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {
             std::string::npos);
   std::filesystem::create_directory(Path("adapter"));
   EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("adapter: There is no adapter_config"),
+            std::string::npos);
+  EXPECT_NE(Name({"--adapter", Path("nowhere")}).err.find("nowhere: The folder of an adapter"),
             std::string::npos);
   Write("model/config.json", R"({"num_hidden_layers": 2, "num_attention_heads": 4,
               "head_dim": 8})");
