@@ -331,6 +331,15 @@ TEST_F(CacheCommands, NameReadsStandardInput) {
   EXPECT_EQ(with_input("bad.tokens").err.find("kvcast: standard input: byte 4: "), 0u);
 }
 
+TEST_F(CacheCommands, NameTakesAnOptionOnce) {
+  const std::string again = Path("model");
+  const CommandOutcome outcome = Name({"--model", again});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_NE(outcome.err.find("--model is given 2 times, and only one can be meant."),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(CacheCommands, NameTakesStandardInputOnce) {
   const CommandOutcome outcome = Name({"-", "-"});
   EXPECT_EQ(outcome.status, kExitUsage);
@@ -382,6 +391,28 @@ TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
   EXPECT_NE(outcome.out.find("bytes per token  128\n"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("layers 0-1: 2 KV heads of 8"), std::string::npos);
   EXPECT_NE(outcome.out.find("model            tiny"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("queries"), std::string::npos);
+}
+
+// So that the bytes of a file add up.
+TEST_F(CacheCommands, InspectCountsQueriesApart) {
+  const std::string header =
+      R"({"layers.0.k":{"dtype":"BF16","shape":[1,1,4],"data_offsets":[0,8]},)"
+      R"("layers.0.q":{"dtype":"BF16","shape":[1,2,4],"data_offsets":[8,24]},)"
+      R"("layers.0.v":{"dtype":"BF16","shape":[1,1,4],"data_offsets":[24,32]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  Write("q.safetensors", file + header + std::string(32, 'x'));
+  const std::string path = Path("q.safetensors");
+  const CommandOutcome outcome = RunKvcast({"inspect", path.c_str()});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_NE(outcome.out.find("bytes per token  16\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("queries          16 bytes per token beside them, no part of the "
+                             "cache\n"),
+            std::string::npos)
+      << outcome.out;
+  const CommandOutcome json = RunKvcast({"inspect", path.c_str(), "--json"});
+  EXPECT_EQ(ParseJson(json.out)->at("query_bytes_per_token"), 16);
 }
 
 TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
