@@ -4,6 +4,7 @@ Follows names.md, "From config.json to layer groups": the parts that begin with 
 """
 
 from kvcast_canonical import canonical, whole
+from kvcast_family import ATTEND_TO_LATER, DECIDED_BY, GRANITE_HYBRID, folded
 from kvcast_names import Refused
 
 MAX_U32 = 2**32 - 1
@@ -62,12 +63,29 @@ KNOWN_HEAD_MEMBERS = frozenset(
 HEAD_WORDS = (
     "head_dim head_kv head_size key_value_head kv_channels kv_head kv_n_head multi_query_group"
 ).split()
+HEAD_SIZE_AGAIN = ("attention_head_dim", "kv_channels")  # Where head_dim says the same.
+
+
+def full_kinds(members: Members) -> tuple[str, ...]:
+    """What layer_types calls full attention."""
+    is_granite = folded(members.get("model_type")) == GRANITE_HYBRID
+    return ("full_attention", "attention") if is_granite else ("full_attention",)
+
+
+def _without_unused(members: Members) -> set[str]:
+    """The names of members, without those of recurrent layers that the model has not."""
+    kinds = full_kinds(members)
+    types = members.get("layer_types")
+    unused = len(kinds) > 1 and isinstance(types, list) and all(kind in kinds for kind in types)
+    return {name for name in members.values if not (unused and name.startswith("mamba_"))}
 
 
 def _refuse_unknown_heads(members: Members) -> None:
     latent = "kv_lora_rank" in members
     known = KNOWN_HEAD_MEMBERS | ({"qk_head_dim"} if latent else set())
-    for name in set(members.values) - known:
+    size = whole(members.get("head_dim"))
+    again = {name for name in HEAD_SIZE_AGAIN if whole(members.get(name)) == size is not None}
+    for name in _without_unused(members) - known - again:
         own_word = any(word in name for word in HEAD_WORDS)
         if own_word or name.endswith("_groups") or name == "attention_other_setting":
             raise Refused(f"{name} may tell of KV heads")
@@ -78,7 +96,9 @@ def _refuse_unknown_heads(members: Members) -> None:
 def _refuse_hidden_state(members: Members) -> None:
     if "num_kv_shared_layers" in members and members.count("num_kv_shared_layers", 0, MAX_U32):
         raise Refused("layers share KV")
-    for name in members.values:
+    if "total_ut_steps" in members and members.count("total_ut_steps", 0, MAX_WHOLE) > 1:
+        raise Refused("layers run, and cache, several times")
+    for name in _without_unused(members):
         if name in OTHER_STATE or name.startswith(OTHER_STATE_PREFIXES):
             raise Refused(f"{name}: there is a state that layer groups do not describe")
     kinds = members.get("attn_type_list")
@@ -95,8 +115,6 @@ def _refuse_hidden_state(members: Members) -> None:
 
 # KV that is not a function of the tokens before it.
 NO_PREFIX_FLAGS = ("bidirectional", "prefix_lm", "use_dynamic_ntk")
-NO_PREFIX_TYPES = ("diffusion", "paligemma")
-NO_PREFIX_EXACT = ("Dream", "chatglm", "llada")
 
 
 def _present(value: dict, name: str) -> bool:
@@ -128,23 +146,45 @@ def _refuse_beyond_the_prefix(members: Members) -> None:
             raise Refused(f"{name}: KV depends on what comes later")
     if "is_causal" in members and members.get("is_causal") is not True:
         raise Refused("is_causal: tokens attend to later ones")
+    _refuse_sparse_by_length(members)
     _refuse_whole_prompt_models(members)
+
+
+def _refuse_sparse_by_length(members: Members) -> None:
+    sparse = members.get("sparse_config")
+    if sparse is not None and (not isinstance(sparse, dict) or sparse.get("dense_len") != -1):
+        raise Refused("sparse_config: attention is sparse from some length of the prompt on")
+    chunks = members.get("dual_chunk_attention_config")
+    if chunks is None:
+        return
+    if not isinstance(chunks, dict) or chunks.get("sparse_attention_enabled") is not False:
+        raise Refused("dual_chunk_attention_config: attention is sparse in long prompts")
+    length = chunks.get("original_max_position_embeddings")
+    if length is not None and whole(length) != 0:
+        raise Refused("dual_chunk_attention_config: attention is scaled by the prompt's length")
 
 
 def _refuse_whole_prompt_models(members: Members) -> None:
     architectures = members.get("architectures")
     for name in architectures if isinstance(architectures, list) else ():
-        if isinstance(name, str) and "ForMaskedLM" in name:
+        if "formaskedlm" in folded(name) or any(word in folded(name) for word in ATTEND_TO_LATER):
             raise Refused(f"{name}: tokens attend to later ones")
-    kind = members.get("model_type")
-    if not isinstance(kind, str):
-        return
-    if kind in NO_PREFIX_EXACT or any(word in kind for word in NO_PREFIX_TYPES):
+    kind = folded(members.get("model_type"))
+    if any(word in kind for word in ATTEND_TO_LATER):
         raise Refused(f"{kind}: tokens attend to later ones")
     if "bert" in kind and "decoder" not in kind and members.get("is_decoder") is not True:
         raise Refused(f"{kind}: an encoder")
 
 
-def refuse_unknown(members: Members) -> None:
-    _refuse_hidden_state(members)
-    _refuse_beyond_the_prefix(members)
+def _refuse_family(family: str, text: Members) -> None:
+    """Where the code of the family caches otherwise, and the text part does not say it does not."""
+    deciding = DECIDED_BY.get(family)
+    if deciding is not None and text.first(*deciding) is None:
+        raise Refused(f"{family}: there is a state that layer groups do not describe")
+
+
+def refuse_unknown(top: Members, text: Members) -> None:
+    for members in (top, text):
+        _refuse_hidden_state(members)
+        _refuse_beyond_the_prefix(members)
+        _refuse_family(folded(members.get("model_type")), text)

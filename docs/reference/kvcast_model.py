@@ -8,10 +8,20 @@ import math
 from dataclasses import dataclass, field
 
 from kvcast_canonical import canonical, whole
-from kvcast_config import MAX_U32, MAX_WHOLE, Members, refuse_unknown
+from kvcast_config import MAX_U32, MAX_WHOLE, Members, full_kinds, refuse_unknown
 from kvcast_names import MAX_HEADS, MAX_LAYERS, Refused, exactly, u32
 
 KV_DTYPES = ("bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int8")
+# By the name that config.json has for it, or our own.
+HUGGING_FACE_DTYPES = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float32": "fp32",
+    "float8_e4m3fn": "fp8_e4m3",
+    "float8_e5m2": "fp8_e5m2",
+    **{name: name for name in KV_DTYPES},
+}
+DTYPE_MEMBERS = ("dtype", "torch_dtype")
 MAX_SIZE = 65536
 
 
@@ -33,6 +43,25 @@ def _effective(members: dict) -> dict:
         for name, value in members.items()
         if not name.startswith("_") and name not in WITHOUT_EFFECT
     }
+
+
+def usual_kv_dtype(config: dict) -> str:
+    """What KV is computed in where nobody says more than the config does."""
+    text = config.get("text_config")
+    parts = [Members(config)] + ([Members(text)] if isinstance(text, dict) else [])
+    for part in parts:
+        quantized = part.get("quantization_config")
+        for name in ("kv_cache_scheme", "kv_cache_quant_algo"):
+            if isinstance(quantized, dict) and quantized.get(name) is not None:
+                raise Refused(f"{name}: KV may be stored otherwise than it is computed")
+    said = [
+        next((part.get(name) for name in DTYPE_MEMBERS if isinstance(part.get(name), str)), None)
+        for part in parts
+    ]
+    said = {value for value in said if value is not None}
+    if len(said) != 1 or said.isdisjoint(HUGGING_FACE_DTYPES):
+        raise Refused("the config does not say what KV is computed in")
+    return HUGGING_FACE_DTYPES[said.pop()]
 
 
 def config_digest(config: dict) -> bytes:
@@ -133,7 +162,8 @@ def _window_kinds(text: Members, layers: int) -> list[str]:
         types = text.get("layer_types")
         if not isinstance(types, list) or len(types) != layers:
             raise Refused("layer_types is not a list of one string per layer")
-        kinds = {f"{kind}_attention": kind for kind in ("full", "sliding", "chunked")}
+        kinds = {f"{kind}_attention": kind for kind in ("sliding", "chunked")}
+        kinds.update(dict.fromkeys(full_kinds(text), "full"))
         for kind in types:
             if not isinstance(kind, str) or kind not in kinds:
                 raise Refused(f"a layer of type {kind!r} keeps no KV cache")
@@ -183,6 +213,8 @@ def _rope(text: Members, window_kind: str) -> tuple[dict, object]:
 
 def _rotary_size(text: Members, head_size: int, factor) -> int:
     if factor is None:
+        if "rotary_dim" in text:
+            return text.count("rotary_dim", 1, head_size)
         name = text.first("partial_rotary_factor", "rotary_pct")
         factor = text.get(name) if name else 1
     if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 <= factor <= 1:
@@ -196,8 +228,7 @@ def layer_groups(config: dict) -> list[LayerGroup]:
     top = Members(config)
     nested = isinstance(top.get("text_config"), dict)
     text = Members(config["text_config"], nested) if nested else top
-    refuse_unknown(top)
-    refuse_unknown(text)
+    refuse_unknown(top, text)
 
     latent = "kv_lora_rank" in text
     counts = ("num_hidden_layers", "n_layer") + (() if latent else ("num_layers",))
@@ -272,15 +303,16 @@ def describe(
     weights: bytes,
     tokenizer: bytes,
     adapter: bytes | None,
-    kv_dtype: str,
+    kv_dtype: str | None,
     block_tokens: int,
 ) -> bytes:
-    """The description, whose SHA-256 is model_fp."""
-    if kv_dtype not in KV_DTYPES:
+    """The description, whose SHA-256 is model_fp. A kv_dtype of None is what the config says."""
+    if kv_dtype is not None and kv_dtype not in KV_DTYPES:
         raise Refused(f"{kv_dtype!r} is not what KV is computed in")
     if block_tokens < 1:
         raise Refused("a block has at least one token")
     groups = layer_groups(config)
+    kv_dtype = usual_kv_dtype(config) if kv_dtype is None else kv_dtype
     return b"kvcast/model/1" + b"".join(
         (
             _field(1, exactly(32, weights, "the weights' digest")),

@@ -24,13 +24,20 @@ def files_digest(folder: dict[str, bytes], names: list[str]) -> bytes:
     return sha256(b"kvcast/files/1" + u32(len(ordered)) + digests)
 
 
+ADAPTER_WEIGHTS = ("adapter_model.safetensors", "new_embeddings.safetensors")
+ADAPTER_FILES = {"adapter_config.json", "new_embeddings.bin", *ADAPTER_WEIGHTS}
 SHARD = re.compile(r".*-[0-9]+-of-[0-9]+\.safetensors", re.DOTALL)
 
 
-def weight_files(folder: dict[str, bytes], adapter_named: bool = False) -> list[str]:
-    """Whether an adapter is named says nothing about the weights, but decides what may lie there."""
-    if not adapter_named and set(folder) & {"adapter_config.json", "adapter_model.safetensors"}:
+def weight_files(folder: dict[str, bytes], is_adapter: bool = False) -> list[str]:
+    """Whether the adapter that is named lies in this folder says nothing about the weights, but
+    decides what may lie there."""
+    if not is_adapter and set(folder) & ADAPTER_FILES:
         raise Refused("an adapter lies beside the weights, and nobody said whether it is used")
+    weights = [name for name in folder if name.endswith(".safetensors")]
+    weights = [name for name in weights if name not in ADAPTER_WEIGHTS]
+    # Mistral's own format: the same weights once more, which engines do not load beside others.
+    counted = {name for name in weights if not name.startswith("consolidated")}
     index = folder.get("model.safetensors.index.json")
     if index is not None:
         parsed = read_json(index)
@@ -43,18 +50,16 @@ def weight_files(folder: dict[str, bytes], adapter_named: bool = False) -> list[
             if not name.endswith(".safetensors"):
                 raise Refused(f"the weight_map names {name!r}, which holds no weights")
         named = set(weight_map.values())
-        if "model.safetensors" in folder and "model.safetensors" not in named:
-            raise Refused("an index, and a model.safetensors that it does not name")
+        if not counted <= named:
+            raise Refused("an index, and weights that it does not name")
         return list(named)
-    if any(SHARD.fullmatch(name) for name in folder):
+    if any(SHARD.fullmatch(name) for name in counted or weights):
         raise Refused("parts of weights without the index that names them all")
     if "model.safetensors" in folder:
+        if len(counted) > 1:
+            raise Refused("a model.safetensors, and other weights")
         return ["model.safetensors"]
-    return [
-        name
-        for name in folder
-        if name.endswith(".safetensors") and not name.startswith("adapter_")
-    ]
+    return weights
 
 
 def tokenizer_files(folder: dict[str, bytes]) -> list[str]:
@@ -70,4 +75,7 @@ def tokenizer_files(folder: dict[str, bytes]) -> list[str]:
 
 
 def adapter_files(folder: dict[str, bytes]) -> list[str]:
-    return ["adapter_config.json", "adapter_model.safetensors"]
+    if "new_embeddings.bin" in folder:
+        raise Refused("an adapter's embeddings in a format that is not read")
+    embeddings = [name for name in ("new_embeddings.safetensors",) if name in folder]
+    return ["adapter_config.json", "adapter_model.safetensors", *embeddings]

@@ -5,6 +5,7 @@
 #include "kvcast/base/byte_reader.h"
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
+#include "kvcast/catalog/property_place.h"
 
 namespace kvcast {
 namespace {
@@ -51,13 +52,15 @@ Result<Durability> DurabilityIn(const Properties& properties) {
       continue;
     }
     if (asked) {
-      return Error(ErrorCode::kMalformed, "A track asks for one durability; here are two.");
+      return Error(ErrorCode::kMalformed, "A track asks for one durability; here are two.")
+          .At(ImmutablePlace(properties, kDurabilityProperty, 1));
     }
     asked = property.number;
   }
   const std::optional<Durability> level = DurabilityOf(asked.value_or(0));
   if (!level) {
-    return Error(ErrorCode::kMalformed, "There is no durability " + std::to_string(*asked) + ".");
+    return Error(ErrorCode::kMalformed, "There is no durability " + std::to_string(*asked) + ".")
+        .At(ImmutablePlace(properties, kDurabilityProperty, 0));
   }
   return *level;
 }
@@ -89,12 +92,18 @@ Result<std::vector<AckRecord>> ParseAcks(const Bytes& payload) {
   KVCAST_TRY(const uint8_t version, reader.U8());
   KVCAST_TRY(const uint8_t zero, reader.U8());
   KVCAST_TRY(const uint16_t zeros, reader.U16Le());
-  if (magic != kAckMagic || zero != 0 || zeros != 0) {
-    return Error(ErrorCode::kMalformed, "This is no acknowledgement.");
+  if (magic != kAckMagic) {
+    return Error(ErrorCode::kMalformed, "This is no acknowledgement.").At(0);
   }
   if (version != kAckVersion) {
     return Error(ErrorCode::kUnsupported,
-                 "Acknowledgements of version " + std::to_string(version) + " are not known.");
+                 "Acknowledgements of version " + std::to_string(version) + " are not known.")
+        .At(kAckMagic.size());
+  }
+  if (zero != 0 || zeros != 0) {
+    return Error(ErrorCode::kMalformed,
+                 "Three bytes of an acknowledgement are zero, by its version.")
+        .At(kAckMagic.size() + 1);
   }
   std::vector<AckRecord> records;
   do {

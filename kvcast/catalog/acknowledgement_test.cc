@@ -10,6 +10,7 @@
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
 #include "kvcast/base/source_folder_test.h"
+#include "kvcast/catalog/block_key.h"
 
 namespace kvcast {
 namespace {
@@ -30,13 +31,32 @@ TEST(Durability, RefusesALevelThatThereIsNot) {
   const auto of = [](const Properties& inner) {
     return DurabilityIn(PropertiesBuilder().Immutable(inner).Build());
   };
-  EXPECT_EQ(of(PropertiesBuilder().Number(kDurabilityProperty, 3).Build()).error().code(),
-            ErrorCode::kMalformed);
-  EXPECT_EQ(
-      of(PropertiesBuilder().Number(kDurabilityProperty, 1).Number(kDurabilityProperty, 1).Build())
-          .error()
-          .code(),
-      ErrorCode::kMalformed);
+  const auto unknown = of(PropertiesBuilder().Number(kDurabilityProperty, 3).Build());
+  EXPECT_EQ(unknown.error().code(), ErrorCode::kMalformed);
+  EXPECT_EQ(unknown.error().offset(), 2u);  // Behind the type and the length of immutable ones.
+  const auto twice =
+      of(PropertiesBuilder().Number(kDurabilityProperty, 1).Number(kDurabilityProperty, 1).Build());
+  EXPECT_EQ(twice.error().code(), ErrorCode::kMalformed);
+  EXPECT_EQ(twice.error().offset(), 5u);
+}
+
+TEST(BlockKey, SaysWhereAHashIsWrong) {
+  const auto of = [](const Properties& inner) {
+    // Another property on either side, whose bytes are none of the hash.
+    return BlockKeyIn(PropertiesBuilder()
+                          .Number(2, 300)
+                          .Immutable(inner)
+                          .Bytes(kBlockKeyProperty, "outside")
+                          .Build());
+  };
+  const std::string key(32, 'k');
+  EXPECT_EQ(of(PropertiesBuilder().Bytes(kBlockKeyProperty, "short").Build()).error().offset(), 5u);
+  const auto twice = PropertiesBuilder()
+                         .Bytes(1, "abc")
+                         .Bytes(kBlockKeyProperty, key)
+                         .Bytes(kBlockKeyProperty, key)
+                         .Build();
+  EXPECT_EQ(of(twice).error().offset(), 5u + 5 + 3 + 32);
 }
 
 TEST(Acknowledgement, IsReadAsItWasWritten) {
@@ -59,8 +79,11 @@ TEST(Acknowledgement, IsRefusedWhenAnyByteIsMissingOrUnknown) {
     return ParseAcks(Bytes::Of(changed));
   };
   EXPECT_EQ(with(0, 'K').error().code(), ErrorCode::kMalformed);
+  EXPECT_EQ(with(0, 'K').error().offset(), 0u);
   EXPECT_EQ(with(4, 2).error().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(with(4, 2).error().offset(), 4u);
   EXPECT_EQ(with(5, 1).error().code(), ErrorCode::kMalformed);
+  EXPECT_EQ(with(5, 1).error().offset(), 5u);
   EXPECT_EQ(with(8, 3).error().code(), ErrorCode::kMalformed);
   EXPECT_EQ(with(whole.size() - 1, 2).error().code(), ErrorCode::kMalformed);
   EXPECT_FALSE(ParseAcks(Bytes::Of(whole + "x")).ok());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kvcast/base/bytes.h"
+#include "kvcast/catalog/property_place.h"
 
 namespace kvcast {
 
@@ -23,7 +24,8 @@ Result<std::optional<Digest>> BlockKeyIn(const Properties& properties) {
       continue;
     }
     if (found) {
-      return Error(ErrorCode::kMalformed, "A block has one hash; here are two.");
+      return Error(ErrorCode::kMalformed, "A block has one hash; here are two.")
+          .At(ImmutablePlace(properties, kBlockKeyProperty, 1));
     }
     found = std::move(property);
   }
@@ -32,7 +34,8 @@ Result<std::optional<Digest>> BlockKeyIn(const Properties& properties) {
   }
   if (found->bytes.size() != Digest::kBytes) {
     return Error(ErrorCode::kMalformed, "A block's hash has 32 bytes; this one has " +
-                                            std::to_string(found->bytes.size()) + ".");
+                                            std::to_string(found->bytes.size()) + ".")
+        .At(ImmutablePlace(properties, kBlockKeyProperty, 0));
   }
   Digest key;
   std::ranges::copy(AsBytes(found->bytes), key.bytes.begin());

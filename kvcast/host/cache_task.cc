@@ -6,6 +6,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "kvcast/codec/coded_object.h"
 #include "kvcast/host/cache_blocks.h"
 #include "kvcast/host/coding_flags.h"
 #include "kvcast/host/kv_file_fit.h"
@@ -28,6 +29,22 @@ std::string TimeoutProblem(const std::string& text) {
   return error == std::errc() && read == end && seconds > 0 && seconds <= kTimeoutMax
              ? ""
              : "'" + text + "' is not a number of seconds from 1 to 86400.";
+}
+
+// Indexes count a block's bytes in 32 bits: a larger one would be published and never found.
+Result<void> CheckBlockBytes(const BlockShape& shape, ValueType values) {
+  const uint64_t token_bytes =
+      CodedObject::kHeaderBytes + uint64_t{shape.values_per_token()} * ValueBytes(values);
+  const uint64_t tokens_max = UINT32_MAX / token_bytes;
+  if (shape.tokens() <= tokens_max) {
+    return {};
+  }
+  return Error(
+      ErrorCode::kTooLarge,
+      fmt::format("A block of {} tokens has 4 GiB of KV or more, which no node can list: {}.",
+                  shape.tokens(),
+                  tokens_max == 0 ? "a single token has"
+                                  : fmt::format("say --block-tokens {} or fewer", tokens_max)));
 }
 
 }  // namespace
@@ -77,6 +94,7 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
         .In(flags.prompt);
   }
   BlockShape shape(model.description.groups, block_tokens);
+  KVCAST_TRY_VOID(CheckBlockBytes(shape, values));
   return CacheTask{std::move(model),
                    CacheKind(scope, rungs.empty() ? ladder.LoadedByDefault().front() : rungs[0]),
                    std::move(ladder),

@@ -137,13 +137,57 @@ TEST_F(CacheCommands, NameRefusesAFolderThatEnginesReadDifferently) {
 
   Write("model/a.safetensors", WeightsOf("other weights"));
   Write("model/model.safetensors.index.json", R"({"weight_map": {"w": "a.safetensors"}})");
-  EXPECT_NE(Name({}).err.find("does not name model.safetensors"), std::string::npos);
+  EXPECT_NE(Name({}).err.find("\"model.safetensors\" lies beside"), std::string::npos);
   std::filesystem::remove(Path("model/model.safetensors"));
   EXPECT_EQ(Name({}).status, 0);
 
   std::filesystem::remove(Path("model/model.safetensors.index.json"));
   Write("model/model-00001-of-00002.safetensors", WeightsOf("half of them"));
   EXPECT_NE(Name({}).err.find("half a download"), std::string::npos);
+}
+
+// An adapter that is named does not say whether another one is loaded, too.
+TEST_F(CacheCommands, NameLooksForAdaptersBesideTheModelWhicheverIsNamed) {
+  Write("adapter/adapter_config.json", "{}");
+  Write("adapter/adapter_model.safetensors", WeightsOf("lora"));
+  EXPECT_EQ(Name({"--adapter", Path("adapter")}).status, kExitOk);
+  Write("model/adapter_config.json", "{}");
+  EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("lies in the model's folder"),
+            std::string::npos);
+  Write("model/adapter_model.safetensors", WeightsOf("other"));
+  EXPECT_EQ(Name({"--adapter", Path("adapter/../model")}).status, kExitOk);
+  const std::string missing = Name({"--adapter", Path("nowhere")}).err;
+  EXPECT_NE(missing.find("lies in the model's folder"), std::string::npos) << missing;
+}
+
+TEST_F(CacheCommands, NameChangesWithTheEmbeddingsOfAnAdapter) {
+  const auto model_fp = [&] {
+    const CommandOutcome outcome = Name({"--adapter", Path("adapter"), "--json"});
+    EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+    return ParseJson(outcome.out)->at("model").dump();
+  };
+  Write("adapter/adapter_config.json", "{}");
+  Write("adapter/adapter_model.safetensors", WeightsOf("lora"));
+  const std::string plain = model_fp();
+  Write("adapter/new_embeddings.safetensors", WeightsOf("rows"));
+  EXPECT_NE(model_fp(), plain);
+  Write("adapter/new_embeddings.bin", "rows");
+  EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("new_embeddings.bin"), std::string::npos);
+}
+
+// Engines differ in what they make of a file that says two things.
+TEST_F(CacheCommands, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
+  const std::string counts = R"("num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "head_dim": 8)";
+  Write("model/config.json",
+        R"({"torch_dtype": "float16", "text_config": {"dtype": "bfloat16", )" + counts + "}}");
+  EXPECT_NE(Name({}).err.find("config.json: byte 1: It says two things"), std::string::npos);
+  EXPECT_EQ(Name({"--kv-dtype", "bf16"}).status, kExitOk);
+  Write("model/config.json", R"({"dtype": "float16", "quantization_config": )"
+                             R"({"kv_cache_scheme": {"num_bits": 8}}, )" +
+                                 counts + "}");
+  EXPECT_NE(Name({}).err.find("say with --kv-dtype"), std::string::npos);
+  EXPECT_EQ(Name({"--kv-dtype", "fp8_e4m3"}).status, kExitOk);
 }
 
 // Before weights are read, which may take minutes.
@@ -215,6 +259,8 @@ TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {
   std::filesystem::create_directory(Path("adapter"));
   EXPECT_NE(Name({"--adapter", Path("adapter")}).err.find("adapter: There is no adapter_config"),
             std::string::npos);
+  EXPECT_NE(Name({"--adapter", Path("nowhere")}).err.find("nowhere: The folder of an adapter"),
+            std::string::npos);
   Write("model/config.json", R"({"num_hidden_layers": 2, "num_attention_heads": 4,
               "head_dim": 8})");
   EXPECT_NE(Name({}).err.find("config.json: byte 0: It does not say"), std::string::npos);
@@ -285,6 +331,15 @@ TEST_F(CacheCommands, NameReadsStandardInput) {
   EXPECT_EQ(with_input("bad.tokens").err.find("kvcast: standard input: byte 4: "), 0u);
 }
 
+TEST_F(CacheCommands, NameTakesAnOptionOnce) {
+  const std::string again = Path("model");
+  const CommandOutcome outcome = Name({"--model", again});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_NE(outcome.err.find("--model is given 2 times, and only one can be meant."),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(CacheCommands, NameTakesStandardInputOnce) {
   const CommandOutcome outcome = Name({"-", "-"});
   EXPECT_EQ(outcome.status, kExitUsage);
@@ -336,6 +391,28 @@ TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
   EXPECT_NE(outcome.out.find("bytes per token  128\n"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("layers 0-1: 2 KV heads of 8"), std::string::npos);
   EXPECT_NE(outcome.out.find("model            tiny"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("queries"), std::string::npos);
+}
+
+// So that the bytes of a file add up.
+TEST_F(CacheCommands, InspectCountsQueriesApart) {
+  const std::string header =
+      R"({"layers.0.k":{"dtype":"BF16","shape":[1,1,4],"data_offsets":[0,8]},)"
+      R"("layers.0.q":{"dtype":"BF16","shape":[1,2,4],"data_offsets":[8,24]},)"
+      R"("layers.0.v":{"dtype":"BF16","shape":[1,1,4],"data_offsets":[24,32]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  Write("q.safetensors", file + header + std::string(32, 'x'));
+  const std::string path = Path("q.safetensors");
+  const CommandOutcome outcome = RunKvcast({"inspect", path.c_str()});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_NE(outcome.out.find("bytes per token  16\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("queries          16 bytes per token beside them, no part of the "
+                             "cache\n"),
+            std::string::npos)
+      << outcome.out;
+  const CommandOutcome json = RunKvcast({"inspect", path.c_str(), "--json"});
+  EXPECT_EQ(ParseJson(json.out)->at("query_bytes_per_token"), 16);
 }
 
 TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {

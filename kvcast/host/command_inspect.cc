@@ -29,6 +29,14 @@ struct Inspected {
   bool checked = false;    // Against a model's folder, not just the file's own word.
 };
 
+size_t QueryBytesPerToken(const KvFile& file) {
+  size_t bytes = 0;
+  for (size_t layer = 0; layer < file.layers().size(); ++layer) {
+    bytes += file.Queries(layer).size();
+  }
+  return bytes / file.tokens();
+}
+
 void PrintText(const Inspected& inspected, uint64_t block_tokens) {
   const KvFile& file = inspected.file;
   fmt::print("tokens           {}\n", Grouped(file.tokens()));
@@ -39,6 +47,10 @@ void PrintText(const Inspected& inspected, uint64_t block_tokens) {
     fmt::print("                 {}\n", line);
   }
   fmt::print("bytes per token  {}\n", Grouped(file.bytes_per_token()));
+  if (const size_t queries = QueryBytesPerToken(file); queries > 0) {
+    fmt::print("queries          {} bytes per token beside them, no part of the cache\n",
+               Grouped(queries));
+  }
   uint64_t block_bytes = 0;  // A block may be as long as a number of tokens can be.
   const bool too_many = __builtin_mul_overflow(file.bytes_per_token(), block_tokens, &block_bytes);
   fmt::print("bytes per block  {} at {} tokens\n", too_many ? "over 2^64" : Grouped(block_bytes),
@@ -69,6 +81,7 @@ void PrintJson(const Inspected& inspected, uint64_t block_tokens) {
                      {"values", ToString(file.type())},
                      {"layers", layers},
                      {"bytes_per_token", file.bytes_per_token()},
+                     {"query_bytes_per_token", QueryBytesPerToken(file)},
                      {"block_tokens", block_tokens},
                      {"file_bytes", inspected.bytes},
                      {"model", or_null(inspected.model_name)},
@@ -110,7 +123,8 @@ void AddInspectCommand(CLI::App& app, int* exit_status) {
       "inspect",
       "Say what a KV cache in a file holds: shape, bytes per token, model key\n\n"
       "The file is safetensors with layers.I.k and layers.I.v of [tokens, KV heads, head size], or "
-      "layers.I.kv of [tokens, latent]. Everything in it is checked. With --model, so is whether "
+      "layers.I.kv of [tokens, latent]; queries for calibrations may stand beside them as "
+      "layers.I.q. Everything in it is checked. With --model, so is whether "
       "the file fits that model.");
   command->group(kCacheCommands);
   command->footer("kvcast inspect cache.safetensors\nkvcast inspect cache.safetensors --model DIR");

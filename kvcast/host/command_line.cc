@@ -71,6 +71,16 @@ std::string DidYouMean(const CLI::App& app, const std::string& word) {
   return meant ? fmt::format(" Did you mean '{}'?", *meant) : "";
 }
 
+// The option of a command that was given more often than it is taken; null if there is none.
+const CLI::Option* GivenTooOften(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() == 1 && option->count() > 1) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
 int UsageProblem(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = "kvcast";
@@ -82,6 +92,10 @@ int UsageProblem(const CLI::App& app, const CLI::ParseError& error) {
   if (const std::vector<std::string> extra = command->remaining(); !extra.empty()) {
     problem = fmt::format("'{}' does not take '{}'.", name, extra.front()) +
               DidYouMean(*command, extra.front());
+  } else if (const CLI::Option* const option = GivenTooOften(*command);
+             option != nullptr && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    problem = fmt::format("{} is given {} times, and only one can be meant.", option->get_name(),
+                          option->count());
   } else if (!problem.ends_with('.')) {
     problem += '.';
   }

@@ -106,6 +106,18 @@ TEST_F(PutAndGet, CarryACacheFromFileToFile) {
   ExpectSameTokens("a.safetensors", "b.safetensors", 28);
 }
 
+// A node lists a block's bytes in 32 bits.
+TEST_F(PutAndGet, RefuseBlocksThatNobodyCouldFind) {
+  Write("model/config.json",
+        R"({"num_hidden_layers": 2, "num_attention_heads": 4096, "num_key_value_heads": 4096,
+            "head_dim": 65536, "torch_dtype": "bfloat16"})");
+  for (const char* command : {"put", "get"}) {
+    const CommandOutcome outcome = Run(command, "a.tokens", "a.safetensors");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find("say --block-tokens 1 or fewer"), std::string::npos) << outcome.err;
+  }
+}
+
 // Another prompt that begins alike: its own end has to be computed.
 TEST_F(PutAndGet, FindTheLongestPrefix) {
   ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);

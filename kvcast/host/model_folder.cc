@@ -16,14 +16,13 @@
 namespace kvcast {
 namespace {
 
-// A config is a few kilobytes, and parsed it takes thirty times its bytes; an index names every
-// tensor of a large model.
+// A config is a few kilobytes, and parsed it takes thirty times its bytes.
 constexpr size_t kConfigBytesMax = 2 * 1024 * 1024;
-constexpr size_t kIndexBytesMax = 16 * 1024 * 1024;
 constexpr size_t kPointerBytesMax = 1024;
 constexpr std::string_view kAdapter = "An adapter";
+constexpr std::string_view kModel = "A model";
 
-Result<FileNames> NamesIn(const std::filesystem::path& folder) {
+Result<FileNames> NamesIn(const std::filesystem::path& folder, std::string_view what) {
   FileNames names;
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
@@ -31,8 +30,12 @@ Result<FileNames> NamesIn(const std::filesystem::path& folder) {
     names.insert(at->path().filename().string());
   }
   if (error) {
-    return Error(ErrorCode::kNotFound, "The folder of a model cannot be read: " + error.message() +
-                                           ". It holds config.json, weights and tokenizer.")
+    return Error(ErrorCode::kNotFound,
+                 what == kAdapter
+                     ? "The folder of an adapter cannot be read: " + error.message() +
+                           ". It holds adapter_config.json and adapter_model.safetensors."
+                     : "The folder of a model cannot be read: " + error.message() +
+                           ". It holds config.json, weights and tokenizer.")
         .In(folder.string());
   }
   return names;
@@ -67,21 +70,6 @@ Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
   KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
   return In(path, ModelConfig::Parse(text));
-}
-
-Result<KvDtype> DtypeSaidIn(const std::filesystem::path& folder, const ModelConfig& config) {
-  if (config.dtype.empty()) {
-    return Error(ErrorCode::kInvalid,
-                 "It does not say what the model computes in, neither as \"torch_dtype\" nor as "
-                 "\"dtype\"; say it with --kv-dtype.")
-        .At(0)
-        .In((folder / "config.json").string());
-  }
-  Result<KvDtype> dtype = KvDtypeOf(config.dtype);
-  if (!dtype.ok()) {
-    return std::move(dtype).error().At(config.dtype_at).In((folder / "config.json").string());
-  }
-  return dtype;
 }
 
 Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view what) {
@@ -131,10 +119,17 @@ Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<s
   return {};
 }
 
+// Whether the adapter that is named lies beside the model itself.
+bool IsSameFolder(const std::filesystem::path& folder,
+                  const std::optional<std::filesystem::path>& adapter) {
+  std::error_code error;
+  return adapter && std::filesystem::equivalent(folder, *adapter, error);
+}
+
 Result<Digest> WeightsIn(const std::filesystem::path& folder, const FileNames& names) {
   std::optional<std::string> index;
   if (names.contains(kWeightIndexFile)) {
-    KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kIndexBytesMax));
+    KVCAST_TRY(index, ReadRegularFile(folder / kWeightIndexFile, kWeightIndexBytesMax));
   }
   KVCAST_TRY(const std::vector<std::string> files, In(folder, WeightFiles(names, index)));
   KVCAST_TRY_VOID(CheckWhole(folder, files, "A part of the weights"));
@@ -152,16 +147,17 @@ std::string ModelFolder::NameOf(const std::filesystem::path& folder) {
 
 Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
                                       const ModelOptions& options) {
-  KVCAST_TRY(const FileNames names, NamesIn(folder));
-  if (!options.adapter) {
+  KVCAST_TRY(const FileNames names, NamesIn(folder, kModel));
+  if (!IsSameFolder(folder, options.adapter)) {
     KVCAST_TRY_VOID(In(folder, CheckNoAdapter(names)));
   }
   KVCAST_TRY(ModelConfig config, ConfigIn(folder));
   ModelFolder model;
   model.name = NameOf(folder);
   ModelDescription& description = model.description;
-  KVCAST_TRY(description.kv_dtype,
-             options.kv_dtype.empty() ? DtypeSaidIn(folder, config) : KvDtypeOf(options.kv_dtype));
+  KVCAST_TRY(description.kv_dtype, options.kv_dtype.empty()
+                                       ? In(folder / "config.json", config.kv_dtype)
+                                       : KvDtypeOf(options.kv_dtype));
   KVCAST_TRY(description.block_tokens, BlockTokensOf(options.block_tokens));
   description.groups = std::move(config.groups);
   description.config = config.digest;
@@ -169,7 +165,7 @@ Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
   KVCAST_TRY_VOID(CheckWhole(folder, tokenizer, "A tokenizer"));
   KVCAST_TRY(description.tokenizer, DigestOf(folder, tokenizer));
   if (options.adapter) {
-    KVCAST_TRY(const FileNames adapter_names, NamesIn(*options.adapter));
+    KVCAST_TRY(const FileNames adapter_names, NamesIn(*options.adapter, kAdapter));
     KVCAST_TRY(const std::vector<std::string> adapter,
                In(*options.adapter, AdapterFiles(adapter_names)));
     KVCAST_TRY_VOID(CheckWhole(*options.adapter, adapter, kAdapter));

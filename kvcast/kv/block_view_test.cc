@@ -16,7 +16,7 @@ const BlockShape& TwoLayers() {
   return shape;
 }
 
-// An engine's memory, where each value's two bytes say which value it is.
+// An engine's memory, of zeros: tests compare where values lie, or look for what they wrote.
 class Engine {
  public:
   Engine(const BlockShape& shape, PageOrder order, KvPlacement placement)

@@ -39,16 +39,22 @@ Result<ModelScope> ModelScope::ParseField(std::string_view field) {
   const size_t slash = field.find('/');
   const size_t at = field.rfind('@');
   if (slash == std::string_view::npos || at == std::string_view::npos || at < slash) {
-    return Malformed("\"" + Printable(field) + "\" is not TENANT/MODEL@FINGERPRINT.");
+    return Malformed("\"" + Printable(field) + "\" is not TENANT/MODEL@FINGERPRINT.").At(0);
   }
   const std::string_view short_fp = field.substr(at + 1);
   if (short_fp.size() != kShortFpDigits || !std::ranges::all_of(short_fp, IsLowerHex)) {
-    return Malformed("A model's short fingerprint is 16 lower-case hex digits.");
+    return Malformed("A model's short fingerprint is 16 lower-case hex digits.").At(at + 1);
   }
-  KVCAST_TRY(Tenant tenant, Tenant::Of(field.substr(0, slash)));
-  KVCAST_TRY(ModelScope scope,
-             Of(std::move(tenant), field.substr(slash + 1, at - slash - 1), Digest()));
-  scope.short_fp_ = short_fp;
+  Result<Tenant> tenant = Tenant::Of(field.substr(0, slash));
+  if (!tenant.ok()) {
+    return std::move(tenant).error().At(0);
+  }
+  Result<ModelScope> scope =
+      Of(*std::move(tenant), field.substr(slash + 1, at - slash - 1), Digest());
+  if (!scope.ok()) {
+    return std::move(scope).error().At(slash + 1);
+  }
+  scope->short_fp_ = short_fp;
   return scope;
 }
 
@@ -81,8 +87,12 @@ Result<CacheTrack> CacheTrack::Parse(const TrackName& name) {
   if (!rung) {
     return Error(ErrorCode::kUnsupported, "\"" + Printable(rung_name) + "\" is not a known rung.");
   }
-  KVCAST_TRY(const Slice slice, Slice::ParseSuffix(std::string_view(name.name()).substr(rung_end)));
-  CacheTrack track{scope, {}, {}, *rung, slice};
+  const Result<Slice> slice = Slice::ParseSuffix(std::string_view(name.name()).substr(rung_end));
+  if (!slice.ok()) {
+    const Error& error = slice.error();
+    return Error(error.code(), error.message()).At(rung_end + error.offset().value_or(0));
+  }
+  CacheTrack track{scope, {}, {}, *rung, *slice};
   std::ranges::copy(AsBytes(space.field(2)), track.prefix.bytes.begin());
   std::ranges::copy(AsBytes(space.field(3)), track.generation.begin());
   return track;

@@ -1,7 +1,7 @@
 #include "kvcast/kv/causal_cache.h"
 
 #include <algorithm>
-#include <iterator>
+#include <string>
 
 #include "kvcast/base/hex.h"
 #include "kvcast/kv/canonical_value.h"
@@ -43,6 +43,14 @@ std::string TypeThatFollowsTheLength(const Json& rope) {
   return "";
 }
 
+constexpr std::string_view kWithoutScaling =
+    "Serve the model without that scaling, and take it out here.";
+// Models are trained with one of the lists, so that none can be served without them.
+constexpr std::string_view kWithOneList =
+    "Where the engine takes one list of factors for all prompts, as one does that is held to "
+    "\"original_max_position_embeddings\", write that list in as \"short_factor\" and as "
+    "\"long_factor\".";
+
 Result<void> RefuseRopeByLength(const ConfigText& text, std::string_view name) {
   const Json* rope = text.Find(name);
   if (rope == nullptr || !rope->is_object()) {
@@ -58,8 +66,8 @@ Result<void> RefuseRopeByLength(const ConfigText& text, std::string_view name) {
     return Error(ErrorCode::kUnsupported,
                  "RoPE of type \"" + Printable(type) +
                      "\" turns keys by the length of the whole prompt: the KV of a prefix is not "
-                     "the same in every prompt, so it cannot be shared. Serve the model without "
-                     "that scaling, and take it out here.")
+                     "the same in every prompt, so it cannot be shared. " +
+                     std::string(Has(type, "dynamic") ? kWithoutScaling : kWithOneList))
         .At(text.Place(name));
   }
   return {};
@@ -95,24 +103,64 @@ Result<void> RefuseFlags(const ConfigText& text) {
   return {};
 }
 
+// Attention that is sparse, or scaled, from some length of the prompt on.
+Result<void> RefuseSparseByLength(const ConfigText& text) {
+  const auto refuse = [&](std::string_view name) {
+    return Error(
+               ErrorCode::kUnsupported,
+               "\"" + std::string(name) +
+                   "\" makes attention another one in long prompts: the KV of a prefix is not the "
+                   "same in every prompt, so it cannot be shared.")
+        .At(text.Place(name));
+  };
+  if (const Json* sparse = text.Find("sparse_config")) {
+    const bool always = sparse->is_object() && sparse->contains("dense_len") &&
+                        sparse->find("dense_len").value() == -1;
+    if (!always) {
+      return refuse("sparse_config");
+    }
+  }
+  if (const Json* chunks = text.Find("dual_chunk_attention_config")) {
+    const auto is = [&](const char* name, const Json& value) {
+      const auto found = chunks->find(name);
+      return found != chunks->end() && *found == value;
+    };
+    const char* const length = "original_max_position_embeddings";
+    if (!chunks->is_object() || !is("sparse_attention_enabled", false) ||
+        (IsThere(*chunks, length) && !is(length, 0))) {
+      return refuse("dual_chunk_attention_config");
+    }
+  }
+  return {};
+}
+
+// Parts of the names of families and classes whose tokens attend to later ones, in small letters.
+constexpr std::string_view kAttendToLater[] = {"chatglm", "diffusion", "dllm", "dream",
+                                               "llada",   "paligemma", "sdar"};
+
+bool AttendsToLater(std::string_view folded) {
+  return std::ranges::any_of(kAttendToLater,
+                             [&](std::string_view word) { return Has(folded, word); });
+}
+
 Result<void> RefuseFamilies(const ConfigText& text) {
   if (const Json* classes = text.Find("architectures"); classes != nullptr && classes->is_array()) {
     for (size_t i = 0; i < classes->size(); ++i) {
       const Json& each = (*classes)[i];
-      if (each.is_string() && Has(each.get_ref<const std::string&>(), "ForMaskedLM")) {
+      const std::string name =
+          each.is_string() ? ConfigText::Folded(each.get_ref<const std::string&>()) : "";
+      if (Has(name, "formaskedlm") || AttendsToLater(name)) {
         return AttendsToLaterTokens(each.get_ref<const std::string&>())
             .At(text.Place("architectures", i));
       }
     }
   }
-  constexpr std::string_view kFamilies[] = {"Dream", "chatglm", "llada"};
-  const std::string_view family = text.Word("model_type");
+  const std::string family = text.Family();
   const Json* decoder = text.Find("is_decoder");
   const bool is_encoder =
       Has(family, "bert") && !Has(family, "decoder") && (decoder == nullptr || *decoder != true);
-  if (is_encoder || Has(family, "diffusion") || Has(family, "paligemma") ||
-      std::ranges::find(kFamilies, family) != std::end(kFamilies)) {
-    return AttendsToLaterTokens(family).At(text.Place("model_type"));
+  if (is_encoder || AttendsToLater(family)) {
+    return AttendsToLaterTokens(text.Word("model_type")).At(text.Place("model_type"));
   }
   return {};
 }
@@ -123,6 +171,7 @@ Result<void> RefuseBeyondPrefix(const ConfigText& text) {
   KVCAST_TRY_VOID(RefuseRopeByLength(text, "rope_scaling"));
   KVCAST_TRY_VOID(RefuseRopeByLength(text, "rope_parameters"));
   KVCAST_TRY_VOID(RefuseFlags(text));
+  KVCAST_TRY_VOID(RefuseSparseByLength(text));
   return RefuseFamilies(text);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kvcast/base/json.h"
 #include "kvcast/base/json_place.h"
@@ -35,17 +36,7 @@ class ConfigText {
     return found == config_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  // The name of a member that is there, not null, and has a name of a kind.
-  std::optional<std::string> FirstThat(bool (*is_of_kind)(std::string_view)) const {
-    for (const auto& member : config_.items()) {
-      if (!member.value().is_null() && is_of_kind(member.key())) {
-        return member.key();
-      }
-    }
-    return std::nullopt;
-  }
-
-  // The same by name and value.
+  // The name of a member that is there, not null, and of a kind by its name and value.
   template <typename Kind>
   std::optional<std::string> FirstWhere(const Kind& is_of_kind) const {
     for (const auto& member : config_.items()) {
@@ -66,6 +57,16 @@ class ConfigText {
     return found != nullptr && found->is_string() ? found->get_ref<const std::string&>()
                                                   : std::string_view();
   }
+
+  // What a name is without regard to the case of ASCII letters.
+  static std::string Folded(std::string_view name) {
+    std::string folded(name);
+    for (char& c : folded) {
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return folded;
+  }
+  std::string Family() const { return Folded(Word("model_type")); }
 
   // Where a member stands in the file, for errors.
   uint64_t Place(std::string_view name) const {
@@ -107,10 +108,29 @@ class ConfigText {
                                uint64_t max = kConfigCountMax) const {
     KVCAST_TRY(const std::optional<uint32_t> count, Count(names, max));
     if (!count) {
-      return MalformedConfig("\"" + std::string(*names.begin()) + "\" is missing.")
-          .At(Place(*names.begin()));
+      return LeftOut({*names.begin()});
     }
     return *count;
+  }
+
+  // What to do about members that are needed and not there. REQUIRES: at least one.
+  Error LeftOut(const std::vector<std::string_view>& names) const {
+    std::string all;
+    for (size_t i = 0; i < names.size(); ++i) {
+      all += i == 0 ? "" : i + 1 < names.size() ? ", " : " and ";
+      all += "\"" + std::string(names[i]) + "\"";
+    }
+    const std::string_view elsewhere =
+        FirstOf({"", "llm_config", "language_config", "thinker_config"});
+    const bool one = names.size() == 1;
+    return Error(ErrorCode::kUnsupported,
+                 all + (one ? " is left out, and " : " are left out, and ") +
+                     (elsewhere.empty()
+                          ? std::string("the model's own code knows what kvcast does not")
+                          : "kvcast does not look into \"" + std::string(elsewhere) + "\"") +
+                     (one ? ": write in the one that the engine uses."
+                          : ": write in those that the engine uses."))
+        .At(Place(names.front()));
   }
 
   // The first of several names that is there, or the first of all.

@@ -167,7 +167,9 @@ TEST(Golden, Models) {
     if (!in["adapter"].is_null()) {
       KVCAST_TRY(model.adapter, DigestIn(in["adapter"]));
     }
-    KVCAST_TRY(model.kv_dtype, KvDtypeOf(in["kv_dtype"].get<std::string>()));
+    const Json& dtype = in["kv_dtype"];
+    KVCAST_TRY(model.kv_dtype,
+               dtype.is_null() ? config.kv_dtype : KvDtypeOf(dtype.get<std::string>()));
     const uint64_t block_tokens = in["block_tokens"].get<uint64_t>();
     KVCAST_TRY(model.block_tokens, BlockTokensOf(block_tokens));
     model.config = config.digest;

@@ -16,8 +16,9 @@ namespace kvcast {
 // Keeps an index true to one node's catalog: takes the objects of the catalog's track as they
 // arrive, and forgets the node when it is destroyed.
 //
-// A node that lists more than its limits, or than the index has room for, is believed as far as it
-// fits: what comes later is left out and counted, and nobody else's entries suffer.
+// A node that lists more blocks than its limits allow, or more of anything than the index has room
+// for, is believed as far as it fits: what comes later is left out and counted, and nobody else's
+// entries suffer. One that names more tracks than its limits allow cannot be followed at all.
 class IndexFeed {
  public:
   // Too large: the index has no room for a node. It must outlive the feed.

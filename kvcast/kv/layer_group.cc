@@ -26,10 +26,4 @@ std::string_view ToString(WindowKind kind) {
   return "unknown";
 }
 
-bool LayerGroup::CachesLike(const LayerGroup& other) const {
-  LayerGroup alike = *this;
-  alike.layers = other.layers;
-  return alike == other;
-}
-
 }  // namespace kvcast

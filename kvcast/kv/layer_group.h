@@ -33,8 +33,6 @@ struct LayerGroup {
   uint32_t window = 0;  // Tokens; 0 for kFull.
   std::string rope;     // Canonical value of the RoPE parameters.
 
-  // Whether all but the layers themselves is equal.
-  bool CachesLike(const LayerGroup& other) const;
   friend bool operator==(const LayerGroup&, const LayerGroup&) = default;
 };
 

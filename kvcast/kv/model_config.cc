@@ -10,7 +10,9 @@
 #include "kvcast/base/hex.h"
 #include "kvcast/kv/canonical_value.h"
 #include "kvcast/kv/causal_cache.h"
+#include "kvcast/kv/config_dtype.h"
 #include "kvcast/kv/config_text.h"
+#include "kvcast/kv/family_cache.h"
 #include "kvcast/kv/model_family.h"
 #include "kvcast/kv/unknown_cache.h"
 
@@ -18,14 +20,6 @@ namespace kvcast {
 namespace {
 
 constexpr uint64_t kConfigLayersMax = 4096;
-
-Error LeftOut(const ConfigText& text, const std::string& name) {
-  return Error(ErrorCode::kUnsupported,
-               "\"" + name +
-                   "\" is left out, and the model's own code fills in a value that kvcast does not "
-                   "know: write in the one that the engine uses.")
-      .At(text.Place(name));
-}
 
 Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   KVCAST_TRY(const std::optional<uint32_t> named,
@@ -38,7 +32,7 @@ Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   const bool must_say = text.IsPart() || HasOwnKvHeads(text);
   const bool usually = IsUsuallyMultiQuery(text);
   if (!multi_query && usually && must_say) {
-    return LeftOut(text, "multi_query");
+    return text.LeftOut({"multi_query"});
   }
   if (multi_query.value_or(usually)) {
     KVCAST_TRY(const std::optional<bool> grouped, text.Flag("new_decoder_architecture"));
@@ -48,9 +42,43 @@ Result<uint32_t> KvHeads(const ConfigText& text, uint32_t heads) {
   }
   KVCAST_TRY(const std::optional<uint32_t> older_name, text.Count({"num_kv_heads"}));
   if (!older_name && must_say) {
-    return LeftOut(text, "num_key_value_heads");
+    return text.LeftOut({"num_key_value_heads"});
   }
   return older_name.value_or(heads);
+}
+
+// Counts that are left out, by the name to write them under: all at once, since whoever writes them
+// in would else meet one after the other. Those that are there and wrong come first.
+Result<void> CheckCounts(const ConfigText& text, bool latent) {
+  std::vector<std::string_view> missing;
+  const auto need = [&](std::initializer_list<std::string_view> names,
+                        uint64_t max = kConfigCountMax) -> Result<void> {
+    KVCAST_TRY(const std::optional<uint32_t> count, text.Count(names, max));
+    if (!count) {
+      missing.push_back(*names.begin());
+    }
+    return {};
+  };
+  KVCAST_TRY_VOID(
+      need({"num_hidden_layers", "n_layer", latent ? "n_layer" : "num_layers"}, kConfigLayersMax));
+  if (latent) {
+    KVCAST_TRY_VOID(need({"qk_rope_head_dim"}));
+  } else {
+    KVCAST_TRY_VOID(need({"num_attention_heads", "n_head"}));
+    const bool must_say = text.IsPart() || HasOwnKvHeads(text);
+    if (must_say && !IsUsuallyMultiQuery(text) && text.Find("multi_query") == nullptr) {
+      KVCAST_TRY_VOID(need({"num_key_value_heads", "num_attention_groups", "num_kv_heads"}));
+    }
+    if (HasOwnHeadSize(text)) {
+      KVCAST_TRY_VOID(need({"head_dim"}));
+    } else if (text.Find("head_dim") == nullptr) {
+      KVCAST_TRY_VOID(need({"hidden_size", "n_embd", "d_model", "n_embed"}));
+    }
+  }
+  if (!missing.empty()) {
+    return text.LeftOut(missing);
+  }
+  return {};
 }
 
 // What is common to all layers, before windows and RoPE tell them apart.
@@ -77,9 +105,6 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   }
   KVCAST_TRY(std::optional<uint32_t> head_size, text.Count({"head_dim"}));
   if (!head_size) {
-    if (HasOwnHeadSize(text)) {
-      return LeftOut(text, "head_dim");
-    }
     KVCAST_TRY(const uint32_t hidden,
                text.NeededCount({"hidden_size", "n_embd", "d_model", "n_embed"}));
     if (hidden % heads != 0) {
@@ -97,8 +122,8 @@ Result<LayerGroup> CommonShape(const ConfigText& text) {
   return group;
 }
 
-Result<WindowKind> KindOf(const Json& layer_type) {
-  if (layer_type == "full_attention") {
+Result<WindowKind> KindOf(const ConfigText& text, const Json& layer_type) {
+  if (layer_type == "full_attention" || (layer_type == "attention" && IsGraniteHybrid(text))) {
     return WindowKind::kFull;
   }
   if (layer_type == "sliding_attention") {
@@ -158,7 +183,7 @@ Result<std::vector<WindowKind>> WindowKinds(const ConfigText& text, uint32_t lay
           .At(text.Place("layer_types"));
     }
     for (uint32_t i = 0; i < layers; ++i) {
-      const Result<WindowKind> kind = KindOf((*types)[i]);
+      const Result<WindowKind> kind = KindOf(text, (*types)[i]);
       if (!kind.ok()) {
         return Error(kind.error()).At(text.Place("layer_types", i));
       }
@@ -240,6 +265,11 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
   if (const auto own = rope.find("partial_rotary_factor"); own != rope.end() && !own->is_null()) {
     factor = &*own;
     place = "rope_parameters";
+  } else {
+    KVCAST_TRY(const std::optional<uint32_t> turned, text.Count({"rotary_dim"}, key_size));
+    if (turned) {
+      return *turned;
+    }
   }
   if (factor == nullptr) {
     return key_size;
@@ -254,6 +284,7 @@ Result<uint32_t> RotarySize(const ConfigText& text, const Json& rope, uint32_t k
 Result<std::vector<LayerGroup>> Groups(const ConfigText& text) {
   // A layer of LongCat has two attentions, and says "num_layers" only.
   const bool latent = text.Find("kv_lora_rank") != nullptr;
+  KVCAST_TRY_VOID(CheckCounts(text, latent));
   KVCAST_TRY(
       const uint32_t layers,
       latent ? text.NeededCount({"num_hidden_layers", "n_layer"}, kConfigLayersMax)
@@ -313,6 +344,7 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
   for (const ConfigText& part : {all, text}) {
     KVCAST_TRY_VOID(RefuseUnknownCache(part));
     KVCAST_TRY_VOID(RefuseBeyondPrefix(part));
+    KVCAST_TRY_VOID(RefuseFamilyCache(part, text));
   }
   ModelConfig config;
   KVCAST_TRY(config.groups, Groups(text));
@@ -321,14 +353,7 @@ Result<ModelConfig> ModelConfig::Parse(std::string_view json) {
     kept["text_config"] = WithoutNoise(*nested);
   }
   config.digest = Sha256::Of(CanonicalValue(kept));
-  for (const char* name : {"dtype", "torch_dtype"}) {
-    const ConfigText& said_by = text.Find(name) != nullptr ? text : all;
-    const Json* found = said_by.Find(name);
-    if (config.dtype.empty() && found != nullptr && found->is_string()) {
-      config.dtype = found->get<std::string>();
-      config.dtype_at = said_by.Place(name);
-    }
-  }
+  config.kv_dtype = UsualKvDtype(all, text);
   return config;
 }
 

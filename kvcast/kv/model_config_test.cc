@@ -24,7 +24,7 @@ TEST(ModelConfig, SaysWhatAModelCaches) {
   EXPECT_EQ(config.groups[0].attention, Attention::kGqa);
   EXPECT_EQ(config.groups[0].kv_heads, 2u);
   EXPECT_EQ(config.groups[0].key_size, 8u);
-  EXPECT_EQ(config.dtype, "bfloat16");
+  EXPECT_EQ(*config.kv_dtype, KvDtype::kBf16);
 }
 
 // Saving a model again with another version of a library must not lose its caches.
@@ -98,6 +98,45 @@ TEST(ModelConfig, AsksForWhatOnlyTheFamilysCodeKnows) {
   }
 }
 
+// Whoever has to write in counts is told of all of them, and in which part they are looked for.
+TEST(ModelConfig, NamesAllCountsThatAreLeftOut) {
+  const auto refusal = [](std::string_view json) {
+    return ModelConfig::Parse(json).error().message();
+  };
+  EXPECT_EQ(refusal(R"({"text_config": {"model_type": "gemma3_text", "hidden_size": 2560}})"),
+            "\"num_hidden_layers\", \"num_attention_heads\", \"num_key_value_heads\" and "
+            "\"head_dim\" are left out, and the model's own code knows what kvcast does not: write "
+            "in those that the engine uses.");
+  EXPECT_EQ(refusal(R"({"num_hidden_layers": 4, "hidden_size": 64})"),
+            "\"num_attention_heads\" is left out, and the model's own code knows what kvcast does "
+            "not: write in the one that the engine uses.");
+  for (const std::string part : {"llm_config", "language_config", "thinker_config"}) {
+    const std::string message = refusal("{\"" + part + "\": {\"num_hidden_layers\": 4}}");
+    EXPECT_NE(message.find("kvcast does not look into \"" + part + "\": write in those that"),
+              std::string::npos)
+        << message;
+  }
+}
+
+// The families' code fills in what their files leave out: another cache than the counts tell of.
+TEST(ModelConfig, SaysWhichMemberDecidesWhatAFamilyCaches) {
+  const auto refusal = [](const char* family) {
+    const std::string member = "\"model_type\": \"" + std::string(family) + "\", \"head_dim\": 8";
+    const Result<ModelConfig> config = ModelConfig::Parse(With(member));
+    EXPECT_EQ(config.ok() ? ErrorCode::kMachine : config.error().code(), ErrorCode::kUnsupported);
+    EXPECT_EQ(config.ok() ? 0u : config.error().offset(), 1u) << family;
+    return config.ok() ? "" : config.error().message();
+  };
+  EXPECT_EQ(
+      refusal("qwen3_next"),
+      "The code of \"qwen3_next\" caches something else than the keys and values of every "
+      "layer, unless \"layer_types\" says otherwise, which is left out: write in the one that "
+      "the engine uses.");
+  EXPECT_EQ(refusal("jamba"),
+            "The code of \"jamba\" caches something else than the keys and values of every layer, "
+            "which kvcast does not know.");
+}
+
 // Two prompts with one prefix have one name for it, however they go on.
 TEST(ModelConfig, RefusesKvThatDependsOnMoreThanThePrefix) {
   const auto refusal = [](const char* member) {
@@ -115,6 +154,14 @@ TEST(ModelConfig, RefusesKvThatDependsOnMoreThanThePrefix) {
                              R"("model_type": "paligemma")", R"("model_type": "roberta")"}) {
     EXPECT_NE(refusal(member).find("tokens attend to later ones"), std::string::npos) << member;
   }
+  EXPECT_NE(refusal(R"("rope_scaling": {"type": "dynamic"})").find("without that scaling"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"("rope_scaling": {"type": "longrope"})").find("write that list in"),
+            std::string::npos);
+  for (const char* member :
+       {R"("sparse_config": {"dense_len": 8192})", R"("dual_chunk_attention_config": {})"}) {
+    EXPECT_NE(refusal(member).find("another one in long prompts"), std::string::npos) << member;
+  }
   EXPECT_TRUE(ModelConfig::Parse(With(R"("rope_scaling": {"type": "yarn"})")).ok());
 }
 
@@ -128,13 +175,13 @@ TEST(ModelConfig, PointsAtTheMemberThatIsWrong) {
   EXPECT_EQ(offset(R"({"a": {}, "num_hidden_layers": -1})"), 10u);
   EXPECT_EQ(offset(R"({"a": 0, "text_config": {"num_hidden_layers": 0}})"), 25u);
   EXPECT_EQ(offset(R"({"num_hidden_layers": 1, "num_attention_heads": 4,
-"num_key_value_heads": 3})"),
+"num_key_value_heads": 3, "head_dim": 8})"),
             51u);
   EXPECT_EQ(offset(R"({"num_hidden_layers": 1, "num_attention_heads": 4, "head_dim": 8,
 "layer_types": ["mamba"]})"),
             82u);
   EXPECT_EQ(offset(R"({"use_cache": true, "is_encoder_decoder": 1})"), 20u);
-  EXPECT_EQ(ModelConfig::Parse(kLlama)->dtype_at, kLlama.find("\"torch_dtype"));
+  EXPECT_EQ(ModelConfig::Parse(With(R"("dtype": "f")"))->kv_dtype.error().offset(), 1u);
 }
 
 // Every field of a description changes the fingerprint.

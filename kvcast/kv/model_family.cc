@@ -71,6 +71,8 @@ bool HasOwnHeadSize(const ConfigText& text) {
   return family.find("gemma") != std::string_view::npos || IsOneOf(family, kOwnHeadSize);
 }
 
+bool IsGraniteHybrid(const ConfigText& text) { return text.Family() == "granitemoehybrid"; }
+
 bool HasOwnKvHeads(const ConfigText& text) {
   return HasOwnHeadSize(text) || IsOneOf(text.Word("model_type"), kOwnKvHeads);
 }

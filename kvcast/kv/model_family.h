@@ -17,5 +17,8 @@ std::optional<uint64_t> UsualWindowPattern(const ConfigText& text);
 // with versions of that code, so it is nothing to guess.
 bool HasOwnHeadSize(const ConfigText& text);
 bool HasOwnKvHeads(const ConfigText& text);
+// Its layer types call full attention "attention", and its files keep members of recurrent layers
+// where it has none.
+bool IsGraniteHybrid(const ConfigText& text);
 
 }  // namespace kvcast

@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::string_view kWholeWeightsFile = "model.safetensors";
 constexpr std::string_view kAdapterFiles[] = {"adapter_config.json", "adapter_model.safetensors"};
+// Rows of an embedding that an adapter brings along, in the format we read and in the one we do
+// not.
+constexpr std::string_view kNewEmbeddings = "new_embeddings.safetensors";
+constexpr std::string_view kOldEmbeddings = "new_embeddings.bin";
+constexpr JsonLimits kIndexLimits{.bytes_max = kWeightIndexBytesMax, .values_max = 4'000'000};
 
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -22,7 +27,7 @@ bool IsPlainName(std::string_view name) {
 
 // The distinct files that a weight index names, all of which are in the folder.
 Result<FileNames> IndexedFiles(const FileNames& folder, std::string_view index) {
-  KVCAST_TRY(const Json json, ParseJson(index));
+  KVCAST_TRY(const Json json, ParseJson(index, kIndexLimits));
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object() || map->empty()) {
     return Error(ErrorCode::kMalformed, "It has no \"weight_map\" that names files.")
@@ -74,43 +79,71 @@ bool IsPartOfWeights(std::string_view name) {
 
 std::vector<std::string> ListOf(const FileNames& names) { return {names.begin(), names.end()}; }
 
+// All weights in the folder but an adapter's.
+FileNames WeightsOf(const FileNames& folder) {
+  FileNames weights;
+  for (const std::string& name : folder) {
+    if (name.ends_with(".safetensors") && name != kAdapterFiles[1] && name != kNewEmbeddings) {
+      weights.insert(name);
+    }
+  }
+  return weights;
+}
+
+// The weights once more, in the format of Mistral's own programs: an engine takes either.
+bool IsOtherFormat(std::string_view name) { return name.starts_with("consolidated"); }
+
+// Weights that an engine might load beside those that are named, for some load all that they find.
+Result<void> CheckNoOthers(const FileNames& weights, const FileNames& named) {
+  for (const std::string& name : weights) {
+    if (!named.contains(name) && !IsOtherFormat(name)) {
+      return Error(ErrorCode::kInvalid,
+                   "\"" + Printable(name) +
+                       "\" lies beside the weights and is none of them, by "
+                       "model.safetensors.index.json or by its name: an engine may load it or "
+                       "not. Move away what it does not load.");
+    }
+  }
+  return {};
+}
+
+Result<void> CheckNoParts(const FileNames& weights) {
+  const bool other_format_only = std::ranges::all_of(weights, IsOtherFormat);
+  for (const std::string& name : weights) {
+    if (IsPartOfWeights(name) && (other_format_only || !IsOtherFormat(name))) {
+      return Error(ErrorCode::kNotFound,
+                   "\"" + Printable(name) +
+                       "\" is a part of weights, and model.safetensors.index.json, which names all "
+                       "parts, is missing: this looks like half a download.");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
                                              std::optional<std::string_view> index) {
+  const FileNames weights = WeightsOf(folder);
   if (index) {
     Result<FileNames> named = IndexedFiles(folder, *index);
     if (!named.ok()) {
       return std::move(named).error().In(kWeightIndexFile);
     }
-    if (folder.contains(kWholeWeightsFile) && !named->contains(kWholeWeightsFile)) {
-      return Error(ErrorCode::kInvalid,
-                   "It does not name model.safetensors, which lies beside it: an engine may load "
-                   "either. Move away what it does not load.")
-          .In(kWeightIndexFile);
-    }
+    KVCAST_TRY_VOID(CheckNoOthers(weights, *named));
     return ListOf(*named);
   }
-  if (const auto part = std::ranges::find_if(folder, IsPartOfWeights); part != folder.end()) {
-    return Error(ErrorCode::kNotFound,
-                 "\"" + Printable(*part) +
-                     "\" is a part of weights, and model.safetensors.index.json, which names all "
-                     "parts, is missing: this looks like half a download.");
-  }
+  KVCAST_TRY_VOID(CheckNoParts(weights));
   if (folder.contains(kWholeWeightsFile)) {
-    return std::vector<std::string>{std::string(kWholeWeightsFile)};
+    const FileNames whole = {std::string(kWholeWeightsFile)};
+    KVCAST_TRY_VOID(CheckNoOthers(weights, whole));
+    return ListOf(whole);
   }
-  FileNames found;
-  for (const std::string& name : folder) {
-    if (name.ends_with(".safetensors") && !name.starts_with("adapter_")) {
-      found.insert(name);
-    }
-  }
-  if (found.empty()) {
+  if (weights.empty()) {
     return Error(ErrorCode::kNotFound,
                  "There are no weights (*.safetensors) in the model's folder.");
   }
-  return ListOf(found);
+  return ListOf(weights);
 }
 
 Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder) {
@@ -140,11 +173,21 @@ Result<std::vector<std::string>> AdapterFiles(const FileNames& folder) {
                                              "adapter_config.json and adapter_model.safetensors.");
     }
   }
-  return std::vector<std::string>(std::begin(kAdapterFiles), std::end(kAdapterFiles));
+  if (folder.contains(kOldEmbeddings)) {
+    return Error(ErrorCode::kUnsupported,
+                 "The adapter brings along new_embeddings.bin, a format that kvcast does not read: "
+                 "new_embeddings.safetensors is the same without code in it.");
+  }
+  std::vector<std::string> files(std::begin(kAdapterFiles), std::end(kAdapterFiles));
+  if (folder.contains(kNewEmbeddings)) {
+    files.emplace_back(kNewEmbeddings);
+  }
+  return files;
 }
 
 Result<void> CheckNoAdapter(const FileNames& folder) {
-  for (const std::string_view name : kAdapterFiles) {
+  for (const std::string_view name :
+       {kAdapterFiles[0], kAdapterFiles[1], kNewEmbeddings, kOldEmbeddings}) {
     if (folder.contains(name)) {
       return Error(ErrorCode::kInvalid,
                    "An adapter's " + std::string(name) +

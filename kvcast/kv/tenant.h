@@ -18,7 +18,6 @@ class Tenant {
   static Tenant Public() { return Tenant("public"); }
 
   const std::string& name() const { return name_; }
-  bool IsPublic() const { return name_ == "public"; }
   friend auto operator<=>(const Tenant&, const Tenant&) = default;
 
  private:

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kvcast/base/check.h"
+#include "kvcast/catalog/property_place.h"
 #include "kvcast/kv/cache_track.h"
 
 namespace kvcast {
@@ -41,7 +42,8 @@ Result<std::optional<std::string>> FormatIn(const Properties& track) {
       continue;
     }
     if (found) {
-      return Error(ErrorCode::kMalformed, "A track has one format; here are two.");
+      return Error(ErrorCode::kMalformed, "A track has one format; here are two.")
+          .At(ImmutablePlace(track, kFormatProperty, 1));
     }
     found = std::move(property.bytes);
   }

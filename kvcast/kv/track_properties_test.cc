@@ -25,7 +25,7 @@ TEST(TrackProperties, TakeAFormatOnlyFromWhereNoRelayMayTouchIt) {
   EXPECT_FALSE(FormatIn(outside)->has_value());
   const Properties twice =
       PropertiesBuilder().Bytes(kFormatProperty, "a").Bytes(kFormatProperty, "b").Build();
-  EXPECT_FALSE(FormatIn(PropertiesBuilder().Immutable(twice).Build()).ok());
+  EXPECT_EQ(FormatIn(PropertiesBuilder().Immutable(twice).Build()).error().offset(), 2u + 4);
 }
 
 TEST(TrackProperties, ARunDeclaresTheIdsThatItSwallowed) {

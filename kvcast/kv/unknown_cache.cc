@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/kv/model_family.h"
 
 namespace kvcast {
 namespace {
@@ -52,15 +53,35 @@ bool TellsOfHeadsInItsOwnWords(std::string_view name) {
          });
 }
 
-// Says of what a latent is made, which the other members say, too.
-bool TellsOfHeadsBesideALatent(std::string_view name) {
-  return name != "qk_head_dim" && TellsOfHeadsInItsOwnWords(name);
+// Whether a member says what "head_dim" says.
+bool IsHeadSizeAgain(const ConfigText& text, std::string_view name) {
+  if (name != "attention_head_dim" && name != "kv_channels") {
+    return false;
+  }
+  const Result<std::optional<uint64_t>> size = text.Whole("head_dim");
+  const Result<std::optional<uint64_t>> again = text.Whole(name);
+  return size.ok() && again.ok() && size->has_value() && *size == *again;
+}
+
+// Whether a member tells of recurrent layers that the model has not.
+bool IsUnused(const ConfigText& text, std::string_view name) {
+  if (!name.starts_with("mamba_") || !IsGraniteHybrid(text)) {
+    return false;
+  }
+  const Json* types = text.Find("layer_types");
+  return types != nullptr && types->is_array() && std::ranges::all_of(*types, [](const Json& type) {
+           return type == "attention" || type == "full_attention";
+         });
 }
 
 Result<void> RefuseUnknownHeads(const ConfigText& text) {
   const bool latent = text.Find("kv_lora_rank") != nullptr;
-  if (const std::optional<std::string> name =
-          text.FirstThat(latent ? TellsOfHeadsBesideALatent : TellsOfHeadsInItsOwnWords)) {
+  const auto is_unknown = [&](std::string_view name, const Json&) {
+    // "qk_head_dim" says of what a latent is made, which the other members say, too.
+    return TellsOfHeadsInItsOwnWords(name) && !(latent && name == "qk_head_dim") &&
+           !IsHeadSizeAgain(text, name) && !IsUnused(text, name);
+  };
+  if (const std::optional<std::string> name = text.FirstWhere(is_unknown)) {
     return Error(ErrorCode::kUnsupported,
                  "The model tells of its heads by \"" + Printable(*name) +
                      "\", which kvcast does not know: it reads \"num_key_value_heads\" and "
@@ -96,12 +117,12 @@ Result<void> RefuseOtherAttention(const ConfigText& text) {
 }
 
 Result<void> RefuseOtherState(const ConfigText& text) {
-  const auto is_other = [](std::string_view name) {
-    return std::ranges::find(kOtherState, name) != std::end(kOtherState) ||
-           std::ranges::any_of(kOtherStatePrefixes,
-                               [&](std::string_view prefix) { return name.starts_with(prefix); });
+  const auto is_other = [&](std::string_view name, const Json&) {
+    const bool by_name = std::ranges::find(kOtherState, name) != std::end(kOtherState);
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    return by_name || (std::ranges::any_of(kOtherStatePrefixes, begins) && !IsUnused(text, name));
   };
-  if (const std::optional<std::string> name = text.FirstThat(is_other)) {
+  if (const std::optional<std::string> name = text.FirstWhere(is_other)) {
     return Error(ErrorCode::kUnsupported,
                  "The model has \"" + Printable(*name) +
                      "\": it caches more than the keys and values kvcast knows of.")
@@ -114,6 +135,13 @@ Result<void> RefuseOtherState(const ConfigText& text) {
                  "The model has \"num_kv_shared_layers\": its last layers cache nothing of their "
                  "own.")
         .At(text.Place("num_kv_shared_layers"));
+  }
+  KVCAST_TRY(const std::optional<uint64_t> runs, text.Whole("total_ut_steps"));
+  if (runs.value_or(1) > 1) {
+    return Error(ErrorCode::kUnsupported,
+                 "The model has \"total_ut_steps\": its layers run several times, and cache as "
+                 "often.")
+        .At(text.Place("total_ut_steps"));
   }
   KVCAST_TRY(const std::optional<bool> across, text.Flag("use_cla"));
   if (across.value_or(false)) {

@@ -213,7 +213,11 @@ Result<TrackName> TrackName::Parse(std::string_view rendered) {
   KVCAST_TRY(TrackNamespace space, TrackNamespace::Parse(rendered.substr(0, end)));
   const size_t at = end + kEnd.size();
   KVCAST_TRY(const std::string name, ParseField(rendered.substr(at), at));
-  return Of(std::move(space), name);
+  Result<TrackName> parsed = Of(std::move(space), name);
+  if (!parsed.ok()) {
+    return std::move(parsed).error().At(at);
+  }
+  return parsed;
 }
 
 void TrackName::WriteTo(ByteWriter& writer) const {

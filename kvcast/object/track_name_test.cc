@@ -57,6 +57,7 @@ TEST(TrackName, IsBoundedAsMoqtBoundsIt) {
   EXPECT_FALSE(TrackNamespace::Of({longest + "x"}).ok());
   EXPECT_FALSE(TrackName::Of(*TrackNamespace::Of({longest}), "x").ok());
   EXPECT_TRUE(TrackName::Of(*TrackNamespace::Of({longest}), "").ok());
+  EXPECT_EQ(TrackName::Parse("a--" + longest).error().offset(), 3u);
 }
 
 TEST(TrackNamespace, IsAPrefixOfWhatLiesBelowIt) {

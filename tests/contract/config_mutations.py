@@ -27,11 +27,16 @@ MEMBERS = {
     "attention_chunk_size": "4", "no_rope_layers": "[] [1,0]", "no_rope_layer_interval": "1 2",
     "new_decoder_architecture": "true false", "mamba_d_state": "null", "state_size": "null",
     "model_type": '"gemma2" "gemma3_text" "llama" "falcon" "gpt_bigcode" "step3" "qwen3" "mistral"'
-                  ' "mixtral2" "bert" "modernbert-decoder" "paligemma" "gpt_oss" "Dream" "bloom"',
+                  ' "mixtral2" "bert" "modernbert-decoder" "paligemma" "gpt_oss" "Dream" "bloom"'
+                  ' "granitemoehybrid" "Qwen3_Next" "jamba" "gemma3n_text" "ouro" "deepseek_v2"'
+                  ' "minimax" "llada2_moe" "x-DLLM"',
+    "attention_head_dim": "16 24 16.0", "kv_channels": "16", "total_ut_steps": "1 4 1.0",
+    "sparse_config": '{"dense_len":-1} {"dense_len":8192}', "mamba_n_groups": "1",
+    "dual_chunk_attention_config": '{"sparse_attention_enabled":false} {}',
     "rope_theta": "10000 1e4", "n_embed": "64", "attn_type_list": "[1,1] [1,0] [1.0,1] null",
     "is_causal": "true false", "use_bidirectional_attention": 'false true "vision"',
     "bidirectional": "false", "is_prefix_lm": "false true", "use_dynamic_ntk": "false true",
-    "is_decoder": "true false", "architectures": '["XForCausalLM"] ["XForMaskedLM"] []',
+    "is_decoder": "true false", "architectures": '["XForCausalLM"] ["XForMaskedLM"] [] ["XDiffusionLM"]',
     "type": '"linear" "yarn" "dynamic" "longrope" "su" "default"',
     "rope_type": '"llama3" "default" "dynamic" "longrope" "mrope" "su"',
     "short_factor": "[1] [1.0] [1,2] []", "long_factor": "[1] [1e0] [1,2] []",
@@ -40,7 +45,10 @@ MEMBERS = {
     "layer_types": "null", "num_kv_shared_layers": "0", "is_encoder_decoder": "false",
     "index_head_dim": "null", "global_head_dim": "null", "num_global_key_value_heads": "null",
     "full_attention": "null", "sliding_attention": "null", "chunked_attention": "null",
-    "text_config": "null", "torch_dtype": '"bfloat16"', "dtype": "null", "use_cache": "true",
+    "text_config": "null", "torch_dtype": '"bfloat16" "float16"',
+    "dtype": 'null "bf16" "float16" "auto" 1', "rotary_dim": "4 8 16 99",
+    "quantization_config": '{"kv_cache_scheme":1} {"kv_cache_quant_algo":null} null',
+    "use_cache": "true",
     "bos_token_id": "1", "transformers_version": '"5"', "_name": "1", "anything": "1",
 }
 # Of an object that stands where RoPE's parameters may stand.
@@ -151,8 +159,9 @@ class Mutator:
             node[at] = self.literal()
 
     def stir_types(self, node: list) -> None:
-        kinds = ["full", "sliding", "chunked", "sliding", "full"]
-        types = Array(f'"{self.random.choice(kinds)}_attention"'
+        kinds = ["full_attention", "sliding_attention", "chunked_attention", "attention"]
+        kinds = kinds[:1] + kinds if self.random.random() < 0.7 else kinds[0::3]
+        types = Array(f'"{self.random.choice(kinds)}"'
                       for _ in range(self.random.randint(0, 5)))
         node[:] = [pair for pair in node if pair[0] != '"layer_types"'] + [['"layer_types"', types]]
 

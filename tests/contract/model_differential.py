@@ -25,10 +25,18 @@ SHOWN = 10
 NO_DIGEST = bytes(32)
 
 
+def dtype_of(config: dict) -> str:
+    try:
+        return model.usual_kv_dtype(config)
+    except Refused:
+        return "to be told"
+
+
 def python_answer(config: bytes) -> str:
     try:
-        description = model.describe(read_json(config), NO_DIGEST, NO_DIGEST, None, "bf16", 128)
-        return hashlib.sha256(description).hexdigest()
+        read = read_json(config)
+        description = model.describe(read, NO_DIGEST, NO_DIGEST, None, "bf16", 128)
+        return f"{hashlib.sha256(description).hexdigest()} {dtype_of(read)}"
     except Refused:
         return "refused"
     except Exception as error:  # Neither an answer nor a refusal: a difference in any case.

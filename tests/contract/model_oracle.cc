@@ -1,5 +1,6 @@
 // Answers what model_differential.py asks: one config.json per line, in hex, since a text may hold
-// line ends and bytes that are no text. Per line the model's fingerprint, or "refused".
+// line ends and bytes that are no text. Per line the model's fingerprint and what the config says KV
+// is computed in, or "refused".
 #include <iostream>
 #include <string>
 
@@ -23,7 +24,8 @@ std::string Answer(const std::string& hex) {
   ModelDescription description;
   description.config = config->digest;
   description.groups = config->groups;
-  return description.Fingerprint().ToHex();
+  return description.Fingerprint().ToHex() + " " +
+         (config->kv_dtype.ok() ? std::string(ToString(*config->kv_dtype)) : "to be told");
 }
 
 }  // namespace

@@ -6,33 +6,8 @@ from . import REFUSED, digest
 from .model_families import (
     LLAMA_3, GPT_2, QWEN_2, MISTRAL, GEMMA_2, GEMMA_3_TEXT, GEMMA_3, DEEPSEEK_V3,
     PHI, GPT_NEOX, FALCON, CHUNKED, PER_KIND)
-
-
-def _model(config, adapter=None, kv_dtype="bf16", block_tokens=16, **digests):
-    return {
-        "config": config if isinstance(config, str) else json.dumps(config),
-        "weights": digests.get("weights", digest("weights")),
-        "tokenizer": digests.get("tokenizer", digest("tokenizer")),
-        "adapter": adapter,
-        "kv_dtype": kv_dtype,
-        "block_tokens": block_tokens,
-    }
-
-
-TINY = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
-PART = {**TINY, "num_key_value_heads": 4}  # A text part says how many KV heads it has.
-
-
-def _with(config: dict, *without: str, **changes) -> dict:
-    return {key: value for key, value in {**config, **changes}.items() if key not in without}
-
-
-def _tiny(**changes) -> dict:
-    return _model(_with(TINY, **changes))
-
-
-def _part(*without: str, **changes) -> dict:
-    return _model({"text_config": _with(PART, *without, **changes)})
+from .model_given import PART, TINY, changed as _with, model as _model, part as _part, tiny as _tiny
+from .model_others import ACCEPTED_OTHERS, REFUSED_OTHERS
 
 
 _SLIDE = dict(num_hidden_layers=4, sliding_window=8)
@@ -188,6 +163,7 @@ _ACCEPTED = [
     ("the largest heads and sizes", _model(
         {"num_hidden_layers": 1, "num_attention_heads": 65536, "num_kv_heads": 1,
          "head_dim": 65536})),
+    *ACCEPTED_OTHERS,
 ]
 
 _REFUSED = [
@@ -342,6 +318,7 @@ _REFUSED = [
     ("a weights' digest of 31 bytes", _model(TINY, weights=digest("weights")[2:])),
     ("no tokenizer's digest", _model(TINY, tokenizer="")),
     ("an adapter's digest of 0 bytes", _model(TINY, adapter="")),
+    *REFUSED_OTHERS,
 ]
 
 MODEL = [*_ACCEPTED, *((name, given, REFUSED) for name, given in _REFUSED)]

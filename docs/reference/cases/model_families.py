@@ -78,3 +78,18 @@ PER_KIND = {
         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
         "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1000000.0}},
 }
+GRANITE_4 = {
+    "model_type": "granitemoehybrid", "hidden_size": 2560, "num_attention_heads": 40,
+    "num_key_value_heads": 8, "num_hidden_layers": 4, "layer_types": ["attention"] * 4,
+    "mamba_d_conv": 4, "mamba_n_groups": 1, "mamba_n_heads": 128, "mamba_d_head": 64,
+    "position_embedding_type": "rope", "rope_theta": 10000000,
+}
+MINIMAX_M2 = {
+    "model_type": "minimax_m2", "hidden_size": 3072, "head_dim": 128, "num_attention_heads": 48,
+    "num_key_value_heads": 8, "num_hidden_layers": 2, "attn_type_list": [1, 1],
+    "rope_theta": 5000000, "rotary_dim": 64,
+}
+GPT_J = {
+    "model_type": "gptj", "n_layer": 28, "n_head": 16, "n_embd": 4096, "rotary_dim": 64,
+    "torch_dtype": "float16",
+}

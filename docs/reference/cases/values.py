@@ -65,17 +65,26 @@ FILE_DIGEST = [
     ("an index wins over other weights", _weights(
         {_INDEX: _index(_A), _A: "one", "consolidated.safetensors": "w"})),
     ("an index that names model.safetensors", _weights(
-        {_INDEX: _index("model.safetensors"), "model.safetensors": "w", _A: "one"})),
-    ("model.safetensors wins over others", _weights(
-        {"model.safetensors": "w", "other.safetensors": "o"})),
+        {_INDEX: _index("model.safetensors"), "model.safetensors": "w"})),
+    ("an index wins over parts of the same in another format", _weights(
+        {_INDEX: _index(_A), _A: "one", "consolidated-00001-of-00002.safetensors": "w"})),
+    ("model.safetensors wins over the same in another format", _weights(
+        {"model.safetensors": "w", "consolidated.safetensors": "o",
+         "consolidated-1-of-2.safetensors": "p"})),
+    ("nothing but another format", _weights({"consolidated.safetensors": "o"})),
+    ("another format beside weights of any name", _weights(
+        {"a.safetensors": "a", "consolidated.safetensors": "o"})),
     ("all that end in .safetensors", _weights(
         {"b.safetensors": "b", "a.safetensors": "a", "B.safetensors": "B", "a.bin": "x",
          "adapter_x.safetensors": "x", "consolidated.safetensors.index": "x"})),
-    ("an adapter beside the weights, and one is named", _weights(
-        {"model.safetensors": "w", "adapter_model.safetensors": "x", "adapter_config.json": "{}"},
-        adapter=True)),
-    ("all that end in .safetensors but an adapter, and one is named", _weights(
-        {"a.safetensors": "a", "adapter_model.safetensors": "x"}, adapter=True)),
+    ("an adapter beside the weights, and it is named", _weights(
+        {"model.safetensors": "w", "adapter_model.safetensors": "x", "adapter_config.json": "{}",
+         "new_embeddings.safetensors": "e"}, adapter=True)),
+    ("an adapter beside parts of weights, and it is named", _weights(
+        {_INDEX: _index(_A), _A: "one", "adapter_model.safetensors": "x"}, adapter=True)),
+    ("all that end in .safetensors but an adapter, and it is named", _weights(
+        {"a.safetensors": "a", "adapter_model.safetensors": "x",
+         "new_embeddings.safetensors": "e"}, adapter=True)),
     ("names that are nearly those of parts", _weights(
         {"a-1-of-.safetensors": "a", "b-1of2.safetensors": "b", "c-of-2.safetensors": "c",
          "d-1-of-2.safetensors.bak": "d", "-x-of-2.safetensors": "e"})),
@@ -89,6 +98,8 @@ FILE_DIGEST = [
     ("tiktoken.model", _tokenizer("tekken.json", "tiktoken.model", "vocab.json")),
     ("tekken.json", _tokenizer("tekken.json", "tokenizer_config.json")),
     ("an adapter", _adapter("adapter_model.safetensors", "adapter_config.json", "README.md")),
+    ("an adapter with embeddings of its own", _adapter(
+        "adapter_model.safetensors", "adapter_config.json", "new_embeddings.safetensors")),
     *(
         (name, given, REFUSED)
         for name, given in [
@@ -101,6 +112,21 @@ FILE_DIGEST = [
                 {_INDEX: _index(_A), _A: "one", "adapter_config.json": "{}"})),
             ("an index, and a model.safetensors that it does not name", _weights(
                 {_INDEX: _index(_A), _A: "one", "model.safetensors": "w"})),
+            *((f"an adapter's {name} beside the weights", _weights(
+                {"model.safetensors": "w", name: "x"}))
+              for name in ("new_embeddings.safetensors", "new_embeddings.bin")),
+            ("an index that names model.safetensors, and a part beside it", _weights(
+                {_INDEX: _index("model.safetensors"), "model.safetensors": "w", _A: "one"})),
+            ("an index, and weights of any name beside it", _weights(
+                {_INDEX: _index(_A), _A: "one", "extra.safetensors": "x"})),
+            ("an index, and weights that are called like an adapter's", _weights(
+                {_INDEX: _index(_A), _A: "one", "adapter_x.safetensors": "x"})),
+            ("model.safetensors, and others", _weights(
+                {"model.safetensors": "w", "other.safetensors": "o"})),
+            ("model.safetensors, and others in other letters", _weights(
+                {"model.safetensors": "w", "Consolidated.safetensors": "o"})),
+            ("parts of nothing but another format", _weights(
+                {"consolidated-1-of-2.safetensors": "o"})),
             ("a part of two", _weights({_A: "one"})),
             ("all parts, but no index", _weights({_A: "one", _B: "two"})),
             ("a part beside model.safetensors", _weights(
@@ -121,6 +147,8 @@ FILE_DIGEST = [
             ("a vocabulary without merges", _tokenizer("vocab.json")),
             ("an adapter without its config", _adapter("adapter_model.safetensors")),
             ("an adapter without its weights", _adapter("adapter_config.json")),
+            ("an adapter with embeddings that nobody reads", _adapter(
+                "adapter_model.safetensors", "adapter_config.json", "new_embeddings.bin")),
         ]
     ),
 ]

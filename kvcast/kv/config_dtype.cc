@@ -1,0 +1,66 @@
+#include "kvcast/kv/config_dtype.h"
+
+#include <optional>
+#include <string>
+
+namespace kvcast {
+namespace {
+
+struct SaidDtype {
+  std::string name;
+  uint64_t at = 0;
+};
+
+std::optional<SaidDtype> DtypeSaidBy(const ConfigText& part) {
+  for (const char* name : {"dtype", "torch_dtype"}) {
+    if (const Json* found = part.Find(name); found != nullptr && found->is_string()) {
+      return SaidDtype{found->get<std::string>(), part.Place(name)};
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> RefuseQuantizedKv(const ConfigText& part) {
+  const Json* quantized = part.Find("quantization_config");
+  for (const char* name : {"kv_cache_scheme", "kv_cache_quant_algo"}) {
+    if (quantized == nullptr || !quantized->is_object()) {
+      continue;
+    }
+    if (const auto found = quantized->find(name); found != quantized->end() && !found->is_null()) {
+      return Error(ErrorCode::kInvalid, "\"quantization_config\" has \"" + std::string(name) +
+                                            "\", which some engines follow and others do not; say "
+                                            "with --kv-dtype what this one computes KV in.")
+          .At(part.Place("quantization_config"));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<KvDtype> UsualKvDtype(const ConfigText& whole, const ConfigText& text) {
+  KVCAST_TRY_VOID(RefuseQuantizedKv(whole));
+  KVCAST_TRY_VOID(RefuseQuantizedKv(text));
+  const std::optional<SaidDtype> first = DtypeSaidBy(whole);
+  const std::optional<SaidDtype> second = DtypeSaidBy(text);
+  if (!first && !second) {
+    return Error(ErrorCode::kInvalid,
+                 "It does not say what the model computes in, neither as \"torch_dtype\" nor as "
+                 "\"dtype\"; say it with --kv-dtype.")
+        .At(0);
+  }
+  if (first && second && first->name != second->name) {
+    return Error(ErrorCode::kInvalid,
+                 "It says two things about what the model computes in, one here and another in its "
+                 "text part; say with --kv-dtype which it is.")
+        .At(first->at);
+  }
+  const SaidDtype& said = first ? *first : *second;
+  Result<KvDtype> dtype = KvDtypeOf(said.name);
+  if (!dtype.ok()) {
+    return std::move(dtype).error().At(said.at);
+  }
+  return dtype;
+}
+
+}  // namespace kvcast
