@@ -29,7 +29,8 @@ struct PendingRecord {
   RecordDraft draft;
   EntryBody entry;
   Origin origin = Origin::kPut;
-  DiskPlace from;  // Where a carried record stood.
+  DiskPlace from;      // Where a carried record stood.
+  uint64_t drain = 0;  // Whose it is: several may try to empty one segment, after one another.
 };
 
 // The writing half of a disk tier: appends records to segments, makes them durable in groups, and

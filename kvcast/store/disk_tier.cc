@@ -246,7 +246,7 @@ void DiskTier::SettleCarry(const DiskLog::Settled& settled) {
     index_->Apply(record.track, record.entry, settled.place, length);
   }
   for (auto* drain : {&rescue_, &evict_}) {
-    if (*drain && (*drain)->segment() == record.from.segment) {
+    if (*drain && (*drain)->number() == record.drain) {
       (*drain)->OnSettled(settled);
     }
   }

@@ -165,6 +165,7 @@ class DiskTier final : public IndexedTier {
   uint32_t newest_unread_ = 0;
   SegmentRemovals removals_;  // While segments are unread.
   std::optional<SegmentLoad> late_;
+  uint64_t last_drain_ = 0;
   std::optional<SegmentDrain> rescue_;
   std::optional<SegmentDrain> evict_;
   // Emptying segments may bring nothing, where all is reserved: so often it did not.

@@ -93,8 +93,8 @@ void DiskTier::StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment,
                           SegmentDrain::Why why) {
   table_.segments.at(segment).draining = true;
   drain.emplace(segment, why,
-                SegmentDrain::Parts{superblock_.directory, options_.key_property, index_.get(),
-                                    &*log_, policy_.get(), &table_, &outbox_,
+                SegmentDrain::Parts{++last_drain_, superblock_.directory, options_.key_property,
+                                    index_.get(), &*log_, policy_.get(), &table_, &outbox_,
                                     unread_segments_ > 0 ? &removals_ : nullptr,
                                     // The rest of the room is for those who ask.
                                     hands_over_ ? options_.read_bytes_max / 2 : 0});

@@ -211,7 +211,8 @@ void SegmentDrain::OnRead(const Reading& reading, const DeviceCompletion& comple
                        .draft = *std::move(draft),
                        .entry = entry.body,
                        .origin = PendingRecord::Origin::kCarry,
-                       .from = seat.place});
+                       .from = seat.place,
+                       .drain = parts_.number});
   }
 }
 
@@ -269,7 +270,8 @@ void SegmentDrain::Note(const TrackName& track, const RecordBody& body) {
                      .draft = *std::move(draft),
                      .entry = std::move(entry),
                      .origin = PendingRecord::Origin::kNote,
-                     .from = {segment_, 0}});
+                     .from = {segment_, 0},
+                     .drain = parts_.number});
 }
 
 void SegmentDrain::OnSettled(const DiskLog::Settled& settled) {
@@ -280,7 +282,8 @@ void SegmentDrain::OnSettled(const DiskLog::Settled& settled) {
 void SegmentDrain::GiveUpMoving() {
   given_up_ = true;
   for (const PendingRecord& record : parts_.log->TakeBackCarries(segment_)) {
-    --unsettled_;
+    // Or of one before us, that had to be held.
+    unsettled_ -= record.drain == parts_.number ? 1 : 0;
     const Location location = std::get<ObjectEntry>(record.entry).location;
     const auto found = parts_.index->Find(record.track, location);
     if (found && found->place == record.from) {
