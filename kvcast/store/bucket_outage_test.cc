@@ -242,5 +242,22 @@ TEST(RetryDelay, GrowsUpToABoundAndNeverAlike) {
   EXPECT_GT(longest, seconds(9));
 }
 
+// An object without a payload takes memory while it waits.
+TEST(BucketOutage, EmptyObjectsThatWaitAreCounted) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.queue_bytes_max = 100'000;
+  node.Start();
+  bucket.faults().dead = true;
+  uint64_t taken = 0;
+  while (node.tier->Put(kBucketTrack, BucketObject({0, taken}, ""), 0, node.now).ok()) {
+    ASSERT_LT(++taken, 200u);
+  }
+  EXPECT_GT(taken, 50u);
+  bucket.faults().dead = false;
+  node.Wait(seconds(60));
+  EXPECT_EQ(node.tier->queued_bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace kvcast

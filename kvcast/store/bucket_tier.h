@@ -105,8 +105,10 @@ class BucketTier final : public IndexedTier {
   // Answered within `get_patience`, and at once while the bucket is known to be away.
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
-  // Of the index and of what stands in more than one pack.
-  size_t index_bytes() const { return index_->bytes() + copies_.bytes(); }
+  // Of the index, of what stands in more than one pack, of removals and how far they reach.
+  size_t index_bytes() const {
+    return index_->bytes() + copies_.bytes() + removals_.bytes() + table_.horizon_bytes();
+  }
 
   const PackTable& packs() const { return table_; }
   const PackCopies& copies() const { return copies_; }
