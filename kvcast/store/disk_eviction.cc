@@ -224,7 +224,10 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
                                           const DiskIndex& index) const {
   Rooms rooms;
   for (const SegmentView& view : segments) {
-    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes), view.bytes / 4 * 3, 0};
+    const uint64_t most = view.bytes / 4 * 3;
+    rooms[view.segment] = {view.live_bytes + view.note_bytes,
+                           std::min(MovedBytesMax(view.bytes) + view.note_bytes, most), most,
+                           view.note_bytes};
   }
   for (const auto& [name, track] : tracks_) {
     for (const auto& [group, held] : track.groups) {

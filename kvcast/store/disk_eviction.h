@@ -91,7 +91,7 @@ class DiskEviction final : public DiskPolicy {
     uint64_t wanted = 0;
     uint64_t moved_max = 0;
     uint64_t most = 0;
-    uint64_t owed = 0;  // Reserved: moved, however much that is.
+    uint64_t owed = 0;  // Reserved, or no object: moved, however much that is.
   };
   using Rooms = std::map<uint32_t, Room>;
 

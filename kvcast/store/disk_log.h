@@ -87,6 +87,8 @@ class DiskLog {
   bool Busy(uint32_t segment) const;
   // Before long the budget will not hold another segment.
   bool wants_room() const;
+  // None of the last segments is in use.
+  bool has_last_segments() const { return !Cramped(); }
   // A segment is being ended, made or unmade: there will be more to choose from, or more room.
   bool sealing() const;
   // Gives up what waits, and refuses for a while.

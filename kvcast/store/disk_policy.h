@@ -16,7 +16,8 @@ class DiskIndex;
 struct SegmentView {
   uint32_t segment = 0;  // Rises with age falling.
   uint64_t bytes = 0;
-  uint64_t live_bytes = 0;  // Of records that would have to be moved or evicted.
+  uint64_t live_bytes = 0;  // Of objects that would have to be moved or evicted.
+  uint64_t note_bytes = 0;  // Of all else that would have to be moved, whatever goes.
 };
 
 // Of a segment that is emptied for its room, so much is moved at most; the rest is evicted.
