@@ -111,6 +111,12 @@ class BucketTier final : public IndexedTier {
   }
 
   const PackTable& packs() const { return table_; }
+  // Packs that the last survey saw and that are not among them, with why: the first of them.
+  struct PassedOver {
+    std::string key;
+    std::string why;
+  };
+  const std::vector<PassedOver>& passed_over() const { return passed_over_; }
   const PackCopies& copies() const { return copies_; }
   uint64_t queued_bytes() const { return queue_.queued_bytes(); }
   bool away() const override { return calls_.breaker().open(); }
@@ -135,6 +141,7 @@ class BucketTier final : public IndexedTier {
   void StartSurvey(Instant now);
   void OnSurveyed(Instant now);
   void AddPack(BucketSurvey::Found found, Instant now);
+  void PassOver(const std::string& key, const std::string& why);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
                   uint32_t length);
   // Groups that a pack says something of, and whether they are whole now.
@@ -195,6 +202,7 @@ class BucketTier final : public IndexedTier {
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
+  std::vector<PassedOver> passed_over_;
   std::string survey_trouble_;                  // Why the last one failed.
   std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
   std::optional<Leaving> leaving_;
