@@ -8,6 +8,8 @@ namespace {
 constexpr uint64_t kSegmentBytes = 32 << 10;
 constexpr uint64_t kBudget = kSuperblockBytes + 7 * kSegmentBytes;
 constexpr size_t kFlips = 20;
+// As when all that came at one time expires.
+constexpr size_t kRemovalsAtOnce = 24;
 // Longer than a tier leaves a disk alone that failed.
 constexpr Duration kPatience = std::chrono::seconds(2);
 
@@ -180,7 +182,9 @@ void DiskWorld::Ask() {
   if (removes_much_ && kind < 15) {
     AskLasting();
   } else if (removes_much_ && kind < 50) {
-    AskRemove();
+    for (size_t i = 0; i < kRemovalsAtOnce; ++i) {
+      AskRemove();
+    }
   } else if (kind < 70) {
     AskPut();
   } else if (kind < 80) {

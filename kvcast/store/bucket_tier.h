@@ -111,7 +111,7 @@ class BucketTier final : public IndexedTier {
   }
 
   const PackTable& packs() const { return table_; }
-  // Packs that the last survey saw and that are not among them, with why: the first of them.
+  // Packs that the last whole survey saw and could not take in, with why: the first of them.
   struct PassedOver {
     std::string key;
     std::string why;
@@ -203,6 +203,7 @@ class BucketTier final : public IndexedTier {
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
   std::vector<PassedOver> passed_over_;
+  std::vector<PassedOver> survey_passed_over_;
   std::string survey_trouble_;                  // Why the last one failed.
   std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
   std::optional<Leaving> leaving_;

@@ -23,7 +23,7 @@ constexpr Duration kDeleteDelay = std::chrono::milliseconds(200);
 void BucketTier::StartSurvey(Instant now) {
   next_survey_.reset();
   survey_unread_ = false;
-  passed_over_.clear();
+  survey_passed_over_.clear();
   const auto known = [this](const std::string& key) {
     return table_.Has(key) || queue_.Holds(key) || IsTakenBack(key);
   };
@@ -63,6 +63,9 @@ void BucketTier::OnSurveyed(Instant now) {
              "the index has no room for " + std::to_string(counts_.left_out) + " of its packs");
   }
   survey_.reset();
+  if (!failed) {
+    passed_over_ = std::move(survey_passed_over_);
+  }
   if (counts_.left_out > 0) {
     TellFull();
   } else {
@@ -86,8 +89,8 @@ void BucketTier::OnSurveyed(Instant now) {
 }
 
 void BucketTier::PassOver(const std::string& key, const std::string& why) {
-  if (passed_over_.size() < kPassedOverMax) {
-    passed_over_.push_back({key, why});
+  if (survey_passed_over_.size() < kPassedOverMax) {
+    survey_passed_over_.push_back({key, why});
   }
 }
 

@@ -114,7 +114,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
     if (place < at->place()) {
       return;
     }
-    live_bytes_[at->segment] -= RecordUp(at->length);
+    DiscountLive(at->segment, RecordUp(at->length));
     group.payload_bytes -= at->payload_bytes;
     group.record_bytes -= RecordUp(at->length);
     *at = indexed;
@@ -127,12 +127,20 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
   group.record_bytes += RecordUp(length);
 }
 
+void DiskIndex::DiscountLive(uint32_t segment, uint64_t bytes) {
+  const auto found = live_bytes_.find(segment);
+  found->second -= bytes;
+  if (found->second == 0) {
+    live_bytes_.erase(found);
+  }
+}
+
 size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes) {
   const size_t erased = std::erase_if(found.objects, [&](const Indexed& object) {
     if (!goes(object)) {
       return false;
     }
-    live_bytes_[object.segment] -= RecordUp(object.length);
+    DiscountLive(object.segment, RecordUp(object.length));
     found.payload_bytes -= object.payload_bytes;
     found.record_bytes -= RecordUp(object.length);
     return true;
@@ -347,7 +355,7 @@ bool DiskIndex::LearnGroupEnd(const TrackName& name, const GroupEnd& end) {
 void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, uint32_t length) {
   Indexed* const object = ObjectIn(name, location);
   KVCAST_CHECK(object != nullptr);
-  live_bytes_[object->segment] -= RecordUp(object->length);
+  DiscountLive(object->segment, RecordUp(object->length));
   live_bytes_[place.segment] += RecordUp(length);
   auto* const group = const_cast<Group*>(GroupIn(name, location.group));
   group->record_bytes += RecordUp(length) - RecordUp(object->length);

@@ -154,6 +154,8 @@ class DiskIndex {
   // Drops those of a group's objects that `goes` says, and returns how many.
   size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);
   void EraseTrackAt(TrackMap::iterator track);
+  // Of a segment without a byte nothing is remembered: there were many before it.
+  void DiscountLive(uint32_t segment, uint64_t bytes);
   void SetWritten(Track& track, DiskPlace place, uint32_t length, std::optional<Location> largest);
 
   using BytesBySegment = std::map<uint32_t, uint64_t, std::less<>,

@@ -253,6 +253,8 @@ void DiskTier::SettleCarry(const DiskLog::Settled& settled) {
     const auto now = index_->Find(record.track, std::get<ObjectEntry>(record.entry).location);
     if (now && now->place == record.from) {
       index_->Apply(record.track, record.entry, settled.place, length);
+      policy_->OnMoved(record.track, std::get<ObjectEntry>(record.entry).location.group,
+                       record.from.segment, {settled.place.segment, RecordUp(length)});
       ++counts_.carried;
     }
   } else if (!settled.error && std::holds_alternative<TrackFacts>(record.entry) &&

@@ -67,7 +67,7 @@ void DiskTier::StartEvicting(Instant now) {
   }
   const bool index = index_full();
   if (index) {
-    policy_->CondemnSome(index_->object_count() / kCondemnedShare + 1);
+    policy_->CondemnSome(index_->object_count() / kCondemnedShare + 1, *index_);
   }
   const auto segment = fruitless_ < kFruitlessMax ? Victim(now) : std::nullopt;
   if (segment) {
@@ -127,7 +127,9 @@ std::optional<uint32_t> DiskTier::Victim(Instant now) {
     removal_bytes += removals;
     const bool may_go =
         segment.state == SegmentState::kSealed || segment.state == SegmentState::kHeld;
-    if (may_go && !segment.draining && now >= segment.retry_at) {
+    // What was read in vain so often need not be waited for once more.
+    const bool in_vain = segment.state == SegmentState::kHeld && segment.held_count >= kUnreadTries;
+    if (may_go && !segment.draining && (now >= segment.retry_at || in_vain)) {
       views.push_back(
           {number, segment.bytes, index_->LiveBytes(number), removals + index_->FactBytes(number)});
     }
@@ -142,7 +144,7 @@ std::optional<uint32_t> DiskTier::Victim(Instant now) {
     return views.front().segment;
   }
   const auto segment = policy_->Victim(views, *index_);
-  fruitless_ += segment ? 1 : 0;
+  fruitless_ += segment ? 1u : 0u;
   return segment;
 }
 

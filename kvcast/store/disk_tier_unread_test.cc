@@ -227,7 +227,7 @@ TEST(DiskTierUnread, IsGivenUpWhenItCostsTooMuch) {
     }
     ASSERT_EQ(disk.tier->unread_segments(), 1u);
     int refused = 0;
-    for (uint64_t number = 0; number < 3000; ++number) {
+    for (uint64_t number = 0; number < 6000; ++number) {
       const TrackName track = DiskTrack("t" + std::to_string(number));
       refused += disk.Put(track, DiskObject({0, 0}, "v")).ok() ? 0 : 1;
       refused += disk.tier->Remove(track, std::nullopt, disk.now).ok() ? 0 : 1;
