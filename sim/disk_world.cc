@@ -8,6 +8,8 @@ namespace {
 constexpr uint64_t kSegmentBytes = 32 << 10;
 constexpr uint64_t kBudget = kSuperblockBytes + 7 * kSegmentBytes;
 constexpr size_t kFlips = 20;
+// As when all that came at one time expires.
+constexpr size_t kRemovalsAtOnce = 24;
 // Longer than a tier leaves a disk alone that failed.
 constexpr Duration kPatience = std::chrono::seconds(2);
 
@@ -63,6 +65,7 @@ DiskWorld::DiskWorld(uint64_t seed, std::optional<DiskPlan> plan)
     DrawFaults(seed);
   }
   by_worth_ = seed % 2 == 1;
+  removes_much_ = seed % 8 >= 5;
   tier_ = std::make_unique<DiskTier>(Options(kBudget), Policy(kBudget));
 }
 
@@ -143,12 +146,46 @@ std::string DiskWorld::Play(size_t steps) {
     return "the directory is not open at the end";
   }
   wrong = LookThrough(device_.AfterKill(), kBudget, 0);
-  return wrong.empty() ? TryFlips(kFlips) : wrong;
+  wrong = wrong.empty() ? TryFlips(kFlips) : wrong;
+  return wrong.empty() ? TryPut() : wrong;
+}
+
+std::string DiskWorld::TryPut() {
+  if (device_.faults().capacity != UINT64_MAX) {
+    return "";
+  }
+  std::string refusal;
+  for (int tries = 0; tries < 8; ++tries) {
+    Object object;
+    object.payload = Bytes::Of("at last");
+    bool acknowledged = false;
+    const auto ticket = tier_->Put(DiskModel::Track(DiskModel::kTracks), object, 0, now_);
+    refusal = ticket.ok() ? "it is not answered" : ticket.error().message();
+    Settle(*tier_, device_, now_, [&](TierEvent& event) {
+      const auto* const written = std::get_if<TierWritten>(&event);
+      if (written != nullptr && ticket.ok() && written->ticket == *ticket) {
+        acknowledged = !written->error;
+        refusal = written->error ? written->error->message() : "";
+      }
+    });
+    if (acknowledged) {
+      return "";
+    }
+    now_ += kPatience;
+    tier_->OnTime(now_);
+  }
+  return "a disk that is well again takes no put: " + refusal;
 }
 
 void DiskWorld::Ask() {
   const uint64_t kind = random_.Below(100);
-  if (kind < 70) {
+  if (removes_much_ && kind < 15) {
+    AskLasting();
+  } else if (removes_much_ && kind < 50) {
+    for (size_t i = 0; i < kRemovalsAtOnce; ++i) {
+      AskRemove();
+    }
+  } else if (kind < 70) {
     AskPut();
   } else if (kind < 80) {
     AskRemove();
@@ -159,6 +196,16 @@ void DiskWorld::Ask() {
     if (const auto ticket = tier_->Get(DiskModel::Track(name.track), name.location, now_)) {
       gets_[*ticket] = name;
     }
+  }
+}
+
+void DiskWorld::AskLasting() {
+  const DiskModel::Name& name = model_.names()[random_.Below(model_.names().size())];
+  if (name.track != 0) {
+    return;
+  }
+  if (const auto ticket = tier_->Get(DiskModel::Track(0), name.location, now_)) {
+    gets_[*ticket] = name;
   }
 }
 
@@ -175,7 +222,8 @@ void DiskWorld::AskPut() {
 }
 
 void DiskWorld::AskRemove() {
-  const uint64_t track = random_.Below(DiskModel::kTracks);
+  const uint64_t track =
+      removes_much_ ? 1 + random_.Below(DiskModel::kTracks - 1) : random_.Below(DiskModel::kTracks);
   std::optional<uint64_t> group;
   if (!random_.Happens(0.15)) {
     group = random_.Below(DiskModel::kGroups);

@@ -44,7 +44,8 @@ struct DiskPlan {
 //   every object that was acknowledged is found, unless it was removed or reported as evicted;
 //   what was removed for good is not found;
 //   what is found is what was put, to the bit;
-//   files never take more than the budget.
+//   files never take more than the budget;
+//   in the end, with a disk that is well again and large enough, a put is acknowledged.
 //
 // One request of the device fails, another one in each world; syncs that fail lose what they
 // covered and succeed when asked again. At the end single bits are flipped, one of which costs at
@@ -67,6 +68,8 @@ class DiskWorld {
   std::unique_ptr<DiskPolicy> Policy(uint64_t bytes_max) const;
   void Ask();
   void AskPut();
+  // An object of the track that is put once, read again and again, and never removed.
+  void AskLasting();
   void AskRemove();
   void AskDescribe();
   std::string StepDevice();
@@ -74,6 +77,8 @@ class DiskWorld {
   // What may be lost, and what may be forgotten, from now on.
   void SeeDanger();
   void Restart();
+  // Whatever happened to the disk, it takes puts once it is well again.
+  std::string TryPut();
   std::string TryPowerCut();
   std::string TryFlips(size_t count);
   // What a start finds on a disk, and how that breaks promises. `lost_max`: how many objects may be
@@ -90,6 +95,8 @@ class DiskWorld {
   Instant now_{std::chrono::hours(1)};
   std::map<TierTicket, DiskModel::Name> gets_;
   bool by_worth_ = false;  // An eviction decides what goes, and not age.
+  // Much is removed, over a track that stays: removals have to be moved along for as long.
+  bool removes_much_ = false;
   // A write went to another place of this file: what it was to write, or stood there, may be lost.
   DeviceFile misdirected_ = 0;
   std::set<DiskModel::Name> endangered_;  // What was in that file when last seen.

@@ -2,6 +2,7 @@
 
 #include "kvcast/host/command.h"
 #include "kvcast/host/model_text.h"
+#include "kvcast/host/resting_store.h"
 
 namespace kvcast {
 
@@ -43,6 +44,14 @@ void AddTrackFlag(CLI::App& command, StoreFlags& flags) {
       .add_option("--track", flags.track_prefix,
                   "Only tracks whose name, as 'kvcast store ls' writes it, begins so")
       ->type_name("PREFIX");
+}
+
+int TellUnlisted(const RestingStore& store) {
+  const std::vector<StoreDamage> unlisted = store.Unlisted();
+  for (const StoreDamage& one : unlisted) {
+    PrintProblem(one.file + " is left out: " + one.what);
+  }
+  return unlisted.empty() ? kExitOk : kExitFailed;
 }
 
 std::string Counted(uint64_t count, const std::string& noun) {

@@ -24,6 +24,11 @@ struct StoreFlags {
 void AddStoreArgument(CLI::App& command, StoreFlags& flags);
 void AddTrackFlag(CLI::App& command, StoreFlags& flags);
 
+class RestingStore;
+// Says which files of a store could not be read, so that what was told is not all there is.
+// Returns the exit status for that.
+int TellUnlisted(const RestingStore& store);
+
 // "1 group", "2,000 groups".
 std::string Counted(uint64_t count, const std::string& noun);
 

@@ -152,9 +152,9 @@ Result<int> RunExport(const ExportOptions& options) {
   if (exported.damaged > 0) {
     PrintProblem(Counted(exported.damaged, "object") +
                  " could not be read and left out. 'kvcast store verify' says which.");
-    return kExitFailed;
   }
-  return kExitOk;
+  const int listed = TellUnlisted(*store);
+  return exported.damaged > 0 ? kExitFailed : listed;
 }
 
 }  // namespace
@@ -167,8 +167,8 @@ void AddStoreExportCommand(CLI::App& app, int* exit_status) {
       "fields and time of receipt, ends of groups and tracks, gaps, properties. It does not depend "
       "on segments or machines, and every record in it has check sums. 'kvcast store import' "
       "takes it.\n\n"
-      "Objects that are damaged are left out, and the exit status is 1 then; the file is there all "
-      "the same.");
+      "What is damaged or cannot be read is left out, and the exit status is 1 then; the file is "
+      "there all the same.");
   command->footer(
       "kvcast store export DIR tracks.kvcast\n"
       "kvcast store export DIR - --track moq | ssh node7 kvcast store import - DIR");

@@ -69,7 +69,7 @@ Json JsonOf(const ListedTrack& track, const TrackFacts& facts) {
           {"properties", JsonOf(facts.properties)}, {"groups", std::move(groups)}};
 }
 
-Result<void> RunLs(const LsOptions& options) {
+Result<int> RunLs(const LsOptions& options) {
   KVCAST_TRY(const std::unique_ptr<RestingStore> store, OpenRestingStore(options.flags.store));
   TrackWalk walk(*store, options.flags.track_prefix);
   Json json = Json::array();
@@ -90,7 +90,7 @@ Result<void> RunLs(const LsOptions& options) {
   } else {
     fmt::print("{}{}, {}\n", tracks > 0 ? "\n" : "", Counted(tracks, "track"), HumanBytes(bytes));
   }
-  return {};
+  return TellUnlisted(*store);
 }
 
 }  // namespace
@@ -102,7 +102,8 @@ void AddStoreLsCommand(CLI::App& app, int* exit_status) {
       "A group is whole if every object of it is there. Its key is what catalogs list it by: for a "
       "KV cache the name of the block, which 'kvcast name' prints too. Names of tracks are written "
       "as MoQT writes them: fields with - between them, then -- and the track's own name; what "
-      "is no letter, digit or underscore stands in hex behind a period.");
+      "is no letter, digit or underscore stands in hex behind a period.\n\n"
+      "Exit status: 0 if all of the store could be read, 1 if there may be more than is listed.");
   command->footer(
       "kvcast store ls DIR\n"
       "kvcast store ls DIR --groups --track moq\n"
@@ -113,8 +114,8 @@ void AddStoreLsCommand(CLI::App& app, int* exit_status) {
   AddTrackFlag(*command, options->flags);
   command->add_flag("--json", options->flags.json, "Print everything as JSON, groups too");
   command->callback([options, exit_status] {
-    const Result<void> result = RunLs(*options);
-    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+    const Result<int> result = RunLs(*options);
+    *exit_status = result.ok() ? *result : Failed(result.error());
   });
 }
 

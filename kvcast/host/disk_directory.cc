@@ -100,13 +100,24 @@ Result<Bytes> DiskDirectory::ReadAt(uint32_t segment, uint64_t offset, uint64_t 
   if (!there) {
     const uint64_t end = BlocksDown(table_.segments.at(segment).bytes);
     const uint64_t first = BlocksDown(offset);
-    const uint64_t wanted = std::max(BlocksUp(offset + length) - first, kWindowBytes);
     if (offset + length > end) {
       return Error(ErrorCode::kMalformed, "It lies beyond the segment's end.");
     }
-    DeviceOutbox outbox;
-    outbox.Read(segment, first, std::min(wanted, end - first));
-    DeviceCompletion done = files_->Do(outbox.Take().front());
+    const auto read = [&](uint64_t bytes) {
+      DeviceOutbox outbox;
+      outbox.Read(segment, first, bytes);
+      return files_->Do(outbox.Take().front());
+    };
+    // A bad sector costs what lies in it, and not what is read along with it.
+    const uint64_t least = BlocksUp(offset + length) - first;
+    const uint64_t ahead = std::min(std::max(least, kWindowBytes), end - first);
+    const bool bad = segment == bad_segment_ && first < bad_end_;
+    DeviceCompletion done = read(bad ? least : ahead);
+    if (done.error && !bad && ahead > least) {
+      bad_segment_ = segment;
+      bad_end_ = first + ahead;
+      done = read(least);
+    }
     if (done.error) {
       return Error(ErrorCode::kMachine, "It cannot be read: " + done.error->message + ".");
     }
@@ -121,6 +132,16 @@ Result<ParsedRecord> DiskDirectory::ReadRecord(uint32_t number, uint64_t marker,
                                                uint64_t length) {
   KVCAST_TRY(const Bytes bytes, ReadAt(number, offset, length));
   return ParseRecord(bytes, {directory_, marker, {number, offset}});
+}
+
+std::vector<StoreDamage> DiskDirectory::Unlisted() const {
+  std::vector<StoreDamage> unlisted;
+  for (const auto& [number, segment] : table_.segments) {
+    if (segment.state == SegmentState::kUnread) {
+      unlisted.push_back({DiskFileName(number), 0, "a part of it cannot be read"});
+    }
+  }
+  return unlisted;
 }
 
 Result<StoredObject> DiskDirectory::Read(const TrackName& track, Location location) {

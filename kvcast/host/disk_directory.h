@@ -36,6 +36,7 @@ class DiskDirectory final : public RestingStore {
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
     return index_.ObjectFrom(track, location);
   }
+  std::vector<StoreDamage> Unlisted() const override;
   Result<StoredObject> Read(const TrackName& track, Location location) override;
   Result<std::vector<StoreFile>> Files(const StoreProgress& progress) override;
   Result<StoreVerdict> Verify(const StoreProgress& progress) override;
@@ -76,6 +77,9 @@ class DiskDirectory final : public RestingStore {
   uint32_t window_segment_ = 0;
   uint64_t window_offset_ = 0;
   Bytes window_;
+  // Up to here a read failed: no more is read at a time than what is asked for.
+  uint32_t bad_segment_ = 0;
+  uint64_t bad_end_ = 0;
 };
 
 }  // namespace kvcast

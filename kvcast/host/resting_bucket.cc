@@ -16,6 +16,7 @@ namespace {
 constexpr Duration kOpenPatience = std::chrono::seconds(30);
 constexpr Duration kBucketToolPatience = std::chrono::seconds(60);
 constexpr Duration kAskPatience = std::chrono::seconds(20);
+constexpr Duration kTurn = std::chrono::milliseconds(100);
 constexpr int kAskTries = 4;
 constexpr uint64_t kBucketWindowBytes = 8 << 20;
 constexpr size_t kAheadObjects = 256;
@@ -38,54 +39,72 @@ Result<std::unique_ptr<RestingBucket>> RestingBucket::Open(const BucketFlag& fla
   }
   progress.Done();
   KVCAST_TRY(std::unique_ptr<S3Bucket> raw, S3Bucket::Open(flag.server));
-  if ((*driven)->tier().packs().packs.empty()) {
+  if ((*driven)->tier().packs().packs.empty() && (*driven)->tier().passed_over().empty()) {
     return Error(ErrorCode::kNotFound,
                  "There is no store in it: no pack. Name the bucket and the prefix that the node "
                  "was given.")
         .In(flag.ToString());
   }
-  return std::unique_ptr<RestingBucket>(new RestingBucket(*std::move(driven), std::move(raw)));
+  std::unique_ptr<RestingBucket> bucket(new RestingBucket(*std::move(driven), std::move(raw)));
+  bucket->last_read_ = Now();
+  for (const BucketTier::PassedOver& pack : bucket->driven_->tier().passed_over()) {
+    bucket->unlisted_.push_back({pack.key, 0, pack.why});
+  }
+  return bucket;
+}
+
+void RestingBucket::ReadAhead(const TrackName& track, Location location) {
+  BucketTier& tier = driven_->tier();
+  ahead_.clear();
+  std::map<TierTicket, Location> asked;
+  uint64_t bytes = 0;
+  std::optional<uint64_t> object = location.object;
+  while (object && asked.size() < kAheadObjects && bytes < kAheadBytes) {
+    const Location at{location.group, *object};
+    if (const auto found = tier.index().Find(track, at)) {
+      bytes += found->length;
+      if (const auto ticket = tier.Get(track, at, Now())) {
+        asked[*ticket] = at;
+      }
+    }
+    object = *object == UINT64_MAX ? std::nullopt
+                                   : tier.ObjectFrom(track, {location.group, *object + 1});
+  }
+  while (!asked.empty()) {
+    driven_->Turn(kTurn);
+    while (auto event = tier.Next()) {
+      if (auto* read = std::get_if<TierRead>(&*event)) {
+        const auto found = asked.find(read->ticket);
+        if (found != asked.end()) {
+          ahead_[{track, found->second}] = std::move(read->found);
+          asked.erase(found);
+        }
+      }
+    }
+  }
 }
 
 Result<StoredObject> RestingBucket::Read(const TrackName& track, Location location) {
-  BucketTier& tier = driven_->tier();
-  if (!ahead_.contains({track, location})) {
-    ahead_.clear();
-    std::map<TierTicket, Location> asked;
-    uint64_t bytes = 0;
-    std::optional<uint64_t> object = location.object;
-    while (object && asked.size() < kAheadObjects && bytes < kAheadBytes) {
-      const Location at{location.group, *object};
-      if (const auto found = tier.index().Find(track, at)) {
-        bytes += found->length;
-        if (const auto ticket = tier.Get(track, at, Now())) {
-          asked[*ticket] = at;
-        }
-      }
-      object = *object == UINT64_MAX ? std::nullopt
-                                     : tier.ObjectFrom(track, {location.group, *object + 1});
+  const BucketTier& tier = driven_->tier();
+  while (true) {
+    auto found = ahead_.find({track, location});
+    if (found == ahead_.end() || !found->second) {
+      ReadAhead(track, location);
+      found = ahead_.find({track, location});
     }
-    while (!asked.empty()) {
-      driven_->Turn(std::chrono::milliseconds(100));
-      while (auto event = tier.Next()) {
-        if (auto* read = std::get_if<TierRead>(&*event)) {
-          const auto found = asked.find(read->ticket);
-          if (found != asked.end()) {
-            ahead_[{track, found->second}] = std::move(read->found);
-            asked.erase(found);
-          }
-        }
-      }
+    if (found != ahead_.end() && found->second) {
+      last_read_ = Now();
+      StoredObject stored = *std::move(found->second);
+      ahead_.erase(found);
+      return stored;
     }
+    if (!tier.away() || Now() >= last_read_ + kBucketToolPatience) {
+      break;
+    }
+    driven_->Turn(kTurn);
   }
-  const auto found = ahead_.find({track, location});
-  if (found == ahead_.end() || !found->second) {
-    return Error(ErrorCode::kMachine, "Object " + location.ToString() + " cannot be read." +
-                                          (tier.trouble().empty() ? "" : " " + tier.trouble()));
-  }
-  StoredObject stored = *std::move(found->second);
-  ahead_.erase(found);
-  return stored;
+  return Error(ErrorCode::kMachine, "Object " + location.ToString() + " cannot be read." +
+                                        (tier.trouble().empty() ? "" : " " + tier.trouble()));
 }
 
 Result<std::vector<StoreFile>> RestingBucket::Files(const StoreProgress& progress) {
@@ -178,14 +197,67 @@ SegmentContents RestingBucket::Scan(const Pack& pack, Verification& to) {
   }
   for (const uint64_t offset : scan.damaged_at()) {
     if (offset + kTrailerBytes <= pack.bytes) {
-      to.verdict.damage.push_back({pack.key, offset, "no whole record"});
+      VerifyDamaged(pack, offset, to);
     }
+  }
+  // More are missing than there are places.
+  const uint64_t told = scan.damaged_at().size();
+  to.verdict.nameless += scan.damaged() > told ? scan.damaged() - told : 0;
+  if (const auto tail = scan.tail_at()) {
+    to.verdict.damage.push_back(
+        {pack.key, *tail, "no record, behind the last one: the pack's end, or more damage"});
+    ++to.verdict.nameless;
   }
   return scan.Take();
 }
 
+Result<DiskRecord> RestingBucket::ReadDamaged(const Pack& pack, uint64_t offset) {
+  const RecordSeat seat = pack.id.SeatAt(offset);
+  KVCAST_TRY(const Bytes start, ReadAt(pack, offset, kRecordHeaderBytes));
+  const std::string text = start.ToString();
+  KVCAST_TRY(const RecordHeader header, RecordHeader::Parse(AsBytes(text), seat));
+  KVCAST_TRY(const Bytes bytes, ReadAt(pack, offset, header.size()));
+  return ParseRecordMeta(bytes, seat);
+}
+
+void RestingBucket::VerifyDamaged(const Pack& pack, uint64_t offset, Verification& to) {
+  StoreDamage damage{pack.key, offset, "no whole record, in a pack whose end is damaged"};
+  const auto record = ReadDamaged(pack, offset);
+  const auto* const stored = record.ok() ? std::get_if<StoredObject>(&record->body) : nullptr;
+  if (record.ok()) {
+    damage.track = record->track;
+  }
+  if (stored != nullptr) {
+    const Location location = stored->object.location;
+    damage.location = location;
+    damage.costs = !driven_->tier().index().Find(record->track, location);
+    if (damage.costs) {
+      Lose(record->track, {location, static_cast<uint32_t>(stored->object.payload.size()), 0, {}},
+           to);
+    } else {
+      damage.what += ". There is another copy.";
+    }
+  } else {
+    ++to.verdict.nameless;
+  }
+  to.verdict.damage.push_back(std::move(damage));
+}
+
+void RestingBucket::Lose(const TrackName& track, const ObjectEntry& object, Verification& to) {
+  const uint64_t group = object.location.group;
+  const auto facts = driven_->tier().FindGroup(track, group);
+  StoreLoss& loss =
+      to.losses.try_emplace({track, group}, StoreLoss{track, group, facts && facts->whole(), 0, 0})
+          .first->second;
+  ++loss.objects;
+  loss.bytes += object.payload_bytes;
+}
+
 Result<StoreVerdict> RestingBucket::Verify(const StoreProgress& progress) {
   Verification to;
+  // Whoever cannot read a pack cannot tell what was in it.
+  to.verdict.damage = Unlisted();
+  to.verdict.nameless = to.verdict.damage.size();
   const auto& packs = driven_->tier().packs().packs;
   uint64_t total = 0;
   for (const auto& [segment, pack] : packs) {
@@ -247,14 +319,7 @@ void RestingBucket::VerifyEntry(uint32_t segment, const Pack& pack, const Segmen
     damage.costs = found && found->place == DiskPlace{segment, entry.offset} &&
                    !tier.copies().Has(track, object->location);
     if (damage.costs) {
-      const uint64_t group = object->location.group;
-      const auto facts = tier.FindGroup(track, group);
-      StoreLoss& loss =
-          to.losses
-              .try_emplace({track, group}, StoreLoss{track, group, facts && facts->whole(), 0, 0})
-              .first->second;
-      ++loss.objects;
-      loss.bytes += object->payload_bytes;
+      Lose(track, *object, to);
     } else {
       damage.what += " There is another copy, or it was removed.";
     }

@@ -33,7 +33,9 @@ class RestingBucket final : public RestingStore {
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
     return driven_->tier().ObjectFrom(track, location);
   }
-  // Reads ahead: what lies next to each other costs one request.
+  std::vector<StoreDamage> Unlisted() const override { return unlisted_; }
+  // Reads ahead: what lies next to each other costs one request. Where the bucket is left alone for
+  // a while, it is waited for.
   Result<StoredObject> Read(const TrackName& track, Location location) override;
   Result<std::vector<StoreFile>> Files(const StoreProgress& progress) override;
   Result<StoreVerdict> Verify(const StoreProgress& progress) override;
@@ -48,11 +50,16 @@ class RestingBucket final : public RestingStore {
 
   RestingBucket(std::unique_ptr<DrivenBucket> driven, std::unique_ptr<S3Bucket> raw)
       : driven_(std::move(driven)), raw_(std::move(raw)) {}
+  void ReadAhead(const TrackName& track, Location location);
   // One request, tried again a few times.
   Result<Bytes> Ask(const std::string& key, uint64_t offset, uint64_t length);
   Result<Bytes> ReadAt(const Pack& pack, uint64_t offset, uint64_t length);
   std::optional<PackBody> ReadEnd(const Pack& pack);
   SegmentContents Scan(const Pack& pack, Verification& to);
+  // What a damaged record says of itself.
+  Result<DiskRecord> ReadDamaged(const Pack& pack, uint64_t offset);
+  void VerifyDamaged(const Pack& pack, uint64_t offset, Verification& to);
+  void Lose(const TrackName& track, const ObjectEntry& object, Verification& to);
   void VerifyPack(uint32_t segment, const Pack& pack, const StoreProgress& progress,
                   uint64_t before, uint64_t total, Verification& to);
   void VerifyEntry(uint32_t segment, const Pack& pack, const SegmentContents& contents,
@@ -61,6 +68,8 @@ class RestingBucket final : public RestingStore {
   std::unique_ptr<DrivenBucket> driven_;
   std::unique_ptr<S3Bucket> raw_;  // For what is not asked of the tier.
   BucketToken last_token_ = 0;
+  std::vector<StoreDamage> unlisted_;
+  Instant last_read_{};  // When something was last read of the tier.
   std::map<ObjectName, std::optional<StoredObject>> ahead_;
   // What was read last.
   std::string window_key_;

@@ -68,6 +68,9 @@ class RestingStore {
   // The nearest object of the same group that is here, at the location or above it.
   virtual std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const = 0;
 
+  // Files that could not be read when it was opened: what they hold is not listed.
+  virtual std::vector<StoreDamage> Unlisted() const = 0;
+
   // Malformed: it is damaged. Machine: it cannot be read.
   virtual Result<StoredObject> Read(const TrackName& track, Location location) = 0;
   virtual Result<std::vector<StoreFile>> Files(const StoreProgress& progress) = 0;

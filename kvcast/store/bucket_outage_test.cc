@@ -242,5 +242,44 @@ TEST(RetryDelay, GrowsUpToABoundAndNeverAlike) {
   EXPECT_GT(longest, seconds(9));
 }
 
+// An object without a payload takes memory while it waits.
+TEST(BucketOutage, EmptyObjectsThatWaitAreCounted) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.queue_bytes_max = 100'000;
+  node.Start();
+  bucket.faults().dead = true;
+  uint64_t taken = 0;
+  while (node.tier->Put(kBucketTrack, BucketObject({0, taken}, ""), 0, node.now).ok()) {
+    ASSERT_LT(++taken, 200u);
+  }
+  EXPECT_GT(taken, 50u);
+  bucket.faults().dead = false;
+  node.Wait(seconds(60));
+  EXPECT_EQ(node.tier->queued_bytes(), 0u);
+}
+
+// Whoever lists what there is has to know what he does not see.
+TEST(BucketOutage, NamesThePacksThatCouldNotBeRead) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket);
+  first.Start();
+  ASSERT_TRUE(first.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  BucketNode node(bucket, 2);
+  node.tier = std::make_unique<BucketTier>(node.options);
+  ASSERT_TRUE(node.Step());  // The listing.
+  bucket.faults().refuse = 1;
+  node.Wait(minutes(2));
+  ASSERT_TRUE(node.tier->ready());
+  EXPECT_EQ(node.tier->index().object_count(), 0u);
+  ASSERT_EQ(node.tier->passed_over().size(), 1u);
+  EXPECT_EQ(node.tier->passed_over().front().key, bucket.objects().begin()->first);
+  EXPECT_TRUE(node.tier->passed_over().front().why.starts_with("cannot be read: "));
+  bucket.faults().refuse = 0;
+  node.Wait(minutes(2));
+  EXPECT_TRUE(node.tier->passed_over().empty());
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "kv");
+}
+
 }  // namespace
 }  // namespace kvcast

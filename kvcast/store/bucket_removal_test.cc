@@ -5,6 +5,7 @@
 
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/store/bucket_tier_fixture_test.h"
+#include "kvcast/store/heap_bytes_test.h"
 
 namespace kvcast {
 namespace {
@@ -233,6 +234,69 @@ TEST(BucketRemoval, WhatWasRemovedDoesNotComeBackWhenPacksGo) {
   BucketNode fresh(bucket, 3);
   fresh.Start();
   EXPECT_FALSE(fresh.Payload(kBucketTrack, {1000, 0}).has_value());
+}
+
+// A track may live for years, and lose a group every few seconds.
+TEST(PackRemovals, AQuestionAboutAGroupIsNotHeldAgainstThoseOfOthers) {
+  PackRemovals removals;
+  const auto seen = std::make_shared<const PackHorizon>();
+  PackId pack;
+  constexpr uint64_t kGroups = 10'000;
+  for (uint64_t group = 0; group < kGroups; ++group) {
+    pack.number = static_cast<uint32_t>(2 + group / 100);
+    removals.Add(kBucketTrack, group, pack, 4096 + 64 * group, seen);
+  }
+  EXPECT_EQ(removals.size(), kGroups);
+  for (uint64_t group = 0; group < kGroups + 10; ++group) {
+    ASSERT_LE(removals.HeldAgainst(kBucketTrack, group), 1u);
+  }
+  EXPECT_EQ(removals.HeldAgainst(kBucketTrack, std::nullopt), 0u);
+  pack.number = 1;
+  EXPECT_TRUE(removals.Covers(kBucketTrack, 0, pack, 1 << 20));
+  EXPECT_FALSE(removals.Covers(kBucketTrack, kGroups, pack, 1 << 20));
+  EXPECT_FALSE(removals.Covers(kBucketTrack, std::nullopt, pack, 1 << 20));
+  // Said again in the same pack, the last one holds.
+  pack.number = 500;
+  removals.Add(kBucketTrack, std::nullopt, pack, 8192, seen);
+  removals.Add(kBucketTrack, std::nullopt, pack, 4096, seen);
+  EXPECT_EQ(removals.HeldAgainst(kBucketTrack, 7), 2u);
+  EXPECT_TRUE(removals.Covers(kBucketTrack, std::nullopt, pack, 8000));
+  EXPECT_FALSE(removals.Covers(kBucketTrack, std::nullopt, pack, 8192));
+}
+
+TEST(PackRemovals, CountsWhatItTakesFromTheHeap) {
+  PackRemovals removals;
+  const auto seen = std::make_shared<const PackHorizon>();
+  const size_t empty = HeapBytes();
+  PackId pack;
+  for (uint64_t number = 0; number < 1000; ++number) {
+    pack.number = static_cast<uint32_t>(1 + number % 10);
+    const TrackName track = BucketTrack("a track whose name is longer than a string's own room " +
+                                        std::to_string(number % 7));
+    removals.Add(track, number % 3 == 0 ? std::nullopt : std::optional(number), pack, number, seen);
+  }
+  // Of names it knows how long they are, and not how they are packed.
+  EXPECT_NEAR(static_cast<double>(HeapBytes() - empty), static_cast<double>(removals.bytes()), 100);
+  for (pack.number = 1; pack.number <= 10; ++pack.number) {
+    removals.Drop(pack);
+  }
+  EXPECT_EQ(removals.bytes(), 0u);
+  EXPECT_EQ(removals.size(), 0u);
+  EXPECT_EQ(HeapBytes(), empty);
+}
+
+TEST(BucketRemoval, RemovalsCountAmongWhatTheIndexTakes) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t group = 0; group < 200; ++group) {
+    ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({group, 0}, "kv"), 0, node.now).ok());
+    ASSERT_TRUE(node.tier->Remove(kBucketTrack, group, node.now).ok());
+  }
+  node.tier->Flush(node.now);
+  node.Wait(seconds(5));
+  EXPECT_EQ(node.tier->index().object_count(), 0u);
+  EXPECT_GT(node.tier->index_bytes(), node.tier->index().bytes() + 200 * 64);
 }
 
 }  // namespace

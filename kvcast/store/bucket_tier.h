@@ -105,10 +105,18 @@ class BucketTier final : public IndexedTier {
   // Answered within `get_patience`, and at once while the bucket is known to be away.
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
-  // Of the index and of what stands in more than one pack.
-  size_t index_bytes() const { return index_->bytes() + copies_.bytes(); }
+  // Of the index, of what stands in more than one pack, of removals and how far they reach.
+  size_t index_bytes() const {
+    return index_->bytes() + copies_.bytes() + removals_.bytes() + table_.horizon_bytes();
+  }
 
   const PackTable& packs() const { return table_; }
+  // Packs that the last whole survey saw and could not take in, with why: the first of them.
+  struct PassedOver {
+    std::string key;
+    std::string why;
+  };
+  const std::vector<PassedOver>& passed_over() const { return passed_over_; }
   const PackCopies& copies() const { return copies_; }
   uint64_t queued_bytes() const { return queue_.queued_bytes(); }
   bool away() const override { return calls_.breaker().open(); }
@@ -133,6 +141,7 @@ class BucketTier final : public IndexedTier {
   void StartSurvey(Instant now);
   void OnSurveyed(Instant now);
   void AddPack(BucketSurvey::Found found, Instant now);
+  void PassOver(const std::string& key, const std::string& why);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
                   uint32_t length);
   // Groups that a pack says something of, and whether they are whole now.
@@ -193,6 +202,8 @@ class BucketTier final : public IndexedTier {
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;
+  std::vector<PassedOver> passed_over_;
+  std::vector<PassedOver> survey_passed_over_;
   std::string survey_trouble_;                  // Why the last one failed.
   std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
   std::optional<Leaving> leaving_;

@@ -13,6 +13,7 @@ constexpr Duration kSurveyAgain = std::chrono::seconds(5);
 constexpr Duration kOpenBucketAgain = std::chrono::seconds(1);
 constexpr Duration kLeaveAgain = std::chrono::seconds(5);
 constexpr uint32_t kLeaveTries = 4;
+constexpr size_t kPassedOverMax = 1000;
 constexpr Duration kDeleteAttempt = std::chrono::seconds(10);
 constexpr Duration kDeletePatience = std::chrono::seconds(60);
 constexpr Duration kDeleteDelay = std::chrono::milliseconds(200);
@@ -22,6 +23,7 @@ constexpr Duration kDeleteDelay = std::chrono::milliseconds(200);
 void BucketTier::StartSurvey(Instant now) {
   next_survey_.reset();
   survey_unread_ = false;
+  survey_passed_over_.clear();
   const auto known = [this](const std::string& key) {
     return table_.Has(key) || queue_.Holds(key) || IsTakenBack(key);
   };
@@ -53,9 +55,17 @@ void BucketTier::OnSurveyed(Instant now) {
   }
   if (survey_->cut()) {
     logger_.Warning("bucket holds too many packs", {{"most", options_.packs_max}});
+    PassOver(PackKeyStart(options_.prefix), "holds more packs than are read");
   }
   counts_.left_out = survey_->left_out();
+  if (counts_.left_out > 0) {
+    PassOver(PackKeyStart(options_.prefix),
+             "the index has no room for " + std::to_string(counts_.left_out) + " of its packs");
+  }
   survey_.reset();
+  if (!failed) {
+    passed_over_ = std::move(survey_passed_over_);
+  }
   if (counts_.left_out > 0) {
     TellFull();
   } else {
@@ -78,16 +88,24 @@ void BucketTier::OnSurveyed(Instant now) {
   }
 }
 
+void BucketTier::PassOver(const std::string& key, const std::string& why) {
+  if (survey_passed_over_.size() < kPassedOverMax) {
+    survey_passed_over_.push_back({key, why});
+  }
+}
+
 void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
   PackLoad::Outcome& outcome = found.outcome;
   counts_.damaged += outcome.damaged;
   if (outcome.refused) {
     logger_.Warning("pack left alone", {{"reason", outcome.refused->ToString()}});
+    PassOver(found.key, outcome.refused->message());
     return;
   }
   if (outcome.unread) {
     ++counts_.unread;
     survey_unread_ = true;
+    PassOver(found.key, "cannot be read: " + trouble());
     return;
   }
   if (outcome.gone || table_.Has(found.key) || queue_.Holds(found.key) || IsTakenBack(found.key)) {

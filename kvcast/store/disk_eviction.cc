@@ -114,7 +114,7 @@ void DiskEviction::OnUsed(const TrackName& name, uint64_t group, uint64_t object
   }
 }
 
-void DiskEviction::Condemn(uint64_t handle) {
+void DiskEviction::Condemn(uint64_t handle, const DiskIndex& index) {
   const Owner owner = handles_.At(handle);
   Track* const track = FindTrack(*owner.track);
   Held* const held = FindIn(track, owner.group);
@@ -122,17 +122,60 @@ void DiskEviction::Condemn(uint64_t handle) {
   track->pool->eviction->Evict(handle);
   track->pool->bytes -= held->group.bytes;
   held->condemned = true;
-  ++condemned_count_;
+  const auto lies = index.SharesOf(*owner.track, owner.group);
+  condemned_.try_emplace(handle, lies.begin(), lies.end(), CountedAllocator<SegmentShare>(&bytes_));
+  std::ranges::for_each(lies, [&](const SegmentShare& share) { CountCondemned(share); });
+}
+
+void DiskEviction::DiscountCondemned(const SegmentShare& share) {
+  const auto bytes = condemned_bytes_.find(share.segment);
+  KVCAST_CHECK(bytes != condemned_bytes_.end() && bytes->second >= share.bytes);
+  bytes->second -= share.bytes;
+  if (bytes->second == 0) {
+    condemned_bytes_.erase(bytes);
+  }
+}
+
+void DiskEviction::ForgetCondemned(uint64_t handle) {
+  const auto found = condemned_.find(handle);
+  KVCAST_CHECK(found != condemned_.end());
+  for (const SegmentShare& share : found->second) {
+    if (share.bytes > 0) {
+      DiscountCondemned(share);
+    }
+  }
+  condemned_.erase(found);
+}
+
+void DiskEviction::OnMoved(const TrackName& track, uint64_t group, uint32_t from,
+                           const SegmentShare& to) {
+  const Held* const held = FindIn(FindTrack(track), group);
+  if (held == nullptr || !held->condemned) {
+    return;
+  }
+  Shares& shares = condemned_.at(held->group.handle);
+  const auto left = std::ranges::find(shares, from, &SegmentShare::segment);
+  if (left == shares.end() || left->bytes < to.bytes) {
+    return;  // It came there after the group was condemned.
+  }
+  left->bytes -= to.bytes;
+  DiscountCondemned({from, to.bytes});
+  auto here = std::ranges::find(shares, to.segment, &SegmentShare::segment);
+  here = here == shares.end() ? shares.insert(here, {to.segment, 0}) : here;
+  here->bytes += to.bytes;
+  CountCondemned(to);
 }
 
 void DiskEviction::Reprieve(Pool& pool, Held& held) {
   held.condemned = false;
-  --condemned_count_;
+  ForgetCondemned(held.group.handle);
   Insert(pool, held);
 }
 
 void DiskEviction::Drop(Tracks::iterator track, Groups::iterator group) {
-  condemned_count_ -= static_cast<size_t>(group->second.condemned);
+  if (group->second.condemned) {
+    ForgetCondemned(group->second.group.handle);
+  }
   handles_.Remove(group->second.group.handle);
   track->second.groups.erase(group);
   if (track->second.groups.empty()) {
@@ -163,24 +206,25 @@ void DiskEviction::OnTrackGone(const TrackName& track) {
     return;
   }
   for (const auto& [number, held] : owner->second.groups) {
-    if (!held.condemned) {
+    if (held.condemned) {
+      ForgetCondemned(held.group.handle);
+    } else {
       owner->second.pool->eviction->Forget(held.group.handle);
       owner->second.pool->bytes -= held.group.bytes;
     }
-    condemned_count_ -= static_cast<size_t>(held.condemned);
     handles_.Remove(held.group.handle);
   }
   bytes_ -= HeapBytesOf(owner->first);
   tracks_.erase(owner);
 }
 
-void DiskEviction::CondemnSome(size_t groups) {
-  for (size_t count = condemned_count_; count < groups; ++count) {
+void DiskEviction::CondemnSome(size_t groups, const DiskIndex& index) {
+  for (size_t count = condemned_.size(); count < groups; ++count) {
     const std::optional<uint64_t> next = NextVictim();
     if (!next) {
       return;
     }
-    Condemn(*next);
+    Condemn(*next, index);
   }
 }
 
@@ -221,24 +265,34 @@ std::optional<uint64_t> DiskEviction::NextVictim() {
 }
 
 DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
-                                          const DiskIndex& index) const {
+                                          const DiskIndex& index) {
   Rooms rooms;
   for (const SegmentView& view : segments) {
-    rooms[view.segment] = {view.live_bytes, MovedBytesMax(view.bytes), view.bytes / 4 * 3, 0};
+    const auto found = condemned_bytes_.find(view.segment);
+    const uint64_t condemned = found == condemned_bytes_.end() ? 0 : found->second;
+    const uint64_t most = view.bytes / 4 * 3;
+    rooms[view.segment] = {view.live_bytes - std::min(condemned, view.live_bytes) + view.note_bytes,
+                           std::min(MovedBytesMax(view.bytes) + view.note_bytes, most), most,
+                           view.note_bytes};
   }
+  const bool reserves =
+      std::ranges::any_of(pools_, [](const auto& one) { return one.second.reserved > 0; });
+  if (!reserves) {
+    return rooms;
+  }
+  // What is owed changes with all that its tenant has.
   for (const auto& [name, track] : tracks_) {
+    if (track.pool->reserved == 0) {
+      continue;
+    }
     for (const auto& [group, held] : track.groups) {
-      if (!held.condemned && !IsOwed(track, held)) {
+      ++walked_;
+      if (!IsOwed(track, held)) {
         continue;
       }
       for (const SegmentShare& share : index.SharesOf(name, group)) {
         const auto room = rooms.find(share.segment);
-        if (room == rooms.end()) {
-          continue;
-        }
-        if (held.condemned) {
-          room->second.wanted -= std::min(room->second.wanted, share.bytes);
-        } else {
+        if (room != rooms.end()) {
           room->second.owed += share.bytes;
           room->second.moved_max =
               std::min(room->second.moved_max + share.bytes, room->second.most);
@@ -261,9 +315,8 @@ std::optional<uint32_t> DiskEviction::Victim(std::span<const SegmentView> segmen
     if (best->second.wanted <= best->second.moved_max || !next) {
       break;
     }
-    const Owner owner = handles_.At(*next);
-    Condemn(*next);
-    for (const SegmentShare& share : index.SharesOf(*owner.track, owner.group)) {
+    Condemn(*next, index);
+    for (const SegmentShare& share : condemned_.at(*next)) {
       const auto room = rooms.find(share.segment);
       if (room != rooms.end()) {
         room->second.wanted -= std::min(room->second.wanted, share.bytes);

@@ -7,9 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/store/counted_allocator.h"
+#include "kvcast/store/disk_index.h"
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/eviction.h"
 #include "kvcast/store/group_handles.h"
@@ -40,18 +42,22 @@ class DiskEviction final : public DiskPolicy {
 
   std::optional<uint32_t> Victim(std::span<const SegmentView> segments,
                                  const DiskIndex& index) override;
-  void CondemnSome(size_t groups) override;
+  void CondemnSome(size_t groups, const DiskIndex& index) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
   bool Owes(const TrackName& track, uint64_t group) const override;
   bool listens() const override { return true; }
   void OnStored(const TrackName& track, uint64_t group, const std::optional<Digest>& key,
                 uint64_t bytes) override;
+  void OnMoved(const TrackName& track, uint64_t group, uint32_t from,
+               const SegmentShare& to) override;
   void OnUsed(const TrackName& track, uint64_t group, uint64_t object) override;
   void OnGone(const TrackName& track, uint64_t group) override;
   void OnTrackGone(const TrackName& track) override;
   size_t bytes() const override;
 
-  size_t condemned_count() const { return condemned_count_; }
+  size_t condemned_count() const { return condemned_.size(); }
+  // How many groups Victim() had to look at, in all, beside those that it condemned.
+  uint64_t walked_count() const { return walked_; }
   // What is here, and not condemned, of a tenant with a reservation; of any other, of all without.
   uint64_t tenant_bytes(std::string_view tenant) const;
 
@@ -91,9 +97,12 @@ class DiskEviction final : public DiskPolicy {
     uint64_t wanted = 0;
     uint64_t moved_max = 0;
     uint64_t most = 0;
-    uint64_t owed = 0;  // Reserved: moved, however much that is.
+    uint64_t owed = 0;  // Reserved, or no object: moved, however much that is.
   };
   using Rooms = std::map<uint32_t, Room>;
+  template <typename Key, typename Value>
+  using Nodes = CountedAllocator<std::pair<const Key, Value>>;
+  using Shares = std::vector<SegmentShare, CountedAllocator<SegmentShare>>;
 
   explicit DiskEviction(uint64_t secret) : handles_(secret) {}
   Tracks::iterator TrackFor(const TrackName& name);
@@ -101,12 +110,16 @@ class DiskEviction final : public DiskPolicy {
   Track* FindTrack(const TrackName& track);
   static Held* FindIn(Track* track, uint64_t group);
   void Insert(Pool& pool, const Held& held);
-  void Condemn(uint64_t handle);
+  void Condemn(uint64_t handle, const DiskIndex& index);
   void Reprieve(Pool& pool, Held& held);
+  void CountCondemned(const SegmentShare& share) { condemned_bytes_[share.segment] += share.bytes; }
+  void DiscountCondemned(const SegmentShare& share);
+  // It is condemned no more, or here no more.
+  void ForgetCondemned(uint64_t handle);
   // The next to be condemned; absent if nobody may be.
   std::optional<uint64_t> NextVictim();
   static bool IsOwed(const Track& track, const Held& held);
-  Rooms RoomsOf(std::span<const SegmentView> segments, const DiskIndex& index) const;
+  Rooms RoomsOf(std::span<const SegmentView> segments, const DiskIndex& index);
   void Drop(Tracks::iterator track, Groups::iterator group);
 
   size_t bytes_ = 0;
@@ -114,7 +127,12 @@ class DiskEviction final : public DiskPolicy {
   Pool* common_ = nullptr;  // Of everybody without a reservation.
   Tracks tracks_{CountedAllocator<std::pair<const TrackName, Track>>(&bytes_)};
   GroupHandles<Owner> handles_;
-  size_t condemned_count_ = 0;
+  // Where they lie, so that nobody has to look for them.
+  std::map<uint64_t, Shares, std::less<>, Nodes<uint64_t, Shares>> condemned_{
+      Nodes<uint64_t, Shares>(&bytes_)};
+  std::map<uint32_t, uint64_t, std::less<>, Nodes<uint32_t, uint64_t>> condemned_bytes_{
+      Nodes<uint32_t, uint64_t>(&bytes_)};
+  uint64_t walked_ = 0;
 };
 
 }  // namespace kvcast

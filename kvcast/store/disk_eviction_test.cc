@@ -202,5 +202,16 @@ TEST(DiskEviction, AStartTellsItWhatIsHere) {
   EXPECT_GT(disk.tier->counts().segments_removed, 3u);
 }
 
+// A disk may hold millions of groups, and the loop waits for its victims.
+TEST(DiskEviction, LooksAtNobodyElseToFindAVictim) {
+  PolicyFixture disk("default");
+  for (uint64_t conversation = 0; conversation < 500; ++conversation) {
+    disk.Serve(conversation, 4);
+  }
+  ASSERT_GT(disk.tier->counts().segments_removed, 50u);
+  EXPECT_GT(disk.eviction->condemned_count(), 0u);
+  EXPECT_EQ(disk.eviction->walked_count(), 0u);
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -85,8 +85,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
     found.last = std::max(found.last, place);
     // Segments become durable in any order, and what stands first may be removed by what follows.
     if (found.written < place) {
-      found.written = place;
-      found.written_largest = facts->largest;
+      SetWritten(found, place, length, facts->largest);
     }
   } else if (const auto* end = std::get_if<GroupEnd>(&body)) {
     LearnGroupEnd(track, *end);
@@ -115,7 +114,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
     if (place < at->place()) {
       return;
     }
-    live_bytes_[at->segment] -= RecordUp(at->length);
+    DiscountLive(at->segment, RecordUp(at->length));
     group.payload_bytes -= at->payload_bytes;
     group.record_bytes -= RecordUp(at->length);
     *at = indexed;
@@ -128,12 +127,20 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
   group.record_bytes += RecordUp(length);
 }
 
+void DiskIndex::DiscountLive(uint32_t segment, uint64_t bytes) {
+  const auto found = live_bytes_.find(segment);
+  found->second -= bytes;
+  if (found->second == 0) {
+    live_bytes_.erase(found);
+  }
+}
+
 size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes) {
   const size_t erased = std::erase_if(found.objects, [&](const Indexed& object) {
     if (!goes(object)) {
       return false;
     }
-    live_bytes_[object.segment] -= RecordUp(object.length);
+    DiscountLive(object.segment, RecordUp(object.length));
     found.payload_bytes -= object.payload_bytes;
     found.record_bytes -= RecordUp(object.length);
     return true;
@@ -167,8 +174,26 @@ void DiskIndex::EraseWhere(const TrackName& name, std::optional<uint64_t> only,
 }
 
 void DiskIndex::EraseTrackAt(TrackMap::iterator track) {
+  SetWritten(track->second, {}, 0, std::nullopt);
   bytes_ -= HeapBytesOf(track->first) + track->second.facts_bytes;
   tracks_.erase(track);
+}
+
+void DiskIndex::SetWritten(Track& track, DiskPlace place, uint32_t length,
+                           std::optional<Location> largest) {
+  const auto before = fact_bytes_.find(track.written.segment);
+  if (before != fact_bytes_.end()) {
+    before->second -= track.written_bytes;
+    if (before->second == 0) {
+      fact_bytes_.erase(before);
+    }
+  }
+  track.written = place;
+  track.written_bytes = static_cast<uint32_t>(RecordUp(length));
+  track.written_largest = largest;
+  if (length > 0) {
+    fact_bytes_[place.segment] += track.written_bytes;
+  }
 }
 
 std::optional<DiskIndex::Found> DiskIndex::Find(const TrackName& track, Location location) const {
@@ -221,26 +246,6 @@ Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
 const TrackFacts* DiskIndex::FindTrack(const TrackName& name) const {
   const auto track = tracks_.find(name);
   return track == tracks_.end() ? nullptr : &track->second.facts;
-}
-
-GroupFacts DiskIndex::FactsOf(const Track& track, uint64_t number, const Group& group) {
-  GroupFacts facts{group.end, group.objects.size(), group.payload_bytes};
-  if (group.end && *group.end > group.objects.size() && !track.facts.gaps.empty()) {
-    const auto at = [&](uint64_t object) {
-      return std::ranges::lower_bound(group.objects, object, {}, &Indexed::object);
-    };
-    facts.absent_count =
-        track.facts.AbsentIn(number, *group.end, [&](uint64_t first, uint64_t last) {
-          return static_cast<uint64_t>(at(last + 1) - at(first));
-        });
-  }
-  return facts;
-}
-
-std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t number) const {
-  const auto track = tracks_.find(name);
-  const Group* group = GroupIn(name, number);
-  return group == nullptr ? std::nullopt : std::optional(FactsOf(track->second, number, *group));
 }
 
 std::optional<uint64_t> DiskIndex::GroupFrom(const TrackName& name, uint64_t number) const {
@@ -317,45 +322,6 @@ bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
                                     track->second.written_largest < track->second.facts.largest);
 }
 
-std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
-  const auto track = tracks_.find(name);
-  const Group* const group = GroupIn(name, number);
-  if (group == nullptr) {
-    return std::nullopt;
-  }
-  return ListedGroup{name, number, group->key, FactsOf(track->second, number, *group)};
-}
-
-std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,
-                                           size_t count_max) const {
-  std::vector<ListedGroup> listed;
-  auto track = after ? tracks_.lower_bound(after->track) : tracks_.begin();
-  for (; track != tracks_.end(); ++track) {
-    const GroupMap& groups = track->second.groups;
-    const bool within = after && track->first == after->track;
-    for (auto group = within ? groups.upper_bound(after->group) : groups.begin();
-         group != groups.end(); ++group) {
-      if (listed.size() == count_max) {
-        return listed;
-      }
-      const Group& one = group->second;
-      listed.push_back(
-          {track->first, group->first, one.key, FactsOf(track->second, group->first, one)});
-    }
-  }
-  return listed;
-}
-
-std::vector<TrackName> DiskIndex::Tracks(const std::optional<TrackName>& after,
-                                         size_t count_max) const {
-  std::vector<TrackName> listed;
-  for (auto track = after ? tracks_.upper_bound(*after) : tracks_.begin();
-       track != tracks_.end() && listed.size() < count_max; ++track) {
-    listed.push_back(track->first);
-  }
-  return listed;
-}
-
 void DiskIndex::Merge(Track& track, const TrackFacts& facts) {
   TrackFacts& known = track.facts;
   if (known.properties.empty()) {
@@ -389,7 +355,7 @@ bool DiskIndex::LearnGroupEnd(const TrackName& name, const GroupEnd& end) {
 void DiskIndex::Move(const TrackName& name, Location location, DiskPlace place, uint32_t length) {
   Indexed* const object = ObjectIn(name, location);
   KVCAST_CHECK(object != nullptr);
-  live_bytes_[object->segment] -= RecordUp(object->length);
+  DiscountLive(object->segment, RecordUp(object->length));
   live_bytes_[place.segment] += RecordUp(length);
   auto* const group = const_cast<Group*>(GroupIn(name, location.group));
   group->record_bytes += RecordUp(length) - RecordUp(object->length);
@@ -406,8 +372,7 @@ void DiskIndex::MoveFacts(const TrackName& name, DiskPlace place,
   }
   track->second.last = place;
   if (goes(track->second.written)) {
-    track->second.written = DiskPlace();
-    track->second.written_largest.reset();
+    SetWritten(track->second, {}, 0, std::nullopt);
   }
 }
 
@@ -457,6 +422,14 @@ void DiskIndex::EraseTrack(const TrackName& name) {
   EraseTrackAt(track);
 }
 
+void DiskIndex::EraseHollowGroups() {
+  for (auto& [name, track] : tracks_) {
+    std::erase_if(track.groups, [&](const auto& one) {
+      return one.second.objects.empty() && FactsOf(track, one.first, one.second).hollow();
+    });
+  }
+}
+
 std::vector<EvictedGroup> DiskIndex::EraseSegment(uint32_t segment) {
   std::vector<EvictedGroup> touched;
   for (auto& [name, track] : tracks_) {
@@ -479,6 +452,11 @@ std::vector<EvictedGroup> DiskIndex::EraseSegment(uint32_t segment) {
 uint64_t DiskIndex::LiveBytes(uint32_t segment) const {
   const auto found = live_bytes_.find(segment);
   return found == live_bytes_.end() ? 0 : found->second;
+}
+
+uint64_t DiskIndex::FactBytes(uint32_t segment) const {
+  const auto found = fact_bytes_.find(segment);
+  return found == fact_bytes_.end() ? 0 : found->second;
 }
 
 }  // namespace kvcast

@@ -95,11 +95,15 @@ class DiskIndex {
   // the whole track goes with its facts.
   void EraseWhere(const TrackName& track, std::optional<uint64_t> group,
                   const std::function<bool(DiskPlace)>& goes);
+  // Groups of which nothing is known but an end: their objects have gone.
+  void EraseHollowGroups();
   // Everything that still lies in a segment; which groups lost something.
   std::vector<EvictedGroup> EraseSegment(uint32_t segment);
 
   // Records of objects in a segment that are still the last word.
   uint64_t LiveBytes(uint32_t segment) const;
+  // The last records there of what is known of tracks.
+  uint64_t FactBytes(uint32_t segment) const;
   size_t bytes() const { return bytes_; }
   size_t object_count() const { return object_count_; }
   size_t track_count() const { return tracks_.size(); }
@@ -133,6 +137,7 @@ class DiskIndex {
     size_t facts_bytes = 0;                   // That they take from the heap.
     DiskPlace last;                           // The last record of anything of the track.
     DiskPlace written;                        // The last record of its facts,
+    uint32_t written_bytes = 0;               // what it takes,
     std::optional<Location> written_largest;  // and what it says.
     GroupMap groups;
   };
@@ -149,12 +154,17 @@ class DiskIndex {
   // Drops those of a group's objects that `goes` says, and returns how many.
   size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);
   void EraseTrackAt(TrackMap::iterator track);
+  // Of a segment without a byte nothing is remembered: there were many before it.
+  void DiscountLive(uint32_t segment, uint64_t bytes);
+  void SetWritten(Track& track, DiskPlace place, uint32_t length, std::optional<Location> largest);
 
+  using BytesBySegment = std::map<uint32_t, uint64_t, std::less<>,
+                                  CountedAllocator<std::pair<const uint32_t, uint64_t>>>;
   size_t bytes_ = 0;
   size_t object_count_ = 0;
   TrackMap tracks_{CountedAllocator<std::pair<const TrackName, Track>>(&bytes_)};
-  std::map<uint32_t, uint64_t, std::less<>, CountedAllocator<std::pair<const uint32_t, uint64_t>>>
-      live_bytes_{CountedAllocator<std::pair<const uint32_t, uint64_t>>(&bytes_)};
+  BytesBySegment live_bytes_{CountedAllocator<std::pair<const uint32_t, uint64_t>>(&bytes_)};
+  BytesBySegment fact_bytes_{CountedAllocator<std::pair<const uint32_t, uint64_t>>(&bytes_)};
 };
 
 }  // namespace kvcast

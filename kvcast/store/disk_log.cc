@@ -11,13 +11,7 @@ namespace {
 // How long a disk that is full or fails is left alone before it is tried again.
 constexpr Duration kRefusal = std::chrono::seconds(1);
 
-// What a record takes until it is durable, here and in the books of whoever waits for it: an empty
-// object is not free.
-uint64_t CostOf(const PendingRecord& record) {
-  constexpr uint64_t kEach = 768;
-  return record.draft.size() + kEach +
-         4 * (record.track.space().length() + record.track.name().size());
-}
+uint64_t CostOf(const PendingRecord& record) { return record.draft.CostOf(record.track); }
 
 }  // namespace
 

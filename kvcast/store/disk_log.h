@@ -29,7 +29,8 @@ struct PendingRecord {
   RecordDraft draft;
   EntryBody entry;
   Origin origin = Origin::kPut;
-  DiskPlace from;  // Where a carried record stood.
+  DiskPlace from;      // Where a carried record stood.
+  uint64_t drain = 0;  // Whose it is: several may try to empty one segment, after one another.
 };
 
 // The writing half of a disk tier: appends records to segments, makes them durable in groups, and
@@ -86,6 +87,8 @@ class DiskLog {
   bool Busy(uint32_t segment) const;
   // Before long the budget will not hold another segment.
   bool wants_room() const;
+  // None of the last segments is in use.
+  bool has_last_segments() const { return !Cramped(); }
   // A segment is being ended, made or unmade: there will be more to choose from, or more room.
   bool sealing() const;
   // Gives up what waits, and refuses for a while.

@@ -209,7 +209,9 @@ void DiskOpening::ApplyLoaded() {
 }
 
 void DiskOpening::Apply(uint32_t segment, uint64_t bytes, const SegmentLoad::Outcome& outcome) {
-  Segment found{.bytes = bytes, .marker = outcome.marker};
+  Segment found{.bytes = bytes,
+                .marker = outcome.marker,
+                .removals = RemovalBytes::In(outcome.contents, segment)};
   damaged_ += outcome.unreadable ? 0 : outcome.damaged;
   if (outcome.foreign) {
     found.state = SegmentState::kForeign;

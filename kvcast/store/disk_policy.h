@@ -11,12 +11,14 @@
 namespace kvcast {
 
 class DiskIndex;
+struct SegmentShare;
 
 // A segment whose room could be had, as a policy sees it.
 struct SegmentView {
   uint32_t segment = 0;  // Rises with age falling.
   uint64_t bytes = 0;
-  uint64_t live_bytes = 0;  // Of records that would have to be moved or evicted.
+  uint64_t live_bytes = 0;  // Of objects that would have to be moved or evicted.
+  uint64_t note_bytes = 0;  // Of all else that would have to be moved, whatever goes.
 };
 
 // Of a segment that is emptied for its room, so much is moved at most; the rest is evicted.
@@ -32,7 +34,7 @@ class DiskPolicy {
                                          const DiskIndex& index) = 0;
   // So many groups, or as many as may go, are no longer worth anything: their number is the
   // trouble, and not their size.
-  virtual void CondemnSome(size_t /*groups*/) {}
+  virtual void CondemnSome(size_t /*groups*/, const DiskIndex& /*index*/) {}
   // Whether a group of that segment is worth being moved, as long as there is room for that.
   // `used`: somebody read it since it was written or moved.
   virtual bool Keep(const TrackName& track, uint64_t group, bool used) = 0;
@@ -45,6 +47,9 @@ class DiskPolicy {
   virtual bool listens() const { return false; }
   virtual void OnStored(const TrackName& /*track*/, uint64_t /*group*/,
                         const std::optional<Digest>& /*key*/, uint64_t /*bytes*/) {}
+  // A record of a group was moved out of a segment, to where the share says.
+  virtual void OnMoved(const TrackName& /*track*/, uint64_t /*group*/, uint32_t /*from*/,
+                       const SegmentShare& /*to*/) {}
   virtual void OnUsed(const TrackName& /*track*/, uint64_t /*group*/, uint64_t /*object*/) {}
   // It is here no more, or no longer as a whole: because the policy said so, or for another reason.
   virtual void OnGone(const TrackName& /*track*/, uint64_t /*group*/) {}

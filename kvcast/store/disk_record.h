@@ -94,6 +94,12 @@ class RecordDraft {
 
   uint64_t size() const { return header_.size(); }
   uint32_t payload_sum() const { return header_.payload_sum; }
+  // What it takes while it waits to be durable, here and in the books of whoever waits for it: an
+  // empty object is not free.
+  uint64_t CostOf(const TrackName& track) const {
+    constexpr uint64_t kEach = 768;
+    return size() + kEach + 4 * (track.space().length() + track.name().size());
+  }
   // With its padding. REQUIRES: an offset that is a multiple of 8.
   Bytes Encode(const RecordSeat& seat, uint32_t ordinal) const;
 

@@ -82,6 +82,9 @@ void DiskTier::OnOpened(Instant now) {
                     {{"bytes", index_bytes()}, {"bytes_max", options_.index_bytes_max}});
     }
     CountUnread();
+    if (unread_segments_ == 0) {
+      index_->EraseHollowGroups();
+    }
     if (unread_segments_ > 0) {
       counts_.read_errors += unread_segments_;
       logger_.Error("segments cannot be read; they stay, and are read again",
@@ -214,6 +217,7 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
   }
   const Waiting waiting = Take(record.id);
   progress_ = progress_ || durable;
+  CountRemoval(settled);
   // The end of a group and a removal took effect when they were told.
   const bool object = std::holds_alternative<ObjectEntry>(record.entry);
   if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
@@ -231,14 +235,26 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
   Tell(waiting, settled.error);
 }
 
+void DiskTier::CountRemoval(const DiskLog::Settled& settled) {
+  const auto* const removal = std::get_if<Removal>(&settled.record.entry);
+  if (removal != nullptr && !settled.error) {
+    const DiskPlace before = removal->before == DiskPlace() ? settled.place : removal->before;
+    table_.segments.at(settled.place.segment)
+        .removals.Add(before.segment, settled.record.draft.size());
+  }
+}
+
 void DiskTier::SettleCarry(const DiskLog::Settled& settled) {
   const PendingRecord& record = settled.record;
   const auto length = static_cast<uint32_t>(record.draft.size());
+  CountRemoval(settled);
   if (!settled.error && record.origin == PendingRecord::Origin::kCarry) {
     // Unless it was removed or put again meanwhile.
     const auto now = index_->Find(record.track, std::get<ObjectEntry>(record.entry).location);
     if (now && now->place == record.from) {
       index_->Apply(record.track, record.entry, settled.place, length);
+      policy_->OnMoved(record.track, std::get<ObjectEntry>(record.entry).location.group,
+                       record.from.segment, {settled.place.segment, RecordUp(length)});
       ++counts_.carried;
     }
   } else if (!settled.error && std::holds_alternative<TrackFacts>(record.entry) &&
@@ -246,7 +262,7 @@ void DiskTier::SettleCarry(const DiskLog::Settled& settled) {
     index_->Apply(record.track, record.entry, settled.place, length);
   }
   for (auto* drain : {&rescue_, &evict_}) {
-    if (*drain && (*drain)->segment() == record.from.segment) {
+    if (*drain && (*drain)->number() == record.drain) {
       (*drain)->OnSettled(settled);
     }
   }

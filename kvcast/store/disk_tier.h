@@ -116,10 +116,13 @@ class DiskTier final : public IndexedTier {
   void SettleRecords();
   void Settle(const DiskLog::Settled& settled);
   void SettleCarry(const DiskLog::Settled& settled);
+  void CountRemoval(const DiskLog::Settled& settled);
   void OnRead(const Reading& reading, const DeviceCompletion& completion);
 
   // Reading segments that could not be read when it started.
   void CountUnread();
+  // Which removals there were since has to be remembered for them, here and on the disk.
+  bool CostsTooMuch(const Segment& unread) const;
   void StartLate(Instant now);
   void OnLate(Instant now);
   void ApplyLate(uint32_t segment, const SegmentContents& contents, bool whole);
@@ -163,8 +166,10 @@ class DiskTier final : public IndexedTier {
   std::optional<DiskLog> log_;
   size_t unread_segments_ = 0;
   uint32_t newest_unread_ = 0;
-  SegmentRemovals removals_;  // While segments are unread.
+  SegmentRemovals removals_;     // While segments are unread.
+  bool removals_weigh_ = false;  // On the disk, when room was last needed.
   std::optional<SegmentLoad> late_;
+  uint64_t last_drain_ = 0;
   std::optional<SegmentDrain> rescue_;
   std::optional<SegmentDrain> evict_;
   // Emptying segments may bring nothing, where all is reserved: so often it did not.

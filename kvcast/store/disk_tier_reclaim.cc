@@ -14,11 +14,18 @@ constexpr Duration kRemoveAgain = std::chrono::seconds(1);
 // So many segments are emptied in vain before puts are refused, and so long nothing is tried then.
 constexpr uint32_t kFruitlessMax = 16;
 constexpr Duration kEvictAgain = std::chrono::seconds(1);
+// Of the budget: where removals take more than this, segments go by age.
+constexpr uint64_t kRemovalsShare = 16;
 // Of the objects here, so many parts: as many groups are condemned when the index is full.
 constexpr size_t kCondemnedShare = 32;
 // What cannot be read is read again after this, then after twice as long, and so on.
 constexpr Duration kReadAgain = std::chrono::seconds(2);
 constexpr Duration kReadAgainMax = std::chrono::minutes(10);
+
+// What is remembered for the sake of unread segments is at most this part of the index, once they
+// have been read in vain so often.
+constexpr size_t kUnreadShare = 8;
+constexpr uint32_t kUnreadTries = 4;
 
 Duration AgainAfter(uint32_t times) {
   return std::min<Duration>(kReadAgain * (uint64_t{1} << std::min(times, 16u)), kReadAgainMax);
@@ -60,11 +67,10 @@ void DiskTier::StartEvicting(Instant now) {
   }
   const bool index = index_full();
   if (index) {
-    policy_->CondemnSome(index_->object_count() / kCondemnedShare + 1);
+    policy_->CondemnSome(index_->object_count() / kCondemnedShare + 1, *index_);
   }
   const auto segment = fruitless_ < kFruitlessMax ? Victim(now) : std::nullopt;
   if (segment) {
-    ++fruitless_;
     counts_.gave_up += static_cast<uint64_t>(index);
     StartDrain(evict_, *segment, index ? SegmentDrain::Why::kIndex : SegmentDrain::Why::kRoom);
     return;
@@ -93,8 +99,8 @@ void DiskTier::StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment,
                           SegmentDrain::Why why) {
   table_.segments.at(segment).draining = true;
   drain.emplace(segment, why,
-                SegmentDrain::Parts{superblock_.directory, options_.key_property, index_.get(),
-                                    &*log_, policy_.get(), &table_, &outbox_,
+                SegmentDrain::Parts{++last_drain_, superblock_.directory, options_.key_property,
+                                    index_.get(), &*log_, policy_.get(), &table_, &outbox_,
                                     unread_segments_ > 0 ? &removals_ : nullptr,
                                     // The rest of the room is for those who ask.
                                     hands_over_ ? options_.read_bytes_max / 2 : 0});
@@ -115,14 +121,31 @@ std::optional<uint32_t> DiskTier::FrailSegment(Instant now) const {
 
 std::optional<uint32_t> DiskTier::Victim(Instant now) {
   std::vector<SegmentView> views;
+  uint64_t removal_bytes = 0;
   for (const auto& [number, segment] : table_.segments) {
+    const uint64_t removals = table_.RemovalBytesOf(number);
+    removal_bytes += removals;
     const bool may_go =
         segment.state == SegmentState::kSealed || segment.state == SegmentState::kHeld;
-    if (may_go && !segment.draining && now >= segment.retry_at) {
-      views.push_back({number, segment.bytes, index_->LiveBytes(number)});
+    // What was read in vain so often need not be waited for once more.
+    const bool in_vain = segment.state == SegmentState::kHeld && segment.held_count >= kUnreadTries;
+    if (may_go && !segment.draining && (now >= segment.retry_at || in_vain)) {
+      views.push_back(
+          {number, segment.bytes, index_->LiveBytes(number), removals + index_->FactBytes(number)});
     }
   }
-  return views.empty() ? std::nullopt : policy_->Victim(views, *index_);
+  if (views.empty()) {
+    return std::nullopt;
+  }
+  // A removal is moved along until all that was here before it has gone, so it is the oldest that
+  // must go for removals to get fewer. Perhaps all of it has to be moved: there is room for that.
+  removals_weigh_ = removal_bytes > options_.bytes_max / kRemovalsShare;
+  if (removals_weigh_ && views.front().segment == table_.Oldest() && log_->has_last_segments()) {
+    return views.front().segment;
+  }
+  const auto segment = policy_->Victim(views, *index_);
+  fruitless_ += segment ? 1u : 0u;
+  return segment;
 }
 
 void DiskTier::PumpDrain(std::optional<SegmentDrain>& drain, Instant now) {
@@ -176,6 +199,7 @@ bool DiskTier::OnRemoved(const DeviceCompletion& completion, Instant now) {
   } else {
     table_.Drop(number);
     ++counts_.segments_removed;
+    CountUnread();
   }
   return true;
 }
@@ -191,9 +215,19 @@ void DiskTier::CountUnread() {
   for (const auto& [number, segment] : table_.segments) {
     if (segment.state == SegmentState::kUnread) {
       ++unread_segments_;
+    }
+    if (segment.state == SegmentState::kUnread || segment.unseen) {
       newest_unread_ = number;
     }
   }
+  if (unread_segments_ == 0) {
+    removals_.Clear();
+  }
+}
+
+bool DiskTier::CostsTooMuch(const Segment& unread) const {
+  return unread.held_count >= kUnreadTries &&
+         (removals_weigh_ || removals_.bytes() > options_.index_bytes_max / kUnreadShare);
 }
 
 // Not while anything is moved or evicted: the index may come to point at copies that are not known
@@ -205,7 +239,8 @@ void DiskTier::StartLate(Instant now) {
   for (auto& [number, segment] : table_.segments) {
     if (segment.state == SegmentState::kUnread && segment.retry_at == Instant()) {
       segment.retry_at = now + AgainAfter(segment.held_count++);
-    } else if (segment.state == SegmentState::kUnread && now >= segment.retry_at && !late_) {
+    } else if (segment.state == SegmentState::kUnread && !late_ &&
+               (now >= segment.retry_at || CostsTooMuch(segment))) {
       late_.emplace(superblock_.directory, number, segment.bytes, options_.key_property, outbox_);
     }
   }
@@ -226,10 +261,17 @@ void DiskTier::OnLate(Instant now) {
     logger_.Error("segment is not of this directory, and left alone", {{"segment", number}});
   } else {
     ApplyLate(number, outcome.contents, !outcome.unreadable);
+    segment.removals = RemovalBytes::In(outcome.contents, number);
     if (outcome.unreadable) {
       ++counts_.read_errors;
+      // What it gave is known; what it did not give is no longer waited for.
+      segment.unseen = CostsTooMuch(segment);
+      segment.state = segment.unseen ? SegmentState::kHeld : segment.state;
       segment.retry_at = now + AgainAfter(segment.held_count++);
-      logger_.Error("segment still cannot be read, and stays", {{"segment", number}});
+      logger_.Error(segment.unseen ? "segment still cannot be read, and goes when room is needed"
+                                   : "segment still cannot be read, and stays",
+                    {{"segment", number}});
+      CountUnread();
       return;
     }
     counts_.damaged += outcome.damaged;
@@ -239,9 +281,6 @@ void DiskTier::OnLate(Instant now) {
     logger_.Info("segment read at last", {{"segment", number}, {"damaged", outcome.damaged}});
   }
   CountUnread();
-  if (unread_segments_ == 0) {
-    removals_.Clear();
-  }
 }
 
 void DiskTier::ApplyLate(uint32_t segment, const SegmentContents& contents, bool whole) {

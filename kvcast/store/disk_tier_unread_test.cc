@@ -215,5 +215,32 @@ TEST(DiskTierUnread, OneCopyOfTheSuperblockIsEnoughAndASegmentWillDo) {
   }
 }
 
+// What is removed has to be remembered for a segment that nobody can read, in memory and on the
+// disk: not for ever.
+TEST(DiskTierUnread, IsGivenUpWhenItCostsTooMuch) {
+  for (const bool memory : {true, false}) {
+    UnreadDisk disk(memory ? 400 : 24);
+    disk.options.index_bytes_max = memory ? 300'000 : SIZE_MAX;
+    disk.StartWithout(3, UINT64_MAX);
+    for (int second = 0; second < 10; ++second) {
+      disk.Wait(seconds(1));
+    }
+    ASSERT_EQ(disk.tier->unread_segments(), 1u);
+    int refused = 0;
+    for (uint64_t number = 0; number < 6000; ++number) {
+      const TrackName track = DiskTrack("t" + std::to_string(number));
+      refused += disk.Put(track, DiskObject({0, 0}, "v")).ok() ? 0 : 1;
+      refused += disk.tier->Remove(track, std::nullopt, disk.now).ok() ? 0 : 1;
+      disk.Wait(std::chrono::milliseconds(20));
+      if (memory) {
+        ASSERT_LT(disk.tier->index_bytes(), 300'000u / 2) << number;
+      }
+    }
+    EXPECT_EQ(refused, 0);
+    EXPECT_EQ(disk.tier->unread_segments(), 0u);
+    EXPECT_LE(disk.most_allocated, disk.options.bytes_max);
+  }
+}
+
 }  // namespace
 }  // namespace kvcast

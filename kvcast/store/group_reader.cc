@@ -11,7 +11,14 @@ constexpr size_t kGroupReadsMax = 8;
 // What an object takes besides its payload, wherever it is kept meanwhile.
 constexpr uint64_t kObjectOverhead = sizeof(StoredObject) + sizeof(Object) + 64;
 
+// A payload that is less than this part of the blocks that it came in does not hold on to them.
+constexpr uint64_t kBlocksShare = 2;
+
 }  // namespace
+
+uint64_t GroupReader::BytesOf(const ListedGroup& group, const DiskIndex& index) {
+  return index.RecordBytes(group.track, group.group) + group.facts.object_count * kObjectOverhead;
+}
 
 GroupReader::GroupReader(const ListedGroup& group, const Parts& parts)
     : parts_(parts),
@@ -34,7 +41,7 @@ void GroupReader::ReadMore() {
     const uint64_t offset = BlocksDown(found.place.offset);
     const uint64_t length = BlocksUp(found.place.offset + found.length) - offset;
     readings_.emplace(parts_.outbox->Read(found.place.segment, offset, length),
-                      Reading{location, found, offset});
+                      Reading{location, found, offset, length});
     // Its file must not go before it is read.
     ++parts_.table->segments.at(found.place.segment).reads;
     contents_.bytes += length + kObjectOverhead;
@@ -68,6 +75,11 @@ bool GroupReader::Keep(const Reading& reading, const DeviceCompletion& completio
   if (stored == nullptr || parsed->record.track != contents_.group.track ||
       stored->object.location != reading.location) {
     return false;
+  }
+  Bytes& payload = stored->object.payload;
+  if (payload.size() < reading.length / kBlocksShare) {
+    payload = Bytes::Of(payload.ToString());
+    contents_.bytes -= reading.length - reading.found.length;
   }
   contents_.objects.push_back(std::move(*stored));
   return true;

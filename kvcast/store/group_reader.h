@@ -21,6 +21,9 @@ class GroupReader {
     SegmentTable* table = nullptr;
     DeviceOutbox* outbox = nullptr;
   };
+  // What a group takes once it has been read.
+  static uint64_t BytesOf(const ListedGroup& group, const DiskIndex& index);
+
   // REQUIRES: the group is whole, and there is something in it.
   GroupReader(const ListedGroup& group, const Parts& parts);
 
@@ -31,7 +34,7 @@ class GroupReader {
   const EvictedGroup& group() const { return contents_.group; }
   // Absent: not all of it could be read. REQUIRES: done().
   std::optional<EvictedContents> Take();
-  // Of what was read, and is being read.
+  // Of what was read, and is being read: the blocks that it lies in.
   uint64_t bytes() const { return contents_.bytes; }
 
  private:
@@ -39,6 +42,7 @@ class GroupReader {
     Location location;
     DiskIndex::Found found;
     uint64_t offset = 0;
+    uint64_t length = 0;
   };
   void ReadMore();
   bool Keep(const Reading& reading, const DeviceCompletion& completion);

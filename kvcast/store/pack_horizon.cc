@@ -15,11 +15,13 @@ void PackHorizon::Add(const PackNode& node, uint32_t number) {
       above != runs.end() && above->first == uint64_t{number} + 1 ? above->second : number;
   if (last != number) {
     runs.erase(above);
+    --run_count_;
   }
   if (below != runs.end() && below->second + uint64_t{1} == number) {
     below->second = last;
   } else {
     runs[number] = last;
+    ++run_count_;
   }
 }
 
@@ -32,12 +34,14 @@ bool PackHorizon::Has(const PackNode& node, uint32_t number) const {
   return above != runs->second.begin() && number <= std::prev(above)->second;
 }
 
+size_t PackHorizon::bytes() const {
+  constexpr size_t kTreeNode = 4 * sizeof(void*);
+  return runs_.size() * (kTreeNode + sizeof(*runs_.begin())) +
+         run_count_ * (kTreeNode + sizeof(uint32_t) + sizeof(uint32_t));
+}
+
 void PackHorizon::WriteTo(ByteWriter& writer) const {
-  size_t count = 0;
-  for (const auto& [node, runs] : runs_) {
-    count += runs.size();
-  }
-  writer.Vi64(count);
+  writer.Vi64(run_count_);
   for (const auto& [node, runs] : runs_) {
     for (const auto& [first, last] : runs) {
       writer.Write(node.bytes);
@@ -62,6 +66,7 @@ Result<PackHorizon> PackHorizon::Read(ByteReader& reader) {
       return reader.Malformed("The numbers of packs are not in order.");
     }
     runs[static_cast<uint32_t>(first)] = static_cast<uint32_t>(last);
+    ++horizon.run_count_;
   }
   return horizon;
 }

@@ -28,6 +28,9 @@ class PackHorizon {
   void Add(const PackNode& node, uint32_t number);
   bool Has(const PackNode& node, uint32_t number) const;
 
+  // What it takes from the heap.
+  size_t bytes() const;
+
   void WriteTo(ByteWriter& writer) const;
   static Result<PackHorizon> Read(ByteReader& reader);
 
@@ -35,6 +38,7 @@ class PackHorizon {
 
  private:
   std::map<PackNode, std::map<uint32_t, uint32_t>> runs_;  // By first number: the last.
+  size_t run_count_ = 0;
 };
 
 }  // namespace kvcast

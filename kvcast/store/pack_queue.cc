@@ -44,7 +44,8 @@ void PackQueue::Append(uint64_t id, const TrackName& track, const RecordDraft& d
   open_->written_us = last_written_us_;
   open_->removes = open_->removes || std::holds_alternative<Removal>(entry);
   open_->record_bytes += draft.size();
-  queued_bytes_ += draft.size();
+  open_->cost += draft.CostOf(track);
+  queued_bytes_ += draft.CostOf(track);
   const uint64_t offset = open_->writer.Append(track, draft, entry);
   open_->records.push_back(
       {id, track, std::move(entry), offset, static_cast<uint32_t>(draft.size())});
@@ -61,7 +62,7 @@ void PackQueue::Close(Instant now) {
   const auto seen =
       std::make_shared<const PackHorizon>(open.removes ? table_->seen : PackHorizon());
   closed.bytes = open.writer.Seal(open.written_us, *seen);
-  closed.record_bytes = open.record_bytes;
+  closed.cost = open.cost;
   closed.give_up = now + options_.patience;
   closed.settled.pack = {.id = open.writer.id(),
                          .key = open.writer.id().Key(options_.prefix),
@@ -141,7 +142,7 @@ void PackQueue::GiveUpOld(Instant now) {
 }
 
 void PackQueue::Settle(ClosedPack pack, std::optional<Error> error) {
-  queued_bytes_ -= pack.record_bytes;
+  queued_bytes_ -= pack.cost;
   keys_.erase(pack.settled.pack.key);
   pack.settled.error = std::move(error);
   settled_.push_back(std::move(pack.settled));

@@ -74,7 +74,8 @@ class PackQueue {
   bool wants_room() const { return wants_room_; }
   bool Holds(const std::string& key) const { return keys_.contains(key); }
   bool idle() const { return !open_ && closed_.empty() && uploading_.empty(); }
-  // Of records that are not in the bucket yet.
+  // Of records that are not in the bucket yet, payloads and all that is remembered of them
+  // meanwhile.
   uint64_t queued_bytes() const { return queued_bytes_; }
 
  private:
@@ -84,12 +85,13 @@ class PackQueue {
     Instant since{};
     uint64_t written_us = 0;
     uint64_t record_bytes = 0;
+    uint64_t cost = 0;
     bool removes = false;
   };
   struct ClosedPack {
     Settled settled;
     Bytes bytes;
-    uint64_t record_bytes = 0;
+    uint64_t cost = 0;
     Instant give_up{};
     bool last_room = false;
   };

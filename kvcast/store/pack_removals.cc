@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvcast/store/disk_index.h"
+
 namespace kvcast {
 
 bool Reaches(const PackId& remover, const PackHorizon& seen, const PackId& target) {
@@ -13,26 +15,61 @@ bool Reaches(const PackId& remover, const PackHorizon& seen, const PackId& targe
 
 void PackRemovals::Add(const TrackName& track, std::optional<uint64_t> group, const PackId& pack,
                        uint64_t offset, const std::shared_ptr<const PackHorizon>& seen) {
-  removals_[track].push_back({group, pack, offset, seen});
-  ++count_;
+  const auto [of, is_new] = tracks_.try_emplace(track, &bytes_);
+  bytes_ += is_new ? HeapBytesOf(track) : 0;
+  Ones& ones =
+      group ? of->second.groups.try_emplace(*group, Nodes<PackId, One>(&bytes_)).first->second
+            : of->second.whole;
+  const auto [one, is_new_one] = ones.try_emplace(pack, One{offset, seen});
+  one->second.offset = std::max(one->second.offset, offset);
+  count_ += is_new_one ? 1 : 0;
+}
+
+bool PackRemovals::AnyCovers(const Ones& ones, const PackId& pack, uint64_t offset) {
+  return std::ranges::any_of(ones, [&](const auto& one) {
+    return one.first == pack ? offset < one.second.offset
+                             : Reaches(one.first, *one.second.seen, pack);
+  });
 }
 
 bool PackRemovals::Covers(const TrackName& track, std::optional<uint64_t> group, const PackId& pack,
                           uint64_t offset) const {
-  const auto found = removals_.find(track);
-  if (found == removals_.end()) {
+  const auto found = tracks_.find(track);
+  if (found == tracks_.end()) {
     return false;
   }
-  return std::ranges::any_of(found->second, [&](const One& one) {
-    const bool about = !one.group || (group && *one.group == *group);
-    return about && (one.pack == pack ? offset < one.offset : Reaches(one.pack, *one.seen, pack));
-  });
+  if (AnyCovers(found->second.whole, pack, offset)) {
+    return true;
+  }
+  const Groups& groups = found->second.groups;
+  const auto of_group = group ? groups.find(*group) : groups.end();
+  return of_group != groups.end() && AnyCovers(of_group->second, pack, offset);
+}
+
+size_t PackRemovals::HeldAgainst(const TrackName& track, std::optional<uint64_t> group) const {
+  const auto found = tracks_.find(track);
+  if (found == tracks_.end()) {
+    return 0;
+  }
+  const Groups& groups = found->second.groups;
+  const auto of_group = group ? groups.find(*group) : groups.end();
+  return found->second.whole.size() + (of_group == groups.end() ? 0 : of_group->second.size());
 }
 
 void PackRemovals::Drop(const PackId& pack) {
-  for (auto track = removals_.begin(); track != removals_.end();) {
-    count_ -= std::erase_if(track->second, [&](const One& one) { return one.pack == pack; });
-    track = track->second.empty() ? removals_.erase(track) : std::next(track);
+  for (auto track = tracks_.begin(); track != tracks_.end();) {
+    Groups& groups = track->second.groups;
+    for (auto group = groups.begin(); group != groups.end();) {
+      count_ -= group->second.erase(pack);
+      group = group->second.empty() ? groups.erase(group) : std::next(group);
+    }
+    count_ -= track->second.whole.erase(pack);
+    if (groups.empty() && track->second.whole.empty()) {
+      bytes_ -= HeapBytesOf(track->first);
+      track = tracks_.erase(track);
+    } else {
+      ++track;
+    }
   }
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <vector>
 
+#include "kvcast/store/counted_allocator.h"
 #include "kvcast/store/pack_format.h"
 
 namespace kvcast {
@@ -19,8 +21,15 @@ bool Reaches(const PackId& remover, const PackHorizon& seen, const PackId& targe
 //
 // Packs of several nodes have no common order. A removal reaches what its node knew of, and nothing
 // else: what another node put meanwhile is not lost by it.
+//
+// A track may have lost as many groups as there ever were, so what is asked about one group is held
+// against its own removals, and those of the whole track, alone.
 class PackRemovals {
  public:
+  PackRemovals() = default;
+  PackRemovals(const PackRemovals&) = delete;
+  PackRemovals& operator=(const PackRemovals&) = delete;
+
   // `group` absent: the whole track.
   void Add(const TrackName& track, std::optional<uint64_t> group, const PackId& pack,
            uint64_t offset, const std::shared_ptr<const PackHorizon>& seen);
@@ -31,16 +40,34 @@ class PackRemovals {
   void Drop(const PackId& pack);
 
   size_t size() const { return count_; }
+  // How many of them a question is held against, at the most.
+  size_t HeldAgainst(const TrackName& track, std::optional<uint64_t> group) const;
+  // What they take from the heap, but for what packs had seen, which is the packs' own.
+  size_t bytes() const { return bytes_; }
 
  private:
+  template <typename Key, typename Value>
+  using Nodes = CountedAllocator<std::pair<const Key, Value>>;
+  // By pack. Of several in one pack the last is all of them.
   struct One {
-    std::optional<uint64_t> group;
-    PackId pack;
     uint64_t offset = 0;
     std::shared_ptr<const PackHorizon> seen;
   };
-  std::map<TrackName, std::vector<One>> removals_;
+  using Ones = std::map<PackId, One, std::less<>, Nodes<PackId, One>>;
+  using Groups = std::map<uint64_t, Ones, std::less<>, Nodes<uint64_t, Ones>>;
+  struct Track {
+    explicit Track(size_t* counter)
+        : whole(Nodes<PackId, One>(counter)), groups(Nodes<uint64_t, Ones>(counter)) {}
+    Ones whole;
+    Groups groups;
+  };
+  using Tracks = std::map<TrackName, Track, std::less<>, Nodes<TrackName, Track>>;
+
+  static bool AnyCovers(const Ones& ones, const PackId& pack, uint64_t offset);
+
+  size_t bytes_ = 0;
   size_t count_ = 0;
+  Tracks tracks_{Nodes<TrackName, Track>(&bytes_)};
 };
 
 }  // namespace kvcast

@@ -35,6 +35,7 @@ struct PackTable {
   uint64_t own_bytes = 0;  // Of all its packs.
   uint32_t last_own = 0;   // Of the numbers that it has used since.
   uint32_t last_segment = 0;
+  uint64_t removers_seen_bytes = 0;
 
   // Of this start of the node, or of an earlier one.
   bool Own(const Pack& pack) const { return SameNode(pack.id.node, node); }
@@ -43,12 +44,15 @@ struct PackTable {
     const auto found = packs.find(segment);
     return found == packs.end() ? nullptr : &found->second;
   }
+  // What all horizons take from the heap. The packs themselves are bounded by their number.
+  uint64_t horizon_bytes() const { return removers_seen_bytes + seen.bytes(); }
   uint32_t Add(Pack pack) {
     KVCAST_CHECK(last_segment < UINT32_MAX);
     ++last_segment;
     by_key.emplace(pack.key, last_segment);
     Learn(pack.id);
     own_bytes += Own(pack) ? pack.bytes : 0;
+    removers_seen_bytes += pack.seen ? pack.seen->bytes() : 0;
     packs.emplace(last_segment, std::move(pack));
     return last_segment;
   }
@@ -64,6 +68,7 @@ struct PackTable {
     const auto found = packs.find(segment);
     KVCAST_CHECK(found != packs.end());
     own_bytes -= Own(found->second) ? found->second.bytes : 0;
+    removers_seen_bytes -= found->second.seen ? found->second.seen->bytes() : 0;
     by_key.erase(found->second.key);
     packs.erase(found);
   }

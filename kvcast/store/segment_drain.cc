@@ -130,7 +130,7 @@ void SegmentDrain::WalkObjects() {
 void SegmentDrain::LetGo(const TrackName& track, uint64_t group) {
   const auto listed = parts_.index->Listed(track, group);
   if (why_ != Why::kRescue && listed && listed->facts.whole() &&
-      listed->facts.payload_bytes <= parts_.hand_over_bytes_max) {
+      GroupReader::BytesOf(*listed, *parts_.index) <= parts_.hand_over_bytes_max) {
     leaving_.emplace(
         *listed, GroupReader::Parts{parts_.directory, parts_.index, parts_.table, parts_.outbox});
   } else {
@@ -211,7 +211,8 @@ void SegmentDrain::OnRead(const Reading& reading, const DeviceCompletion& comple
                        .draft = *std::move(draft),
                        .entry = entry.body,
                        .origin = PendingRecord::Origin::kCarry,
-                       .from = seat.place});
+                       .from = seat.place,
+                       .drain = parts_.number});
   }
 }
 
@@ -219,7 +220,8 @@ bool SegmentDrain::RemovalMatters(const Removal& removal, uint64_t offset) const
   const DiskPlace before =
       removal.before == DiskPlace() ? DiskPlace{segment_, offset} : removal.before;
   return std::ranges::any_of(parts_.table->segments, [&](const auto& one) {
-    return one.first != segment_ && one.first <= before.segment;
+    return one.first != segment_ && one.first <= before.segment &&
+           one.second.state != SegmentState::kForeign;
   });
 }
 
@@ -231,7 +233,9 @@ void SegmentDrain::MoveNotes() {
       with_facts.insert(entry.track);
     } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
       const auto group = parts_.index->FindGroup(track, end->group);
-      if (group && group->end == end->end) {
+      // Its objects may lie in a segment that nobody has read yet.
+      const bool told = group && group->end == end->end;
+      if (told && (!group->hollow() || parts_.removals != nullptr)) {
         Note(track, *end);
       }
     } else if (const auto* removal = std::get_if<Removal>(&entry.body)) {
@@ -269,7 +273,8 @@ void SegmentDrain::Note(const TrackName& track, const RecordBody& body) {
                      .draft = *std::move(draft),
                      .entry = std::move(entry),
                      .origin = PendingRecord::Origin::kNote,
-                     .from = {segment_, 0}});
+                     .from = {segment_, 0},
+                     .drain = parts_.number});
 }
 
 void SegmentDrain::OnSettled(const DiskLog::Settled& settled) {
@@ -280,7 +285,8 @@ void SegmentDrain::OnSettled(const DiskLog::Settled& settled) {
 void SegmentDrain::GiveUpMoving() {
   given_up_ = true;
   for (const PendingRecord& record : parts_.log->TakeBackCarries(segment_)) {
-    --unsettled_;
+    // Or of one before us, that had to be held.
+    unsettled_ -= record.drain == parts_.number ? 1 : 0;
     const Location location = std::get<ObjectEntry>(record.entry).location;
     const auto found = parts_.index->Find(record.track, location);
     if (found && found->place == record.from) {

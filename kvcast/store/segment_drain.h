@@ -30,6 +30,7 @@ class SegmentDrain {
     kRescue,  // It is frail: all is kept.
   };
   struct Parts {
+    uint64_t number = 0;  // Of this drain: no other has the same.
     DirectoryId directory;
     uint64_t key_property = 0;
     DiskIndex* index = nullptr;
@@ -47,17 +48,19 @@ class SegmentDrain {
   void Pump();
   // False: not of this drain.
   bool OnCompletion(const DeviceCompletion& completion);
-  // Of a record that came from this segment and is not a put.
+  // Of a record that this drain queued.
   void OnSettled(const DiskLog::Settled& settled);
   // There is no room to move anything to: what has not been moved is evicted.
   void GiveUpMoving();
 
+  uint64_t number() const { return parts_.number; }
   uint32_t segment() const { return segment_; }
   Why why() const { return why_; }
   // Nothing of the segment is needed any more.
   bool drained() const;
-  // The device failed to give what must not be evicted: the segment stays.
-  bool held() const { return held_; }
+  // The device failed to give what must not be evicted: the segment stays. Nothing of it is being
+  // read any more; what was moved already may still be on its way.
+  bool held() const { return held_ && readings_.empty(); }
   std::vector<TierEvicted> TakeEvicted() { return std::exchange(evicted_, {}); }
   uint64_t damaged() const { return damaged_; }
   // Of what is being read to be handed over.

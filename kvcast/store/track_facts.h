@@ -98,6 +98,8 @@ struct GroupFacts {
 
   // Every object there is of the group is here.
   bool whole() const { return end == object_count + absent_count; }
+  // There are objects of the group, and none of them is here.
+  bool hollow() const { return object_count == 0 && !whole(); }
 };
 
 // A group that was evicted: what a catalog has to unlist.

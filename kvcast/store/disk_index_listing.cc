@@ -1,0 +1,67 @@
+// What an index tells of tracks and groups, for whoever tells others what is here.
+#include <algorithm>
+
+#include "kvcast/store/disk_index.h"
+
+namespace kvcast {
+
+GroupFacts DiskIndex::FactsOf(const Track& track, uint64_t number, const Group& group) {
+  GroupFacts facts{group.end, group.objects.size(), group.payload_bytes};
+  if (group.end && *group.end > group.objects.size() && !track.facts.gaps.empty()) {
+    const auto at = [&](uint64_t object) {
+      return std::ranges::lower_bound(group.objects, object, {}, &Indexed::object);
+    };
+    facts.absent_count =
+        track.facts.AbsentIn(number, *group.end, [&](uint64_t first, uint64_t last) {
+          return static_cast<uint64_t>(at(last + 1) - at(first));
+        });
+  }
+  return facts;
+}
+
+std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
+  const Group* group = GroupIn(name, number);
+  return group == nullptr ? std::nullopt : std::optional(FactsOf(track->second, number, *group));
+}
+
+std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
+  const auto track = tracks_.find(name);
+  const Group* const group = GroupIn(name, number);
+  if (group == nullptr) {
+    return std::nullopt;
+  }
+  return ListedGroup{name, number, group->key, FactsOf(track->second, number, *group)};
+}
+
+std::vector<ListedGroup> DiskIndex::Groups(const std::optional<EvictedGroup>& after,
+                                           size_t count_max) const {
+  std::vector<ListedGroup> listed;
+  auto track = after ? tracks_.lower_bound(after->track) : tracks_.begin();
+  for (; track != tracks_.end(); ++track) {
+    const GroupMap& groups = track->second.groups;
+    const bool within = after && track->first == after->track;
+    for (auto group = within ? groups.upper_bound(after->group) : groups.begin();
+         group != groups.end(); ++group) {
+      if (listed.size() == count_max) {
+        return listed;
+      }
+      const Group& one = group->second;
+      listed.push_back(
+          {track->first, group->first, one.key, FactsOf(track->second, group->first, one)});
+    }
+  }
+  return listed;
+}
+
+std::vector<TrackName> DiskIndex::Tracks(const std::optional<TrackName>& after,
+                                         size_t count_max) const {
+  std::vector<TrackName> listed;
+  for (auto track = after ? tracks_.upper_bound(*after) : tracks_.begin();
+       track != tracks_.end() && listed.size() < count_max; ++track) {
+    listed.push_back(track->first);
+  }
+  return listed;
+}
+
+}  // namespace kvcast

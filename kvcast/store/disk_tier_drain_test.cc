@@ -1,0 +1,289 @@
+// What a disk tier does while it empties segments: with devices that fail and dawdle, and with
+// removals that have to be moved along.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "kvcast/store/disk_eviction.h"
+#include "kvcast/store/disk_tier_fixture_test.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::seconds;
+using Kind = DeviceRequest::Kind;
+
+// A disk on whose way some requests fail, and some are kept back until they are let go.
+class DrainedDisk : public DiskTierFixture {
+ public:
+  using DiskTierFixture::DiskTierFixture;
+
+  void StartDrained() {
+    device = device.AfterKill();
+    ++options.seed;
+    tier = std::make_unique<DiskTier>(options, std::make_unique<OldestFirst>());
+    RunDrained();
+  }
+  void RunDrained() {
+    for (bool more = true; more;) {
+      more = false;
+      for (DeviceRequest& request : tier->TakeRequests()) {
+        more = true;
+        if (fails && fails(request)) {
+          failing.push_back(request.token);
+        } else if (keeps_back && keeps_back(request)) {
+          kept.push_back(std::move(request));
+        } else {
+          device.Submit(std::move(request));
+        }
+      }
+      more = Step() || more;
+      if (!more && !failing.empty()) {
+        tier->OnCompletion({.token = failing.front(), .error = DeviceError{false, "bad"}}, now);
+        failing.erase(failing.begin());
+        more = true;
+      }
+    }
+  }
+  void WaitDrained(int count, Duration each) {
+    for (int i = 0; i < count; ++i) {
+      now += each;
+      tier->OnTime(now);
+      RunDrained();
+    }
+  }
+  void LetGo() {
+    keeps_back = nullptr;
+    for (DeviceRequest& request : std::exchange(kept, {})) {
+      device.Submit(std::move(request));
+    }
+    RunDrained();
+  }
+  int Acknowledged(const TrackName& track, uint64_t count) {
+    int acknowledged = 0;
+    for (uint64_t group = 0; group < count; ++group) {
+      const auto ticket = tier->Put(track, DiskObject({group, 0}, std::string(5000, 'y')), 1, now);
+      RunDrained();
+      acknowledged += ticket.ok() && written.contains(*ticket) ? 1 : 0;
+    }
+    return acknowledged;
+  }
+
+  std::function<bool(const DeviceRequest&)> fails;
+  std::function<bool(const DeviceRequest&)> keeps_back;
+  std::vector<DeviceToken> failing;
+  std::vector<DeviceRequest> kept;
+};
+
+// A drain that had to be held has moved something already: what comes of that is not for the next
+// drain of the segment to count.
+TEST(DiskTierDrain, ASegmentIsEmptiedAgainWhileWhatWasMovedIsStillBeingWritten) {
+  DrainedDisk disk;
+  disk.Start();
+  for (uint64_t group = 0; group < 6; ++group) {
+    ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({group, 0}, std::string(5000, 'x'))).ok());
+  }
+  bool bad = true;
+  disk.fails = [&](const DeviceRequest& request) {
+    return bad && request.kind == Kind::kRead && request.file == 1 && request.offset >= 32768 &&
+           request.length <= 12288;
+  };
+  disk.keeps_back = [](const DeviceRequest& request) {
+    return request.kind == Kind::kWrite && request.file > 1;
+  };
+  disk.StartDrained();
+  ASSERT_FALSE(disk.kept.empty());
+  ASSERT_EQ(disk.tier->segments().segments.at(1).state, SegmentState::kHeld);
+  bad = false;
+  disk.WaitDrained(1, seconds(3));
+  disk.LetGo();
+  disk.WaitDrained(10, seconds(10));
+  EXPECT_FALSE(disk.tier->segments().segments.contains(1));
+  EXPECT_TRUE(disk.tier->idle());
+  EXPECT_EQ(disk.Acknowledged(DiskTrack("b"), 200), 200);
+}
+
+// As long as something of a file is being read it must not be removed.
+TEST(DiskTierDrain, ADrainIsHeldOnlyWhenNothingIsReadAnyMore) {
+  DrainedDisk disk;
+  disk.Start();
+  for (uint64_t group = 0; group < 6; ++group) {
+    ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({group, 0}, std::string(5000, 'x'))).ok());
+  }
+  const auto of_one = [](const DeviceRequest& request) {
+    return request.kind == Kind::kRead && request.file == 1 && request.length <= 12288 &&
+           request.offset >= kDeviceBlockBytes;
+  };
+  int failures = 1;
+  disk.fails = [&](const DeviceRequest& request) { return of_one(request) && failures-- > 0; };
+  disk.keeps_back = of_one;
+  disk.StartDrained();
+  ASSERT_FALSE(disk.kept.empty());
+  EXPECT_EQ(disk.tier->segments().segments.at(1).state, SegmentState::kFrail);
+  disk.WaitDrained(3, seconds(10));
+  EXPECT_TRUE(disk.tier->segments().segments.at(1).draining);
+  disk.LetGo();
+  EXPECT_EQ(disk.tier->segments().segments.at(1).state, SegmentState::kHeld);
+  disk.WaitDrained(3, seconds(10));
+  EXPECT_FALSE(disk.tier->segments().segments.contains(1));
+}
+
+// A disk full of what may go, and a track whose groups come and are removed, as they do that
+// expire.
+class ExpiringDisk : public DiskTierFixture {
+ public:
+  explicit ExpiringDisk(const std::string& policy) : DiskTierFixture(24), policy_(policy) {
+    StartExpiring();
+    for (uint64_t group = 0; evicted.empty(); ++group) {
+      EXPECT_TRUE(Put(DiskTrack("old" + std::to_string(group / 8)),
+                      DiskObject({group % 8, 0}, std::string(6000, 'o')))
+                      .ok());
+    }
+  }
+  void StartExpiring() {
+    device = device.AfterKill();
+    ++options.seed;
+    std::unique_ptr<DiskPolicy> policy = std::make_unique<OldestFirst>();
+    if (policy_ != "oldest") {
+      DiskEvictionOptions wanted;
+      wanted.eviction = policy_;
+      wanted.limits = {.bytes_max = options.bytes_max, .ghosts_max = 100};
+      policy = *DiskEviction::Of(wanted);
+    }
+    tier = std::make_unique<DiskTier>(options, std::move(policy));
+    Run();
+  }
+  // Puts that were not acknowledged.
+  int PutAndRemove(uint64_t first, uint64_t count) {
+    int refused = 0;
+    for (uint64_t group = first; group < first + count; ++group) {
+      const bool put = Put(DiskTrack("live"), DiskObject({group, 0}, std::string(500, 'v'))).ok();
+      refused += put ? 0 : 1;
+      if (group >= first + 5) {
+        const auto removed = tier->Remove(DiskTrack("live"), group - 5, now);
+        Run();
+        refused += removed.ok() && Outcome(*removed).ok() ? 0 : 1;
+      }
+    }
+    return refused;
+  }
+
+ private:
+  std::string policy_;
+};
+
+// A removal is moved along as long as something older is here. So what is moved along has to be
+// counted, or the segment that holds nothing else looks as if it were empty; and what is oldest has
+// to go in the end, however well it is liked.
+TEST(DiskTierDrain, RemovalsDoNotFillADiskForEver) {
+  for (const char* policy : {"oldest", "default", "lru"}) {
+    ExpiringDisk disk(policy);
+    const uint64_t before = disk.tier->counts().segments_removed;
+    EXPECT_EQ(disk.PutAndRemove(0, 4000), 0) << policy;
+    // Each of them is synced alone and so takes a block: that is 500 segments, and some are moved.
+    EXPECT_LT(disk.tier->counts().segments_removed - before, 1000u) << policy;
+    EXPECT_EQ(disk.tier->counts().gave_up, 0u) << policy;
+    disk.StartExpiring();
+    EXPECT_EQ(disk.PutAndRemove(10'000, 300), 0) << policy;
+    for (uint64_t group = 0; group < 300; ++group) {
+      ASSERT_TRUE(disk.Put(DiskTrack("new"), DiskObject({group, 0}, std::string(6000, 'n'))).ok())
+          << policy;
+    }
+    EXPECT_LE(disk.most_allocated, disk.options.bytes_max);
+  }
+}
+
+// A file of another directory stays for ever. Nothing of it is ever read, so no removal is for it.
+TEST(DiskTierDrain, RemovalsAreNotKeptForSegmentsOfAnotherDirectory) {
+  ExpiringDisk other("oldest");
+  ExpiringDisk disk("oldest");
+  const uint32_t oldest = disk.tier->segments().segments.begin()->first;
+  ASSERT_TRUE(disk.tier->segments().segments.contains(oldest + 2));
+  std::vector<std::byte> foreign = other.device.contents(oldest + 2);
+  disk.device.contents(oldest) = foreign;  // Its header says another number.
+  disk.StartExpiring();
+  ASSERT_EQ(disk.tier->segments().segments.at(oldest).state, SegmentState::kForeign);
+  EXPECT_EQ(disk.PutAndRemove(0, 4000), 0);
+  EXPECT_EQ(disk.tier->segments().segments.at(oldest).state, SegmentState::kForeign);
+  uint64_t removals = 0;
+  for (const auto& [number, segment] : disk.tier->segments().segments) {
+    removals += disk.tier->segments().RemovalBytesOf(number);
+  }
+  EXPECT_LT(removals, disk.options.bytes_max / 8);
+}
+
+// Records of a byte come in blocks of 4096, and what is kept of each is more than a byte.
+TEST(DiskTierDrain, AGroupThatIsHandedOverTakesNoMoreThanItMay) {
+  DiskTierFixture disk(40);
+  disk.options.read_bytes_max = 256 << 10;
+  disk.Start();
+  disk.tier->HandOverEvicted();
+  constexpr uint64_t kTokens = 2000;
+  for (uint64_t token = 0; token < kTokens; ++token) {
+    ASSERT_TRUE(disk.tier->Put(DiskTrack("many"), DiskObject({0, token}, "x"), 1, disk.now).ok());
+    if (token < 40) {
+      ASSERT_TRUE(disk.tier->Put(DiskTrack("few"), DiskObject({1, token}, "y"), 1, disk.now).ok());
+    }
+  }
+  ASSERT_TRUE(disk.tier->EndGroup(DiskTrack("many"), {0, kTokens}, disk.now).ok());
+  ASSERT_TRUE(disk.tier->EndGroup(DiskTrack("few"), {1, 40}, disk.now).ok());
+  disk.Run();
+  for (uint64_t group = 10; disk.evicted.size() < 10; ++group) {
+    ASSERT_TRUE(
+        disk.tier
+            ->Put(DiskTrack("fill"), DiskObject({group, 0}, std::string(9000, 'f')), 1, disk.now)
+            .ok());
+    do {
+      // Who asks for something else is answered.
+      if (disk.tier->index().Find(DiskTrack("fill"), {group - 1, 0})) {
+        ASSERT_TRUE(disk.tier->Get(DiskTrack("fill"), {group - 1, 0}, disk.now).has_value());
+        disk.Run();
+      }
+    } while (disk.Step());
+  }
+  EXPECT_FALSE(disk.handed_over.contains(0));
+  ASSERT_TRUE(disk.handed_over.contains(1));
+  const EvictedContents& few = disk.handed_over.at(1);
+  EXPECT_LT(few.bytes, 40u * 1000);
+  for (const StoredObject& stored : few.objects) {
+    ASSERT_EQ(stored.object.payload.ToString(), "y");
+  }
+}
+
+// The end of a group that was evicted is not carried from segment to segment for ever, and is not
+// taken for a group by the next start.
+TEST(DiskTierDrain, TheEndOfAnEvictedGroupGoesWithIt) {
+  DiskTierFixture disk;
+  disk.Start();
+  const TrackName track = DiskTrack("a");
+  const auto fill = [&](uint64_t group) {
+    return disk.Put(DiskTrack("fill"), DiskObject({group, 0}, std::string(3000, 'f'))).ok();
+  };
+  ASSERT_TRUE(disk.Put(track, DiskObject({0, 0}, "first")).ok());
+  uint64_t group = 0;
+  while (disk.tier->segments().segments.size() < 2) {
+    ASSERT_TRUE(fill(group++));
+  }
+  ASSERT_TRUE(disk.tier->EndGroup(track, {0, 1}, disk.now).ok());
+  ASSERT_TRUE(disk.tier->EndGroup(track, {1, 0}, disk.now).ok());  // There is nothing in it.
+  disk.Run();
+  ASSERT_TRUE(disk.Put(track, DiskObject({2, 0}, "another")).ok());
+  while (disk.tier->segments().segments.contains(1)) {
+    ASSERT_TRUE(fill(group++));
+  }
+  ASSERT_FALSE(disk.tier->FindGroup(track, 0).has_value());
+  for (int start = 0; start < 2; ++start) {
+    disk.device = disk.device.AfterKill();
+    disk.Start();
+    EXPECT_FALSE(disk.tier->FindGroup(track, 0).has_value()) << start;
+    EXPECT_TRUE(disk.tier->FindGroup(track, 1).has_value()) << start;
+    const uint32_t last = disk.tier->segments().segments.rbegin()->first;
+    while (disk.tier->segments().segments.begin()->first <= last) {
+      ASSERT_TRUE(fill(group++));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvcast
