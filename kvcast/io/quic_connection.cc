@@ -204,6 +204,7 @@ void QuicConnection::BuryStreams() {
       user_->OnStreamReset(dead.stream, stream->stop_code.value_or(dead.code.value_or(0)));
       Drain();
     }
+    growth_left_ += stream->window ? stream->window->bytes() - options_.stream_credit_bytes : 0;
     streams_.Remove(dead.stream);
     if (is_ours(dead.stream) && !moqt::IsUni(dead.stream)) {
       allowance_.OnClosed();

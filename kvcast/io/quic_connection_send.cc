@@ -107,7 +107,10 @@ void QuicConnection::Do(moqt::StreamCredit& action) {
     if (!stream->window) {
       stream->window.emplace(options_.stream_credit_bytes, options_.stream_credit_bytes_max);
     }
-    bytes += GrowthOf(*stream->window, bytes);
+    const bool may_grow = user_->MayOpenMore();  // Else too much waits as it is.
+    const uint64_t growth = GrowthOf(*stream->window, bytes, may_grow ? growth_left_ / 4 : 0);
+    growth_left_ -= growth;
+    bytes += growth;
   }
   ngtcp2_conn_extend_max_stream_offset(connection_, static_cast<int64_t>(action.stream), bytes);
 }
@@ -116,14 +119,14 @@ void QuicConnection::Do(moqt::ConnectionCredit& action) {
   ngtcp2_conn_extend_max_offset(connection_, action.bytes + GrowthOf(window_, action.bytes));
 }
 
-uint64_t QuicConnection::GrowthOf(ReceiveWindow& window, uint64_t taken) const {
+uint64_t QuicConnection::GrowthOf(ReceiveWindow& window, uint64_t taken, uint64_t most) const {
   if (!window.Take(taken)) {
     return 0;
   }
   ngtcp2_conn_info info;
   ngtcp2_conn_get_conn_info(connection_, &info);
   const bool measured = info.min_rtt != UINT64_MAX;
-  return window.Grow(Now(), measured ? FromQuic(info.min_rtt) : Duration::zero());
+  return window.Grow(Now(), measured ? FromQuic(info.min_rtt) : Duration::zero(), most);
 }
 
 void QuicConnection::Do(moqt::SendDatagram& action) {

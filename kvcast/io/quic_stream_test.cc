@@ -107,6 +107,17 @@ TEST_F(QuicStreamTest, NoStreamsAreBegunInPlaceOfOthersWhileTheSessionHasNoRoom)
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == kStreams + 1; }));
 }
 
+// Streams of many tracks stay open, and none of them stands in another's way.
+TEST_F(QuicStreamTest, AThousandStreamsAreOpenAtATime) {
+  ListenAndConnect();
+  constexpr size_t kStreams = 1025;
+  for (size_t i = 0; i < kStreams; ++i) {
+    client_user_->Open(kClientUni + 4 * i);
+    client_user_->Send(kClientUni + 4 * i, Bytes::Of("x"), false);
+  }
+  ASSERT_TRUE(Until([&] { return server_user_->streams.size() == kStreams; }));
+}
+
 // Of those that wait because the peer allows no more.
 TEST_F(QuicStreamTest, TheMostUrgentStreamIsOpenedFirst) {
   QuicServer::Options options;
