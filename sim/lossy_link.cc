@@ -20,7 +20,13 @@ LinkFaults LinkFaults::Draw(Random& random) {
   faults.packets_max = 1 + random.Below(40);
   faults.stream_window = 64 + random.Below(random.Happens(0.5) ? 2000 : 60000);
   faults.connection_window = 512 + random.Below(random.Happens(0.5) ? 4000 : 200000);
-  faults.requests_window = 1 + random.Below(random.Happens(0.3) ? 4 : 60);
+  // Not both: streams of a request that may not be made yet would keep others from being opened,
+  // for as long as their receiver has patience, and here no time passes.
+  if (random.Happens(0.5)) {
+    faults.requests_window = 1 + random.Below(random.Happens(0.3) ? 4 : 60);
+  } else {
+    faults.streams_window = 2 + random.Below(random.Happens(0.3) ? 4 : 60);
+  }
   return faults;
 }
 
@@ -32,6 +38,7 @@ LossyLink::LossyLink(uint64_t seed, const LinkFaults& faults, moqt::TransportUse
   for (Way& way : ways_) {
     way.limit = way.granted = faults.connection_window;
     way.requests = way.requests_granted = faults.requests_window;
+    way.streams = way.streams_granted = faults.streams_window;
     way.from->OnStreamsAllowed(way.requests);
   }
 }
@@ -63,6 +70,9 @@ bool LossyLink::MaySend(const Way& way, StreamId stream, const Out& out) const {
   if (!IsUni(stream) && Owns(way, stream) && stream / 4 >= way.requests) {
     return false;  // Not opened yet.
   }
+  if (IsUni(stream) && !out.opened && way.streams_opened >= way.streams) {
+    return false;
+  }
   const bool bytes = !out.queue.empty() && out.sent < out.limit && way.sent < way.limit;
   return bytes || (out.fin && out.queue.empty());
 }
@@ -73,6 +83,9 @@ bool LossyLink::Step() {
   }
   if (closed_) {
     return false;
+  }
+  for (Way& way : ways_) {
+    GrantStreams(way);
   }
   struct Choice {
     Way* way;
@@ -133,7 +146,9 @@ void LossyLink::Take(Way& way, const moqt::TransportAction& action) {
     Out& out = OutOf(way, reset->stream);
     KVCAST_CHECK(!std::exchange(out.reset, true));
     out.queue.clear();
-    Put(way, Reset{reset->stream, reset->code, out.sent});
+    if (!IsUni(reset->stream) || out.opened) {
+      Put(way, Reset{reset->stream, reset->code, out.sent});
+    }
   } else if (const auto* stop = std::get_if<moqt::StopSending>(&action)) {
     Put(way, Stop{stop->stream, stop->code});
   } else if (const auto* credit = std::get_if<moqt::StreamCredit>(&action)) {
@@ -155,6 +170,8 @@ void LossyLink::Take(Way& way, const moqt::TransportAction& action) {
 
 void LossyLink::MakePacket(Way& way, StreamId stream) {
   Out& out = way.out[stream];
+  way.streams_opened += IsUni(stream) && !out.opened ? 1 : 0;
+  out.opened = true;
   const size_t length = static_cast<size_t>(
       std::min<uint64_t>({out.queue.size(), 1 + random_.Below(faults_.packet_bytes_max),
                           out.limit - out.sent, way.limit - way.sent}));
@@ -225,6 +242,7 @@ void LossyLink::HandOver(Way& way, StreamId stream, In& in) {
   }
   way.to->OnStreamData(stream, AsBytes(std::string_view(bytes).substr(cut)), fin);
   if (fin && IsUni(stream)) {
+    ++way.streams_over;
     Put(Back(way), Arrived{stream});
   } else if (fin) {
     OnHalfOver(stream);
@@ -240,6 +258,7 @@ void LossyLink::On(Way& way, const Reset& reset) {
   way.granted += reset.size - in.next;
   Put(Back(way), ConnectionMax{way.granted});
   way.to->OnStreamReset(reset.stream, reset.code);
+  way.streams_over += IsUni(reset.stream) ? 1 : 0;
   OnHalfOver(reset.stream);
 }
 
@@ -265,6 +284,18 @@ void LossyLink::On(Way& way, const RequestsMax& max) {
   if (max.total > back.requests) {
     back.requests = max.total;
     way.to->OnStreamsAllowed(max.total);
+  }
+}
+
+void LossyLink::On(Way& way, const StreamsMax& max) {
+  uint64_t& streams = Back(way).streams;
+  streams = std::max(streams, max.total);
+}
+
+void LossyLink::GrantStreams(Way& way) {
+  if (way.streams_over > 0 && way.to->MayOpenMore()) {
+    way.streams_granted += std::exchange(way.streams_over, 0);
+    Put(Back(way), StreamsMax{way.streams_granted});
   }
 }
 

@@ -20,7 +20,8 @@ struct LinkFaults {
   size_t packets_max = 32;  // Under way at a time, on one way.
   uint64_t stream_window = 1 << 16;
   uint64_t connection_window = 1 << 20;
-  uint64_t requests_window = 100;  // Two-way streams that a side may have open at a time.
+  uint64_t requests_window = 1000;  // Two-way streams that a side may have open at a time,
+  uint64_t streams_window = 1000;   // and one-way streams, the control stream among them.
 
   static LinkFaults Draw(Random& random);
 };
@@ -35,6 +36,8 @@ struct LinkCounts {
 // A QUIC connection as far as a session can tell: what is sent is cut into packets, which are lost,
 // sent again, repeated and overtaken. Streams come out in order each; credit, resets and the wish
 // to stop travel in packets like everything else, so each side knows only what has reached it.
+// Streams are opened in any order, by what is sent on them first; one-way streams in place of those
+// that are over only while their receiver has room.
 class LossyLink {
  public:
   LossyLink(uint64_t seed, const LinkFaults& faults, moqt::TransportUser& client,
@@ -77,14 +80,17 @@ class LossyLink {
   struct RequestsMax {
     uint64_t total;
   };
+  struct StreamsMax {
+    uint64_t total;
+  };
   struct Datagram {
     std::string bytes;
   };
   struct Arrived {  // All of a one-way stream, its end included.
     StreamId stream;
   };
-  using Packet =
-      std::variant<Data, Reset, Stop, StreamMax, ConnectionMax, RequestsMax, Datagram, Arrived>;
+  using Packet = std::variant<Data, Reset, Stop, StreamMax, ConnectionMax, RequestsMax, StreamsMax,
+                              Datagram, Arrived>;
 
   // The sending half of a stream.
   struct Out {
@@ -95,6 +101,7 @@ class LossyLink {
     bool fin_sent = false;
     bool reset = false;
     bool delivered = false;
+    bool opened = false;  // Something of it was sent.
   };
   // The receiving half.
   struct In {
@@ -117,6 +124,10 @@ class LossyLink {
     uint64_t requests = 0;  // How many two-way streams the sender may have opened.
     uint64_t requests_granted = 0;
     std::map<StreamId, int> halves_over;  // Of its two-way streams.
+    uint64_t streams = 0;                 // How many one-way streams the sender may have opened,
+    uint64_t streams_opened = 0;          // and has.
+    uint64_t streams_granted = 0;
+    uint64_t streams_over = 0;  // In place of which none were granted.
   };
 
   Way& Back(const Way& way) { return &way == &ways_[0] ? ways_[1] : ways_[0]; }
@@ -136,11 +147,13 @@ class LossyLink {
   void On(Way& way, const StreamMax& max);
   void On(Way& way, const ConnectionMax& max);
   void On(Way& way, const RequestsMax& max);
+  void On(Way& way, const StreamsMax& max);
   void On(Way& way, const Datagram& datagram);
   void On(Way& way, const Arrived& arrived);
   void HandOver(Way& way, StreamId stream, In& in);
   // One half of a two-way stream has ended at its receiver; when both have, another may be opened.
   void OnHalfOver(StreamId stream);
+  void GrantStreams(Way& way);
 
   LinkFaults faults_;
   Random random_;

@@ -105,7 +105,7 @@ int QuicConnection::OnHandshakeCompleted() {
 int QuicConnection::OnStreamOpened(int64_t id) {
   moqt::SendOrder order;
   order.tier = moqt::SendOrder::Tier::kRequest;
-  streams_.Add(static_cast<moqt::StreamId>(id), order).open = true;
+  streams_.Open(streams_.Add(static_cast<moqt::StreamId>(id), order), id);
   return 0;
 }
 
@@ -135,19 +135,21 @@ int QuicConnection::OnStreamReset(int64_t id, uint64_t code) {
 }
 
 int QuicConnection::OnAcknowledged(int64_t id, uint64_t offset) {
-  if (QuicStream* const stream = streams_.Find(static_cast<moqt::StreamId>(id))) {
+  if (QuicStream* const stream = streams_.FindNumber(id)) {
     stream->queue.Acknowledge(offset);
   }
   return 0;
 }
 
 int QuicConnection::OnStreamClosed(int64_t id, std::optional<uint64_t> code) {
-  dead_.push_back({static_cast<moqt::StreamId>(id), code});
+  if (const QuicStream* const stream = streams_.FindNumber(id)) {
+    dead_.push_back({stream->id, code});
+  }
   return 0;
 }
 
 int QuicConnection::OnMoreStreamCredit(int64_t id) {
-  if (QuicStream* const stream = streams_.Find(static_cast<moqt::StreamId>(id))) {
+  if (QuicStream* const stream = streams_.FindNumber(id)) {
     stream->starved = false;
     streams_.Changed(*stream);
   }
@@ -202,6 +204,7 @@ void QuicConnection::BuryStreams() {
       user_->OnStreamReset(dead.stream, stream->stop_code.value_or(dead.code.value_or(0)));
       Drain();
     }
+    growth_left_ += stream->window ? stream->window->bytes() - options_.stream_credit_bytes : 0;
     streams_.Remove(dead.stream);
     if (is_ours(dead.stream) && !moqt::IsUni(dead.stream)) {
       allowance_.OnClosed();

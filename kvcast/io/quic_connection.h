@@ -161,7 +161,7 @@ class QuicConnection {
   void Do(moqt::StreamCredit& action);
   void Do(moqt::ConnectionCredit& action);
   // By how much a window grows of which so much was taken.
-  uint64_t GrowthOf(ReceiveWindow& window, uint64_t taken) const;
+  uint64_t GrowthOf(ReceiveWindow& window, uint64_t taken, uint64_t most = UINT64_MAX) const;
   void Do(moqt::SendDatagram& action);
   void Do(moqt::ReorderStream& action);
   void Do(moqt::CloseConnection& action);
@@ -174,7 +174,7 @@ class QuicConnection {
 
   // Sending.
   void OpenStreams();
-  void OpenStreams(std::deque<moqt::StreamId>& waiting, int (*open)(ngtcp2_conn*, int64_t*, void*));
+  void OpenTwoWay();
   void GiveUpSending(QuicStream& stream);
   void WritePackets();
   enum class Round : uint8_t { kMore, kIdle, kHeldBack, kFailed };
@@ -233,8 +233,8 @@ class QuicConnection {
   DatagramQueue datagrams_;
   ReceiveWindow window_;              // Of all streams together.
   uint64_t datagram_lead_bytes_ = 0;  // Beyond what streams sent meanwhile: the urgent take turns.
-  std::deque<moqt::StreamId> waiting_uni_;  // Streams that QUIC has yet to open.
-  std::deque<moqt::StreamId> waiting_bidi_;
+  uint64_t growth_left_;              // By which windows of streams may grow.
+  std::deque<moqt::StreamId> waiting_bidi_;  // Streams that QUIC has yet to open.
   StreamAllowance allowance_;
   std::vector<Dead> dead_;   // Streams that QUIC has closed, of which the session may not know.
   size_t streams_owed_ = 0;  // The peer's, over, in whose place it may not open others.

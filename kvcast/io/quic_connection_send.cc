@@ -55,7 +55,9 @@ void QuicConnection::Drain() {
 void QuicConnection::Do(moqt::OpenStream& action) {
   KVCAST_CHECK(is_ours(action.stream));
   streams_.Add(action.stream, action.order);
-  (moqt::IsUni(action.stream) ? waiting_uni_ : waiting_bidi_).push_back(action.stream);
+  if (!moqt::IsUni(action.stream)) {
+    waiting_bidi_.push_back(action.stream);
+  }
 }
 
 void QuicConnection::Do(moqt::SendBytes& action) {
@@ -75,13 +77,16 @@ void QuicConnection::Do(moqt::ResetStream& action) {
   if (stream == nullptr || stream->reset_code) {
     return;
   }
+  if (!stream->open && moqt::IsUni(stream->id)) {
+    streams_.Remove(stream->id);  // The peer never hears of it.
+    return;
+  }
   stream->reset_code = action.code;
   stream->stopped = false;  // The session wants to hear no more of it.
   stream->unheard_of = is_ours(stream->id) && !stream->queue.has_sent_any();
   GiveUpSending(*stream);
   if (!stream->unheard_of) {
-    ngtcp2_conn_shutdown_stream_write(connection_, 0, static_cast<int64_t>(stream->id),
-                                      action.code);
+    ngtcp2_conn_shutdown_stream_write(connection_, 0, stream->number, action.code);
   }
 }
 
@@ -92,7 +97,7 @@ void QuicConnection::Do(moqt::StopSending& action) {
   }
   stream->stop_code = action.code;
   if (stream->open) {
-    ngtcp2_conn_shutdown_stream_read(connection_, 0, static_cast<int64_t>(stream->id), action.code);
+    ngtcp2_conn_shutdown_stream_read(connection_, 0, stream->number, action.code);
   }
 }
 
@@ -102,7 +107,10 @@ void QuicConnection::Do(moqt::StreamCredit& action) {
     if (!stream->window) {
       stream->window.emplace(options_.stream_credit_bytes, options_.stream_credit_bytes_max);
     }
-    bytes += GrowthOf(*stream->window, bytes);
+    const bool may_grow = user_->MayOpenMore();  // Else too much waits as it is.
+    const uint64_t growth = GrowthOf(*stream->window, bytes, may_grow ? growth_left_ / 4 : 0);
+    growth_left_ -= growth;
+    bytes += growth;
   }
   ngtcp2_conn_extend_max_stream_offset(connection_, static_cast<int64_t>(action.stream), bytes);
 }
@@ -111,14 +119,14 @@ void QuicConnection::Do(moqt::ConnectionCredit& action) {
   ngtcp2_conn_extend_max_offset(connection_, action.bytes + GrowthOf(window_, action.bytes));
 }
 
-uint64_t QuicConnection::GrowthOf(ReceiveWindow& window, uint64_t taken) const {
+uint64_t QuicConnection::GrowthOf(ReceiveWindow& window, uint64_t taken, uint64_t most) const {
   if (!window.Take(taken)) {
     return 0;
   }
   ngtcp2_conn_info info;
   ngtcp2_conn_get_conn_info(connection_, &info);
   const bool measured = info.min_rtt != UINT64_MAX;
-  return window.Grow(Now(), measured ? FromQuic(info.min_rtt) : Duration::zero());
+  return window.Grow(Now(), measured ? FromQuic(info.min_rtt) : Duration::zero(), most);
 }
 
 void QuicConnection::Do(moqt::SendDatagram& action) {
@@ -139,27 +147,35 @@ void QuicConnection::GiveUpSending(QuicStream& stream) {
   streams_.Changed(stream);
 }
 
-void QuicConnection::OpenStreams() {
-  OpenStreams(waiting_bidi_, &ngtcp2_conn_open_bidi_stream);
-  OpenStreams(waiting_uni_, &ngtcp2_conn_open_uni_stream);
-}
-
 // Those that were given up meanwhile are opened too: the ids after theirs count on it.
-void QuicConnection::OpenStreams(std::deque<moqt::StreamId>& waiting,
-                                 int (*open)(ngtcp2_conn*, int64_t*, void*)) {
-  while (!waiting.empty()) {
+void QuicConnection::OpenTwoWay() {
+  while (!waiting_bidi_.empty()) {
     int64_t id = -1;
-    if (open(connection_, &id, nullptr) != 0) {
+    if (ngtcp2_conn_open_bidi_stream(connection_, &id, nullptr) != 0) {
       return;  // Not yet: the peer's limit is reached, or there is no connection.
     }
-    KVCAST_CHECK(static_cast<moqt::StreamId>(id) == waiting.front());
-    waiting.pop_front();
+    KVCAST_CHECK(static_cast<moqt::StreamId>(id) == waiting_bidi_.front());
+    waiting_bidi_.pop_front();
     QuicStream& stream = *streams_.Find(static_cast<moqt::StreamId>(id));
-    stream.open = true;
+    streams_.Open(stream, id);
     if (stream.stop_code) {
       ngtcp2_conn_shutdown_stream_read(connection_, 0, id, *stream.stop_code);
     }
-    streams_.Changed(stream);
+  }
+}
+
+// One-way streams are opened when it is their turn to send: of what the peer's limit leaves, the
+// most urgent ones that there are by then have the use.
+void QuicConnection::OpenStreams() {
+  OpenTwoWay();
+  while (QuicStream* const stream = streams_.NextToOpen()) {
+    const QuicStream* const sends = streams_.Next();
+    int64_t number = -1;
+    if ((sends != nullptr && sends->order.urgency() < stream->order.urgency()) ||
+        ngtcp2_conn_open_uni_stream(connection_, &number, nullptr) != 0) {
+      return;
+    }
+    streams_.Open(*stream, number);
   }
 }
 
@@ -248,6 +264,7 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
       }
       return bytes;
     }
+    OpenStreams();
     QuicStream* const stream = no_connection_credit_ ? nullptr : streams_.Next();
     std::array<ngtcp2_vec, kPiecesPerPacket> pieces;
     SendQueue::Gathered gathered;
@@ -263,10 +280,9 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
       }
     }
     ngtcp2_ssize taken = -1;
-    const ngtcp2_ssize bytes =
-        ngtcp2_conn_writev_stream(connection_, &path.path, &info, room.data(), room.size(), &taken,
-                                  flags, stream != nullptr ? static_cast<int64_t>(stream->id) : -1,
-                                  pieces.data(), gathered.pieces, now);
+    const ngtcp2_ssize bytes = ngtcp2_conn_writev_stream(
+        connection_, &path.path, &info, room.data(), room.size(), &taken, flags,
+        stream != nullptr ? stream->number : -1, pieces.data(), gathered.pieces, now);
     if (stream != nullptr && taken >= 0) {
       const auto sent = static_cast<uint64_t>(taken);
       AccountSent(*stream, sent, gathered.end && sent == gathered.bytes);
@@ -327,8 +343,7 @@ ngtcp2_ssize QuicConnection::WriteDatagram(std::span<uint8_t> room, ngtcp2_path_
 void QuicConnection::AccountSent(QuicStream& stream, uint64_t bytes, bool end) {
   if (stream.unheard_of) {
     stream.unheard_of = false;  // By an empty frame, after which it can be given up.
-    ngtcp2_conn_shutdown_stream_write(connection_, 0, static_cast<int64_t>(stream.id),
-                                      *stream.reset_code);
+    ngtcp2_conn_shutdown_stream_write(connection_, 0, stream.number, *stream.reset_code);
     streams_.Changed(stream);
     return;
   }

@@ -92,7 +92,8 @@ QuicConnection::QuicConnection(Setup setup)
       timer_(port_->loop(), [this] { OnTimer(); }),
       probe_bytes_(ProbeBytes(options_, path_.remote.is_loopback())),
       datagrams_(options_.datagram_queue_bytes),
-      window_(options_.connection_credit_bytes, options_.connection_credit_bytes_max) {}
+      window_(options_.connection_credit_bytes, options_.connection_credit_bytes_max),
+      growth_left_(options_.stream_growth_bytes_max) {}
 
 QuicConnection::~QuicConnection() {
   if (connection_ != nullptr) {

@@ -99,6 +99,23 @@ TEST_F(QuicWindowTest, GrowWithTheRoundTripWhileTheSessionTakes) {
   EXPECT_EQ(received(), 20'000'000U);
 }
 
+// All streams together may only grow by so much.
+TEST_F(QuicWindowTest, StayWhereTheyAreWhenOthersHaveGrown) {
+  QuicServer::Options options;
+  options.connection.stream_credit_bytes = 100'000;
+  options.connection.stream_growth_bytes_max = 0;
+  ListenAndConnect(options);
+  client_user_->Open(kClientUni);
+  client_user_->Send(kClientUni, RandomBytes(20'000'000), true);
+  const auto received = [&] { return server_user_->streams[kClientUni].bytes.size(); };
+  ASSERT_TRUE(Until([&] { return received() > 5'000'000; }));
+  server_user_->grants = [](moqt::StreamId) { return false; };
+  const size_t taken = received();
+  // Whatever was taken was granted again.
+  ASSERT_TRUE(Until([&] { return received() == taken + 100'000; }));
+  EXPECT_EQ(client_user_->streams[kClientUni].sent_bytes, received());
+}
+
 using QuicKeyTest = QuicPairTest;
 
 TEST_F(QuicKeyTest, BothSidesChangeKeysAndNothingIsLost) {

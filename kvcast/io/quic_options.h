@@ -28,15 +28,17 @@ struct QuicOptions {
   // What the peer may send before the session has given any credit, per stream and in all. From
   // then on exactly what the session gives is added, and the window as a whole grows while it is
   // what holds the peer up (ReceiveWindow), to the maximum: so a session that stops giving is sent
-  // no more than that.
-  uint64_t stream_credit_bytes = 4 * 1024 * 1024;
+  // no more than that. All streams together grow by so much, and none by more than a quarter of
+  // what is left of that.
+  uint64_t stream_credit_bytes = 256 * 1024;
   uint64_t stream_credit_bytes_max = 32 * 1024 * 1024;
+  uint64_t stream_growth_bytes_max = 128 * 1024 * 1024;
   uint64_t connection_credit_bytes = 16 * 1024 * 1024;
   uint64_t connection_credit_bytes_max = 64 * 1024 * 1024;
-  // How many streams the peer may have open at a time. Each one-way stream may bring
-  // `stream_credit_bytes` before anybody takes anything: all of them together, and what makes a
-  // session crowded, are less than it refuses (moqt::Limits::untaken_bytes_max).
-  uint64_t peer_streams_uni = 64;
+  // How many streams the peer may have open at a time: one-way streams of a thousand tracks that
+  // stay open, and some beside them. Each may bring `stream_credit_bytes` before anybody takes
+  // anything, which is what bounds the memory that they take (docs/reference/moqt.md).
+  uint64_t peer_streams_uni = 1088;
   uint64_t peer_streams_bidi = 1024;
   // The largest DATAGRAM frame that the peer may send. With 0 there are none, and MoQT peers hang
   // up.

@@ -15,6 +15,23 @@ moqt::SendOrder DataOrder(uint8_t priority) {
   return order;
 }
 
+// What came on streams that ended, in the order of their ends: the peer knows streams by the order
+// in which they were opened, and not by the session's ids.
+std::vector<std::string> EndedBytes(const TestUser& user) {
+  std::vector<std::string> bytes;
+  for (const moqt::StreamId stream : user.ended) {
+    bytes.push_back(user.streams.at(stream).bytes);
+  }
+  return bytes;
+}
+std::vector<size_t> EndedSizes(const TestUser& user) {
+  std::vector<size_t> sizes;
+  for (const std::string& bytes : EndedBytes(user)) {
+    sizes.push_back(bytes.size());
+  }
+  return sizes;
+}
+
 TEST_F(QuicStreamTest, ASmallStreamComesBackAsItWent) {
   ListenAndConnect({}, [](TestUser& server) { server.echoes = true; });
   client_user_->Open(kClientBidi);
@@ -90,6 +107,42 @@ TEST_F(QuicStreamTest, NoStreamsAreBegunInPlaceOfOthersWhileTheSessionHasNoRoom)
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == kStreams + 1; }));
 }
 
+// Streams of many tracks stay open, and none of them stands in another's way.
+TEST_F(QuicStreamTest, AThousandStreamsAreOpenAtATime) {
+  ListenAndConnect();
+  constexpr size_t kStreams = 1025;
+  for (size_t i = 0; i < kStreams; ++i) {
+    client_user_->Open(kClientUni + 4 * i);
+    client_user_->Send(kClientUni + 4 * i, Bytes::Of("x"), false);
+  }
+  ASSERT_TRUE(Until([&] { return server_user_->streams.size() == kStreams; }));
+}
+
+// Of those that wait because the peer allows no more.
+TEST_F(QuicStreamTest, TheMostUrgentStreamIsOpenedFirst) {
+  QuicServer::Options options;
+  options.connection.peer_streams_uni = 10;
+  ListenAndConnect(options);
+  server_user_->has_room = false;
+  constexpr size_t kStreams = 20;
+  for (size_t i = 0; i < kStreams; ++i) {
+    client_user_->Open(kClientUni + 4 * i, DataOrder(200));
+    client_user_->Send(kClientUni + 4 * i, Bytes::Of("bulk"), true);
+  }
+  ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 10; }));
+  constexpr moqt::StreamId kUrgent = kClientUni + 4 * kStreams;
+  client_user_->Open(kUrgent, DataOrder(0));
+  client_user_->Send(kUrgent, Bytes::Of("urgent"), true);
+  server_user_->has_room = true;
+  server_user_->connection->Poke();
+  ASSERT_TRUE(Until([&] { return server_user_->ended.size() == kStreams + 1; }));
+  std::vector<std::string> expected(kStreams + 1, "bulk");
+  expected[10] = "urgent";
+  EXPECT_EQ(EndedBytes(*server_user_), expected);
+  ASSERT_TRUE(Until([&] { return client_->connection().all_delivered(); }));
+  EXPECT_TRUE(client_user_->streams[kUrgent].delivered);
+}
+
 TEST_F(QuicStreamTest, ASessionHearsHowLateItIsWhateverAPacketBrings) {
   ListenAndConnect();
   server_user_->Open(kServerUni);
@@ -123,16 +176,14 @@ TEST_F(QuicStreamTest, BothSidesOpenStreamsOfBothKinds) {
 // What waits is sent by its order and not by its age, so a late message overtakes bulk.
 TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
   ListenAndConnect();
-  const Bytes bulk = RandomBytes(3'000'000);
   for (uint8_t i = 0; i < 3; ++i) {
     client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(200 - i)));
-    client_user_->Send(kClientUni + 4 * i, bulk, true);
+    client_user_->Send(kClientUni + 4 * i, RandomBytes(3'000'000 + i), true);
   }
   client_user_->Open(kClientUni + 12);  // Of the control tier.
   client_user_->Send(kClientUni + 12, Bytes::Of("urgent"), true);
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 4; }));
-  EXPECT_EQ(server_user_->ended, (std::vector<moqt::StreamId>{kClientUni + 12, kClientUni + 8,
-                                                              kClientUni + 4, kClientUni}));
+  EXPECT_EQ(EndedSizes(*server_user_), (std::vector<size_t>{6, 3'000'002, 3'000'001, 3'000'000}));
 }
 
 TEST_F(QuicStreamTest, RequestsThatAreEquallyUrgentAreSentSideBySide) {
@@ -231,7 +282,7 @@ TEST_F(QuicStreamTest, WhatWasSentHasNotArrivedYet) {
   EXPECT_FALSE(client_user_->streams[kClientUni].delivered);
 }
 
-TEST_F(QuicStreamTest, AStreamThatIsResetBeforeItCouldOpenIsOpenedAllTheSame) {
+TEST_F(QuicStreamTest, AStreamThatIsResetBeforeItCouldOpenIsNotOpened) {
   Listen();
   Connect();
   client_user_->Open(kClientUni);
@@ -240,9 +291,28 @@ TEST_F(QuicStreamTest, AStreamThatIsResetBeforeItCouldOpenIsOpenedAllTheSame) {
   client_user_->Open(kClientUni + 4);
   client_user_->Send(kClientUni + 4, Bytes::Of("sent"), true);
   ASSERT_TRUE(Until([&] { return server_user_ != nullptr && !server_user_->ended.empty(); }));
-  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientUni].reset.has_value(); }));
-  EXPECT_EQ(server_user_->streams[kClientUni].bytes, "");
-  EXPECT_EQ(server_user_->streams[kClientUni + 4].bytes, "sent");
+  EXPECT_EQ(server_user_->streams.size(), 1U);
+  EXPECT_EQ(server_user_->streams[kClientUni].bytes, "sent");
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni + 4].delivered; }));
+  EXPECT_TRUE(client_->connection().all_delivered());
+}
+
+// Whatever the peer calls it, the session hears of it by its own id.
+TEST_F(QuicStreamTest, WhatThePeerSaysOfAStreamReachesTheOneItMeans) {
+  QuicServer::Options options;
+  options.connection.stream_credit_bytes = options.connection.stream_credit_bytes_max = 10'000;
+  ListenAndConnect(options,
+                   [](TestUser& server) { server.grants = [](moqt::StreamId) { return false; }; });
+  client_user_->Open(kClientUni, DataOrder(9));
+  client_user_->Send(kClientUni, RandomBytes(20'000), true);
+  client_user_->Open(kClientUni + 4, DataOrder(1));  // Opened before the other.
+  client_user_->Send(kClientUni + 4, RandomBytes(30'000), true);
+  ASSERT_TRUE(Until([&] { return server_user_->streams[kClientUni + 4].bytes.size() == 10'000; }));
+  server_user_->Act(moqt::StreamCredit{kClientUni + 4, 10'000});
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni].delivered; }));
+  EXPECT_EQ(server_user_->streams[kClientUni + 4].bytes.size(), 20'000U);
+  server_user_->Act(moqt::StopSending{kClientUni, 33});
+  ASSERT_TRUE(Until([&] { return client_user_->streams[kClientUni + 4].stop == 33U; }));
 }
 
 TEST_F(QuicStreamTest, ThePeerHearsThatItsBytesAreNoLongerWanted) {
@@ -352,16 +422,14 @@ TEST_F(QuicStreamTest, ThatNoStreamMayBeOpenedIsSaidToo) {
 // An update of a request's priority reaches what already waits.
 TEST_F(QuicStreamTest, AStreamWhoseOrderChangesIsSentInItsNewPlace) {
   ListenAndConnect();
-  const Bytes bulk = RandomBytes(3'000'000);
   for (uint8_t i = 0; i < 3; ++i) {
     client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(100 + i)));
-    client_user_->Send(kClientUni + 4 * i, bulk, true);
+    client_user_->Send(kClientUni + 4 * i, RandomBytes(3'000'000 + i), true);
   }
   client_user_->Act(moqt::ReorderStream{kClientUni + 8, DataOrder(1)});
   client_user_->Act(moqt::ReorderStream{kClientUni + 12, DataOrder(1)});  // There is none.
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 3; }));
-  EXPECT_EQ(server_user_->ended,
-            (std::vector<moqt::StreamId>{kClientUni + 8, kClientUni, kClientUni + 4}));
+  EXPECT_EQ(EndedSizes(*server_user_), (std::vector<size_t>{3'000'002, 3'000'000, 3'000'001}));
 }
 
 // What is sent lies in the memory it was given in, and that is let go when the peer has the bytes,

@@ -44,5 +44,34 @@ TEST(ReceiveWindow, StaysWhereThePeerIsSlower) {
   }
 }
 
+// On loopback bytes lie in queues for many times the shortest round trip.
+TEST(ReceiveWindow, OpensQuicklyWhileItIsSmallHoweverShortTheRoundTripIs) {
+  constexpr uint64_t kFirst = ReceiveWindow::kSmallBytes / 16;
+  ReceiveWindow window(kFirst, 8 * ReceiveWindow::kSmallBytes);
+  Instant now = kBegin;
+  uint64_t taken = 0;
+  while (window.bytes() < ReceiveWindow::kSmallBytes) {
+    now += ReceiveWindow::kSoon - milliseconds(1);
+    taken += window.bytes() / 2;
+    ASSERT_TRUE(window.Take(window.bytes() / 2));
+    window.Grow(now, std::chrono::microseconds(10));
+    ASSERT_LE(taken, ReceiveWindow::kSmallBytes);
+  }
+  ASSERT_TRUE(window.Take(window.bytes()));
+  EXPECT_EQ(window.Grow(now, std::chrono::microseconds(10)), ReceiveWindow::kSmallBytes);
+  ASSERT_TRUE(window.Take(window.bytes()));
+  EXPECT_EQ(window.Grow(now + milliseconds(1), std::chrono::microseconds(10)), 0U);
+}
+
+TEST(ReceiveWindow, GrowsByNoMoreThanThereIs) {
+  ReceiveWindow window(1000, 5000);
+  EXPECT_EQ(GrowthAt(window, 500, milliseconds(0)), 0U);
+  ASSERT_TRUE(window.Take(500));
+  EXPECT_EQ(window.Grow(kBegin, milliseconds(50), 300), 300U);
+  EXPECT_EQ(window.bytes(), 1300U);
+  ASSERT_TRUE(window.Take(650));
+  EXPECT_EQ(window.Grow(kBegin, milliseconds(50), 0), 0U);
+}
+
 }  // namespace
 }  // namespace kvcast

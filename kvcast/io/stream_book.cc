@@ -1,7 +1,6 @@
 #include "kvcast/io/stream_book.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "kvcast/base/check.h"
 
@@ -13,7 +12,8 @@ QuicStream& StreamBook::Add(moqt::StreamId id, const moqt::SendOrder& order) {
   place = std::make_unique<QuicStream>();
   place->id = id;
   place->order = order;
-  Join(*place);
+  place->turns = &opening_;
+  opening_.Join(*place);
   return *place;
 }
 
@@ -23,86 +23,47 @@ QuicStream* StreamBook::Find(moqt::StreamId id) {
   return found == shelf.end() ? nullptr : found->second.get();
 }
 
+QuicStream* StreamBook::FindNumber(int64_t number) {
+  const auto renumbered = renumbered_.find(number);
+  if (renumbered != renumbered_.end()) {
+    return Find(renumbered->second);
+  }
+  QuicStream* const stream = Find(static_cast<moqt::StreamId>(number));
+  return stream != nullptr && stream->number == number ? stream : nullptr;
+}
+
 void StreamBook::Remove(moqt::StreamId id) {
   Streams& shelf = Shelf(id);
   const auto found = shelf.find(id);
   if (found != shelf.end()) {
-    Leave(*found->second);
+    found->second->turns->Leave(*found->second);
+    renumbered_.erase(found->second->number);
     shelf.erase(found);
   }
 }
 
-void StreamBook::Reorder(QuicStream& stream, const moqt::SendOrder& order) {
-  Leave(stream);  // It is found by the order that it had.
-  stream.order = order;
-  Join(stream);
+void StreamBook::Open(QuicStream& stream, int64_t number) {
+  if (static_cast<moqt::StreamId>(number) != stream.id) {
+    renumbered_.emplace(number, stream.id);
+  }
+  stream.number = number;
+  stream.turns->Sent(stream, 1, 1);
+  stream.open = true;
   Changed(stream);
 }
 
-StreamBook::LaneName StreamBook::NameOf(const QuicStream& stream) {
-  return {stream.order.urgency(), moqt::IsUni(stream.id) ? stream.order.request : stream.id};
-}
-
-void StreamBook::Join(QuicStream& stream) {
-  stream.lane = &lanes_[NameOf(stream)];
-  ++stream.lane->streams;
-}
-
-void StreamBook::Leave(QuicStream& stream) {
-  if (stream.is_listed) {
-    Unlist(stream);
-  }
-  if (--stream.lane->streams == 0) {
-    lanes_.erase(NameOf(stream));
-  }
-  stream.lane = nullptr;
-}
-
-void StreamBook::List(QuicStream& stream) {
-  stream.is_listed = true;
-  StreamLane& lane = *stream.lane;
-  lane.ready.insert({&stream});
-  if (lane.ready.size() > 1) {
-    return;
-  }
-  const std::pair place(stream.order.urgency(), ++turns_);  // Behind all that are as urgent.
-  lane.turn_bytes = 0;
-  if (lane.idle_place.empty()) {
-    lane.place = waiting_.emplace(place, &lane).first;
-  } else {
-    lane.idle_place.key() = place;
-    lane.place = waiting_.insert(std::move(lane.idle_place)).position;
-  }
-}
-
-void StreamBook::Unlist(QuicStream& stream) {
-  stream.is_listed = false;
-  StreamLane& lane = *stream.lane;
-  lane.ready.erase({&stream});
-  if (lane.ready.empty()) {
-    lane.idle_place = waiting_.extract(lane.place);
-  }
+void StreamBook::Reorder(QuicStream& stream, const moqt::SendOrder& order) {
+  stream.turns->Leave(stream);  // It is found by the order that it had.
+  stream.order = order;
+  stream.turns->Join(stream);
+  Changed(stream);
 }
 
 void StreamBook::Sent(QuicStream& stream, uint64_t bytes, bool end) {
   stream.queue.Sent(bytes, end);
   stream.send_over = end;
-  stream.lane->turn_bytes += bytes;
   Changed(stream);
-  if (stream.lane->turn_bytes >= kTurnBytes && !stream.lane->ready.empty()) {
-    EndTurn(*stream.lane);
-  }
-}
-
-void StreamBook::EndTurn(StreamLane& lane) {
-  lane.turn_bytes = 0;
-  const auto next = std::next(lane.place);
-  const uint32_t urgency = lane.place->first.first;
-  if (next != waiting_.end() && next->first.first == urgency) {  // Else it is alone.
-    auto place = waiting_.extract(lane.place);
-    place.key().second = ++turns_;
-    lane.place = waiting_.insert(std::move(place)).position;
-  }
+  stream.turns->Sent(stream, bytes, kTurnBytes);
 }
 
 bool StreamBook::AllDelivered() const {
@@ -117,11 +78,16 @@ bool StreamBook::AllDelivered() const {
 }
 
 void StreamBook::Changed(QuicStream& stream) {
-  const bool has_bytes = !stream.starved && !stream.send_over && stream.queue.HasUnsent();
-  const bool can_send = stream.open && (has_bytes || stream.unheard_of);
-  if (can_send != stream.is_listed) {
-    can_send ? List(stream) : Unlist(stream);
+  StreamTurns& turns = TurnsOf(stream);
+  if (stream.turns != &turns) {
+    stream.turns->Leave(stream);
+    stream.turns = &turns;
+    turns.Join(stream);
   }
+  // Two-way streams are opened in the order in which they were made.
+  const bool has_turns = stream.open || moqt::IsUni(stream.id);
+  const bool has_bytes = !stream.starved && !stream.send_over && stream.queue.HasUnsent();
+  turns.SetReady(stream, has_turns && (has_bytes || stream.unheard_of));
 }
 
 }  // namespace kvcast

@@ -163,6 +163,37 @@ TEST(StreamBook, AChangedOrderIsHeededWhetherTheStreamCanSendOrNot) {
   EXPECT_EQ(book.Next(), &idle);
 }
 
+// A one-way stream that QUIC has not opened, with a byte to send.
+QuicStream& AddUnopened(StreamBook& book, moqt::StreamId id, const moqt::SendOrder& order) {
+  QuicStream& stream = book.Add(id, order);
+  stream.queue.Append(Bytes::Of("x"));
+  book.Changed(stream);
+  return stream;
+}
+
+TEST(StreamBook, StreamsOpenByTheSameOrderAndAreFoundByEitherNumber) {
+  StreamBook book;
+  book.Add(2, Order(kControl, 0));  // It has nothing to send.
+  AddUnopened(book, 6, OrderOf(1, 5));
+  AddUnopened(book, 10, OrderOf(1, 4));
+  AddUnopened(book, 14, OrderOf(1, 6));
+  AddUnopened(book, 18, OrderOf(2, 9));
+  AddUnopened(book, 22, Order(kData, 0));
+  EXPECT_EQ(book.Next(), nullptr);
+  std::vector<moqt::StreamId> opened;
+  for (int64_t number = 2; QuicStream* const next = book.NextToOpen(); number += 4) {
+    opened.push_back(next->id);
+    book.Open(*next, number);
+    EXPECT_EQ(book.FindNumber(number), next);
+    EXPECT_EQ(book.Find(next->id), next);
+  }
+  EXPECT_EQ(opened, (std::vector<moqt::StreamId>{22, 10, 18, 6, 14}));
+  EXPECT_EQ(SendAll(book).front(), 22U);
+  EXPECT_EQ(book.FindNumber(22), nullptr);
+  book.Remove(22);
+  EXPECT_EQ(book.FindNumber(2), nullptr);
+}
+
 // Against the simplest thing that could be right, but for whose turn it is.
 TEST(StreamBook, ChoosesWhatLookingAtAllOfThemWouldChoose) {
   StreamBook book;

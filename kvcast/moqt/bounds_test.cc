@@ -67,7 +67,7 @@ size_t HeapBytes() {
 // 1,000 bytes of an object that claims 4,000, on as many streams as the peer likes.
 TEST(Bounds, HoldOnlySoMuchOfWhatHasBegun) {
   Limits limits;
-  limits.partial_bytes = 10'000;
+  limits.partial_bytes_max = 10'000;
   Server server(limits);
   server.Say(0, "1d00080001016101620700");  // PUBLISH, alias 7.
   for (StreamId stream = 6; stream < 6 + 4 * 50; stream += 4) {
@@ -79,7 +79,7 @@ TEST(Bounds, HoldOnlySoMuchOfWhatHasBegun) {
 
 TEST(Bounds, HoldOnlySoManyMessagesThatHaveBegun) {
   Limits limits;
-  limits.partial_bytes = 1'000;
+  limits.partial_bytes_max = 1'000;
   Server server(limits);
   for (StreamId stream = 0; stream < 4 * 50; stream += 4) {
     server.Say(stream, "03ffff" + std::string(200, '6'));

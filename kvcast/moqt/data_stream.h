@@ -50,8 +50,9 @@ class SubgroupReader {
                                               uint8_t default_priority) = 0;
   // Whether the stream may end here.
   virtual bool between_objects() const = 0;
-  // What it holds of an object that is not whole.
+  // What it holds of an object that is not whole, and what of its payload has yet to come.
   virtual size_t held_bytes() const = 0;
+  virtual uint64_t missing_bytes() const = 0;
   // The subgroup's id, which may be that of an object that never came.
   virtual std::optional<uint64_t> subgroup() const = 0;
 };
@@ -100,8 +101,9 @@ class FetchReader {
   virtual Decoded<std::optional<FetchItem>> Read(std::span<const std::byte>& in) = 0;
   // Whether the stream may end here.
   virtual bool between_items() const = 0;
-  // What it holds of an object that is not whole.
+  // What it holds of an object that is not whole, and what of its payload has yet to come.
   virtual size_t held_bytes() const = 0;
+  virtual uint64_t missing_bytes() const = 0;
 };
 
 // An object that travels alone. Its forwarding is kDatagram, and it has no subgroup.

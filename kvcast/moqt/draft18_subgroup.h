@@ -55,6 +55,7 @@ class SubgroupReader final : public moqt::SubgroupReader {
   size_t held_bytes() const override {
     return properties_.held_bytes() + object_.properties.encoded().size() + payload_.held_bytes();
   }
+  uint64_t missing_bytes() const override { return payload_.missing_bytes(); }
 
  private:
   enum class Stage : uint8_t {

@@ -19,13 +19,15 @@ struct Limits {
   ChunkPool* payload_chunks = nullptr;
 
   // Objects that wait to be taken, per stream: at this many bytes the stream gets no more credit.
+  // What it brings nevertheless, by the credit it has, is read up to four times that, and waits as
+  // it came from there on.
   size_t stream_queue_bytes = 1024 * 1024;
-  // The same over all streams: at this many, no stream gets more that has anything untaken.
+  // The same over all streams: at this many, no stream gets more, or is read, whose request has
+  // anything untaken.
   size_t session_queue_bytes = 64 * 1024 * 1024;
-  // What streams bring nevertheless, by the credit they have: at this many bytes untaken, those
-  // that bring more are refused, and datagrams dropped. More than the transport lets a peer send
-  // whose objects nobody takes.
-  size_t untaken_bytes_max = 384 * 1024 * 1024;
+  // Objects of requests that had nothing untaken until they came: at this many bytes untaken, no
+  // stream that brings objects gets more, or is read, and datagrams are dropped.
+  size_t untaken_bytes_max = 256 * 1024 * 1024;
 
   // Bytes kept for later: on streams that came before SETUP, or before their track's alias. A
   // stream that would pass them is refused.
@@ -36,9 +38,12 @@ struct Limits {
   size_t waiting_streams_max = 1024;
   size_t waiting_datagrams_max = 64;
   Duration track_patience = std::chrono::seconds(10);
-  // Bytes of messages and objects that have begun and are not whole, over all streams. The stream
-  // that would pass them is refused.
-  size_t partial_bytes = 256 * 1024 * 1024;
+  // Bytes of objects that have begun and are not whole, over all streams: from here on, only those
+  // get credit that lack least, as many as lack one large object together. And bytes of messages
+  // and objects at which the stream that brings more is refused: more than the transport's windows
+  // let in.
+  size_t partial_bytes = 64 * 1024 * 1024;
+  size_t partial_bytes_max = 768 * 1024 * 1024;
   // Datagrams' objects that wait to be taken, per track; more are dropped.
   size_t datagram_queue_bytes = 1024 * 1024;
 

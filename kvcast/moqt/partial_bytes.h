@@ -18,7 +18,7 @@ class PartialBytes {
   bool Hold(size_t bytes) {
     state_->partial_bytes += bytes - held_;
     held_ = bytes;
-    return held_ == 0 || state_->partial_bytes <= state_->limits.partial_bytes;
+    return held_ == 0 || state_->partial_bytes <= state_->limits.partial_bytes_max;
   }
 
  private:

@@ -26,6 +26,8 @@ class PayloadReader {
 
   // The memory it takes, which is more than what has arrived.
   size_t held_bytes() const { return done_.size() + (chunk_ ? chunk_.capacity() : 0); }
+  // What has yet to arrive.
+  uint64_t missing_bytes() const { return missing_; }
   // The payload; the reader may begin again.
   Bytes Take();
 

@@ -22,7 +22,7 @@ void ReceiveQueue::Push(StreamId stream, Received item) {
     outbox_->Tell(ObjectsReady{request_});
   }
   const size_t bytes = BytesOf(item);
-  credit_->Queued(stream, bytes);
+  credit_->Queued(request_, stream, bytes);
   datagram_bytes_ += stream == ReceivedObject::kNoStream ? bytes : 0;
   items_.push_back({stream, bytes, std::move(item)});
 }
@@ -33,7 +33,7 @@ std::optional<Received> ReceiveQueue::Take() {
   }
   Item item = std::move(items_.front());
   items_.pop_front();
-  credit_->Taken(item.stream, item.bytes);
+  credit_->Taken(request_, item.stream, item.bytes);
   datagram_bytes_ -= item.stream == ReceivedObject::kNoStream ? item.bytes : 0;
   return std::move(item.content);
 }

@@ -125,6 +125,7 @@ std::optional<Received> Session::Take(RequestId request) {
   if (found->over() && queue->empty()) {
     streams_.EraseRequest(*found);
   }
+  streams_.Settle();  // Streams that stopped may go on.
   return item;
 }
 

@@ -157,7 +157,7 @@ class Session final : public TransportUser {
   // The same of all requests together.
   size_t queued_bytes() const { return state_.ledger.queued_bytes(); }
   // Bytes received and not taken yet, of all requests.
-  size_t untaken_bytes() const { return state_.credit.queued_bytes(); }
+  size_t untaken_bytes() const { return state_.credit.untaken_bytes(); }
   // What requests and updates of the peer's make us keep.
   size_t kept_bytes() const { return state_.request_bytes; }
   // What is remembered of tracks that come, to notice when one contradicts itself.

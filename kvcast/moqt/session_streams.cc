@@ -194,7 +194,7 @@ void SessionStreams::Settle() {
   for (bool more = true; more && !closed_;) {
     const std::vector<uint64_t> aliases = state_->requests.TakeChangedAliases();
     const bool set_up = state_->setup_received && !std::exchange(was_set_up_, true);
-    more = set_up || !aliases.empty() || !state_->ended.empty();
+    more = ReadOn() || set_up || !aliases.empty() || !state_->ended.empty();
     if (set_up || !aliases.empty()) {
       HandDatagrams();
     }
@@ -206,6 +206,19 @@ void SessionStreams::Settle() {
     }
     EndRequests();
   }
+}
+
+bool SessionStreams::ReadOn() {
+  bool any = false;
+  for (auto next = state_->credit.Resume(); next && !closed_; next = state_->credit.Resume()) {
+    const auto uni = unis_.find(*next);
+    KVCAST_CHECK(uni != unis_.end());
+    any = true;
+    if (Check(uni->second.ReadOn())) {
+      ForgetUni(uni);
+    }
+  }
+  return any;
 }
 
 void SessionStreams::HandDatagrams() {

@@ -65,6 +65,8 @@ class SessionStreams {
   void OnBidiData(StreamId stream, std::span<const std::byte> bytes, bool fin);
   // False if its track is not known yet.
   bool Hand(ObjectDatagram& datagram);
+  // Reads what streams have left unread, as far as what was read is taken. False: nothing was.
+  bool ReadOn();
   void HandDatagrams();
   void ResumeStreams(const WaitingStreams::Cause& cause);
   void EndRequests();

@@ -25,7 +25,8 @@ namespace kvcast::moqt {
 
 // As QUIC numbers streams: bit 0 says that the server opened it, bit 1 that it goes one way. The
 // session numbers the streams it opens itself, in the order it opens them, and may write to them at
-// once; the connection opens them as soon as the peer allows, in that order.
+// once. The connection opens two-way streams as soon as the peer allows, in that order, and one-way
+// streams when they have their turn to send: the peer may know those by other numbers.
 using StreamId = uint64_t;
 
 constexpr bool IsUni(StreamId id) { return (id & 2) != 0; }
@@ -60,7 +61,8 @@ struct SendBytes {
   Bytes bytes;  // May be empty where `fin` is set.
   bool fin;
 };
-// Give up the sending half: what is not sent yet is not sent any more.
+// Give up the sending half: what is not sent yet is not sent any more. If that is all of a one-way
+// stream, the peer need not hear of it.
 struct ResetStream {
   StreamId stream;
   uint64_t code;

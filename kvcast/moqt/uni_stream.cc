@@ -19,6 +19,9 @@ Decoded<void> UniStream::OnData(std::span<const std::byte> bytes, bool fin) {
   Decoded<void> done;
   if (waiting()) {
     Wait(bytes);
+  } else if (!unread_.empty()) {
+    unread_.Keep(bytes);
+    state_->credit.Unread(stream_, unread_.size());
   } else {
     done = Run(bytes);
   }
@@ -30,6 +33,12 @@ Decoded<void> UniStream::OnData(std::span<const std::byte> bytes, bool fin) {
 Decoded<void> UniStream::Resume() {
   const std::string bytes = waiting_.Take();
   return Run(AsBytes(bytes));
+}
+
+Decoded<void> UniStream::ReadOn() {
+  const Decoded<void> done = Run(unread_.BeginReading());
+  unread_.EndReading();
+  return done;
 }
 
 void UniStream::Wait(std::span<const std::byte>& bytes) {
@@ -52,6 +61,9 @@ void UniStream::Refuse(uint64_t code) {
   kind_ = Discarded();
   (void)waiting_.Take();
   (void)partial_.Hold(0);
+  unread_.Drop();
+  state_->credit.Unread(stream_, 0);
+  state_->credit.Begun(stream_, 0, 0);
 }
 
 size_t UniStream::held_bytes() const {
@@ -65,17 +77,27 @@ size_t UniStream::held_bytes() const {
   return fetch == nullptr || fetch->reader == nullptr ? 0 : fetch->reader->held_bytes();
 }
 
+uint64_t UniStream::missing_bytes() const {
+  if (const Subgroup* subgroup = std::get_if<Subgroup>(&kind_)) {
+    return subgroup->reader->missing_bytes();
+  }
+  const FetchData* fetch = std::get_if<FetchData>(&kind_);
+  return fetch == nullptr || fetch->reader == nullptr ? 0 : fetch->reader->missing_bytes();
+}
+
 Decoded<void> UniStream::Run(std::span<const std::byte> bytes) {
   Decoded<void> done;
   do {
     done = Read(bytes);
   } while (done.ok() && !bytes.empty());
-  if (done.ok() && fin_ && !waiting()) {
+  if (done.ok() && fin_ && !waiting() && unread_.empty()) {
     done = OnFin();
   }
   if (done.ok() && !partial_.Hold(held_bytes())) {
     done = Fault::Stream(ResetCode::kExcessiveLoad, "Too much has begun that is not whole.");
   }
+  state_->credit.Unread(stream_, unread_.size());
+  state_->credit.Begun(stream_, held_bytes(), missing_bytes());
   if (done.ok() || done.error().scope() == Fault::Scope::kSession) {
     return done;
   }
@@ -131,11 +153,13 @@ Decoded<void> UniStream::ReadControl(Control& control, std::span<const std::byte
   return frame ? control_->OnFrame(*frame) : Decoded<void>();
 }
 
-Decoded<void> UniStream::MayQueue() const {
-  if (state_->credit.full()) {
-    return Fault::Stream(ResetCode::kExcessiveLoad, "Too much waits to be taken.");
+bool UniStream::MayReadObject(bool between_objects, std::span<const std::byte>& bytes) {
+  if (!between_objects || state_->credit.MayRead(stream_)) {
+    return true;
   }
-  return {};
+  unread_.Keep(bytes);
+  bytes = {};
+  return false;
 }
 
 // True once the stream's track is known.
@@ -147,8 +171,8 @@ Decoded<bool> UniStream::FindTrack(const Subgroup& subgroup, std::span<const std
   if (Request* found = state_->requests.FindAlias(alias)) {
     request_ = found->id();
     found->Attach(stream_);
+    state_->credit.Attach(stream_, found->id());
     found->receiver()->OnStreamOpened(subgroup.header.group);
-    KVCAST_TRY_VOID(MayQueue());  // If it is refused, whoever takes its objects hears of it.
     return true;
   }
   if (state_->setup_received && state_->requests.IsRetired(alias)) {
@@ -170,7 +194,9 @@ Decoded<void> UniStream::ReadSubgroup(Subgroup& subgroup, std::span<const std::b
     Refuse(static_cast<uint64_t>(ResetCode::kCancelled));
     return {};
   }
-  KVCAST_TRY_VOID(MayQueue());
+  if (!MayReadObject(subgroup.reader->between_objects(), bytes)) {
+    return {};
+  }
   TrackReceiver& receiver = *target->receiver();
   KVCAST_TRY(std::optional<Object> object,
              subgroup.reader->Read(bytes, receiver.traits().default_priority));
@@ -209,6 +235,7 @@ Decoded<bool> UniStream::FindFetch(FetchData& fetch, std::span<const std::byte>&
   if (!fetch.reader) {
     KVCAST_TRY_VOID(target->OnDataOpened());
     target->Attach(stream_);
+    state_->credit.Attach(stream_, target->id());
     fetch.reader = state_->codec.ReadFetch(target->order(), state_->limits);
   }
   return true;
@@ -219,7 +246,9 @@ Decoded<void> UniStream::ReadFetch(FetchData& fetch, std::span<const std::byte>&
   if (!found || bytes.empty()) {
     return {};
   }
-  KVCAST_TRY_VOID(MayQueue());
+  if (!MayReadObject(fetch.reader->between_items(), bytes)) {
+    return {};
+  }
   OutgoingFetch* target = state_->requests.Find<OutgoingFetch>(*request_);
   KVCAST_TRY(std::optional<FetchItem> item, fetch.reader->Read(bytes));
   return item ? target->OnItem(stream_, *std::move(item)) : Decoded<void>();

@@ -12,12 +12,14 @@
 #include "kvcast/moqt/partial_bytes.h"
 #include "kvcast/moqt/peer_control.h"
 #include "kvcast/moqt/session_state.h"
+#include "kvcast/moqt/unread_bytes.h"
 #include "kvcast/moqt/waiting_bytes.h"
 
 namespace kvcast::moqt {
 
 // A one-way stream of the peer's: its type says what it brings. Objects go to the request that they
-// are for; a stream whose track is not known yet waits for it, without credit.
+// are for; a stream whose track is not known yet waits for it, without credit. One whose objects
+// nobody takes is read no further than to the end of the object that has begun.
 class UniStream {
  public:
   UniStream(StreamId stream, SessionState& state, PeerControl& control)
@@ -32,12 +34,14 @@ class UniStream {
   Decoded<void> OnReset(uint64_t code);
   // What it waits for may have come.
   Decoded<void> Resume();
+  // What came before may have been taken. REQUIRES: CreditBook::Resume() has named it.
+  Decoded<void> ReadOn();
   // Nobody wants what it brings.
   void Refuse(uint64_t code);
 
   bool waiting() const { return waiting_.waiting(); }
-  // The peer sends no more on it.
-  bool over() const { return over_ && !waiting(); }
+  // The peer sends no more on it, and all that it sent was read.
+  bool over() const { return over_ && !waiting() && unread_.empty(); }
 
  private:
   struct Untold {
@@ -66,10 +70,11 @@ class UniStream {
   Decoded<void> ReadFetch(FetchData& fetch, std::span<const std::byte>& bytes);
   Decoded<bool> FindTrack(const Subgroup& subgroup, std::span<const std::byte>& bytes);
   Decoded<bool> FindFetch(FetchData& fetch, std::span<const std::byte>& bytes);
-  // A stream's fault if nobody takes what came before.
-  Decoded<void> MayQueue() const;
+  // False if the stream has to stop here, as nobody takes what came before.
+  bool MayReadObject(bool between_objects, std::span<const std::byte>& bytes);
   Decoded<void> OnFin();
   size_t held_bytes() const;
+  uint64_t missing_bytes() const;
   SubgroupEnd EndOf(const Subgroup& subgroup, bool complete) const;
   // Tells the request that the stream is over.
   void EndData(bool complete, uint64_t code);
@@ -80,6 +85,7 @@ class UniStream {
   SessionState* state_;
   PeerControl* control_;
   WaitingBytes waiting_;
+  UnreadBytes unread_;
   PartialBytes partial_;
   std::variant<Untold, Control, Subgroup, FetchData, Discarded> kind_;
   std::optional<RequestId> request_;

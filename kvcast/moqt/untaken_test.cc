@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/sent_group_test.h"
@@ -74,8 +75,22 @@ TEST_P(UntakenInEveryShape, LetsThePeerBeginNoMoreStreamsWhenItFillsTheSession) 
   EXPECT_TRUE(pair.server().MayOpenMore());
 }
 
-// Streams that come one after another, each with what it may bring at once.
-TEST_P(UntakenInEveryShape, HasStreamsRefusedWhenItIsFarTooMuch) {
+// What a user takes: objects, and streams that did not end well.
+struct TakenCount {
+  size_t objects = 0;
+  size_t cut_short = 0;
+
+  void Take(Session& session, RequestId request) {
+    while (const std::optional<Received> item = session.Take(request)) {
+      objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
+      const auto* end = std::get_if<SubgroupEnd>(&*item);
+      cut_short += end != nullptr && !end->complete ? 1u : 0u;
+    }
+  }
+};
+
+// Streams that come one after another, each with what it may bring at once: they wait as they came.
+TEST_P(UntakenInEveryShape, LosesNoStreamsHoweverManyCome) {
   SessionPair::Options options;
   options.limits.session_queue_bytes = 10'000;
   options.limits.untaken_bytes_max = 100'000;
@@ -85,20 +100,103 @@ TEST_P(UntakenInEveryShape, HasStreamsRefusedWhenItIsFarTooMuch) {
     SendGroup(pair.client(), sent, group, 1, 1000);
     pair.Run();
   }
-  // What remains of a refused stream is that it was.
-  EXPECT_LE(pair.server().untaken_bytes(), 110'000u + 1000 * 256);
-  EXPECT_FALSE(pair.connection_closed());
+  EXPECT_LE(pair.server().untaken_bytes(), 1000 * 1010u);  // By the wire.
   const RequestId received = pair.One<PublishReceived>(pair.server()).request;
-  // Whoever takes them hears of each that was refused.
-  size_t objects = 0;
-  size_t cut_short = 0;
-  while (const std::optional<Received> item = pair.server().Take(received)) {
-    objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
-    const auto* end = std::get_if<SubgroupEnd>(&*item);
-    cut_short += end != nullptr && !end->complete ? 1u : 0u;
+  TakenCount count;
+  count.Take(pair.server(), received);
+  EXPECT_EQ(count.objects, 1000u);
+  EXPECT_EQ(count.cut_short, 0u);
+  EXPECT_EQ(pair.server().untaken_bytes(), 0u);
+}
+
+// As objects, those of a byte would take sixty times the memory that they take on the wire.
+TEST_P(UntakenInEveryShape, LeavesSmallObjectsAsTheyCame) {
+  SessionPair::Options options;
+  options.stream_window = 4'000;
+  options.limits.stream_queue_bytes = 2'000;
+  options.limits.session_queue_bytes = 20'000;
+  options.limits.untaken_bytes_max = 40'000;
+  SessionPair pair(options);
+  const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
+  pair.Run();  // Streams that come before their track have their credit back at once.
+  constexpr uint64_t kStreams = 10;
+  constexpr uint64_t kObjects = 2000;  // On each, more than its window holds.
+  for (uint64_t group = 0; group < kStreams; ++group) {
+    SendGroup(pair.client(), sent, group, kObjects, 1);
   }
-  EXPECT_GT(objects, 50u);
-  EXPECT_EQ(objects + cut_short, 1000u);
+  pair.Run();
+  EXPECT_GE(pair.server().untaken_bytes(), 20'000u);
+  EXPECT_LE(pair.server().untaken_bytes(), 22'000 + kStreams * 4'000);
+  const RequestId received = pair.One<PublishReceived>(pair.server()).request;
+  TakenCount count;
+  do {
+    count.Take(pair.server(), received);
+    EXPECT_LE(pair.server().untaken_bytes(), 22'000 + kStreams * 4'000);
+  } while (pair.Step());
+  EXPECT_EQ(count.objects, kStreams * kObjects);
+  EXPECT_EQ(count.cut_short, 0u);
+}
+
+// Each of so many requests has nothing untaken until its first object comes.
+TEST_P(UntakenInEveryShape, StopsAllObjectsWhenItIsFarTooMuch) {
+  SessionPair::Options options;
+  options.stream_window = 5'000;
+  options.limits.object_bytes_max = 20'000;
+  options.limits.session_queue_bytes = 20'000;
+  options.limits.untaken_bytes_max = 100'000;
+  options.limits.partial_bytes = 100'000;
+  SessionPair pair(options);
+  constexpr size_t kTracks = 50;
+  std::vector<RequestId> sent;
+  for (size_t i = 0; i < kTracks; ++i) {
+    sent.push_back(*pair.client().Publish(Track("t" + std::to_string(i)), {}, {}));
+  }
+  pair.Run();
+  for (const RequestId request : sent) {
+    SendGroup(pair.client(), request, 0, 1, 10'000);
+  }
+  pair.Run();
+  // Beyond the limit, each has what its window holds.
+  EXPECT_LE(pair.server().untaken_bytes(), 110'000 + kTracks * 5'000);
+  EXPECT_GT(pair.Waiting(pair.client()), 100'000u);
+  ASSERT_TRUE(pair.client().AskTrackStatus(Track("q"), {}).ok());
+  pair.Run();
+  EXPECT_EQ(pair.Take<TrackStatusReceived>(pair.server()).size(), 1u);
+  const auto tracks = pair.Take<PublishReceived>(pair.server());
+  TakenCount count;
+  do {
+    for (const PublishReceived& track : tracks) {
+      count.Take(pair.server(), track.request);
+    }
+  } while (pair.Step());
+  EXPECT_EQ(count.objects, kTracks);
+  EXPECT_EQ(count.cut_short, 0u);
+}
+
+// All of them are taken as soon as they are whole, but there is no memory for all at a time.
+TEST_P(UntakenInEveryShape, LetsLargeObjectsEndOneAfterTheOther) {
+  constexpr uint64_t kObjects = 20;
+  constexpr size_t kBytes = 200'000;
+  constexpr size_t kWindow = 32 * 1024;
+  SessionPair::Options options;
+  options.stream_window = kWindow;
+  options.cut_max = 2000;
+  options.limits.object_bytes_max = kBytes;
+  options.limits.partial_bytes = 2 * kBytes;
+  // What lets only some go on, what those lack, and what the others' windows have let in.
+  options.limits.partial_bytes_max = 2 * kBytes + 2 * kBytes + kObjects * 2 * kWindow;
+  static_assert(4 * kBytes + kObjects * 2 * kWindow < kObjects * kBytes);
+  SessionPair pair(options);
+  const RequestId sent = *pair.client().Publish(Track("t"), {}, {});
+  for (uint64_t group = 0; group < kObjects; ++group) {
+    SendGroup(pair.client(), sent, group, 1, kBytes);
+  }
+  TakenCount count;
+  while (pair.Step()) {
+    count.Take(pair.server(), sent);
+  }
+  EXPECT_EQ(count.objects, kObjects);
+  EXPECT_EQ(count.cut_short, 0u);
 }
 
 }  // namespace
