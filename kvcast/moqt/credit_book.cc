@@ -60,6 +60,7 @@ void CreditBook::Taken(StreamId stream, size_t bytes) {
     accounts_.erase(found);
   }
   if (was_crowded && !crowded()) {
+    ++times_cleared_;
     for (auto& [other, account] : accounts_) {
       Settle(other, account);
     }

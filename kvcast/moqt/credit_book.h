@@ -39,6 +39,8 @@ class CreditBook {
   size_t queued_bytes() const { return queued_bytes_; }
   // So much waits that the peer should begin no more streams.
   bool crowded() const { return queued_bytes_ >= limits_->session_queue_bytes; }
+  // How often that has ceased to be so.
+  uint64_t times_cleared() const { return times_cleared_; }
   // Nothing more should be queued.
   bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 
@@ -56,6 +58,7 @@ class CreditBook {
   Outbox* outbox_;
   std::map<StreamId, Account> accounts_;
   size_t queued_bytes_ = 0;
+  uint64_t times_cleared_ = 0;
 };
 
 }  // namespace kvcast::moqt

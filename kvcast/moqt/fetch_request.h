@@ -21,7 +21,7 @@ class OutgoingFetch final : public Request {
   OutgoingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
       : Request(id, stream, state),
         message_(std::move(message)),
-        queue_(id, state.credit, state.outbox) {}
+        queue_(id, state.credit, state.outbox, state.now) {}
 
   MessageKind kind() const override { return MessageKind::kFetch; }
   GroupOrder order() const { return message_.order(); }

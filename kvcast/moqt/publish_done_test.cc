@@ -1,0 +1,204 @@
+// PUBLISH_DONE and the streams it counts: which comes first, and what either side does about it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvcast/moqt/sent_group_test.h"
+#include "kvcast/moqt/session.h"
+
+namespace kvcast::moqt {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string Written(const Message& message) {
+  return DefaultCodec().Encode(message).value().ToString();
+}
+
+// A server whose connection sends only what it is told to, and a client made of messages.
+class SlowConnection {
+ public:
+  explicit SlowConnection(const Limits& limits = {})
+      : session_(Role::kServer, {}, limits, Instant()) {
+    Setup setup;
+    setup.path = "/";
+    setup.authority = "node.example";
+    Receive(2, setup);
+    Look();
+  }
+  Session& session() { return session_; }
+
+  void Receive(StreamId stream, const Message& message, bool fin = false) {
+    const std::string bytes = Written(message);
+    session_.OnStreamData(stream, AsBytes(bytes), fin);
+    Look();
+  }
+  void ReceiveData(StreamId stream, std::string_view bytes, bool fin) {
+    session_.OnStreamData(stream, AsBytes(bytes), fin);
+    Look();
+  }
+  // One object on one stream.
+  void ReceiveGroup(StreamId stream, uint64_t alias, uint64_t group) {
+    SubgroupHeader header;
+    header.alias = alias;
+    header.group = group;
+    const auto writer = DefaultCodec().WriteSubgroup(header);
+    Object object;
+    object.location = {group, 0};
+    object.payload = Bytes::Of("kv");
+    const std::string head = writer->Header().ToString();
+    ReceiveData(stream, head + writer->Write(object).ToString(), true);
+  }
+
+  // What the session wants the connection to do, noted.
+  void Look() {
+    while (std::optional<TransportAction> action = session_.NextAction()) {
+      if (const auto* send = std::get_if<SendBytes>(&*action)) {
+        written[send->stream] += send->bytes.ToString();
+        if (send->fin) {
+          ended.insert(send->stream);
+        }
+      } else if (const auto* reset = std::get_if<ResetStream>(&*action)) {
+        EXPECT_TRUE(resets.emplace(reset->stream, reset->code).second) << reset->stream;
+      } else if (const auto* reorder = std::get_if<ReorderStream>(&*action)) {
+        reordered.insert(reorder->stream);
+      } else if (const auto* close = std::get_if<CloseConnection>(&*action)) {
+        ADD_FAILURE() << close->reason;
+      }
+    }
+    while (std::optional<Event> event = session_.NextEvent()) {
+      events.push_back(*std::move(event));
+    }
+  }
+  // All that waits on the stream, or so many bytes of it.
+  void Send(StreamId stream, size_t bytes = ~size_t{0}) {
+    Look();
+    session_.OnBytesSent(stream, std::min(bytes, written[stream].size()));
+    Look();
+  }
+  // The last message of the stream, if that is PUBLISH_DONE.
+  bool said(StreamId stream, const PublishDone& done) {
+    Look();
+    return written[stream].ends_with(Written(done)) && ended.contains(stream);
+  }
+  template <typename T>
+  size_t Count() {
+    Look();
+    return static_cast<size_t>(std::ranges::count_if(
+        events, [](const Event& event) { return std::holds_alternative<T>(event); }));
+  }
+
+  std::map<StreamId, std::string> written;
+  std::set<StreamId> ended;
+  std::map<StreamId, uint64_t> resets;
+  std::set<StreamId> reordered;
+  std::vector<Event> events;
+
+ private:
+  Session session_;
+};
+
+// The client has published a track under alias 7, and said that it is done after so many streams.
+class DoneTrack : public SlowConnection {
+ public:
+  explicit DoneTrack(uint64_t streams, const Limits& limits = {}) : SlowConnection(limits) {
+    Receive(0, Publish{0, Track("t"), 7, {}, {}});
+    EXPECT_TRUE(session().AcceptPublish(0, {}).ok());
+    Receive(0, PublishDone{DoneCode::kTrackEnded, streams, ""}, true);
+  }
+  void Wait(Duration time) {
+    now_ += time;
+    session().OnTimeout(now_);
+    Look();
+  }
+  // Takes what has come.
+  void Take() {
+    while (const std::optional<Received> item = session().Take(0)) {
+      objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
+      if (const auto* end = std::get_if<TrackEnd>(&*item)) {
+        complete = end->complete;
+      }
+    }
+    Look();
+  }
+
+  size_t objects = 0;
+  std::optional<bool> complete;
+
+ private:
+  Instant now_;
+};
+
+constexpr Duration kMoment = std::chrono::seconds(1);
+
+TEST(TrackEnd, IsWaitedForAnewWithEveryStreamThatComes) {
+  DoneTrack world(4);
+  for (uint64_t group = 0; group < 4; ++group) {
+    world.Wait(Limits().end_patience - kMoment);
+    world.ReceiveGroup(6 + 4 * group, 7, group);
+    world.Take();
+  }
+  EXPECT_EQ(world.objects, 4u);
+  EXPECT_EQ(world.complete, true);
+}
+
+TEST(TrackEnd, ComesAfterAsMuchSilence) {
+  DoneTrack world(2);
+  world.Wait(kMoment);
+  world.ReceiveGroup(6, 7, 0);
+  world.Take();
+  world.Wait(Limits().end_patience - kMoment);
+  world.Take();
+  EXPECT_EQ(world.complete, std::nullopt);
+  world.Wait(kMoment);
+  world.Take();
+  EXPECT_EQ(world.complete, false);
+}
+
+// The publisher may be at the limit of streams because of what nobody has taken.
+TEST(TrackEnd, IsWaitedForWhileNobodyTakesWhatHasCome) {
+  DoneTrack world(2);
+  world.ReceiveGroup(6, 7, 0);
+  for (int i = 0; i < 5; ++i) {
+    world.Wait(Limits().end_patience);
+  }
+  world.Take();
+  world.Wait(Limits().end_patience - kMoment);
+  world.ReceiveGroup(10, 7, 1);
+  world.Take();
+  EXPECT_EQ(world.objects, 2u);
+  EXPECT_EQ(world.complete, true);
+}
+
+// While what other tracks brought keeps the peer from beginning streams, their absence says
+// nothing.
+TEST(TrackEnd, IsWaitedForWhileTheSessionIsCrowded) {
+  Limits limits;
+  limits.session_queue_bytes = 1;
+  DoneTrack world(1, limits);
+  world.Receive(4, Publish{2, Track("other"), 8, {}, {}});
+  ASSERT_TRUE(world.session().AcceptPublish(2, {}).ok());
+  world.ReceiveGroup(6, 8, 0);
+  EXPECT_FALSE(world.session().MayOpenMore());
+  for (int i = 0; i < 5; ++i) {
+    world.Wait(limits.end_patience);
+  }
+  world.Wait(limits.end_patience - kMoment);
+  while (world.session().Take(2)) {
+  }
+  EXPECT_TRUE(world.session().MayOpenMore());
+  world.Wait(kMoment);  // It was relieved just now.
+  world.ReceiveGroup(10, 7, 0);
+  world.Take();
+  EXPECT_EQ(world.objects, 1u);
+  EXPECT_EQ(world.complete, true);
+}
+
+}  // namespace
+}  // namespace kvcast::moqt
