@@ -200,5 +200,32 @@ TEST(TrackEnd, IsWaitedForWhileTheSessionIsCrowded) {
   EXPECT_EQ(world.complete, true);
 }
 
+TEST(TrackAlias, IsFreeAgainOnceItsTrackIsDone) {
+  DoneTrack world(2);
+  world.ReceiveData(6, std::string("\x10\x07\x00\x00", 4), false);  // It goes on.
+  world.Receive(4, Publish{2, Track("u"), 7, {}, {}});
+  EXPECT_EQ(world.Count<PublishReceived>(), 2u);
+  ASSERT_TRUE(world.session().AcceptPublish(2, {}).ok());
+  world.ReceiveGroup(10, 7, 5);
+  const std::optional<Received> of_new = world.session().Take(2);
+  ASSERT_TRUE(of_new && std::holds_alternative<ReceivedObject>(*of_new));
+  world.ReceiveData(6, std::string("\x00\x02kv", 4), true);  // An object, and the end.
+  world.Take();
+  EXPECT_EQ(world.objects, 1u);
+}
+
+TEST(Track, MayComeAgainOnceItIsDoneThoughStreamsAreUnderWay) {
+  DoneTrack world(1);
+  world.Receive(4, Publish{2, Track("t"), 8, {}, {}});
+  ASSERT_EQ(world.Count<PublishReceived>(), 2u);
+  ASSERT_TRUE(world.session().AcceptPublish(2, {}).ok());
+  world.Receive(4, PublishDone{DoneCode::kTrackEnded, 1, ""}, true);
+  EXPECT_TRUE(world.session().Subscribe(Track("t"), {}).ok());
+  EXPECT_FALSE(world.session().Subscribe(Track("t"), {}).ok());
+  world.ReceiveGroup(6, 7, 0);
+  world.Take();
+  EXPECT_EQ(world.complete, true);
+}
+
 }  // namespace
 }  // namespace kvcast::moqt

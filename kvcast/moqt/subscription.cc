@@ -107,7 +107,7 @@ void PublisherSide::Release(ResetCode code) {
 Decoded<void> SubscriberSide::CheckAlias(const SessionState& state, uint64_t alias,
                                          const TrackName& track) {
   const auto* holder = dynamic_cast<const SubscriberSide*>(state.requests.FindAlias(alias));
-  if (holder != nullptr && holder->track() != track) {
+  if (holder != nullptr && holder->track() != track && !state.requests.IsAliasFree(alias)) {
     return Fault::Session(SessionCode::kDuplicateTrackAlias,
                           "Alias " + std::to_string(alias) + " stands for another track.");
   }
@@ -129,8 +129,15 @@ Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   NoteLastMessage(true);
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
+  UnclaimIfDone();
   FinishIfEnded();
   return {};
+}
+
+void SubscriberSide::UnclaimIfDone() {
+  if (accepted() && receiver_.done_received()) {
+    state().requests.Unclaim(track_, id());
+  }
 }
 
 void SubscriberSide::OnTimer(Timers::Kind kind) {

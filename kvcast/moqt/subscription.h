@@ -59,7 +59,7 @@ class SubscriberSide : public Request {
   SubscriberSide(RequestId id, StreamId stream, SessionState& state, TrackName track)
       : Request(id, stream, state), track_(std::move(track)), receiver_(id, state) {}
 
-  // DUPLICATE_TRACK_ALIAS if another track comes under the alias.
+  // DUPLICATE_TRACK_ALIAS if another track comes under the alias, and is not done.
   static Decoded<void> CheckAlias(const SessionState& state, uint64_t alias,
                                   const TrackName& track);
 
@@ -74,6 +74,9 @@ class SubscriberSide : public Request {
   bool MayEndHere() const override { return receiver_.done_received(); }
   Decoded<void> OnDone(const PublishDone& done);
   void FinishIfEnded();
+  // Once it was accepted and is done, the track may come by another request, though not all of this
+  // one has come.
+  void UnclaimIfDone();
   void Release(ResetCode code) override;
   TrackReceiver& track_receiver() { return receiver_; }
   bool may_update() const override { return accepted() && !receiver_.done_received(); }

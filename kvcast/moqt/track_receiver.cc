@@ -82,6 +82,9 @@ void TrackReceiver::Want(const Parameters& parameters) {
 void TrackReceiver::OnDone(const PublishDone& done) {
   done_ = done;
   last_heard_ = state_->now;
+  if (alias_) {
+    state_->requests.LendAlias(*alias_, request_);
+  }
   TellIfEnded(0);
   if (!end_told_) {
     AwaitEnd(state_->now + patience());
