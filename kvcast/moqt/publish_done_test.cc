@@ -104,6 +104,160 @@ class SlowConnection {
   Session session_;
 };
 
+// The client has subscribed; of what it is to get, nothing has been sent.
+class SlowSubscription : public SlowConnection {
+ public:
+  explicit SlowSubscription(const Parameters& wanted = {}) {
+    Receive(kRequest, Subscribe{0, Track("t"), wanted});
+    Parameters answer;
+    answer.largest_object = Location{0, 0};
+    EXPECT_TRUE(session().AcceptSubscribe(0, answer, {}).ok());
+    Look();
+  }
+  // A group that was ended, and its stream.
+  StreamId Group(uint64_t group) {
+    SendGroup(session(), 0, group, 1, 100);
+    Look();
+    return written.rbegin()->first;
+  }
+
+  static constexpr StreamId kRequest = 0;
+};
+
+TEST(PublishDone, IsSaidOnceAllStreamsHaveBeenSent) {
+  SlowSubscription world;
+  const StreamId first = world.Group(0);
+  const StreamId second = world.Group(1);
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "over").ok());
+  const PublishDone done{DoneCode::kTrackEnded, 2, "over"};
+  EXPECT_FALSE(world.said(SlowSubscription::kRequest, done));
+  world.Send(second);
+  world.Send(first, 50);
+  EXPECT_FALSE(world.said(SlowSubscription::kRequest, done));
+  EXPECT_FALSE(world.session().EndTrack(0, DoneCode::kTrackEnded, "over").ok());
+  EXPECT_FALSE(world.session().OpenSubgroup(0, {}).ok());
+  world.Send(first, world.written[first].size() - 50);
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, done));
+  EXPECT_TRUE(world.resets.empty());
+}
+
+TEST(PublishDone, IsNotHeldByStreamsThatWereReset) {
+  SlowSubscription world;
+  const StreamId open = *world.session().OpenSubgroup(0, {});
+  const StreamId stopped = world.Group(1);
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kInternalError, "").ok());
+  const PublishDone done{DoneCode::kInternalError, 2, ""};
+  EXPECT_FALSE(world.said(SlowSubscription::kRequest, done));
+  EXPECT_TRUE(world.resets.contains(open));
+  world.session().OnStopSending(stopped, 1);
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, done));
+  EXPECT_TRUE(world.resets.contains(stopped));
+  EXPECT_EQ(world.session().queued_bytes(), 0u);
+}
+
+TEST(PublishDone, FollowsWhatIsLateAndSoIsNotSent) {
+  Parameters wanted;
+  wanted.subgroup_delivery_timeout_ms = 100;
+  SlowSubscription world(wanted);
+  const StreamId late = world.Group(0);
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "").ok());
+  ASSERT_EQ(world.session().deadline(), Instant() + 100ms);
+  world.session().OnTimeout(Instant() + 100ms);
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kTrackEnded, 1, ""}));
+  EXPECT_EQ(world.resets.at(late), static_cast<uint64_t>(ResetCode::kDeliveryTimeout));
+}
+
+// Who does not read would never hear of it.
+TEST(PublishDone, IsSaidAtOnceToOneThatIsTooFarBehind) {
+  SlowSubscription world;
+  const StreamId waiting = world.Group(0);
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTooFarBehind, "").ok());
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kTooFarBehind, 1, ""}));
+  EXPECT_EQ(world.resets.at(waiting), static_cast<uint64_t>(ResetCode::kTooFarBehind));
+  EXPECT_EQ(world.session().queued_bytes(), 0u);
+}
+
+// Until the subscriber hears of the end, the subscription is what it was.
+TEST(PublishDone, LeavesRoomForUpdatesAndJoinsUntilItIsSaid) {
+  SlowSubscription world;
+  const StreamId waiting = world.Group(0);
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "").ok());
+  Parameters change;
+  change.subscriber_priority = 3;
+  world.Receive(SlowSubscription::kRequest, RequestUpdate{2, change});
+  ASSERT_EQ(world.Count<UpdateReceived>(), 1u);
+  ASSERT_TRUE(world.session().AcceptUpdate(0, {}).ok());
+  world.Look();
+  EXPECT_TRUE(world.reordered.contains(waiting));
+  Fetch join;
+  join.request_id = 4;
+  join.type = Fetch::Type::kRelativeJoining;
+  world.Receive(4, join);
+  EXPECT_EQ(world.Count<FetchReceived>(), 1u);
+  world.Send(waiting);
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kTrackEnded, 1, ""}));
+}
+
+TEST(PublishDone, IsThatOfAnUpdateThatIsRefusedMeanwhile) {
+  SlowSubscription world;
+  const StreamId waiting = world.Group(0);
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "").ok());
+  world.Receive(SlowSubscription::kRequest, RequestUpdate{2, {}});
+  ASSERT_TRUE(world.session().RefuseUpdate(0, {RequestCode::kInternalError, {}, "", {}}).ok());
+  world.Send(waiting);
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kUpdateFailed, 1, ""}));
+}
+
+TEST(Cancellation, StopsSubgroupsThatHadEnded) {
+  for (const bool track_ended : {false, true}) {
+    SlowSubscription world;
+    const StreamId first = world.Group(0);
+    const StreamId second = world.Group(1);
+    if (track_ended) {
+      ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "").ok());
+    }
+    world.Send(first);
+    world.session().OnStopSending(SlowSubscription::kRequest, 1);
+    world.Look();
+    EXPECT_FALSE(world.resets.contains(first));  // It is on its way.
+    EXPECT_TRUE(world.resets.contains(second));
+    EXPECT_TRUE(world.resets.contains(SlowSubscription::kRequest));
+    EXPECT_EQ(world.session().queued_bytes(), 0u);
+    EXPECT_EQ(world.Count<RequestCancelled>(), 1u);
+  }
+}
+
+TEST(Cancellation, OfAFetchStopsWhatHadEnded) {
+  SlowConnection world;
+  world.Receive(
+      0, Fetch{0, Fetch::Type::kStandalone, Track("t"), LocationRange::Groups(0, 9), {}, {}, {}});
+  ASSERT_TRUE(world.session().AcceptFetch(0, FetchOk{false, {9, 9}, {}, {}}).ok());
+  Object object;
+  object.payload = Bytes::Of(std::string(100, 'k'));
+  ASSERT_TRUE(world.session().SendFetched(0, object).ok());
+  ASSERT_TRUE(world.session().EndFetch(0).ok());
+  world.Look();
+  const StreamId data = world.written.rbegin()->first;
+  world.Send(data, 50);
+  EXPECT_FALSE(world.ended.contains(0));
+  world.session().OnStopSending(0, 1);
+  world.Look();
+  EXPECT_TRUE(world.resets.contains(data));
+  EXPECT_EQ(world.session().queued_bytes(), 0u);
+}
+
+TEST(Refusal, OfAPublicationStopsSubgroupsThatHadEnded) {
+  SlowConnection world;
+  const RequestId request = *world.session().Publish(Track("t"), {}, {});
+  SendGroup(world.session(), request, 0, 1, 100);
+  world.Look();
+  const StreamId data = world.written.rbegin()->first;
+  world.Receive(1, RequestError{RequestCode::kUninterested, {}, "", {}}, true);
+  EXPECT_EQ(world.Count<RequestRefused>(), 1u);
+  EXPECT_TRUE(world.resets.contains(data));
+  EXPECT_EQ(world.session().queued_bytes(), 0u);
+}
+
 // The client has published a track under alias 7, and said that it is done after so many streams.
 class DoneTrack : public SlowConnection {
  public:

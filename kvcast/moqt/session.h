@@ -93,7 +93,8 @@ class Session final : public TransportUser {
                                   std::optional<Instant> since = std::nullopt);
   Result<void> EndSubgroup(RequestId request, StreamId subgroup);
   Result<void> ResetSubgroup(RequestId request, StreamId subgroup, ResetCode code);
-  // Subgroups that are still open are reset.
+  // Subgroups that are still open are reset. The peer hears of it once the others have been sent,
+  // and may cancel or change the subscription until then.
   Result<void> EndTrack(RequestId request, DoneCode code, std::string reason);
 
   // Subscribing.
