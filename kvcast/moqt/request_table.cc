@@ -109,6 +109,11 @@ bool RequestTable::ClaimReceiving(const TrackName& track, RequestId request) {
   return receiving_.try_emplace(track, request).second;
 }
 
+std::optional<RequestId> RequestTable::SenderOf(const TrackName& track) const {
+  const auto found = sending_.find(track);
+  return found == sending_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<RequestId> RequestTable::ReceiverOf(const TrackName& track) const {
   const auto found = receiving_.find(track);
   return found == receiving_.end() ? std::nullopt : std::optional(found->second);

@@ -73,6 +73,8 @@ class RequestTable {
   // At most one subscription to a track each way; false if there is one.
   bool ClaimSending(const TrackName& track, RequestId request);
   bool ClaimReceiving(const TrackName& track, RequestId request);
+  // Who has the claim to send it, if anyone does.
+  std::optional<RequestId> SenderOf(const TrackName& track) const;
   // Who has the claim to receive it, if anyone does; and it is another's from now on.
   std::optional<RequestId> ReceiverOf(const TrackName& track) const;
   void PassReceiving(const TrackName& track, RequestId to) { receiving_[track] = to; }
