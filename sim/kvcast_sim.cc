@@ -126,9 +126,11 @@ int PlaySessions(const Seeds& seeds) {
       [](const auto& total) {
         return fmt::format(
             "{} requests, {} refused, {} cancelled, {} changed; {} objects sent, {} taken, {} "
-            "streams reset; {} packets lost, {} repeated, {} overtaken; {} connections broken",
+            "streams reset, {} ends without all; {} packets lost, {} repeated, {} overtaken; {} "
+            "leaps of time; {} connections broken",
             total.requests, total.refused, total.cancelled, total.updated, total.sent, total.taken,
-            total.resets, total.lost, total.repeated, total.overtaken, total.broken);
+            total.resets, total.given_up, total.lost, total.repeated, total.overtaken, total.leaps,
+            total.broken);
       });
 }
 

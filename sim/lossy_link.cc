@@ -116,6 +116,19 @@ bool LossyLink::Step() {
   return true;
 }
 
+void LossyLink::Calm() {
+  const auto busy = [this] {
+    for (Way& way : ways_) {
+      TakeActions(way);
+    }
+    return !closed_ && !(ways_[0].under_way.empty() && ways_[1].under_way.empty());
+  };
+  while (busy()) {
+    Way& way = ways_[ways_[0].under_way.empty() ? 1 : 0];
+    Arrive(way, random_.Below(way.under_way.size()));
+  }
+}
+
 void LossyLink::StopFaults() {
   faults_.lose = 0;
   faults_.repeat = 0;

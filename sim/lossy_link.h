@@ -45,6 +45,8 @@ class LossyLink {
 
   // One packet is made or arrives; false if there is none to make and none under way.
   bool Step();
+  // All that is under way arrives, however often it has to be sent again; nothing else is sent.
+  void Calm();
   // From now on packets arrive, in whatever order.
   void StopFaults();
   // The network is gone, and both sides are told.

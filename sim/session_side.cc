@@ -360,6 +360,24 @@ void SessionSide::SendSubgroup(Id id, SessionRequest& request) {
   }
 }
 
+void SessionSide::SendGroup(Id id, SessionRequest& request) {
+  moqt::SubgroupHeader header;
+  header.group = request.next_group++;
+  header.properties = true;
+  const Result<StreamId> stream = session_.OpenSubgroup(id, header);
+  if (!stream.ok()) {
+    return;
+  }
+  SessionRequest::Stream& state = request.streams[*stream];
+  Object object = MakeObject({header.group, 0});
+  object.priority = moqt::kDefaultPriority;
+  if (session_.SendObject(id, *stream, object).ok()) {
+    state.items.emplace_back(std::move(object));
+    ++sent_;
+  }
+  state.ended = session_.EndSubgroup(id, *stream).ok();
+}
+
 // The next object of the range, or a gap. The stream's number is not told: it has number 0 here.
 void SessionSide::SendFetched(Id id, SessionRequest& request) {
   SessionRequest::Stream& state = request.streams[0];
@@ -416,6 +434,9 @@ void SessionSide::End(Id id, SessionRequest& request) {
       state.ended = session_.EndSubgroup(id, stream).ok();
     }
   }
+  for (uint64_t last = random_->Below(4); last > 0; --last) {  // Of which nothing was sent yet.
+    SendGroup(id, request);
+  }
   request.published = session_.EndTrack(id, moqt::DoneCode::kTrackEnded, "").ok();
   request.finished = request.published;
 }
@@ -451,9 +472,6 @@ bool SessionSide::GiveUp() {
     if (endless && request.ours && request.accepted) {
       request.wound_up = any = true;
       Cancel(id, request);
-    } else if (!request.sends && request.published) {
-      request.given_up = any = true;
-      session_.Cancel(id, ResetCode::kCancelled);
     }
   }
   return any;

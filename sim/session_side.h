@@ -46,7 +46,7 @@ struct SessionRequest {
   bool cancelled_here = false;
   bool cancelled_there = false;
   bool finished = false;   // It came to its proper end.
-  bool given_up = false;   // The end that PUBLISH_DONE announced did not come.
+  bool given_up = false;   // Not all came that PUBLISH_DONE announced.
   bool published = false;  // PUBLISH_DONE was sent or has come.
 
   std::map<moqt::StreamId, Stream> streams;
@@ -85,11 +85,11 @@ class SessionSide {
   void Act();
   // Brings everything it takes part in towards its proper end, and takes all that has come.
   void WindUp();
-  // Cancels what has no end of its own, and waits no longer for what cannot come: a stream that was
-  // reset before its header came is not known to the receiver, and PUBLISH_DONE counts it. False if
-  // there is nothing like that.
+  // Cancels what has no end of its own; false if there is nothing like that.
   bool GiveUp();
   void TakeEvents();
+  // It is so late by now.
+  void Pass(Instant now) { session_.OnTimeout(now); }
 
  private:
   using Kind = SessionRequest::Kind;
@@ -104,6 +104,8 @@ class SessionSide {
   void Answer(Id id, SessionRequest& request, bool may_refuse);
   void Send(Id id, SessionRequest& request);
   void SendSubgroup(Id id, SessionRequest& request);
+  // A group of one object, to its end.
+  void SendGroup(Id id, SessionRequest& request);
   void SendFetched(Id id, SessionRequest& request);
   void SendDatagram(Id id, SessionRequest& request);
   void End(Id id, SessionRequest& request);

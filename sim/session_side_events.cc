@@ -33,8 +33,10 @@ void SessionSide::Got(SessionRequest& request, const moqt::Received& received) {
     (fetched->complete ? state.ended : state.reset) = true;
     request.published = true;
     request.finished = request.accepted;
-  } else {
+  } else if (std::get<moqt::TrackEnd>(received).complete) {
     request.finished = true;
+  } else {
+    request.given_up = true;
   }
 }
 

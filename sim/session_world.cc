@@ -16,6 +16,8 @@ moqt::Limits DrawLimits(Random& random) {
   limits.early_bytes = 1 << 16;
   limits.send_queue_high_bytes = 256 + random.Below(8192);
   limits.send_queue_low_bytes = limits.send_queue_high_bytes / 4;
+  // A request may be behind its objects for as long as the peer allows no more of them.
+  limits.track_patience = limits.setup_patience = limits.join_patience = std::chrono::hours(100);
   return limits;
 }
 
@@ -54,6 +56,8 @@ void SessionWorldCounts::Add(const SessionWorldCounts& more) {
   repeated += more.repeated;
   overtaken += more.overtaken;
   broken += more.broken;
+  leaps += more.leaps;
+  given_up += more.given_up;
 }
 
 SessionWorld::SessionWorld(uint64_t seed)
@@ -75,6 +79,8 @@ std::string SessionWorld::Play(size_t steps) {
     SessionSide& side = random_.Happens(0.5) ? client_ : server_;
     if (random_.Happens(0.4)) {
       side.Act();
+    } else if (random_.Happens(0.02)) {
+      Leap();
     } else {
       link_.Step();
     }
@@ -94,12 +100,25 @@ std::string SessionWorld::Play(size_t steps) {
   return violation_;
 }
 
+void SessionWorld::Leap() {
+  link_.Calm();
+  const auto most = static_cast<uint64_t>(limits_.end_patience.count());
+  now_ += Duration(static_cast<Duration::rep>(random_.Below(2 * most)));
+  client_.Pass(now_);
+  server_.Pass(now_);
+  ++counts_.leaps;
+}
+
 void SessionWorld::Settle() {
   link_.StopFaults();
+  size_t leaps = 0;  // Since anything has happened.
   for (size_t rounds = 0; violation_.empty(); ++rounds) {
     bool moved = false;
     while (link_.Step()) {
       moved = true;
+      if (random_.Happens(0.02)) {
+        Leap();
+      }
     }
     const uint64_t taken = client_.taken() + server_.taken();
     const auto done = [](const SessionSide& side) {
@@ -113,8 +132,12 @@ void SessionWorld::Settle() {
     }
     moved = moved || taken != client_.taken() + server_.taken() ||
             before != done(client_) + done(server_) || link_.Step();  // An answer just given.
-    if (!moved && !client_.GiveUp() && !server_.GiveUp()) {
+    leaps = moved || client_.GiveUp() || server_.GiveUp() ? 0 : leaps + 1;
+    if (leaps > 10) {
       return;
+    }
+    if (leaps > 0) {
+      Leap();
     }
     if (rounds > 10000) {
       Violate("The two sides never come to rest.");
@@ -193,6 +216,7 @@ void SessionWorld::CheckRequest(moqt::RequestId id, const SessionRequest* asked,
   const SessionRequest& sender = asked->sends ? *asked : *served;
   const SessionRequest& receiver = asked->sends ? *served : *asked;
   CheckStreams(what, sender, receiver);
+  counts_.given_up += receiver.given_up ? 1 : 0;
   if (link_.closed()) {
     return;
   }
@@ -222,7 +246,7 @@ void SessionWorld::CheckAgreement(const std::string& what, const SessionRequest&
     Violate(what + " never ended.");
   }
   const auto unseen = [&](const auto& stream) {
-    const bool reset = stream.second.reset || other.cancelled_here;
+    const bool reset = stream.second.reset || other.cancelled_here || other.cancelled_there;
     return reset && !one.streams.contains(stream.first);
   };
   if (one.given_up && std::ranges::none_of(other.streams, unseen)) {

@@ -23,12 +23,16 @@ struct SessionWorldCounts {
   uint64_t repeated = 0;
   uint64_t overtaken = 0;
   uint64_t broken = 0;
+  uint64_t leaps = 0;     // Of time,
+  uint64_t given_up = 0;  // and tracks of which a stream never came.
 
   void Add(const SessionWorldCounts& more);
 };
 
 // Two sessions and the link between them, which loses, repeats and reorders, with little credit;
-// users who publish, subscribe, fetch, announce, change, answer, take and cancel at random. In it:
+// users who publish, subscribe, fetch, announce, change, answer, take and cancel at random. Time
+// passes by leaps: whatever is under way arrives before anybody loses patience, and what waits to
+// be sent or taken may wait for any time. In it:
 //
 //   what was taken from a stream is what was sent on it, in order, nothing else and nothing twice;
 //   no side closes the session, and no more waits than its limits say;
@@ -49,6 +53,7 @@ class SessionWorld {
   const Digest& history() const { return history_; }
 
  private:
+  void Leap();
   void Settle();
   void CheckBounds();
   void CheckAll();
@@ -67,6 +72,7 @@ class SessionWorld {
   SessionSide client_;
   SessionSide server_;
   LossyLink link_;
+  Instant now_;
   bool breaks_;
   SessionWorldCounts counts_;
   Digest history_;

@@ -286,11 +286,7 @@ class Publisher {
     KVCAST_TRY_VOID(Deliver());
     delivered_ = Now();
     progress.Done();
-    const Instant leave = Now() + std::chrono::seconds(flags_.stay_s);
-    while (Now() < leave && !relay_.interrupted()) {
-      KVCAST_TRY(const std::optional<moqt::Event> event, relay_.Next(leave));
-      KVCAST_TRY_VOID(Handle(event));
-    }
+    KVCAST_TRY_VOID(HandleUntil(Now() + std::chrono::seconds(flags_.stay_s)));
     if (!subscribed_) {
       return {};
     }
@@ -298,20 +294,25 @@ class Publisher {
         !ended.ok()) {
       KVCAST_TRY_VOID(UnlessSubscriberLeft(ended.error()));
     }
-    return Deliver();
+    KVCAST_TRY_VOID(Deliver());
+    // Nothing waits any more, but perhaps because the relay has given it up.
+    const Result<void> told = HandleUntil(Now());
+    return relay_.session().closed() ? Result<void>() : told;
   }
 
   // A command came too late, because the relay has given up just now: the event says why.
   Error WhyNot(const Error& error) {
-    while (true) {
-      const Result<std::optional<moqt::Event>> event = relay_.Next(Now());
-      if (!event.ok() || !*event) {
-        return event.ok() ? error : event.error();
-      }
-      if (const Result<void> handled = Handle(*event); !handled.ok()) {
-        return handled.error();
-      }
-    }
+    const Result<void> told = HandleUntil(Now());
+    return told.ok() ? error : told.error();
+  }
+
+  Result<void> HandleUntil(Instant until) {
+    std::optional<moqt::Event> event;
+    do {
+      KVCAST_TRY(event, relay_.Next(until));
+      KVCAST_TRY_VOID(Handle(event));
+    } while (event);
+    return {};
   }
 
   // For as long as anything is still moving.

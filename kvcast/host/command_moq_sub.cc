@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +14,6 @@
 
 namespace kvcast {
 namespace {
-
-// After PUBLISH_DONE, streams are under way; the relay's count of them may be wrong.
-constexpr Duration kStragglers = std::chrono::seconds(3);
 
 struct SubFlags {
   MoqFlags moq;
@@ -90,7 +86,6 @@ class Subscriber {
   bool enough() const { return flags_.count > 0 && output_.objects() >= flags_.count; }
 
   Result<void> Follow() {
-    Instant deadline = flags_.moq.Deadline();
     while (true) {
       KVCAST_TRY_VOID(output_.Continue());
       KVCAST_TRY_VOID(TakeAll());
@@ -98,21 +93,20 @@ class Subscriber {
       if ((over_ || enough()) && !blocked) {
         break;
       }
+      if (cancellation_ && !blocked) {
+        return Error(ErrorCode::kMachine, *cancellation_);
+      }
+      // How long the publisher's streams may take once it is done, the session knows.
       KVCAST_TRY(const std::optional<moqt::Event> event,
-                 relay_.Next(blocked ? Now() + ObjectOutput::kLook : deadline));
+                 relay_.Next(blocked ? Now() + ObjectOutput::kLook : flags_.moq.Deadline()));
       if (!event && (!blocked || relay_.interrupted())) {
         reason_ = relay_.interrupted() ? "interrupted"
-                  : done_              ? "the publisher is done, and not all of its streams came"
                                        : fmt::format("nothing came for {} s", flags_.moq.timeout_s);
         return {};
       }
       if (event) {
         KVCAST_TRY_VOID(std::visit([this](const auto& what) { return On(what); }, *event));
       }
-      const Instant stragglers = Now() + kStragglers;
-      deadline = !done_    ? flags_.moq.Deadline()
-                 : blocked ? stragglers
-                           : std::min(deadline, stragglers);
     }
     complete_ = enough() || (whole_ && broken_ == 0);
     if (enough()) {
@@ -143,7 +137,8 @@ class Subscriber {
         over_ = true;
         whole_ = end->complete && (end->done.code == moqt::DoneCode::kTrackEnded ||
                                    end->done.code == moqt::DoneCode::kSubscriptionEnded);
-        reason_ = "the publisher is done, " + WordOf(end->done.code);
+        reason_ = "the publisher is done, " + WordOf(end->done.code) +
+                  (end->complete ? "" : ", and not all of its streams came");
       }
     }
     return {};
@@ -157,8 +152,12 @@ class Subscriber {
     done_ = true;
     return {};
   }
+  // What had come by then is written nevertheless.
   Result<void> On(const moqt::RequestCancelled& event) {
-    return Error(ErrorCode::kMachine, Cancellation("the subscription", event));
+    if (event.request == request_) {
+      cancellation_ = Cancellation("the subscription", event);
+    }
+    return {};
   }
   Result<void> On(const moqt::GoAwayReceived& event) {
     PrintProblem(fmt::format(
@@ -177,6 +176,7 @@ class Subscriber {
   bool complete_ = false;
   uint64_t broken_ = 0;  // Subgroups that did not end well.
   std::string reason_;
+  std::optional<std::string> cancellation_;
 };
 
 Result<void> RunSub(const SubFlags& flags) {

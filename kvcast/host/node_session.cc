@@ -37,6 +37,7 @@ NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt
 }
 
 void NodeSession::Command(const std::function<void(Client&)>& command) {
+  session_.OnTime(Now());
   command(client_);
   Settle();
   connection_->Poke();

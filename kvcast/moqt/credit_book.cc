@@ -112,6 +112,13 @@ bool CreditBook::MayRead(StreamId stream) const {
          HasRoom(found->second, kReadAhead * limits_->stream_queue_bytes);
 }
 
+void CreditBook::NoteIfCleared(bool was_crowded) {
+  if (was_crowded && !crowded()) {
+    has_room_ = true;
+    ++times_cleared_;
+  }
+}
+
 void CreditBook::Unread(StreamId stream, size_t bytes) {
   const auto found = accounts_.find(stream);
   if (found == accounts_.end() || found->second.unread == bytes) {
@@ -120,7 +127,7 @@ void CreditBook::Unread(StreamId stream, size_t bytes) {
   const bool was_crowded = crowded();
   unread_bytes_ += bytes - found->second.unread;
   found->second.unread = bytes;
-  has_room_ = has_room_ || (was_crowded && !crowded());
+  NoteIfCleared(was_crowded);
   Settle(stream, found->second);
 }
 
@@ -210,7 +217,7 @@ void CreditBook::Taken(RequestId request, StreamId stream, size_t bytes) {
   found->second.queued -= bytes;
   taker->second.queued -= bytes;
   queued_bytes_ -= bytes;
-  has_room_ = has_room_ || (was_crowded && !crowded());
+  NoteIfCleared(was_crowded);
   has_ground_ = has_ground_ || (was_full && !full()) || (has_taken_ && *has_taken_ != request);
   if (!taker->second.stopped.empty()) {
     has_taken_ = request;

@@ -58,6 +58,8 @@ class CreditBook {
   size_t untaken_bytes() const { return queued_bytes_ + unread_bytes_; }
   // So much waits that the peer should begin no more streams.
   bool crowded() const { return untaken_bytes() >= limits_->session_queue_bytes; }
+  // How often that has ceased to be so.
+  uint64_t times_cleared() const { return times_cleared_; }
   // Nothing more should be queued.
   bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 
@@ -92,6 +94,8 @@ class CreditBook {
   void SetStopped(StreamId stream, Account& account, bool stopped);
   void Erase(Accounts::iterator account);
   void EraseIfIdle(RequestId request);
+  // The session was crowded before, and no longer is.
+  void NoteIfCleared(bool was_crowded);
   // Chooses the objects that are to end first, in place of those that have.
   void Favour();
   // The first of these that has bytes to be read. The others are settled on the way.
@@ -110,6 +114,7 @@ class CreditBook {
   size_t queued_bytes_ = 0;
   size_t unread_bytes_ = 0;
   size_t begun_bytes_ = 0;
+  uint64_t times_cleared_ = 0;
 };
 
 }  // namespace kvcast::moqt

@@ -80,15 +80,16 @@ TEST(FetchPriority, IsThatOfTheObjectThatIsSentNext) {
   EXPECT_EQ(world.priorities(), (std::vector{10, 200, 5, 7}));
 }
 
-TEST(FetchPriority, OfOneThatEndedIsThatOfTheMostUrgentObject) {
+TEST(FetchPriority, OfOneThatEndedIsStillThatOfTheObjectThatIsSentNext) {
   PriorityWorld world;
   world.Send(0, 100);
+  const uint64_t first = world.written;
   world.Send(1, 200);
-  world.Send(2, 50);
-  world.Send(3, 60);
   ASSERT_TRUE(world.server().EndFetch(world.request).ok());
   world.Look();
-  EXPECT_EQ(world.priorities(), (std::vector{100, 50}));
+  EXPECT_EQ(world.priorities(), (std::vector{100}));
+  world.Sent(first);
+  EXPECT_EQ(world.priorities(), (std::vector{100, 200}));
 }
 
 TEST(FetchPriority, IsKeptWhenTheSubscriberChangesItsOwn) {

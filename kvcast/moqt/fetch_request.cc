@@ -123,7 +123,7 @@ void IncomingFetch::OnUpdate(const Parameters& parameters, Parameters& answer) {
     return;
   }
   subscriber_priority_ = *parameters.subscriber_priority;
-  if (data_ && !data_ended_) {
+  if (data_ && !sent_all()) {
     state().outbox.Do(ReorderStream{*data_, order()});
   }
 }
@@ -173,6 +173,7 @@ void IncomingFetch::OnBytesSent(StreamId stream, uint64_t bytes) {
     SetPriority(changes_.front().priority);
     changes_.pop_front();
   }
+  FinishIfComplete();
 }
 
 void IncomingFetch::Write(Bytes bytes) {
@@ -219,10 +220,6 @@ Result<void> IncomingFetch::EndData() {
   }
   state().outbox.Do(SendBytes{DataStream(), Bytes(), true});
   state().ledger.Finish(*data_);
-  // Nobody looks after what waits any more, so it goes with the most urgent of it.
-  for (; !changes_.empty(); changes_.pop_front()) {
-    SetPriority(std::min(publisher_priority_, changes_.front().priority));
-  }
   data_ended_ = true;
   FinishIfComplete();
   return {};
@@ -234,7 +231,7 @@ Result<void> IncomingFetch::ResetData(ResetCode code) {
   }
   state().outbox.Do(ResetStream{DataStream(), static_cast<uint64_t>(code)});
   state().ledger.Drop(*data_);
-  data_ended_ = true;
+  data_ended_ = data_reset_ = true;
   // A stream that is reset before its header came is nobody's to the peer, who would wait for ever:
   // it hears of the end on the request's own stream as well.
   Cancel(code);
@@ -248,7 +245,7 @@ void IncomingFetch::OnDataStopped(StreamId stream) {
 }
 
 void IncomingFetch::FinishIfComplete() {
-  if (accepted_ && data_ended_) {
+  if (accepted_ && sent_all() && !over()) {
     Finish();
   }
 }
@@ -256,7 +253,7 @@ void IncomingFetch::FinishIfComplete() {
 void IncomingFetch::Release(ResetCode code) {
   state().timers.Set({id(), Timers::Kind::kJoin}, std::nullopt);
   std::erase_if(state().early_joins, [this](const auto& entry) { return entry.second == id(); });
-  if (data_ && !std::exchange(data_ended_, true)) {
+  if (data_ && !data_reset_ && !sent_all()) {
     state().outbox.Do(ResetStream{*data_, static_cast<uint64_t>(code)});
     state().ledger.Drop(*data_);
   }

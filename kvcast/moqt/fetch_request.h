@@ -21,7 +21,7 @@ class OutgoingFetch final : public Request {
   OutgoingFetch(RequestId id, StreamId stream, SessionState& state, Fetch message)
       : Request(id, stream, state),
         message_(std::move(message)),
-        queue_(id, state.credit, state.outbox) {}
+        queue_(id, state.credit, state.outbox, state.now) {}
 
   MessageKind kind() const override { return MessageKind::kFetch; }
   GroupOrder order() const { return message_.order(); }
@@ -72,10 +72,11 @@ class IncomingFetch final : public Request {
 
   // The range's end is known. Objects may be sent before. Invalid: it was answered before.
   Result<void> Accept(const FetchOk& answer);
-  // Invalid: outside the range, out of order, or all was sent.
+  // Invalid: outside the range, out of order, or all was written.
   Result<void> Send(const Object& object);
   Result<void> Send(const RangeEnd& end);
-  // All was sent that there is.
+  // All was written that there is. The request is over once it has been sent: until then the peer
+  // can change how urgent it is, and cancel it.
   Result<void> EndData();
   // It was not, and will not be.
   Result<void> ResetData(ResetCode code);
@@ -107,6 +108,7 @@ class IncomingFetch final : public Request {
   void SetPriority(uint8_t priority);
   StreamId DataStream();
   void Write(Bytes bytes);
+  bool sent_all() const { return data_ended_ && sent_ >= written_; }
   void FinishIfComplete();
 
   Fetch message_;
@@ -119,6 +121,7 @@ class IncomingFetch final : public Request {
   std::optional<StreamId> data_;
   bool accepted_ = false;
   bool data_ended_ = false;
+  bool data_reset_ = false;
 };
 
 }  // namespace kvcast::moqt

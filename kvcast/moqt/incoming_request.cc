@@ -92,7 +92,7 @@ Decoded<RequestId> OpenPublish(SessionState& state, StreamId stream, Publish&& m
   }
   auto request = std::make_unique<IncomingPublish>(id, stream, state, message.track);
   // A refused track has its alias too, so that its streams are known and dropped.
-  if (!refusal || state.requests.FindAlias(message.alias) == nullptr) {
+  if (!refusal || state.requests.IsAliasFree(message.alias)) {
     KVCAST_TRY_VOID(request->Begin(message));
   }
   if (crossed) {

@@ -81,8 +81,8 @@ struct Limits {
   // How long a joining fetch may wait for its subscription to come and be answered.
   Duration join_patience = std::chrono::seconds(10);
 
-  // How long streams may take that a publisher opened before it was done; longer where delivery
-  // timeouts are.
+  // How long a track may be silent whose publisher is done and whose streams have not all come;
+  // longer where delivery timeouts are.
   Duration end_patience = std::chrono::seconds(5);
 
   // How long the peer's SETUP may take.

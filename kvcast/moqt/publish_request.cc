@@ -81,6 +81,7 @@ Result<void> IncomingPublish::Accept(const Parameters& parameters) {
   track_receiver().Want(parameters);
   SendEncoded(std::move(message));
   AnswerUpdates();
+  UnclaimIfDone();
   FinishIfEnded();
   return {};
 }

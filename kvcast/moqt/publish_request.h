@@ -17,7 +17,7 @@ class OutgoingPublish final : public PublisherSide {
   Decoded<void> OnMessage(Message& message) override;
   bool MayEndHere() const override { return accepted_; }
   bool is_owed_answer() const override { return !accepted_; }
-  bool may_update() const override { return accepted_; }
+  bool may_update() const override { return accepted_ && !ending(); }
   void OnUpdateRefused(const std::string& reason) override {
     (void)EndTrack(DoneCode::kUpdateFailed, "The subscriber refused an update.").ok();
     TellCancelled(reason);

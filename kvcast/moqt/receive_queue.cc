@@ -33,6 +33,7 @@ std::optional<Received> ReceiveQueue::Take() {
   }
   Item item = std::move(items_.front());
   items_.pop_front();
+  last_taken_ = *now_;
   credit_->Taken(request_, item.stream, item.bytes);
   datagram_bytes_ -= item.stream == ReceivedObject::kNoStream ? item.bytes : 0;
   return std::move(item.content);

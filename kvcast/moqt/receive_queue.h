@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 
+#include "kvcast/base/time.h"
 #include "kvcast/moqt/credit_book.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/outbox.h"
@@ -14,8 +15,9 @@ namespace kvcast::moqt {
 // it came on, so that a user who does not take stops the peer.
 class ReceiveQueue {
  public:
-  ReceiveQueue(RequestId request, CreditBook& credit, Outbox& outbox)
-      : request_(request), credit_(&credit), outbox_(&outbox) {}
+  // `now` is the session's clock.
+  ReceiveQueue(RequestId request, CreditBook& credit, Outbox& outbox, const Instant& now)
+      : request_(request), credit_(&credit), outbox_(&outbox), now_(&now) {}
   ~ReceiveQueue() { Clear(); }
   ReceiveQueue(const ReceiveQueue&) = delete;
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
@@ -24,6 +26,8 @@ class ReceiveQueue {
   std::optional<Received> Take();
   void Clear();
   bool empty() const { return items_.empty(); }
+  // When something was last taken.
+  Instant last_taken() const { return last_taken_; }
   // Of those that came as datagrams.
   size_t datagram_bytes() const { return datagram_bytes_; }
 
@@ -37,6 +41,8 @@ class ReceiveQueue {
   RequestId request_;
   CreditBook* credit_;
   Outbox* outbox_;
+  const Instant* now_;
+  Instant last_taken_;
   std::deque<Item> items_;
   size_t datagram_bytes_ = 0;
 };

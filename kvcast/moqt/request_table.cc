@@ -53,8 +53,11 @@ void RequestTable::Erase(RequestId id) {
 }
 
 Decoded<void> RequestTable::AddAlias(uint64_t alias, RequestId request) {
-  const auto [found, is_new] = aliases_.try_emplace(alias, request);
-  if (!is_new && found->second != request) {
+  const auto [found, is_new] = aliases_.try_emplace(alias, Alias{request});
+  if (!is_new && found->second.lent) {
+    found->second = Alias{request};
+  }
+  if (found->second.request != request) {
     return Fault::Session(SessionCode::kDuplicateTrackAlias,
                           "Alias " + std::to_string(alias) + " stands for another track.");
   }
@@ -65,9 +68,16 @@ Decoded<void> RequestTable::AddAlias(uint64_t alias, RequestId request) {
   return {};
 }
 
+void RequestTable::LendAlias(uint64_t alias, RequestId request) {
+  const auto found = aliases_.find(alias);
+  if (found != aliases_.end() && found->second.request == request) {
+    found->second.lent = true;
+  }
+}
+
 void RequestTable::RetireAlias(uint64_t alias, RequestId request) {
   const auto found = aliases_.find(alias);
-  if (found == aliases_.end() || found->second != request) {
+  if (found == aliases_.end() || found->second.request != request) {
     return;
   }
   aliases_.erase(found);
@@ -88,7 +98,7 @@ void RequestTable::RetireAlias(uint64_t alias) {
 
 Request* RequestTable::FindAlias(uint64_t alias) const {
   const auto found = aliases_.find(alias);
-  return found == aliases_.end() ? nullptr : Find(found->second);
+  return found == aliases_.end() ? nullptr : Find(found->second.request);
 }
 
 bool RequestTable::ClaimSending(const TrackName& track, RequestId request) {
@@ -97,6 +107,11 @@ bool RequestTable::ClaimSending(const TrackName& track, RequestId request) {
 
 bool RequestTable::ClaimReceiving(const TrackName& track, RequestId request) {
   return receiving_.try_emplace(track, request).second;
+}
+
+std::optional<RequestId> RequestTable::SenderOf(const TrackName& track) const {
+  const auto found = sending_.find(track);
+  return found == sending_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<RequestId> RequestTable::ReceiverOf(const TrackName& track) const {

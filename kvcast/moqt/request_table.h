@@ -52,12 +52,19 @@ class RequestTable {
 
   // A track that the peer sends us under an alias. DUPLICATE_TRACK_ALIAS if another has it.
   Decoded<void> AddAlias(uint64_t alias, RequestId request);
+  // The track is done. What is under way still comes under its alias, until another has it.
+  void LendAlias(uint64_t alias, RequestId request);
   // Later streams of the alias are dropped rather than kept for a track to come.
   void RetireAlias(uint64_t alias, RequestId request);
   // The same of one that no request has: its track was left before it was known.
   void RetireAlias(uint64_t alias);
   // The request that receives what comes under an alias, or null.
   Request* FindAlias(uint64_t alias) const;
+  // Whether a track may come under it: nobody has it, or who has it is done.
+  bool IsAliasFree(uint64_t alias) const {
+    const auto found = aliases_.find(alias);
+    return found == aliases_.end() || found->second.lent;
+  }
   bool IsRetired(uint64_t alias) const { return retired_.contains(alias); }
 
   // Aliases that have come or gone since the last call: streams may wait for them.
@@ -66,6 +73,8 @@ class RequestTable {
   // At most one subscription to a track each way; false if there is one.
   bool ClaimSending(const TrackName& track, RequestId request);
   bool ClaimReceiving(const TrackName& track, RequestId request);
+  // Who has the claim to send it, if anyone does.
+  std::optional<RequestId> SenderOf(const TrackName& track) const;
   // Who has the claim to receive it, if anyone does; and it is another's from now on.
   std::optional<RequestId> ReceiverOf(const TrackName& track) const;
   void PassReceiving(const TrackName& track, RequestId to) { receiving_[track] = to; }
@@ -77,13 +86,18 @@ class RequestTable {
   PrefixClaims& receiving_below(MessageKind kind) { return receiving_below_[kind]; }
 
  private:
+  struct Alias {
+    RequestId request = 0;
+    bool lent = false;
+  };
+
   bool IsPeers(RequestId id) const { return id % 2 != next_id_ % 2; }
 
   RequestId next_id_;
   RequestIds peer_ids_;
   std::map<RequestId, std::unique_ptr<Request>> requests_;
   size_t peer_request_count_ = 0;
-  std::map<uint64_t, RequestId> aliases_;
+  std::map<uint64_t, Alias> aliases_;
   std::vector<uint64_t> changed_aliases_;
   std::set<uint64_t> retired_;
   std::deque<uint64_t> retired_order_;

@@ -93,8 +93,11 @@ class Session final : public TransportUser {
                                   std::optional<Instant> since = std::nullopt);
   Result<void> EndSubgroup(RequestId request, StreamId subgroup);
   Result<void> ResetSubgroup(RequestId request, StreamId subgroup, ResetCode code);
-  // Subgroups that are still open are reset.
+  // Subgroups that are still open are reset. The peer hears of it once the others have been sent,
+  // and may cancel or change the subscription until then.
   Result<void> EndTrack(RequestId request, DoneCode code, std::string reason);
+  // Whether the peer has yet to hear of a track's end: it can be published to it again after that.
+  bool IsEnding(const TrackName& track) const;
 
   // Subscribing.
   Result<RequestId> Subscribe(const TrackName& track, const Parameters& parameters);

@@ -228,6 +228,12 @@ Result<void> Session::EndTrack(RequestId request, DoneCode code, std::string rea
   return Done(found->EndTrack(code, std::move(reason)));
 }
 
+bool Session::IsEnding(const TrackName& track) const {
+  const std::optional<RequestId> id = state_.requests.SenderOf(track);
+  const auto* sender = id ? state_.requests.Find<PublisherSide>(*id) : nullptr;
+  return sender != nullptr && sender->ending();
+}
+
 Result<void> Session::SendFetched(RequestId request, const Object& object) {
   KVCAST_TRY(IncomingFetch * found, Find<IncomingFetch>(request));
   return found->Send(object);

@@ -122,6 +122,7 @@ void SessionStreams::OnBytesSent(StreamId stream, uint64_t bytes) {
     }
   }
   state_->ledger.Sent(stream, bytes);
+  Settle();
 }
 
 void SessionStreams::OnDelivered(StreamId stream) {

@@ -23,21 +23,39 @@ void PublisherSide::OnDataStopped(StreamId stream) {
   if (sender_.OnStopped(stream)) {
     Tell(SubgroupStopped{id(), stream});
   }
+  FinishIfSent();
+}
+
+void PublisherSide::OnBytesSent(StreamId stream, uint64_t bytes) {
+  sender_.OnSent(stream, bytes);
+  FinishIfSent();
 }
 
 Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
-  if (over() || awaits_answer()) {
+  if (over() || ending() || awaits_answer()) {
     return Error(ErrorCode::kInvalid, "The subscription is not open.");
   }
-  sender_.Stop(ResetCodeOf(code));
-  Send(PublishDone{code, sender_.stream_count(), std::move(reason)}, true);
-  Finish();
+  if (code == DoneCode::kTooFarBehind) {
+    sender_.Stop(ResetCodeOf(code));
+  } else {
+    sender_.Close(ResetCodeOf(code));
+  }
+  done_ = PublishDone{code, sender_.stream_count(), std::move(reason)};
+  FinishIfSent();
   return {};
+}
+
+void PublisherSide::FinishIfSent() {
+  if (ending() && !over() && sender_.sent_all()) {
+    Send(*done_, true);
+    Finish();
+  }
 }
 
 void PublisherSide::OnTimer(Timers::Kind kind) {
   if (kind == Timers::Kind::kDelivery) {
     sender_.OnTimeout();
+    FinishIfSent();
   } else {
     Request::OnTimer(kind);
   }
@@ -47,7 +65,7 @@ void PublisherSide::OnUpdate(const Parameters& parameters, Parameters& answer) {
   if (!answer.largest_object) {
     answer.largest_object = sender_.largest();
   }
-  const bool began = !sender_.forwarding() && parameters.forward == true;
+  const bool began = !sender_.forward() && parameters.forward == true;
   sender_.Update(parameters);
   if (began) {
     joining_location_ = answer.largest_object;
@@ -58,6 +76,8 @@ void PublisherSide::FailUpdate(const RequestError& error) {
   Send(error);
   if (awaits_answer()) {  // Nothing was established that could be ended by more than this.
     Finish();
+  } else if (ending()) {
+    done_->code = DoneCode::kUpdateFailed;
   } else {
     (void)EndTrack(DoneCode::kUpdateFailed, error.reason).ok();
   }
@@ -89,7 +109,7 @@ void PublisherSide::OnUpdatesAnswered() {
     }
     if (over()) {
       fetch->RefuseJoin(RequestCode::kInvalidJoiningRequestId, "The subscription is over.");
-    } else if (!sender_.forwarding() || !joining_location_) {
+    } else if (!sender_.forward() || !joining_location_) {
       fetch->RefuseJoin(RequestCode::kInvalidRange,
                         "The subscription has no objects, or none now.");
     } else {
@@ -107,7 +127,7 @@ void PublisherSide::Release(ResetCode code) {
 Decoded<void> SubscriberSide::CheckAlias(const SessionState& state, uint64_t alias,
                                          const TrackName& track) {
   const auto* holder = dynamic_cast<const SubscriberSide*>(state.requests.FindAlias(alias));
-  if (holder != nullptr && holder->track() != track) {
+  if (holder != nullptr && holder->track() != track && !state.requests.IsAliasFree(alias)) {
     return Fault::Session(SessionCode::kDuplicateTrackAlias,
                           "Alias " + std::to_string(alias) + " stands for another track.");
   }
@@ -129,8 +149,15 @@ Decoded<void> SubscriberSide::OnDone(const PublishDone& done) {
   NoteLastMessage(true);
   Tell(PublishDoneReceived{id(), done});
   receiver_.OnDone(done);
+  UnclaimIfDone();
   FinishIfEnded();
   return {};
+}
+
+void SubscriberSide::UnclaimIfDone() {
+  if (accepted() && receiver_.done_received()) {
+    state().requests.Unclaim(track_, id());
+  }
 }
 
 void SubscriberSide::OnTimer(Timers::Kind kind) {

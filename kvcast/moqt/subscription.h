@@ -19,7 +19,7 @@ class PublisherSide : public Request {
 
   TrackSender* sender() override { return &sender_; }
   void OnDataStopped(StreamId stream) override;
-  void OnBytesSent(StreamId stream, uint64_t bytes) override { sender_.OnSent(stream, bytes); }
+  void OnBytesSent(StreamId stream, uint64_t bytes) override;
   void OnDelivered(StreamId stream) override { sender_.OnDelivered(stream); }
   void OnTimer(Timers::Kind kind) override;
 
@@ -30,8 +30,12 @@ class PublisherSide : public Request {
   // is established and has no update that waits for an answer.
   void Join(RequestId fetch);
 
-  // We publish no more: streams that are still open are reset, so end them before.
+  // We publish no more: streams that are still open are reset, so end them before. The peer hears
+  // of it once all of those has been sent: what it is told of sooner than of them, it might not
+  // wait for. Only one that is too far behind is not kept waiting for what it did not take.
   Result<void> EndTrack(DoneCode code, std::string reason);
+  // That was said to us, though the peer may not know yet.
+  bool ending() const { return done_.has_value(); }
 
  protected:
   bool may_be_updated() const override { return true; }
@@ -46,11 +50,14 @@ class PublisherSide : public Request {
   const TrackSender& track_sender() const { return sender_; }
 
  private:
+  void FinishIfSent();
+
   TrackName track_;
   TrackSender sender_;
   bool established_ = false;
   std::optional<Location> joining_location_;
   std::vector<RequestId> joins_;
+  std::optional<PublishDone> done_;  // As it is to be said.
 };
 
 // We subscribe. The publisher says when it is done.
@@ -59,7 +66,7 @@ class SubscriberSide : public Request {
   SubscriberSide(RequestId id, StreamId stream, SessionState& state, TrackName track)
       : Request(id, stream, state), track_(std::move(track)), receiver_(id, state) {}
 
-  // DUPLICATE_TRACK_ALIAS if another track comes under the alias.
+  // DUPLICATE_TRACK_ALIAS if another track comes under the alias, and is not done.
   static Decoded<void> CheckAlias(const SessionState& state, uint64_t alias,
                                   const TrackName& track);
 
@@ -74,6 +81,9 @@ class SubscriberSide : public Request {
   bool MayEndHere() const override { return receiver_.done_received(); }
   Decoded<void> OnDone(const PublishDone& done);
   void FinishIfEnded();
+  // Once it was accepted and is done, the track may come by another request, though not all of this
+  // one has come.
+  void UnclaimIfDone();
   void Release(ResetCode code) override;
   TrackReceiver& track_receiver() { return receiver_; }
   bool may_update() const override { return accepted() && !receiver_.done_received(); }

@@ -96,8 +96,9 @@ TEST(TrackEnd, WaitsForStreamsThatAreOpen) {
   server.OnTimeout(Instant() + Limits().end_patience);
   EXPECT_TRUE(TakeTrack(server, 0).ends.empty());
   say(6, "00026262", true);
+  EXPECT_EQ(TakeTrack(server, 0).objects, 1u);
+  server.OnTimeout(*server.deadline());
   const TakenTrack taken = TakeTrack(server, 0);
-  EXPECT_EQ(taken.objects, 1u);
   ASSERT_EQ(taken.ends.size(), 1u);
   EXPECT_FALSE(taken.ends[0].complete);
 }

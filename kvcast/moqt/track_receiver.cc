@@ -35,6 +35,7 @@ Decoded<void> TrackReceiver::OnDatagram(ObjectDatagram datagram) {
   if (datagram.default_priority) {
     datagram.object.priority = traits_.default_priority;
   }
+  last_heard_ = state_->now;
   const PriorGaps gaps = PriorGaps::Of(datagram.object);
   KVCAST_TRY_VOID(Counted(rules_.OnObject(datagram.object, gaps, datagram.end_of_group)));
   if (queue_.datagram_bytes() < state_->limits.datagram_queue_bytes && !state_->credit.full()) {
@@ -54,6 +55,7 @@ Decoded<void> TrackReceiver::CheckEnd(const SubgroupEnd& end, std::optional<uint
 
 void TrackReceiver::OnStreamOpened(uint64_t group) {
   ++streams_opened_;
+  last_heard_ = state_->now;
   ++open_groups_[group];
 }
 
@@ -64,6 +66,7 @@ bool TrackReceiver::HasOpenStreams(uint64_t first_group, uint64_t last_group) co
 
 void TrackReceiver::OnStreamEnded(const SubgroupEnd& end) {
   ++streams_ended_;
+  last_heard_ = state_->now;
   if (const auto group = open_groups_.find(end.group); --group->second == 0) {
     open_groups_.erase(group);
   }
@@ -78,19 +81,41 @@ void TrackReceiver::Want(const Parameters& parameters) {
 
 void TrackReceiver::OnDone(const PublishDone& done) {
   done_ = done;
+  last_heard_ = state_->now;
+  if (alias_) {
+    state_->requests.LendAlias(*alias_, request_);
+  }
   TellIfEnded(0);
   if (!end_told_) {
-    const uint64_t timeout_ms = std::max(
-        {timeout_ms_, traits_.object_delivery_timeout_ms, traits_.subgroup_delivery_timeout_ms});
-    state_->timers.Set(
-        {request_, Timers::Kind::kTrackEnd},
-        std::max(state_->now + state_->limits.end_patience, After(state_->now, timeout_ms)));
+    AwaitEnd(state_->now + patience());
   }
 }
 
+Duration TrackReceiver::patience() const {
+  const uint64_t timeout_ms = std::max(
+      {timeout_ms_, traits_.object_delivery_timeout_ms, traits_.subgroup_delivery_timeout_ms});
+  return std::max(state_->limits.end_patience, After(Instant(), timeout_ms) - Instant());
+}
+
+void TrackReceiver::AwaitEnd(Instant until) {
+  times_cleared_ = state_->credit.times_cleared();
+  state_->timers.Set({request_, Timers::Kind::kTrackEnd}, until);
+}
+
 void TrackReceiver::OnTimeout() {
-  timed_out_ = true;
-  TellIfEnded(0);
+  const CreditBook& credit = state_->credit;
+  const Instant quiet_since = std::max(last_heard_, queue_.last_taken());
+  // While a session is crowded its peer may begin no streams, and while nobody takes what has come,
+  // those that are there may leave no room for others.
+  if (streams_opened_ != streams_ended_ || !queue_.empty() || credit.crowded() ||
+      credit.times_cleared() != times_cleared_) {
+    AwaitEnd(state_->now + patience());
+  } else if (quiet_since + patience() > state_->now) {
+    AwaitEnd(quiet_since + patience());
+  } else {
+    timed_out_ = true;
+    TellIfEnded(0);
+  }
 }
 
 bool TrackReceiver::ended() const {

@@ -17,7 +17,7 @@ namespace kvcast::moqt {
 class TrackReceiver {
  public:
   TrackReceiver(RequestId request, SessionState& state)
-      : request_(request), state_(&state), queue_(request, state.credit, state.outbox) {}
+      : request_(request), state_(&state), queue_(request, state.credit, state.outbox, state.now) {}
   ~TrackReceiver() { state_->rules_bytes -= rules_bytes_; }
   TrackReceiver(const TrackReceiver&) = delete;
   TrackReceiver& operator=(const TrackReceiver&) = delete;
@@ -37,7 +37,8 @@ class TrackReceiver {
   // What we have asked for: the publisher may take as long as its timeouts say.
   void Want(const Parameters& parameters);
   void OnDone(const PublishDone& done);
-  // Streams that have not come by now do not count any more.
+  // The publisher is done, and has been silent for a while. Streams that have not come by now do
+  // not count any more; unless some are open, or it may be us who keeps them from coming.
   void OnTimeout();
 
   // The publisher is done and all its streams have come and gone, or are not waited for.
@@ -52,6 +53,8 @@ class TrackReceiver {
 
  private:
   void TellIfEnded(StreamId stream);
+  Duration patience() const;
+  void AwaitEnd(Instant until);
   // What the rules remember counts for the session, and some of it is forgotten if that is too
   // much.
   Decoded<void> Counted(Decoded<void> checked);
@@ -68,6 +71,8 @@ class TrackReceiver {
   std::map<uint64_t, size_t> open_groups_;  // How many streams each has that have not ended.
   uint64_t timeout_ms_ = 0;                 // The longest that we have asked for.
   std::optional<PublishDone> done_;
+  Instant last_heard_;          // When a stream or a datagram last came, or a stream ended.
+  uint64_t times_cleared_ = 0;  // By the credit book, when we began to wait.
   bool timed_out_ = false;
   bool end_told_ = false;
 };

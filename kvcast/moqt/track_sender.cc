@@ -79,6 +79,7 @@ Result<StreamId> TrackSender::OpenSubgroup(SubgroupHeader header) {
   header.alias = alias_;
   const StreamId id = state_->OpenUni(OrderOf(header));
   ++stream_count_;
+  ++unsent_streams_;
   Stream& stream = streams_[id];
   stream.header = header;
   stream.writer = state_->codec.WriteSubgroup(header);
@@ -155,7 +156,7 @@ Result<void> TrackSender::End(StreamId subgroup) {
   stream.ended = state_->now;
   SetDeadline(subgroup, stream);
   if (stream.sent >= stream.written) {
-    AwaitDelivery(found);
+    OnSentAll(found);
   }
   SetTimer();
   return {};
@@ -165,8 +166,10 @@ uint64_t TrackSender::subgroup_timeout_ms() const {
   return Combine(traits_.subgroup_delivery_timeout_ms, subgroup_timeout_ms_);
 }
 
-// All was sent; what gets lost is sent again, and that has its time too.
-void TrackSender::AwaitDelivery(Streams::iterator stream) {
+// What gets lost is sent again, and that has its time too.
+void TrackSender::OnSentAll(Streams::iterator stream) {
+  stream->second.sent_all = true;
+  --unsent_streams_;
   if (subgroup_timeout_ms() == 0) {
     Forget(stream);
   } else {
@@ -186,11 +189,17 @@ Result<void> TrackSender::Reset(StreamId subgroup, ResetCode code) {
   if (found == streams_.end()) {
     return Over();
   }
-  state_->outbox.Do(ResetStream{subgroup, static_cast<uint64_t>(code)});
-  state_->ledger.Drop(subgroup);
-  Forget(found);
+  GiveUp(found, code);
   SetTimer();
   return {};
+}
+
+void TrackSender::GiveUp(Streams::iterator stream, ResetCode code) {
+  if (!stream->second.sent_all) {
+    state_->outbox.Do(ResetStream{stream->first, static_cast<uint64_t>(code)});
+    state_->ledger.Drop(stream->first);
+  }
+  Forget(stream);
 }
 
 void TrackSender::SetDeadline(StreamId id, Stream& stream) {
@@ -226,6 +235,7 @@ void TrackSender::Forget(Streams::iterator stream) {
     deadlines_.erase({*stream->second.deadline, stream->first});
   }
   state_->undelivered.erase(stream->first);
+  unsent_streams_ -= stream->second.sent_all ? 0u : 1u;
   streams_.erase(stream);
 }
 
@@ -253,7 +263,7 @@ void TrackSender::OnSent(StreamId subgroup, uint64_t bytes) {
   }
   SetDeadline(subgroup, stream);
   if (all) {
-    AwaitDelivery(found);
+    OnSentAll(found);
   }
   SetTimer();
 }
@@ -266,25 +276,31 @@ void TrackSender::OnTimeout() {
 }
 
 bool TrackSender::OnStopped(StreamId subgroup) {
-  if (Reset(subgroup, ResetCode::kCancelled).ok()) {
-    return true;
+  const auto found = streams_.find(subgroup);
+  if (found == streams_.end()) {
+    return false;
   }
-  if (const auto found = streams_.find(subgroup); found != streams_.end()) {
-    Forget(found);  // It had ended; what is left of it is given up by whoever asks.
-    SetTimer();
+  const bool was_open = !found->second.ended;
+  GiveUp(found, ResetCode::kCancelled);
+  SetTimer();
+  return was_open;
+}
+
+void TrackSender::Close(ResetCode code) {
+  open_ = false;
+  for (auto stream = streams_.begin(); stream != streams_.end();) {
+    const auto each = stream++;
+    if (!each->second.ended) {
+      GiveUp(each, code);
+    }
   }
-  return false;
+  SetTimer();
 }
 
 void TrackSender::Stop(ResetCode code) {
   open_ = false;
   while (!streams_.empty()) {
-    const auto first = streams_.begin();
-    if (first->second.ended) {
-      Forget(first);
-    } else {
-      (void)Reset(first->first, code).ok();
-    }
+    GiveUp(streams_.begin(), code);
   }
   SetTimer();
 }

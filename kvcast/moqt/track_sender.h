@@ -53,10 +53,15 @@ class TrackSender {
   void OnTimeout();
   // The subscriber wants no more of it. False if it had ended.
   bool OnStopped(StreamId subgroup);
-  // The subscription is over: streams that are still open are reset.
+  // Nothing more is to be sent: streams that are still open are reset, those that ended go on.
+  void Close(ResetCode code);
+  // The subscription is over: whatever was not sent is not sent any more.
   void Stop(ResetCode code);
+  // Every stream that was opened has been sent to its end, or was reset.
+  bool sent_all() const { return unsent_streams_ == 0; }
 
-  bool forwarding() const { return open_ && forward_; }
+  // Whether the subscriber wants objects now, or did when there were some.
+  bool forward() const { return forward_; }
   uint64_t stream_count() const { return stream_count_; }
   std::optional<Location> largest() const { return largest_; }
 
@@ -74,6 +79,7 @@ class TrackSender {
     uint64_t sent = 0;
     std::deque<Unsent> unsent;        // Only where there is a timeout for it.
     std::optional<Instant> ended;     // When all was written.
+    bool sent_all = false;            // All of that was sent.
     std::optional<Instant> deadline;  // As it stands in deadlines_.
   };
   using Streams = std::map<StreamId, Stream>;
@@ -84,9 +90,10 @@ class TrackSender {
   void Note(Location location);
   void Write(StreamId id, Stream& stream, Bytes bytes);
   uint64_t subgroup_timeout_ms() const;
-  void AwaitDelivery(Streams::iterator stream);
+  void OnSentAll(Streams::iterator stream);
   void SetDeadline(StreamId id, Stream& stream);
   void Forget(Streams::iterator stream);
+  void GiveUp(Streams::iterator stream, ResetCode code);
   void ResetLate(Streams::iterator stream);
   void SetTimer();
   Streams::iterator FindOpen(StreamId subgroup);
@@ -103,6 +110,7 @@ class TrackSender {
   uint64_t subgroup_timeout_ms_ = 0;
   std::optional<Location> largest_;
   uint64_t stream_count_ = 0;
+  size_t unsent_streams_ = 0;  // Of those below, the ones of which not all was sent.
   Streams streams_;  // Also those that ended, until all of them was sent, or has to arrive in time.
   std::set<std::pair<Instant, StreamId>> deadlines_;
 };

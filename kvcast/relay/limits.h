@@ -20,9 +20,6 @@ struct Limits {
   // A prefix with more tracks below it than this is refused as too large.
   size_t prefix_tracks_max = 4096;
 
-  // How long the streams of a publication may still come after its publisher is done.
-  Duration end_patience = std::chrono::seconds(10);
-
   // How long a subscription whose track has gone past its last group waits for more of its range,
   // counted from the last that came of it, where nobody can tell whether there is more. Streams
   // that were sent together come within that, resent and reordered, on any network that is of use;

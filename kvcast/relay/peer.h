@@ -39,6 +39,8 @@ struct Peer {
   std::map<moqt::RequestId, FetchAnswer> fetches;
   std::set<moqt::RequestId> crowded;  // Fetches that wait for the peer as a whole.
   std::map<moqt::RequestId, Prefix> prefixes;
+  // Tracks below one that have begun again, while the peer has yet to hear of their end.
+  std::map<TrackName, moqt::RequestId> postponed;
   std::map<moqt::RequestId, TrackNamespace> namespaces;          // It has told us of.
   std::map<moqt::RequestId, TrackNamespace> namespace_prefixes;  // It wants to hear of those below.
   std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.

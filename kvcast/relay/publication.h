@@ -36,13 +36,6 @@ class Publication {
   std::optional<uint64_t> OnObject(const moqt::ReceivedObject& received);
   // Gives the end of the stream's group, if the stream has told it.
   std::optional<uint64_t> OnSubgroupEnd(const moqt::SubgroupEnd& end);
-  // The publisher sends no more; what is under way may come until then.
-  void OnDone(const moqt::PublishDone& done, Instant deadline) {
-    done_ = done;
-    deadline_ = deadline;
-  }
-  // It did not come.
-  void OnGivenUp() { lost_some_ = true; }
 
   // A new group was asked for, when the largest was this. That is outstanding until it grows.
   void OnNewGroupAsked(uint64_t group, std::optional<uint64_t> largest) {
@@ -56,9 +49,6 @@ class Publication {
   bool lost_some() const { return lost_some_; }
   // Subgroups that have begun and not ended.
   std::vector<Place> Open() const;
-  // What the publisher said at its end, and until when its streams may come, once it has.
-  const std::optional<moqt::PublishDone>& done() const { return done_; }
-  std::optional<Instant> deadline() const { return deadline_; }
 
  private:
   struct Stream {
@@ -76,8 +66,6 @@ class Publication {
   Durability durability_;
   std::map<moqt::StreamId, Stream> streams_;
   bool lost_some_ = false;
-  std::optional<moqt::PublishDone> done_;
-  std::optional<Instant> deadline_;
   std::optional<NewGroup> new_group_;
 };
 

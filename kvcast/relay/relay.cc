@@ -70,9 +70,6 @@ void Relay::OnTimeout(Instant now) {
   now_ = std::max(now_, now);
   stock_.OnTime(now_);
   ForgetAcks();
-  while (!ending_.empty() && ending_.begin()->at <= now) {
-    OnEndOverdue(Ending(*ending_.begin()));
-  }
   while (!answers_due_.empty() && answers_due_.begin()->at <= now) {
     OnAnswerOverdue(answers_due_.begin()->peer, answers_due_.begin()->request);
   }
@@ -82,31 +79,13 @@ void Relay::OnTimeout(Instant now) {
   Settle();
 }
 
-void Relay::OnEndOverdue(const Ending& ending) {
-  Peer& peer = peers_.at(ending.peer);
-  const auto publication = peer.publications.find(ending.request);
-  // What has begun to come is waited for, however slow its way is.
-  if (held_.contains({ending.peer, ending.request}) ||
-      peer.session->HasOpenSubgroups(ending.request, 0, LocationRange::kWholeGroup)) {
-    const Instant later = now_ + limits_.end_patience;
-    ending_.erase(ending);
-    ending_.insert({later, ending.peer, ending.request});
-    publication->second.OnDone(moqt::PublishDone(*publication->second.done()), later);
-    return;
-  }
-  peer.session->Cancel(publication->first, moqt::ResetCode::kCancelled);
-  Touch(peer.id);
-  publication->second.OnGivenUp();
-  OnTrackEnd(peer, publication, moqt::TrackEnd{*publication->second.done()});
-}
-
 std::optional<Instant> Relay::deadline() const {
   std::optional<Instant> first = stock_.deadline();
   if (const std::optional<Instant> range = audience_.deadline();
       range && (!first || *range < *first)) {
     first = range;
   }
-  for (const std::set<Ending>* endings : {&ending_, &answers_due_, &rendezvous_}) {
+  for (const std::set<Ending>* endings : {&answers_due_, &rendezvous_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
       first = endings->begin()->at;
     }
@@ -172,6 +151,7 @@ void Relay::Drain(Peer& peer) {
     std::visit([&](const auto& any) { On(peer, any); }, *event);
   }
   ContinueCrowded(peer);
+  PublishPostponed(peer);
 }
 
 // Of one request: the peer ends it when it likes, and until then it goes on.

@@ -83,8 +83,8 @@ class Relay {
   size_t listed_blocks() const { return stock_.catalogs().block_count(); }
 
  private:
-  // What may come until then: streams of a publication whose publisher is done, the answer to a
-  // request of ours, or a publisher for a request of the peer's.
+  // What may come until then: the answer to a request of ours, or a publisher for a request of the
+  // peer's.
   struct Ending {
     Instant at;
     PeerId peer = 0;
@@ -114,6 +114,7 @@ class Relay {
   void RefuseUnanswered(Peer& peer, moqt::RequestId request);
   void RefuseUnknown(Peer& peer, moqt::RequestId request, const TrackName& track);
   void PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track);
+  void PublishPostponed(Peer& peer);
   void Announce(const TrackName& track, const Peer* publisher);
   // Passes on that a subscriber wants a group begun; the value is as NEW_GROUP_REQUEST has it.
   void AskForNewGroup(const TrackName& track, uint64_t group);
@@ -172,7 +173,6 @@ class Relay {
   void On(Peer& peer, const moqt::RequestAccepted& event);
   void On(Peer& peer, const moqt::RequestRefused& event);
   void On(Peer& peer, const moqt::RequestCancelled& event);
-  void On(Peer& peer, const moqt::PublishDoneReceived& event);
   void On(Peer& peer, const moqt::ObjectsReady& event);
   void On(Peer& peer, const moqt::SendRoom& event);
   void On(Peer& peer, const moqt::SubgroupStopped& event);
@@ -190,8 +190,6 @@ class Relay {
   Result<void> Take(Publication& publication, const moqt::Received& item);
   bool IsToWait(const Publication& publication);
   void ContinueHeld();
-  // The rest of a publication did not come in time, unless it waits for us or is on its way.
-  void OnEndOverdue(const Ending& ending);
   bool IsNewEnd(const TrackName& track, const Object& object) const;
   Result<void> TakeObject(Publication& publication, const moqt::ReceivedObject& received);
   Result<bool> Keep(const Publication& publication, const moqt::ReceivedObject& received);
@@ -227,7 +225,6 @@ class Relay {
   Stock stock_;
   Audience audience_;
   std::map<PeerId, Peer> peers_;
-  std::set<Ending> ending_;
   std::set<Ending> answers_due_;
   std::set<Ending> rendezvous_;  // Until when requests of peers wait for a publisher.
   std::map<TrackName, std::set<SubscriberId>> published_;       // Who publishes each track now.

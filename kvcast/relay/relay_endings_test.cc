@@ -83,16 +83,66 @@ TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFetchIt) {
   EXPECT_EQ(from_other.objects.size(), 100u);
 }
 
-TEST(RelayEndings, ATrackEndsAlthoughAStreamOfItNeverCame) {
+// The track ends all the same, but nobody is told that this was all of it.
+TEST(RelayEndings, AStreamThatNeverComesMakesABadEnd) {
   Followed w;
   const moqt::StreamId lost = *w.publisher->OpenSubgroup(w.published, moqt::SubgroupHeader{});
   ASSERT_TRUE(
       w.publisher->ResetSubgroup(w.published, lost, moqt::ResetCode::kDeliveryTimeout).ok());
   ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kTrackEnded, "").ok());
   w.world.Run();
-  w.world.Wait(Limits().end_patience);
+  w.world.Wait(moqt::Limits().end_patience);
   w.world.Run();
-  EXPECT_EQ(w.Done(), DoneCode::kTrackEnded);
+  EXPECT_EQ(w.Done(), DoneCode::kInternalError);
+  w.publisher.SendGroup(*w.publisher->Publish(w.track, {}, {}), w.track, 7, 1);
+  w.world.Run();
+  (void)w.world.Fetch(w.subscriber, w.track, {{7, 0}, {7, 0}});
+  EXPECT_FALSE(w.subscriber.One<moqt::FetchAccepted>().answer.end_of_track);
+}
+
+// One who wants all tracks and has not read one to its end when it begins again; whether it hears
+// of that.
+bool HearsOfNewBeginning(uint64_t seed) {
+  RelayWorld::Options options;
+  options.seed = seed;
+  options.connection.stream_window = 64;
+  options.session.stream_queue_bytes = 1;
+  RelayWorld world(options);
+  const TrackName track = BlockTrack("p");
+  Client& publisher = world.Join();
+  Client& slow = world.Join();
+  (void)*slow->SubscribeTracks(track.space(), {});
+  world.Run();
+  const RequestId first = *publisher->Publish(track, {}, {});
+  world.Run();
+  const RequestId to_slow = slow.One<moqt::PublishReceived>().request;
+  EXPECT_TRUE(slow->AcceptPublish(to_slow, {}).ok());
+  for (uint64_t group = 0; group < 20; ++group) {
+    publisher.SendGroup(first, track, group, 10);
+  }
+  EXPECT_TRUE(publisher->EndTrack(first, DoneCode::kTrackEnded, "").ok());
+  world.Run();
+  EXPECT_TRUE(slow.Take<moqt::PublishDoneReceived>().empty());
+  (void)*publisher->Publish(track, {}, {});
+  world.Run();
+  EXPECT_TRUE(slow.Take<moqt::PublishReceived>().empty());
+  Brought brought;
+  do {
+    brought.TakeFrom(slow.session(), to_slow);
+  } while (world.Step());
+  world.Run();
+  EXPECT_EQ(brought.objects.size(), 200u);
+  EXPECT_TRUE(brought.track_end && brought.track_end->complete);
+  return !slow.Take<moqt::PublishReceived>().empty();
+}
+
+// Where PUBLISH overtakes PUBLISH_DONE on the way, it is refused as a duplicate, as it has to be.
+TEST(RelayEndings, ATrackThatBeginsAgainIsPublishedOnceItsEndHasBeenTold) {
+  size_t heard = 0;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    heard += HearsOfNewBeginning(seed) ? 1u : 0u;
+  }
+  EXPECT_GT(heard, 0u);
 }
 
 // Nobody can tell whether the last object that came was the last one there is.

@@ -190,17 +190,14 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   return {};
 }
 
-void Relay::On(Peer& peer, const moqt::PublishDoneReceived& event) {
-  const auto publication = peer.publications.find(event.request);
-  if (publication != peer.publications.end()) {
-    const Instant deadline = now_ + limits_.end_patience;
-    publication->second.OnDone(event.done, deadline);
-    ending_.insert({deadline, peer.id, event.request});
-  }
-}
-
 void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication, const moqt::TrackEnd& end) {
   const TrackName track = publication->second.track();
+  // Nobody behind us can tell that streams never came, unless we say so.
+  if (!end.complete && end.done.streams < moqt::PublishDone::kStreamsUnknown) {
+    EndPublication(peer, publication, moqt::DoneCode::kInternalError,
+                   "Not all that its publisher sent has come.");
+    return;
+  }
   // With another publisher at work, or a stream cut short, there may be more than we know of.
   const bool last = published_.at(track).size() == 1;
   if (last && end.done.code == moqt::DoneCode::kTrackEnded) {
@@ -217,9 +214,6 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
   const TrackName track = publication->second.track();
   for (const auto& [group, subgroup] : publication->second.Open()) {
     audience_.EndSubgroup(track, group, subgroup, false, now_);
-  }
-  if (const std::optional<Instant> deadline = publication->second.deadline()) {
-    ending_.erase({*deadline, peer.id, publication->first});
   }
   const moqt::RequestId request = publication->first;
   held_.erase({peer.id, request});

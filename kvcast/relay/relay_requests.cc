@@ -387,6 +387,23 @@ void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track
                   moqt::WantedBy(std::nullopt, facts->largest), *facts,
                   RangePatience(facts->properties));
     Touch(peer.id);
+  } else if (peer.session->IsEnding(track)) {
+    peer.postponed[track] = tracks;
+  }
+}
+
+void Relay::PublishPostponed(Peer& peer) {
+  for (auto each = peer.postponed.begin(); each != peer.postponed.end();) {
+    if (peer.session->IsEnding(each->first)) {
+      ++each;
+      continue;
+    }
+    const auto [track, tracks] = *each;
+    each = peer.postponed.erase(each);
+    const bool goes_on = published_.contains(track) || stock_.catalogs().IsOurs(track);
+    if (goes_on && peer.prefixes.contains(tracks)) {
+      PublishTo(peer, tracks, track);
+    }
   }
 }
 

@@ -458,34 +458,13 @@ TEST(Relay, GivesUpOnStreamsThatNeverCome) {
   client->OnStopSending(lost, 1);  // Reset before its header was sent.
   ASSERT_TRUE(client->EndTrack(request, DoneCode::kTrackEnded, "").ok());
   world.Run();
-  ASSERT_TRUE(world.relay().deadline().has_value());
-  EXPECT_EQ(*world.relay().deadline(), world.now() + Limits().end_patience);
-  world.Wait(Limits().end_patience);
+  Client& follower = world.Join();
+  const RequestId followed = *follower->Subscribe(track, {});
   world.Run();
-  EXPECT_FALSE(world.relay().deadline().has_value());
-}
-
-// Tracks that nobody has anything of cost nothing.
-// PUBLISH_DONE overtakes what was sent before it, and by as much as the network is slow.
-TEST(Relay, WaitsForStreamsThatAreComing) {
-  RelayWorld::Options options;
-  options.connection.cut_max = 50;
-  RelayWorld world(options);
-  const TrackName track = BlockTrack("p");
-  Client& client = world.Join();
-  const RequestId request = *client->Publish(track, {}, {});
-  client.SendGroup(request, track, 0, 1, 10'000);
-  ASSERT_TRUE(client->EndTrack(request, DoneCode::kTrackEnded, "").ok());
-  bool waited = false;
-  while (world.Step()) {
-    const std::optional<Instant> deadline = world.relay().deadline();
-    if (deadline && client.server().HasOpenSubgroups(request, 0, 0)) {
-      world.Wait(*deadline - world.now());
-      waited = true;
-    }
-  }
-  EXPECT_TRUE(waited);
-  EXPECT_EQ(world.Fetch(client, track, LocationRange::Groups(0, 0)).objects.size(), 1u);
+  EXPECT_TRUE(follower.Take<moqt::PublishDoneReceived>().empty());
+  world.Wait(moqt::Limits().end_patience);
+  world.Run();
+  EXPECT_EQ(follower.One<moqt::PublishDoneReceived>().request, followed);
 }
 
 // The peer's word reaches us together with its change of mind.

@@ -216,7 +216,8 @@ class RelayWorld {
   void Wait(Duration duration) {
     now_ += duration;
     for (const auto& client : clients_) {
-      client->server().OnTime(now_);
+      client->server().OnTimeout(now_);
+      relay_.OnInput(client->peer(), now_);
     }
     relay_.OnTimeout(now_);
   }
