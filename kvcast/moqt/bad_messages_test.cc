@@ -17,8 +17,8 @@ using draft::Judge;
 using draft::kFine;
 using draft::kLeftOpen;
 using draft::kViolation;
+using draft::MessageShape;
 using draft::Part;
-using draft::Shape;
 using draft::ShapeOf;
 using draft::Verdict;
 

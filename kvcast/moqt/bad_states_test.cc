@@ -15,14 +15,14 @@ namespace {
 using draft::Framed;
 using draft::kFine;
 using draft::kViolation;
+using draft::MessageShape;
 using draft::Num;
 using draft::Part;
-using draft::Shape;
 using draft::Use;
 using draft::Verdict;
 
 // The plainest form of a message, as if it stood where it may.
-std::string Plain(const Shape& shape, const Scene& scene) {
+std::string Plain(const MessageShape& shape, const Scene& scene) {
   Scene as = scene;
   as.use = shape.use;
   as.facts.announced = {{"s"}};
@@ -123,7 +123,7 @@ TEST(BadStates, EveryMessageInEveryPlaceWhereItMayNotStand) {
   StateTable table("messages out of place", 500);
   for (const Scene& place : Places()) {
     const std::set<uint64_t> allowed = AllowedAt(place);
-    for (const Shape& shape : draft::Shapes()) {
+    for (const MessageShape& shape : draft::Shapes()) {
       if (!allowed.contains(shape.type) && !IsStreamType(place, shape.type)) {
         table.Expect(place, shape.name, Plain(shape, place), kViolation);
       }
@@ -135,7 +135,7 @@ TEST(BadStates, EveryMessageInEveryPlaceWhereItMayNotStand) {
 TEST(BadStates, UnknownMessagesInEveryPlace) {
   StateTable table("unknown messages", 8000);
   std::set<uint64_t> known;
-  for (const Shape& shape : draft::Shapes()) {
+  for (const MessageShape& shape : draft::Shapes()) {
     known.insert(shape.type);
   }
   for (const Scene& place : Places()) {
@@ -209,7 +209,7 @@ TEST(BadStates, AnyMessageAfterTheLast) {
       const std::string last = Plain(draft::ShapeOf(scene.use), scene);
       // [10.4] GOAWAY may be on any request stream, and does not change a subscription.
       const bool may_leave = scene.use == Use::kPublishDone;
-      for (const Shape& shape : draft::Shapes()) {
+      for (const MessageShape& shape : draft::Shapes()) {
         if (scene.name == "to REQUEST_UPDATE" && (shape.type == 0x5 || shape.type == 0x7)) {
           continue;  // [10.9] It is due.
         }
@@ -249,7 +249,7 @@ TEST(BadStates, MessagesAfterOurLast) {
       if (scene.use == Use::kPublish) {
         allowed.insert(0xb);
       }
-      for (const Shape& shape : draft::Shapes()) {
+      for (const MessageShape& shape : draft::Shapes()) {
         if (shape.type != 0x10 || shape.use == Use::kGoAwayRequest) {
           table.Expect(scene, shape.name, Plain(shape, scene),
                        allowed.contains(shape.type) ? kFine : kViolation);

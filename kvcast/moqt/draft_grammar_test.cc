@@ -16,9 +16,9 @@ const std::vector<Use> kTimeouts = {Use::kPublishOk,          Use::kSubscribe,
 
 }  // namespace
 
-const std::vector<Shape>& Shapes() {
+const std::vector<MessageShape>& Shapes() {
   using P = Part;
-  static const std::vector<Shape> shapes = {
+  static const std::vector<MessageShape> shapes = {
       {Use::kSetup, "SETUP", 0x2f00, {P::kOptions}},
       {Use::kGoAwayControl, "GOAWAY", 0x10, {P::kUri, P::kNumber, P::kGoAwayId}},
       {Use::kGoAwayRequest, "GOAWAY of a request", 0x10, {P::kUri, P::kNumber}},
@@ -66,7 +66,9 @@ const std::vector<Shape>& Shapes() {
   return shapes;
 }
 
-const Shape& ShapeOf(Use use) { return *std::ranges::find(Shapes(), use, &Shape::use); }
+const MessageShape& ShapeOf(Use use) {
+  return *std::ranges::find(Shapes(), use, &MessageShape::use);
+}
 
 // TRACK_STATUS_OK carries what SUBSCRIBE_OK would have carried [10.14], so EXPIRES as well.
 const std::vector<ParameterRule>& ParameterRules() {

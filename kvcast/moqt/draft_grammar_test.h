@@ -60,14 +60,14 @@ enum class Part : uint8_t {
   kErrorAndRest,     // Error Code, Retry Interval, Reason, and Redirect for code 0x34 [10.6]
 };
 
-struct Shape {
+struct MessageShape {
   Use use;
   const char* name;
   uint64_t type;
   std::vector<Part> parts;
 };
-const std::vector<Shape>& Shapes();
-const Shape& ShapeOf(Use use);
+const std::vector<MessageShape>& Shapes();
+const MessageShape& ShapeOf(Use use);
 
 enum class Encoding : uint8_t {
   kVarint,
