@@ -34,11 +34,15 @@ void PrintVerdict(const StoreVerdict& verdict) {
     bytes += loss.bytes;
     objects += loss.objects;
   }
+  if (verdict.unlisted > 0) {
+    fmt::print("cost     all that {} held, of which nobody can tell\n",
+               verdict.unlisted == 1 ? "one pack" : Counted(verdict.unlisted, "pack"));
+  }
   if (verdict.nameless > 0) {
     fmt::print("cost     up to {} of which nobody can tell what {}\n",
                Counted(verdict.nameless, "record"),
                verdict.nameless == 1 ? "it held" : "they held");
-  } else if (verdict.losses.empty()) {
+  } else if (verdict.losses.empty() && verdict.unlisted == 0) {
     fmt::print("cost     nothing: whatever is damaged stands elsewhere too\n");
   }
   if (verdict.losses.empty()) {
@@ -77,7 +81,8 @@ void PrintJson(const StoreVerdict& verdict) {
                              {"bytes", verdict.bytes},
                              {"damage", std::move(damage)},
                              {"losses", std::move(losses)},
-                             {"nameless", verdict.nameless}}));
+                             {"nameless", verdict.nameless},
+                             {"unlisted", verdict.unlisted}}));
 }
 
 Result<int> RunVerify(const StoreFlags& flags) {

@@ -257,7 +257,7 @@ Result<StoreVerdict> RestingBucket::Verify(const StoreProgress& progress) {
   Verification to;
   // Whoever cannot read a pack cannot tell what was in it.
   to.verdict.damage = Unlisted();
-  to.verdict.nameless = to.verdict.damage.size();
+  to.verdict.unlisted = to.verdict.damage.size();
   const auto& packs = driven_->tier().packs().packs;
   uint64_t total = 0;
   for (const auto& [segment, pack] : packs) {

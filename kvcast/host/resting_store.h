@@ -50,6 +50,7 @@ struct StoreVerdict {
   // Damaged records of which nobody can tell what they held: each may have been an object that is
   // nowhere else.
   uint64_t nameless = 0;
+  uint64_t unlisted = 0;  // Files that could not be read, whatever they hold.
 };
 
 using StoreProgress = std::function<void(uint64_t bytes_done, uint64_t bytes_total)>;
