@@ -183,7 +183,7 @@ void LossyLink::Take(Way& way, const moqt::TransportAction& action) {
 
 void LossyLink::MakePacket(Way& way, StreamId stream) {
   Out& out = way.out[stream];
-  way.streams_opened += IsUni(stream) && !out.opened ? 1 : 0;
+  way.streams_opened += IsUni(stream) && !out.opened ? 1u : 0u;
   out.opened = true;
   const size_t length = static_cast<size_t>(
       std::min<uint64_t>({out.queue.size(), 1 + random_.Below(faults_.packet_bytes_max),
@@ -271,7 +271,7 @@ void LossyLink::On(Way& way, const Reset& reset) {
   way.granted += reset.size - in.next;
   Put(Back(way), ConnectionMax{way.granted});
   way.to->OnStreamReset(reset.stream, reset.code);
-  way.streams_over += IsUni(reset.stream) ? 1 : 0;
+  way.streams_over += IsUni(reset.stream) ? 1u : 0u;
   OnHalfOver(reset.stream);
 }
 
