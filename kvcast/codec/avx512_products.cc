@@ -28,7 +28,7 @@ struct Avx512Products {
     return _mm512_set1_epi32(both);
   }
   static Sums AddProducts(Sums sums, Sums factors, Sums matrix) {
-    return _mm512_add_epi32(sums, _mm512_madd_epi16(factors, matrix));
+    return _mm512_dpwssd_epi32(sums, factors, matrix);
   }
 };
 

@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "kvcast/base/check.h"
-#include "kvcast/codec/raw_bits.h"
+#include "kvcast/codec/turn_table.h"
 
 namespace kvcast {
 namespace {
 
 constexpr size_t kBandHeadBytes = 2 * sizeof(uint32_t);
-constexpr size_t kBandStatesBytes = kRansStates * sizeof(uint32_t);
 constexpr size_t kFarBytes = sizeof(uint16_t);
+constexpr uint32_t kReadBehind = 8;  // Numbers, by kernels.
 
 uint32_t BandWordAt(const std::byte* from) {
   uint32_t word = 0;
@@ -29,20 +29,69 @@ void PutBandWord(std::byte* to, uint32_t word) {
 
 }  // namespace
 
-// What an encoder has made of a run: upper parts in the order of units, others and lower bits.
-struct BandCodec::Symbols {
-  std::vector<uint8_t> uppers;
+// What one object needs for a while, for the widest plane.
+struct BandCodec::Scratch {
+  uint32_t tokens;
+  std::vector<SplitTurns> turns;
+  std::vector<int16_t> numbers;        // [row][token], and a row of nothing.
+  std::vector<int16_t> by_token;       // Of a band.
+  std::vector<uint32_t> sums;          // Likewise.
+  std::vector<uint8_t> bytes;          // Of a unit.
+  std::vector<int16_t*> rows;          // Of a band.
+  std::vector<const std::byte*> from;  // Of a head, in pages.
+  std::vector<std::byte*> to;
+  int16_t* no_row = nullptr;
+
+  Scratch(const BandCodec& codec, size_t position, uint32_t run_tokens)
+      : tokens(run_tokens), from(tokens), to(tokens) {
+    for (const Rope& rope : codec.bands_->ropes) {
+      turns.emplace_back(rope, position, tokens);
+    }
+    size_t most_rows = 0;
+    size_t most_values = 0;
+    size_t most_unit = 0;
+    for (const CodedPlane& plane : codec.planes_) {
+      most_rows = std::max<size_t>(most_rows, plane.rows);
+      for (const Unit& unit : plane.units) {
+        most_unit = std::max<size_t>(most_unit, unit.count);
+      }
+      for (const Band& band : plane.bands) {
+        most_values = std::max({most_values, band.means.size(), band.rows.size()});
+      }
+    }
+    numbers.resize((most_rows + 1) * tokens + kReadBehind);
+    no_row = numbers.data() + most_rows * tokens;
+    by_token.resize(most_values * tokens);
+    sums.resize(codec.is_ac_ ? 0 : most_values * tokens);
+    bytes.resize(most_unit * tokens);
+    rows.resize(most_values);
+  }
+  // Where the numbers of a band's components lie.
+  int16_t* const* RowsOf(const Band& band) {
+    for (size_t i = 0; i < band.rows.size(); ++i) {
+      rows[i] = band.rows[i] == kNoRow ? no_row : numbers.data() + size_t{band.rows[i]} * tokens;
+    }
+    return rows.data();
+  }
+  RowTurns TurnsOf(const CodedPlane& plane) const {
+    return plane.rope == Bands::kNoRope ? RowTurns{} : turns[plane.rope].rows();
+  }
+};
+
+// Units are written from the last to the first, and what they write out with them.
+struct BandCodec::Writing {
+  RansWriter writer;
+  std::byte* raw_end;
   std::vector<std::byte> others;
   std::vector<std::byte> fars;
-  RawBitWriter raw;
+  std::vector<size_t> places;
 };
 
 struct BandCodec::Reading {
   RansReader reader;
-  RawBitReader raw;
+  uint32_t position = 0;
+  const std::byte* raw = nullptr;
   std::span<const std::byte> fars;  // Uppers that are too large for a byte.
-  std::vector<uint8_t> uppers;      // Of a unit.
-  std::vector<int16_t> numbers;     // Of a band: [token][coded component].
 };
 
 BandCodec::BandCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels,
@@ -74,308 +123,339 @@ BandCodec::BandCodec(const TrackFormat& format, HalfType pages, const Kernels& k
   }
 }
 
-// One band of a plane, in the order its components are coded in.
-BandCodec::Band BandCodec::BandOf(const PlaneBands& plane, const BandRung& rung, size_t rung_index,
-                                  size_t index, uint32_t values) const {
-  Band band;
-  const size_t from = index * values;
+void BandCodec::AddPlane(const LayerShape& model_layer, uint32_t layer, Plane plane,
+                         const PlaneBands& constants, const BandRung& rung, size_t rung_index) {
+  const bool per_head = is_ac_ || bands_->form == BandForm::kHead;
+  const uint32_t slice_heads = format().layers[layer].kv_heads;
+  CodedPlane made;
+  made.layer = layer;
+  made.plane = plane;
+  made.size = model_layer.size(plane);
+  made.heads = per_head ? 1 : model_layer.kv_heads;
+  KVCAST_CHECK(per_head || (slice_heads == made.heads && format().first_head == 0));
+  if (plane == Plane::kKey) {
+    made.rope = bands_->rope_of_layer[format().first_layer + layer];
+  }
   const std::span<const uint8_t> table_of =
-      std::span(plane.tables[rung_index]).subspan(from, values);
+      std::span(constants.tables[rung_index])
+          .subspan(size_t{format().first_head} * made.size, size_t{slice_heads} * made.size);
+  std::vector<uint32_t> row_of(table_of.size(), kNoRow);
   for (uint32_t table = 0; table < rung.tables.size(); ++table) {
-    Unit unit{table, static_cast<uint32_t>(band.order.size()), 0};
-    for (uint32_t i = 0; i < values; ++i) {
+    Unit unit{table, made.rows, 0};
+    for (size_t i = 0; i < table_of.size(); ++i) {
       if (table_of[i] == table) {
-        band.order.push_back(i);
+        row_of[i] = made.rows++;
         ++unit.count;
       }
     }
     if (unit.count > 0) {
-      band.units.push_back(unit);
+      made.units.push_back(unit);
     }
   }
-  const auto part = [&](const std::vector<float>& whole) {
-    const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(from);
-    return std::vector<float>(begin, begin + values);
-  };
-  band.mean = part(plane.mean);
-  return band;
-}
-
-void BandCodec::AddPlane(const LayerShape& model_layer, uint32_t layer, Plane plane,
-                         const PlaneBands& constants, const BandRung& rung, size_t rung_index) {
-  const uint32_t size = model_layer.size(plane);
-  const uint32_t slice_heads = format().layers[layer].kv_heads;
-  const bool per_head = is_ac_ || bands_->form == BandForm::kHead;
-  const uint32_t heads = per_head ? 1 : model_layer.kv_heads;
-  KVCAST_CHECK(per_head || (slice_heads == heads && format().first_head == 0));
-  const float step = rung.Step(plane);
-  for (uint32_t head = 0; head < slice_heads; head += heads) {
-    const uint32_t index = format().first_head + head;
-    const uint32_t values = heads * size;
-    Band band = BandOf(constants, rung, rung_index, index, values);
-    band.place = {layer, plane, head, heads, size};
-    if (plane == Plane::kKey) {
-      band.rope = bands_->rope_of_layer[format().first_layer + layer];
-    }
-    const size_t from = size_t{index} * values;
-    for (uint32_t i = 0; i < values; ++i) {
-      band.in_scale.push_back(constants.in_scale[from + i]);
-      band.out_scale.push_back((is_ac_ ? constants.ac_step : constants.out_scale)[from + i] * step);
-    }
-    for (const uint32_t component : band.order) {
-      if (is_ac_) {
-        band.parts.push_back(SymbolTable::kStepParts / band.out_scale[component]);
-        continue;
-      }
-      band.parts.push_back(constants.bands[index].component_scale[component] *
-                           SymbolTable::kStepParts / step);
-    }
-    if (!is_ac_) {
-      const BandMatrix& matrix = constants.bands[index];
-      const auto coded = static_cast<uint32_t>(band.order.size());
-      const auto at = [&](uint32_t component, uint32_t value) {
-        return size_t{band.order[component]} * values + value;
-      };
-      band.forward = PairedMatrix(values, coded,
-                                  [&](uint32_t i, uint32_t c) { return matrix.forward[at(c, i)]; });
-      band.inverse = PairedMatrix(coded, values,
-                                  [&](uint32_t c, uint32_t i) { return matrix.inverse[at(c, i)]; });
-    }
-    components_ += static_cast<uint32_t>(band.order.size());
-    for (const Unit& unit : band.units) {
-      raw_bits_ += unit.count * tables_[unit.table].shift;
-    }
-    coded_bands_.push_back(std::move(band));
+  const size_t values = size_t{made.heads} * made.size;
+  for (uint32_t head = 0; head < slice_heads; head += made.heads) {
+    made.bands.push_back(BandOf(made, constants, rung.Step(plane), head,
+                                table_of.subspan(size_t{head} * made.size, values),
+                                std::span(row_of).subspan(size_t{head} * made.size, values)));
   }
+  components_ += made.rows;
+  planes_.push_back(std::move(made));
 }
 
-size_t BandCodec::BodyBytesMax(uint32_t tokens) const {
-  // Each component a word of the coder, and a byte and a word written out.
-  return kBandHeadBytes + (RawBits(tokens) + 7) / 8 + 5 * size_t{components_} * tokens +
-         kBandStatesBytes;
-}
-
-std::vector<TurnTable> BandCodec::TurnTables(size_t position, uint32_t tokens) const {
-  std::vector<TurnTable> turns;
-  for (const Rope& rope : bands_->ropes) {
-    turns.emplace_back(rope, position, tokens);
+BandCodec::Band BandCodec::BandOf(const CodedPlane& plane, const PlaneBands& constants, float step,
+                                  uint32_t head, std::span<const uint8_t> table_of,
+                                  std::span<const uint32_t> row_of) const {
+  Band band;
+  band.first_head = head;
+  const uint32_t padded = SplitSize(plane.size);
+  const size_t from = size_t{format().first_head + head} * plane.size;
+  band.means.resize(size_t{plane.heads} * padded);
+  band.in_scales.resize(band.means.size());
+  band.out_scales.resize(band.means.size());
+  for (uint32_t i = 0; i < row_of.size(); ++i) {
+    const size_t place = size_t{i / plane.size} * padded + SplitPlace(i % plane.size);
+    band.means[place] = constants.mean[from + i];
+    band.in_scales[place] = constants.in_scale[from + i];
+    band.out_scales[place] = (is_ac_ ? constants.ac_step : constants.out_scale)[from + i] * step;
   }
-  return turns;
-}
-
-void BandCodec::WriteValues(const Band& band, std::vector<float>& values, uint32_t token,
-                            uint32_t in_run, std::span<const TurnTable> turns,
-                            BlockView& block) const {
-  const BandPlace& place = band.place;
-  for (uint32_t head = 0; head < place.heads; ++head) {
-    float* const from = values.data() + size_t{head} * place.size;
-    if (band.rope != Bands::kNoRope) {
-      turns[band.rope].Turn(in_run, from);
-    }
-    std::byte* const row =
-        block.MutableRow(token, place.layer, place.plane, place.first_head + head).data();
-    for (uint32_t i = 0; i < place.size; ++i) {
-      const uint16_t bits = FromFloat(pages(), from[i]);
-      std::memcpy(row + i * kPageValueBytes, &bits, sizeof(bits));
-    }
-  }
-}
-
-// All components of a run, [token][coded component], in 1/256 of a step.
-std::vector<int32_t> BandCodec::PartsOf(const Band& band, const BlockView& block,
-                                        uint32_t first_token, uint32_t tokens,
-                                        const TurnTable* turns) const {
-  const uint32_t n = band.place.values();
-  const size_t coded = band.order.size();
-  const size_t stride = is_ac_ ? 0 : band.forward.in_stride();
-  std::vector<float> values(n);
-  std::vector<int16_t> whole(stride * tokens);
-  std::vector<int32_t> parts(coded * tokens);
-  for (uint32_t t = 0; t < tokens; ++t) {
-    ReadUnturned(block, pages(), band.place, first_token + t, t, turns, values.data());
-    for (uint32_t i = 0; i < n; ++i) {
-      values[i] -= band.mean[i];
-    }
-    for (size_t c = 0; is_ac_ && c < coded; ++c) {
-      parts[t * coded + c] = RoundedWithin(values[band.order[c]] * band.parts[c], kPartsMax);
-    }
-    for (uint32_t i = 0; !is_ac_ && i < n; ++i) {
-      whole[t * stride + i] = static_cast<int16_t>(
-          RoundedWithin(values[i] * band.in_scale[i], float{BandMatrix::kReach}));
+  std::vector<uint32_t> components;  // In the order of their rows; AC: in their own.
+  for (uint32_t i = 0; i < row_of.size(); ++i) {
+    if (is_ac_ || row_of[i] != kNoRow) {
+      components.push_back(i);
     }
   }
   if (!is_ac_) {
-    std::vector<uint32_t> sums(size_t{band.forward.outs()} * tokens);
-    kernels_->multiply(band.forward.Times(whole, tokens, sums));
-    for (uint32_t t = 0; t < tokens; ++t) {
-      const uint32_t* const own = sums.data() + size_t{t} * band.forward.outs();
-      for (size_t c = 0; c < coded; ++c) {
-        const auto component = static_cast<float>(static_cast<int32_t>(own[c]));
-        parts[t * coded + c] = RoundedWithin(component * band.parts[c], kPartsMax);
-      }
-    }
+    std::ranges::sort(components, {}, [&](uint32_t i) { return row_of[i]; });
   }
-  return parts;
+  const uint32_t places = SplitSize(static_cast<uint32_t>(components.size()));
+  band.rows.assign(places, kNoRow);
+  band.parts.resize(places);
+  band.rounding.resize(places);
+  band.zero_below.assign(places, 1);
+  const uint32_t index = (format().first_head + head) / plane.heads;
+  for (uint32_t k = 0; k < components.size(); ++k) {
+    const uint32_t i = components[k];
+    band.rows[k] = row_of[i];
+    if (row_of[i] == kNoRow) {
+      continue;
+    }
+    const uint32_t place = SplitPlace(k);
+    band.parts[place] =
+        is_ac_ ? SymbolTable::kStepParts / band.out_scales[place]
+               : constants.bands[index].component_scale[i] * SymbolTable::kStepParts / step;
+    band.rounding[place] = tables_[table_of[i]].rounding;
+    band.zero_below[place] = tables_[table_of[i]].zero_below;
+  }
+  if (!is_ac_) {
+    SetMatrices(band, constants.bands[index], components, plane.size);
+  }
+  return band;
 }
 
-void BandCodec::EncodeBand(const Band& band, const BlockView& block, uint32_t first_token,
-                           uint32_t tokens, std::span<const TurnTable> turns,
-                           Symbols& symbols) const {
-  const size_t coded = band.order.size();
-  const std::vector<int32_t> parts = PartsOf(
-      band, block, first_token, tokens, band.rope == Bands::kNoRope ? nullptr : &turns[band.rope]);
-  for (const Unit& unit : band.units) {
-    const SymbolTable& table = tables_[unit.table];
-    const RansTable& coding = coding_tables_[unit.table];
+// Values stand in order where they are multiplied, products in split places.
+void BandCodec::SetMatrices(Band& band, const BandMatrix& matrix,
+                            std::span<const uint32_t> components, uint32_t size) {
+  const uint32_t padded = SplitSize(size);
+  const auto values = static_cast<uint32_t>(band.means.size() / padded * size);
+  const auto count = static_cast<uint32_t>(components.size());
+  const auto at = [&](const std::vector<int16_t>& whole, uint32_t k, uint32_t value) {
+    const uint32_t i = value % padded;
+    return k < count && i < size
+               ? whole[size_t{components[k]} * values + size_t{value / padded} * size + i]
+               : int16_t{0};
+  };
+  const auto ins = static_cast<uint32_t>(band.means.size());
+  band.forward = PairedMatrix(ins, SplitSize(count), [&](uint32_t value, uint32_t place) {
+    return at(matrix.forward, SplitValue(place), value);
+  });
+  band.inverse = PairedMatrix(count, ins, [&](uint32_t k, uint32_t place) {
+    return at(matrix.inverse, k, SplitValue(place));
+  });
+}
+
+size_t BandCodec::RawBytes(uint32_t tokens) const {
+  size_t bytes = 0;
+  for (const CodedPlane& plane : planes_) {
+    for (const Unit& unit : plane.units) {
+      bytes += RawPlanes::Of(tables_[unit.table].shift, size_t{unit.count} * tokens).bytes();
+    }
+  }
+  return bytes;
+}
+
+size_t BandCodec::BodyBytesMax(uint32_t tokens) const {
+  // Each component a byte of the coder, and a byte and a word written out.
+  return kBandHeadBytes + RawBytes(tokens) + 4 * size_t{components_} * tokens + kRansStatesBytes;
+}
+
+// The numbers of a band's components, as the plane's rows.
+void BandCodec::NumberBand(const CodedPlane& plane, const Band& band, const BlockView& block,
+                           uint32_t first_token, Scratch& scratch) const {
+  const BandKernels& kernels = *kernels_->bands;
+  const uint32_t tokens = scratch.tokens;
+  const uint32_t padded = SplitSize(plane.size);
+  const size_t stride = band.means.size();
+  for (uint32_t head = 0; head < plane.heads; ++head) {
     for (uint32_t t = 0; t < tokens; ++t) {
-      for (uint32_t i = 0; i < unit.count; ++i) {
-        const int32_t number = table.NumberOf(parts[t * coded + unit.first + i]);
-        const uint8_t upper = table.UpperByte(number);
-        symbols.uppers.push_back(upper);
-        if (upper == SymbolTable::kFar) {
-          const auto far = static_cast<uint32_t>(number >> table.shift);
-          symbols.fars.push_back(static_cast<std::byte>(far));
-          symbols.fars.push_back(static_cast<std::byte>(far >> 8));
-        }
-        symbols.raw.Put(static_cast<uint32_t>(number), table.shift);
-        if (coding.symbol_of_exponent[upper] == kOtherSymbol) {
-          symbols.others.push_back(static_cast<std::byte>(upper));
-        }
+      scratch.from[t] =
+          block.Row(first_token + t, plane.layer, plane.plane, band.first_head + head).data();
+    }
+    const size_t at = size_t{head} * padded;
+    const HeadRows<const std::byte> from = {
+        scratch.from.data(),   tokens, plane.size, pages(), scratch.TurnsOf(plane),
+        band.means.data() + at};
+    int16_t* const to = scratch.by_token.data() + at;
+    is_ac_ ? kernels.number_values(from, band.Rounding(), to, stride)
+           : kernels.whole_values(from, band.in_scales.data() + at, to, stride);
+  }
+  const auto count = static_cast<uint32_t>(band.rows.size());
+  if (!is_ac_ && count > 0) {
+    kernels_->multiply(band.forward.Times(scratch.by_token, tokens, scratch.sums));
+    kernels.number_sums(scratch.sums.data(), tokens, count, band.Rounding(),
+                        scratch.by_token.data());
+  }
+  kernels.scatter_rows(scratch.by_token.data(), count, count, tokens, scratch.RowsOf(band));
+}
+
+void BandCodec::WriteUnit(const Unit& unit, Scratch& scratch, Writing& writing) const {
+  const RansTable& table = coding_tables_[unit.table];
+  const uint8_t shift = tables_[unit.table].shift;
+  const size_t size = size_t{unit.count} * scratch.tokens;
+  const std::span<const int16_t> numbers =
+      std::span(scratch.numbers).subspan(size_t{unit.first} * scratch.tokens, size);
+  const std::span<uint8_t> symbols = std::span(scratch.bytes).first(size);
+  const RawPlanes raw = RawPlanes::Of(shift, size);
+  writing.raw_end -= raw.bytes();
+  kernels_->bands->narrow_numbers(numbers, table, raw, 0, writing.raw_end, symbols.data());
+  writing.places.clear();
+  for (size_t at = 0; at < size; ++at) {
+    const void* const found = std::memchr(symbols.data() + at, kOtherSymbol, size - at);
+    if (found == nullptr) {
+      break;
+    }
+    at = static_cast<size_t>(static_cast<const uint8_t*>(found) - symbols.data());
+    writing.places.push_back(at);
+  }
+  for (size_t i = writing.places.size(); i-- > 0;) {
+    const int16_t number = numbers[writing.places[i]];
+    const uint8_t upper = tables_[unit.table].UpperByte(number);
+    writing.others.push_back(static_cast<std::byte>(upper));
+    if (upper == SymbolTable::kFar) {
+      const auto far = static_cast<uint32_t>(number >> shift);
+      writing.fars.push_back(static_cast<std::byte>(far >> 8));
+      writing.fars.push_back(static_cast<std::byte>(far));
+    }
+  }
+  kernels_->coder->write_symbols(writing.writer, table, symbols);
+}
+
+// Rows lie far apart, so that the processor does not see where a band's go on: it is told, a plane
+// ahead. Into the second cache; the first is full of numbers.
+void BandCodec::PrefetchBand(const CodedPlane& plane, size_t index, const BlockView& block,
+                             uint32_t first_token, uint32_t tokens) const {
+  constexpr size_t kLine = 64;
+  constexpr int kSecondCache = 2;
+  if (index >= plane.bands.size()) {
+    return;
+  }
+  for (uint32_t head = 0; head < plane.heads; ++head) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      const std::span<const std::byte> row = block.Row(first_token + t, plane.layer, plane.plane,
+                                                       plane.bands[index].first_head + head);
+      for (size_t at = 0; at < row.size(); at += kLine) {
+        __builtin_prefetch(row.data() + at, 0, kSecondCache);
       }
     }
   }
+  asm volatile("");  // Or g++ takes it for something that has no effect, and leaves out the calls.
 }
 
 size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
                              std::span<std::byte> body) const {
   const auto position = static_cast<uint32_t>(block.position() + first_token);
-  const std::vector<TurnTable> turns = TurnTables(position, tokens);
-  std::byte* const raw = body.data() + kBandHeadBytes;
-  const size_t raw_bytes = (RawBits(tokens) + 7) / 8;
-  std::memset(raw, 0, raw_bytes);
-  Symbols symbols{{}, {}, {}, RawBitWriter(raw)};
-  symbols.uppers.reserve(size_t{components_} * tokens);
-  for (const Band& band : coded_bands_) {
-    EncodeBand(band, block, first_token, tokens, turns, symbols);
-  }
-  RansWriter writer;
-  size_t at = symbols.uppers.size();
-  for (size_t b = coded_bands_.size(); b-- > 0;) {
-    const std::vector<Unit>& units = coded_bands_[b].units;
-    for (size_t u = units.size(); u-- > 0;) {
-      const size_t size = size_t{units[u].count} * tokens;
-      at -= size;
-      writer.WriteUnit(coding_tables_[units[u].table], std::span(symbols.uppers).subspan(at, size));
+  Scratch scratch(*this, position, tokens);
+  const size_t room = size_t{components_} * tokens + RansWriter::kSlack;
+  const auto stream = std::make_unique_for_overwrite<std::byte[]>(room);
+  std::byte* const raw_end = body.data() + kBandHeadBytes + RawBytes(tokens);
+  Writing writing{RansWriter({stream.get(), room}), raw_end, {}, {}, {}};
+  for (size_t p = planes_.size(); p-- > 0;) {
+    const CodedPlane& plane = planes_[p];
+    for (size_t b = 0; b < plane.bands.size(); ++b) {
+      if (p > 0) {
+        PrefetchBand(planes_[p - 1], b, block, first_token, tokens);
+      }
+      NumberBand(plane, plane.bands[b], block, first_token, scratch);
+    }
+    for (size_t u = plane.units.size(); u-- > 0;) {
+      WriteUnit(plane.units[u], scratch, writing);
     }
   }
   PutBandWord(body.data(), position);
-  PutBandWord(body.data() + sizeof(uint32_t), static_cast<uint32_t>(symbols.others.size()));
-  std::byte* out = std::ranges::copy(symbols.others, raw + raw_bytes).out;
-  out = std::ranges::copy(symbols.fars, out).out;
-  for (const uint32_t state : writer.states()) {
-    PutBandWord(out, state);
-    out += sizeof(state);
-  }
-  for (size_t i = writer.words().size(); i-- > 0;) {
-    *out++ = static_cast<std::byte>(writer.words()[i]);
-    *out++ = static_cast<std::byte>(writer.words()[i] >> 8);
-  }
+  PutBandWord(body.data() + sizeof(uint32_t), static_cast<uint32_t>(writing.others.size()));
+  std::byte* out = std::ranges::reverse_copy(writing.others, raw_end).out;
+  out = std::ranges::reverse_copy(writing.fars, out).out;
+  out = writing.writer.PutInto(out);
   return static_cast<size_t>(out - body.data());
 }
 
-bool BandCodec::ReadBand(const Band& band, uint32_t tokens, Reading& reading) const {
-  const size_t stride = is_ac_ ? band.order.size() : band.inverse.in_stride();
-  reading.numbers.assign(stride * tokens, 0);
-  for (const Unit& unit : band.units) {
-    reading.uppers.resize(size_t{unit.count} * tokens);
-    if (!kernels_->read_exponents(reading.reader, coding_tables_[unit.table], reading.uppers)) {
-      return false;
-    }
-    const uint8_t shift = tables_[unit.table].shift;
-    const uint8_t* upper = reading.uppers.data();
-    for (uint32_t t = 0; t < tokens; ++t) {
-      int16_t* const numbers = reading.numbers.data() + t * stride + unit.first;
-      for (uint32_t i = 0; i < unit.count; ++i) {
-        int32_t high = static_cast<int8_t>(*upper);
-        if (*upper++ == SymbolTable::kFar) {
-          if (reading.fars.empty()) {
-            return false;
-          }
-          high = static_cast<int16_t>(static_cast<uint32_t>(reading.fars[0]) |
-                                      static_cast<uint32_t>(reading.fars[1]) << 8);
-          reading.fars = reading.fars.subspan(kFarBytes);
-        }
-        numbers[i] = static_cast<int16_t>(high * (1 << shift) +
-                                          static_cast<int32_t>(reading.raw.Take(shift)));
+bool BandCodec::ReadUnit(const Unit& unit, Scratch& scratch, Reading& reading) const {
+  const uint8_t shift = tables_[unit.table].shift;
+  const size_t size = size_t{unit.count} * scratch.tokens;
+  const std::span<uint8_t> uppers = std::span(scratch.bytes).first(size);
+  if (!kernels_->coder->read_values(reading.reader, coding_tables_[unit.table], uppers)) {
+    return false;
+  }
+  int16_t* const numbers = scratch.numbers.data() + size_t{unit.first} * scratch.tokens;
+  const RawPlanes raw = RawPlanes::Of(shift, size);
+  const bool any_far = kernels_->bands->widen_uppers(uppers, raw, reading.raw, 0, numbers);
+  reading.raw += raw.bytes();
+  for (size_t i = 0; any_far && i < size; ++i) {
+    if (uppers[i] == SymbolTable::kFar) {
+      if (reading.fars.empty()) {
+        return false;
       }
+      const auto far = static_cast<int16_t>(static_cast<uint32_t>(reading.fars[0]) |
+                                            static_cast<uint32_t>(reading.fars[1]) << 8);
+      reading.fars = reading.fars.subspan(kFarBytes);
+      numbers[i] = static_cast<int16_t>(numbers[i] + (far + SymbolTable::kFar) * (1 << shift));
     }
   }
   return true;
 }
 
-// Numbers as values again, into the pages.
-void BandCodec::RestoreBand(const Band& band, uint32_t first_token, uint32_t tokens,
-                            std::span<const TurnTable> turns, Reading& reading,
-                            BlockView& block) const {
-  const uint32_t n = band.place.values();
-  std::vector<uint32_t> sums;
+// The plane's rows as a band's values again, into the pages.
+void BandCodec::RestoreBand(const CodedPlane& plane, const Band& band, BlockView& block,
+                            uint32_t first_token, Scratch& scratch) const {
+  const BandKernels& kernels = *kernels_->bands;
+  const uint32_t tokens = scratch.tokens;
+  const auto count = static_cast<uint32_t>(band.rows.size());
+  const size_t stride = band.means.size();
+  kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
   if (!is_ac_) {
-    sums.resize(size_t{band.inverse.outs()} * tokens);
-    kernels_->multiply(band.inverse.Times(reading.numbers, tokens, sums));
+    MatrixProduct product = band.inverse.Times(scratch.by_token, tokens, scratch.sums);
+    product.in_stride = count;
+    kernels_->multiply(product);
   }
-  std::vector<float> values(n);
-  for (uint32_t t = 0; t < tokens; ++t) {
-    std::copy(band.mean.begin(), band.mean.end(), values.begin());
-    const int16_t* const numbers = reading.numbers.data() + t * band.order.size();
-    for (size_t c = 0; is_ac_ && c < band.order.size(); ++c) {
-      const uint32_t i = band.order[c];
-      values[i] += static_cast<float>(numbers[c]) * band.out_scale[i];
+  for (uint32_t head = 0; head < plane.heads; ++head) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      scratch.to[t] =
+          block.MutableRow(first_token + t, plane.layer, plane.plane, band.first_head + head)
+              .data();
     }
-    const uint32_t* const own = sums.data() + (is_ac_ ? 0 : size_t{t} * band.inverse.outs());
-    for (uint32_t i = 0; !is_ac_ && i < n; ++i) {
-      values[i] += static_cast<float>(static_cast<int32_t>(own[i])) * band.out_scale[i];
-    }
-    WriteValues(band, values, first_token + t, t, turns, block);
+    const size_t at = size_t{head} * SplitSize(plane.size);
+    const HeadRows<std::byte> to = {
+        scratch.to.data(),     tokens, plane.size, pages(), scratch.TurnsOf(plane),
+        band.means.data() + at};
+    const float* const scales = band.out_scales.data() + at;
+    is_ac_ ? kernels.restore_numbers(to, scales, scratch.by_token.data() + at, stride)
+           : kernels.restore_sums(to, scales, scratch.sums.data() + at, stride);
   }
+}
+
+Result<BandCodec::Reading> BandCodec::ReadingOf(std::span<const std::byte> body,
+                                                uint32_t tokens) const {
+  const size_t raw_bytes = RawBytes(tokens);
+  const size_t fixed = kBandHeadBytes + raw_bytes + kRansStatesBytes;
+  if (body.size() < fixed || body.size() > BodyBytesMax(tokens)) {
+    return Error(ErrorCode::kMismatch, "The object has not as many bytes as its tokens can take.");
+  }
+  Reading reading;
+  reading.position = BandWordAt(body.data());
+  reading.raw = body.data() + kBandHeadBytes;
+  const uint32_t others = BandWordAt(body.data() + sizeof(uint32_t));
+  const Error wrong(ErrorCode::kMalformed, "The object's numbers do not fit into it.");
+  if (others > body.size() - fixed) {
+    return wrong;
+  }
+  reading.reader.others = body.subspan(kBandHeadBytes + raw_bytes, others);
+  const size_t fars = kFarBytes * static_cast<size_t>(std::ranges::count(
+                                      reading.reader.others, std::byte{SymbolTable::kFar}));
+  if (fars > body.size() - fixed - others) {
+    return wrong;
+  }
+  const std::span<const std::byte> rest = body.subspan(kBandHeadBytes + raw_bytes + others);
+  reading.fars = rest.first(fars);
+  if (!reading.reader.TakeStates(rest.subspan(fars, kRansStatesBytes))) {
+    return Error(ErrorCode::kMalformed, "A state of the entropy coder is out of its range.");
+  }
+  reading.reader.bytes = rest.subspan(fars + kRansStatesBytes);
+  return reading;
 }
 
 Result<void> BandCodec::DecodeBody(std::span<const std::byte> body, uint32_t first_token,
                                    uint32_t tokens, BlockView& block) const {
-  const size_t raw_bytes = (RawBits(tokens) + 7) / 8;
-  const size_t fixed = kBandHeadBytes + raw_bytes + kBandStatesBytes;
-  if (body.size() < fixed || body.size() > BodyBytesMax(tokens)) {
-    return Error(ErrorCode::kMismatch, "The object has not as many bytes as its tokens can take.");
-  }
-  const uint32_t position = BandWordAt(body.data());
-  const uint32_t others = BandWordAt(body.data() + sizeof(uint32_t));
-  if (others > body.size() - fixed) {
-    return Error(ErrorCode::kMalformed, "The object's numbers do not fit into it.").At(0);
-  }
-  Reading reading{{}, RawBitReader(body.data() + kBandHeadBytes), {}, {}, {}};
-  reading.reader.others = body.subspan(kBandHeadBytes + raw_bytes, others);
-  const size_t fars = kFarBytes * static_cast<size_t>(std::ranges::count(
-                                      reading.reader.others, std::byte{SymbolTable::kFar}));
-  const size_t left = body.size() - fixed - others;
-  if (fars > left || (left - fars) % sizeof(uint16_t) != 0) {
-    return Error(ErrorCode::kMalformed, "The object's numbers do not fit into it.").At(0);
-  }
-  reading.fars = body.subspan(kBandHeadBytes + raw_bytes + others, fars);
-  const std::span<const std::byte> states =
-      body.subspan(kBandHeadBytes + raw_bytes + others + fars, kBandStatesBytes);
-  for (size_t i = 0; i < kRansStates; ++i) {
-    reading.reader.states[i] = BandWordAt(states.data() + i * sizeof(uint32_t));
-    if (reading.reader.states[i] < kRansLow) {
-      return Error(ErrorCode::kMalformed, "A state of the entropy coder is out of its range.");
-    }
-  }
-  reading.reader.words = body.subspan(fixed + others + fars);
-  const std::vector<TurnTable> turns = TurnTables(position, tokens);
+  KVCAST_TRY(Reading reading, ReadingOf(body, tokens));
+  Scratch scratch(*this, reading.position, tokens);
   const Error wrong(ErrorCode::kMalformed, "The object's numbers do not end where they must.");
-  for (const Band& band : coded_bands_) {
-    if (!ReadBand(band, tokens, reading)) {
-      return wrong;
+  for (const CodedPlane& plane : planes_) {
+    for (const Unit& unit : plane.units) {
+      if (!ReadUnit(unit, scratch, reading)) {
+        return wrong;
+      }
     }
-    RestoreBand(band, first_token, tokens, turns, reading, block);
+    for (const Band& band : plane.bands) {
+      RestoreBand(plane, band, block, first_token, scratch);
+    }
   }
   return reading.reader.IsAtEnd() ? Result<void>() : Result<void>(wrong);
 }

@@ -5,7 +5,6 @@
 
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/paired_matrix.h"
-#include "kvcast/codec/rans.h"
 #include "kvcast/codec/scale_search.h"
 #include "kvcast/codec/simd_kernels.h"
 
@@ -229,17 +228,6 @@ void DecodeFp4(const ConstCoded& from, const Target& to) {
   }
 }
 
-bool ReadExponents(RansReader& reader, const RansTable& table, std::span<uint8_t> exponents) {
-  while (!exponents.empty()) {
-    const size_t count = std::min(kRansStates, exponents.size());
-    if (!reader.Step(table, exponents.first(count))) {
-      return false;
-    }
-    exponents = exponents.subspan(count);
-  }
-  return true;
-}
-
 void JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to) {
   for (uint32_t i = 0; i < count; ++i) {
     const auto rest = static_cast<uint32_t>(low[i]);
@@ -269,6 +257,10 @@ void Multiply(const MatrixProduct& product) {
   }
 }
 
+constexpr CoderKernels kScalarCoder = {
+    ScalarReadValues, ScalarWriteSymbols, ScalarNameValues, JoinBf16, ScalarSplitBf16,
+};
+
 }  // namespace
 
 constexpr Kernels kScalarKernels = {
@@ -277,8 +269,8 @@ constexpr Kernels kScalarKernels = {
     {EncodeFp8, DecodeFp8},
     {EncodeInt4, DecodeInt4},
     {EncodeFp4, DecodeFp4},
-    ReadExponents,
-    JoinBf16,
+    &kScalarCoder,
+    &kScalarBands,
     Multiply,
 };
 

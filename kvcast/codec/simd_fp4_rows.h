@@ -25,17 +25,17 @@ struct Fp4Scales {
   }
 };
 
-// 32 values with such scales: their codes, and how much those of each block err.
+// 32 values with such scales: their codes, and the squares of how much each errs.
 template <typename V>
 struct Fp4Attempt {
   alignas(16) std::byte packed[PackedBytes(kGroupValues)];
-  float errors[2];
+  typename V::Floats squares;
 
   Fp4Attempt(const typename V::Floats& scaled) {
     V::StorePacked(packed, V::ToE2m1(scaled));
     const typename V::Floats off =
         WholeFloats<V>(V::Scaled(V::Minus(scaled, V::FromE2m1(packed)), kFp4ErrorSteps));
-    V::SumsOfHalves(V::Times(off, off), errors[0], errors[1]);
+    squares = V::Times(off, off);
   }
 };
 
@@ -62,12 +62,14 @@ void EncodeFp4Batch(GroupBatch& batch, float tensor, bool careful, std::byte* sc
     const typename V::Floats values = V::template Load<kType>(batch.values[i]);
     const Fp4Attempt<V> by_six(six.Scaled(values, i));
     const Fp4Attempt<V> by_four(four.Scaled(values, i));
+    float errors[4];  // Of both blocks by six, then by four.
+    V::StoreSumsOfHalves(errors, by_six.squares, by_four.squares);
     const Fp4Attempt<V>* best[2] = {&by_six, &by_six};
     for (uint32_t block = 0; block < 2; ++block) {
       const uint32_t at = 2 * i + block;
-      if (FourIsBetter(static_cast<uint8_t>(six.codes[at]), by_six.errors[block] * six.squares[at],
+      if (FourIsBetter(static_cast<uint8_t>(six.codes[at]), errors[block] * six.squares[at],
                        static_cast<uint8_t>(four.codes[at]),
-                       by_four.errors[block] * four.squares[at])) {
+                       errors[2 + block] * four.squares[at])) {
         scales[at] = four.codes[at];
         best[block] = &by_four;
       }
