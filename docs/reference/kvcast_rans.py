@@ -3,7 +3,7 @@
 from kvcast_names import Refused
 from kvcast_numbers import cut
 
-STATES, LOW, OTHER = 64, 1 << 16, 15
+STATES, LOW, OTHER = 128, 1 << 16, 15
 STATES_BYTES = 3 * STATES
 
 

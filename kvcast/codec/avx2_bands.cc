@@ -59,6 +59,16 @@ struct Avx2Bands {
     return {OddOf(LoadInts(from)), OddOf(LoadInts(from + 16))};
   }
 
+  static __m256i Words(const int8_t* from) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+  static Half EvenFloats(const int8_t* from) {
+    return {EvenOf(Words(from)), EvenOf(Words(from + 16))};
+  }
+  static Half OddFloats(const int8_t* from) {
+    return {OddOf(Words(from)), OddOf(Words(from + 16))};
+  }
+
   static __m256i Joined(__m256i even, __m256i odd) { return _mm256_blend_epi16(even, odd, 0xaa); }
   static __m256i Rounded(__m256 x, float most) {
     return _mm256_cvtps_epi32(
@@ -67,15 +77,21 @@ struct Avx2Bands {
   static Ints Rounded(const Half& x, float most) {
     return {Rounded(x.a, most), Rounded(x.b, most)};
   }
-  static __m256i Number(__m256i parts, __m256i rounding, __m256i zero_below) {
-    const __m256i magnitude = _mm256_abs_epi32(parts);
-    const __m256i number = _mm256_srli_epi32(_mm256_add_epi32(magnitude, rounding), 8);
-    return _mm256_sign_epi32(_mm256_andnot_si256(_mm256_cmpgt_epi32(zero_below, magnitude), number),
-                             parts);
+  static Ints NoInts() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static bool AllBelow128(const Ints& seen) {
+    return _mm256_testz_si256(_mm256_or_si256(seen.a, seen.b), _mm256_set1_epi32(~127)) != 0;
   }
-  static Ints Number(const Ints& parts, const int32_t* rounding, const int32_t* zero_below) {
-    return {Number(parts.a, LoadInts(rounding), LoadInts(zero_below)),
-            Number(parts.b, LoadInts(rounding + 8), LoadInts(zero_below + 8))};
+  static __m256i Number(__m256i parts, __m256i rounding, __m256i zero_below, __m256i& seen) {
+    const __m256i magnitude = _mm256_abs_epi32(parts);
+    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(magnitude, rounding), 8);
+    const __m256i number = _mm256_andnot_si256(_mm256_cmpgt_epi32(zero_below, magnitude), rounded);
+    seen = _mm256_or_si256(seen, number);
+    return _mm256_sign_epi32(number, parts);
+  }
+  static Ints Number(const Ints& parts, const int32_t* rounding, const int32_t* zero_below,
+                     Ints& seen) {
+    return {Number(parts.a, LoadInts(rounding), LoadInts(zero_below), seen.a),
+            Number(parts.b, LoadInts(rounding + 8), LoadInts(zero_below + 8), seen.b)};
   }
   static void StoreJoined(void* to, __m256i even, __m256i odd) {
     _mm256_storeu_si256(static_cast<__m256i*>(to), Joined(even, _mm256_slli_epi32(odd, 16)));
@@ -83,6 +99,14 @@ struct Avx2Bands {
   static void StoreNumbers(int16_t* to, const Ints& even, const Ints& odd) {
     StoreJoined(to, even.a, odd.a);
     StoreJoined(to + 16, even.b, odd.b);
+  }
+
+  static __m256i JoinedInts(__m256i even, __m256i odd) {
+    return Joined(even, _mm256_slli_epi32(odd, 16));
+  }
+  static void StoreNumbers(int8_t* to, const Ints& even, const Ints& odd) {
+    const __m256i packed = _mm256_packs_epi16(JoinedInts(even.a, odd.a), JoinedInts(even.b, odd.b));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
   }
 
   template <HalfType kType>
@@ -205,6 +229,72 @@ void Avx2NarrowNumbers(std::span<const int16_t> numbers, const RansTable& table,
                                        symbols + i);
 }
 
+// One bit of each of 32 numbers, where it stands in them.
+__m256i PlacedByteBits(uint32_t mask, uint32_t bit) {
+  const __m256i order =
+      _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+  const __m256i lane = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
+  const __m256i all = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(mask)), order);
+  const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(all, lane), lane);
+  return _mm256_and_si256(is_set, _mm256_set1_epi8(static_cast<char>(1U << bit)));
+}
+
+bool Avx2WidenBytes(std::span<const uint8_t> uppers, const RawPlanes& raw, const std::byte* planes,
+                    size_t first, int8_t* numbers) {
+  const __m128i shift = _mm_cvtsi32_si128(raw.shift);
+  const __m256i kept = _mm256_set1_epi8(static_cast<char>(0xff << raw.shift));
+  const __m256i least = _mm256_set1_epi8(static_cast<char>(0x80 >> raw.shift));
+  // Twice the least, less 1: what may be above the least.
+  const __m256i most = _mm256_set1_epi8(static_cast<char>((0x100 >> raw.shift) - 1));
+  const __m256i far = _mm256_set1_epi8(static_cast<char>(SymbolTable::kFar));
+  __m256i beyond = _mm256_setzero_si256();
+  size_t i = 0;
+  for (; i + 32 <= uppers.size(); i += 32) {
+    const __m256i upper = Avx2Bands::LoadInts(uppers.data() + i);
+    beyond = _mm256_or_si256(beyond, _mm256_subs_epu8(_mm256_add_epi8(upper, least), most));
+    beyond = _mm256_or_si256(beyond, _mm256_cmpeq_epi8(upper, far));
+    __m256i number = _mm256_and_si256(_mm256_sll_epi16(upper, shift), kept);
+    for (uint32_t bit = 0; bit < raw.shift; ++bit) {
+      uint32_t mask = 0;
+      std::memcpy(&mask, planes + bit * raw.plane_bytes + (first + i) / 8, sizeof(mask));
+      number = _mm256_add_epi8(number, PlacedByteBits(mask, bit));
+    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(numbers + i), number);
+  }
+  const bool rest =
+      kScalarKernels.bytes->widen_uppers(uppers.subspan(i), raw, planes, first + i, numbers + i);
+  return rest && _mm256_testz_si256(beyond, beyond) != 0;
+}
+
+void Avx2NarrowBytes(std::span<const int8_t> numbers, const RansTable& table, const RawPlanes& raw,
+                     size_t first, std::byte* planes, uint8_t* symbols) {
+  const __m128i shift = _mm_cvtsi32_si128(raw.shift);
+  const __m256i kept = _mm256_set1_epi8(static_cast<char>(0xff >> raw.shift));
+  const __m256i sign = _mm256_set1_epi8(static_cast<char>(0x80 >> raw.shift));
+  alignas(16) uint8_t named[SymbolTable::kSymbols];
+  NamesOfUppers(table, named);
+  const __m256i names =
+      _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(named)));
+  size_t i = 0;
+  for (; i + 32 <= numbers.size(); i += 32) {
+    const __m256i number = Avx2Bands::LoadInts(numbers.data() + i);
+    const __m256i moved = _mm256_and_si256(_mm256_srl_epi16(number, shift), kept);
+    const __m256i upper = _mm256_sub_epi8(_mm256_xor_si256(moved, sign), sign);
+    const __m256i places = _mm256_min_epu8(
+        _mm256_add_epi8(upper, _mm256_set1_epi8(static_cast<char>(SymbolTable::kNamedMax))),
+        _mm256_set1_epi8(kOtherSymbol));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(symbols + i),
+                        _mm256_shuffle_epi8(names, places));
+    for (uint32_t bit = 0; bit < raw.shift; ++bit) {
+      const __m128i up = _mm_cvtsi32_si128(static_cast<int32_t>(7 - bit));  // To where signs are.
+      const auto mask = static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_sll_epi16(number, up)));
+      std::memcpy(planes + bit * raw.plane_bytes + (first + i) / 8, &mask, sizeof(mask));
+    }
+  }
+  kScalarKernels.bytes->narrow_numbers(numbers.subspan(i), table, raw, first + i, planes,
+                                       symbols + i);
+}
+
 }  // namespace
 
 constexpr BandKernels kAvx2Bands = {
@@ -217,6 +307,15 @@ constexpr BandKernels kAvx2Bands = {
     SimdScatterRows,
     Avx2WidenUppers,
     Avx2NarrowNumbers,
+};
+
+constexpr ByteKernels kAvx2Bytes = {
+    SimdRestoreBytes<Avx2Bands>,
+    SimdNumberBytes<Avx2Bands>,
+    SimdGatherBytes,
+    SimdScatterBytes,
+    Avx2WidenBytes,
+    Avx2NarrowBytes,
 };
 
 }  // namespace kvcast

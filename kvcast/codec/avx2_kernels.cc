@@ -357,6 +357,7 @@ constexpr Kernels kAvx2Kernels = {
     {AnyEncodeFp4<Avx2>, AnyDecodeFp4<Avx2>},
     &kAvx2Coder,
     &kAvx2Bands,
+    &kAvx2Bytes,
     Avx2Multiply,
 };
 

@@ -39,6 +39,16 @@ struct Avx512Bands {
     return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_loadu_si512(from), 16));
   }
 
+  static __m512i Words(const int8_t* from) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  static Half EvenFloats(const int8_t* from) {
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(Words(from), 16), 16));
+  }
+  static Half OddFloats(const int8_t* from) {
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(Words(from), 16));
+  }
+
   // The even ones below, the odd ones above.
   static __m512i Joined(__m512i even, __m512i odd) {
     return _mm512_mask_blend_epi16(0xaaaaaaaa, even, odd);
@@ -47,16 +57,26 @@ struct Avx512Bands {
     return _mm512_cvtps_epi32(
         _mm512_max_ps(_mm512_min_ps(x, _mm512_set1_ps(most)), _mm512_set1_ps(-most)));
   }
-  static Ints Number(Ints parts, const int32_t* rounding, const int32_t* zero_below) {
+  static Ints NoInts() { return _mm512_setzero_si512(); }
+  static bool AllBelow128(Ints seen) {
+    return _mm512_cmpgt_epu32_mask(seen, _mm512_set1_epi32(127)) == 0;
+  }
+  static Ints Number(Ints parts, const int32_t* rounding, const int32_t* zero_below, Ints& seen) {
     const __m512i magnitude = _mm512_abs_epi32(parts);
     const __mmask16 counts = _mm512_cmpge_epi32_mask(magnitude, _mm512_loadu_si512(zero_below));
     const __m512i number = _mm512_maskz_srli_epi32(
         counts, _mm512_add_epi32(magnitude, _mm512_loadu_si512(rounding)), 8);
+    seen = _mm512_or_si512(seen, number);
     return _mm512_mask_sub_epi32(number, _mm512_movepi32_mask(parts), _mm512_setzero_si512(),
                                  number);
   }
   static void StoreNumbers(int16_t* to, Ints even, Ints odd) {
     _mm512_storeu_si512(to, Joined(even, _mm512_slli_epi32(odd, 16)));
+  }
+
+  static void StoreNumbers(int8_t* to, Ints even, Ints odd) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm512_cvtepi16_epi8(Joined(even, _mm512_slli_epi32(odd, 16))));
   }
 
   template <HalfType kType>
@@ -152,6 +172,74 @@ void Avx512NarrowNumbers(std::span<const int16_t> numbers, const RansTable& tabl
                                        symbols + i);
 }
 
+// Bytes shifted as signed numbers, by lanes of 16 bits.
+struct ByteShift {
+  __m128i shift;
+  __m512i kept;
+  __m512i sign;
+
+  explicit ByteShift(uint8_t by)
+      : shift(_mm_cvtsi32_si128(by)),
+        kept(_mm512_set1_epi8(static_cast<char>(0xff >> by))),
+        sign(_mm512_set1_epi8(static_cast<char>(0x80 >> by))) {}
+  __m512i Down(__m512i bytes) const {
+    const __m512i moved = _mm512_and_si512(_mm512_srl_epi16(bytes, shift), kept);
+    return _mm512_sub_epi8(_mm512_xor_si512(moved, sign), sign);
+  }
+};
+
+bool Avx512WidenBytes(std::span<const uint8_t> uppers, const RawPlanes& raw,
+                      const std::byte* planes, size_t first, int8_t* numbers) {
+  const __m128i shift = _mm_cvtsi32_si128(raw.shift);
+  const __m512i kept = _mm512_set1_epi8(static_cast<char>(0xff << raw.shift));
+  const __m512i least = _mm512_set1_epi8(static_cast<char>(0x80 >> raw.shift));
+  // Twice the least, less 1: what may be above the least.
+  const __m512i most = _mm512_set1_epi8(static_cast<char>((0x100 >> raw.shift) - 1));
+  __mmask64 beyond = 0;
+  size_t i = 0;
+  for (; i + 64 <= uppers.size(); i += 64) {
+    const __m512i upper = _mm512_loadu_si512(uppers.data() + i);
+    beyond |= _mm512_cmpgt_epu8_mask(_mm512_add_epi8(upper, least), most);
+    beyond |= _mm512_cmpeq_epi8_mask(upper, _mm512_set1_epi8(static_cast<char>(SymbolTable::kFar)));
+    __m512i number = _mm512_and_si512(_mm512_sll_epi16(upper, shift), kept);
+    for (uint32_t bit = 0; bit < raw.shift; ++bit) {
+      uint64_t mask = 0;
+      std::memcpy(&mask, planes + bit * raw.plane_bytes + (first + i) / 8, sizeof(mask));
+      number = _mm512_mask_add_epi8(number, mask, number,
+                                    _mm512_set1_epi8(static_cast<char>(1U << bit)));
+    }
+    _mm512_storeu_si512(numbers + i, number);
+  }
+  const bool rest =
+      kScalarKernels.bytes->widen_uppers(uppers.subspan(i), raw, planes, first + i, numbers + i);
+  return rest && beyond == 0;
+}
+
+void Avx512NarrowBytes(std::span<const int8_t> numbers, const RansTable& table,
+                       const RawPlanes& raw, size_t first, std::byte* planes, uint8_t* symbols) {
+  const ByteShift shift(raw.shift);
+  alignas(16) uint8_t named[SymbolTable::kSymbols];
+  NamesOfUppers(table, named);
+  const __m512i names =
+      _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(named)));
+  size_t i = 0;
+  for (; i + 64 <= numbers.size(); i += 64) {
+    const __m512i number = _mm512_loadu_si512(numbers.data() + i);
+    const __m512i places = _mm512_min_epu8(
+        _mm512_add_epi8(shift.Down(number),
+                        _mm512_set1_epi8(static_cast<char>(SymbolTable::kNamedMax))),
+        _mm512_set1_epi8(kOtherSymbol));
+    _mm512_storeu_si512(symbols + i, _mm512_shuffle_epi8(names, places));
+    for (uint32_t bit = 0; bit < raw.shift; ++bit) {
+      const uint64_t mask =
+          _mm512_test_epi8_mask(number, _mm512_set1_epi8(static_cast<char>(1U << bit)));
+      std::memcpy(planes + bit * raw.plane_bytes + (first + i) / 8, &mask, sizeof(mask));
+    }
+  }
+  kScalarKernels.bytes->narrow_numbers(numbers.subspan(i), table, raw, first + i, planes,
+                                       symbols + i);
+}
+
 }  // namespace
 
 constexpr BandKernels kAvx512Bands = {
@@ -164,6 +252,15 @@ constexpr BandKernels kAvx512Bands = {
     SimdScatterRows,
     Avx512WidenUppers,
     Avx512NarrowNumbers,
+};
+
+constexpr ByteKernels kAvx512Bytes = {
+    SimdRestoreBytes<Avx512Bands>,
+    SimdNumberBytes<Avx512Bands>,
+    SimdGatherBytes,
+    SimdScatterBytes,
+    Avx512WidenBytes,
+    Avx512NarrowBytes,
 };
 
 }  // namespace kvcast

@@ -300,6 +300,7 @@ constexpr Kernels kAvx512Kernels = {
     {AnyEncodeFp4<Avx512>, AnyDecodeFp4<Avx512>},
     &kAvx512Coder,
     &kAvx512Bands,
+    &kAvx512Bytes,
     Avx512Multiply,
 };
 

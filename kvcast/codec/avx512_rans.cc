@@ -123,7 +123,7 @@ void Avx512WriteSymbols(RansWriter& writer, const RansTable& table,
 void Avx512NameValues(const RansTable& table, std::span<const uint8_t> values, uint8_t* symbols) {
   const Avx512Lanes::Slots names(table.symbol_of_value.data());
   size_t i = 0;
-  for (; i + kRansStates <= values.size(); i += kRansStates) {
+  for (; i + kRansLanes <= values.size(); i += kRansLanes) {
     _mm512_storeu_si512(symbols + i, names.Symbols(_mm512_loadu_si512(values.data() + i)));
   }
   kScalarKernels.coder->name_values(table, values.subspan(i), symbols + i);

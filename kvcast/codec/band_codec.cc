@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "kvcast/base/check.h"
 #include "kvcast/codec/turn_table.h"
 
 namespace kvcast {
@@ -12,7 +11,7 @@ namespace {
 
 constexpr size_t kBandHeadBytes = 2 * sizeof(uint32_t);
 constexpr size_t kFarBytes = sizeof(uint16_t);
-constexpr uint32_t kReadBehind = 8;  // Numbers, by kernels.
+constexpr uint32_t kReadBehind = 16;  // Numbers, by kernels.
 
 uint32_t BandWordAt(const std::byte* from) {
   uint32_t word = 0;
@@ -32,49 +31,88 @@ void PutBandWord(std::byte* to, uint32_t word) {
 // What one object needs for a while, for the widest plane.
 struct BandCodec::Scratch {
   uint32_t tokens;
+  bool narrow = false;  // The plane's numbers are in `bytes`, and not in `numbers`.
   std::vector<SplitTurns> turns;
-  std::vector<int16_t> numbers;        // [row][token], and a row of nothing.
-  std::vector<int16_t> by_token;       // Of a band.
-  std::vector<uint32_t> sums;          // Likewise.
-  std::vector<uint8_t> bytes;          // Of a unit.
-  std::vector<int16_t*> rows;          // Of a band.
-  std::vector<const std::byte*> from;  // Of a head, in pages.
+  std::vector<int16_t> numbers;    // [row][token], and a row of nothing.
+  std::vector<int8_t> bytes;       // Likewise.
+  std::vector<int16_t> by_token;   // Of a band.
+  std::vector<int8_t> byte_token;  // Likewise.
+  std::vector<uint32_t> sums;      // Likewise.
+  std::vector<uint8_t> symbols;    // Of a unit.
+  std::vector<int16_t*> rows;      // Of a band.
+  std::vector<int8_t*> byte_rows;
+  std::vector<const std::byte*> plane_from;  // A plane's tokens in pages, and a head's.
+  std::vector<const std::byte*> from;
+  std::vector<std::byte*> plane_to;
   std::vector<std::byte*> to;
-  int16_t* no_row = nullptr;
 
   Scratch(const BandCodec& codec, size_t position, uint32_t run_tokens)
-      : tokens(run_tokens), from(tokens), to(tokens) {
+      : tokens(run_tokens), plane_from(tokens), from(tokens), plane_to(tokens), to(tokens) {
     for (const Rope& rope : codec.bands_->ropes) {
       turns.emplace_back(rope, position, tokens);
     }
-    size_t most_rows = 0;
     size_t most_values = 0;
     size_t most_unit = 0;
-    for (const CodedPlane& plane : codec.planes_) {
-      most_rows = std::max<size_t>(most_rows, plane.rows);
-      for (const Unit& unit : plane.units) {
+    for (const CodedPlane& plane : codec.coded_.planes) {
+      for (const CodedUnit& unit : plane.units) {
         most_unit = std::max<size_t>(most_unit, unit.count);
       }
-      for (const Band& band : plane.bands) {
+      for (const CodedBand& band : plane.bands) {
         most_values = std::max({most_values, band.means.size(), band.rows.size()});
       }
     }
-    numbers.resize((most_rows + 1) * tokens + kReadBehind);
-    no_row = numbers.data() + most_rows * tokens;
+    numbers.resize((size_t{codec.coded_.most_rows} + 1) * tokens + kReadBehind);
     by_token.resize(most_values * tokens);
-    sums.resize(codec.is_ac_ ? 0 : most_values * tokens);
-    bytes.resize(most_unit * tokens);
+    symbols.resize(most_unit * tokens);
     rows.resize(most_values);
+    if (codec.is_ac_) {
+      bytes.resize(numbers.size());
+      byte_token.resize(by_token.size());
+      byte_rows.resize(most_values);
+    } else {
+      sums.resize(most_values * tokens);
+    }
   }
   // Where the numbers of a band's components lie.
-  int16_t* const* RowsOf(const Band& band) {
+  int16_t* const* RowsOf(const CodedBand& band) {
     for (size_t i = 0; i < band.rows.size(); ++i) {
-      rows[i] = band.rows[i] == kNoRow ? no_row : numbers.data() + size_t{band.rows[i]} * tokens;
+      rows[i] = numbers.data() + size_t{band.rows[i]} * tokens;
     }
     return rows.data();
   }
+  int8_t* const* ByteRowsOf(const CodedBand& band) {
+    for (size_t i = 0; i < band.rows.size(); ++i) {
+      byte_rows[i] = bytes.data() + size_t{band.rows[i]} * tokens;
+    }
+    return byte_rows.data();
+  }
   RowTurns TurnsOf(const CodedPlane& plane) const {
     return plane.rope == Bands::kNoRope ? RowTurns{} : turns[plane.rope].rows();
+  }
+  // Where a plane lies in pages: asking for each head would divide by the pages' size each time.
+  void ReadFrom(const CodedPlane& plane, const BlockView& block, uint32_t first_token) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      plane_from[t] = block.Row(first_token + t, plane.layer, plane.plane, 0).data();
+    }
+  }
+  void WriteTo(const CodedPlane& plane, BlockView& block, uint32_t first_token) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      plane_to[t] = block.MutableRow(first_token + t, plane.layer, plane.plane, 0).data();
+    }
+  }
+  HeadRows<const std::byte> HeadFrom(const CodedPlane& plane, HalfType type, size_t offset,
+                                     const float* means) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      from[t] = plane_from[t] + offset;
+    }
+    return {from.data(), tokens, plane.size, type, TurnsOf(plane), means};
+  }
+  HeadRows<std::byte> HeadTo(const CodedPlane& plane, HalfType type, size_t offset,
+                             const float* means) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      to[t] = plane_to[t] + offset;
+    }
+    return {to.data(), tokens, plane.size, type, TurnsOf(plane), means};
   }
 };
 
@@ -84,7 +122,17 @@ struct BandCodec::Writing {
   std::byte* raw_end;
   std::vector<std::byte> others;
   std::vector<std::byte> fars;
-  std::vector<size_t> places;
+  std::vector<size_t> places;  // Of others in a unit.
+
+  void PutOther(const SymbolTable& table, int16_t number) {
+    const uint8_t upper = table.UpperByte(number);
+    others.push_back(static_cast<std::byte>(upper));
+    if (upper == SymbolTable::kFar) {
+      const auto far = static_cast<uint32_t>(number >> table.shift);
+      fars.push_back(static_cast<std::byte>(far >> 8));
+      fars.push_back(static_cast<std::byte>(far));
+    }
+  }
 };
 
 struct BandCodec::Reading {
@@ -99,144 +147,18 @@ BandCodec::BandCodec(const TrackFormat& format, HalfType pages, const Kernels& k
     : Codec(format, pages),
       kernels_(&kernels),
       bands_(std::move(bands)),
-      is_ac_(format.rung == Rung::kAc) {
-  const size_t rung_index = *BandRungIndex(format.rung);
-  const BandRung& rung = bands_->rungs[rung_index];
-  tables_ = rung.tables;
+      is_ac_(format.rung == Rung::kAc),
+      tables_(bands_->rungs[*BandRungIndex(format.rung)].tables),
+      coded_(format, *bands_, layers) {
   for (const SymbolTable& table : tables_) {
     coding_tables_.push_back(table.ForCoding());
   }
-  size_t plane_index = 0;
-  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
-    const bool wanted =
-        layer >= format.first_layer && layer - format.first_layer < format.layers.size();
-    for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-      if (layers[layer].size(plane) == 0) {
-        continue;
-      }
-      if (wanted) {
-        AddPlane(layers[layer], layer - format.first_layer, plane, bands_->planes[plane_index],
-                 rung, rung_index);
-      }
-      ++plane_index;
-    }
-  }
-}
-
-void BandCodec::AddPlane(const LayerShape& model_layer, uint32_t layer, Plane plane,
-                         const PlaneBands& constants, const BandRung& rung, size_t rung_index) {
-  const bool per_head = is_ac_ || bands_->form == BandForm::kHead;
-  const uint32_t slice_heads = format().layers[layer].kv_heads;
-  CodedPlane made;
-  made.layer = layer;
-  made.plane = plane;
-  made.size = model_layer.size(plane);
-  made.heads = per_head ? 1 : model_layer.kv_heads;
-  KVCAST_CHECK(per_head || (slice_heads == made.heads && format().first_head == 0));
-  if (plane == Plane::kKey) {
-    made.rope = bands_->rope_of_layer[format().first_layer + layer];
-  }
-  const std::span<const uint8_t> table_of =
-      std::span(constants.tables[rung_index])
-          .subspan(size_t{format().first_head} * made.size, size_t{slice_heads} * made.size);
-  std::vector<uint32_t> row_of(table_of.size(), kNoRow);
-  for (uint32_t table = 0; table < rung.tables.size(); ++table) {
-    Unit unit{table, made.rows, 0};
-    for (size_t i = 0; i < table_of.size(); ++i) {
-      if (table_of[i] == table) {
-        row_of[i] = made.rows++;
-        ++unit.count;
-      }
-    }
-    if (unit.count > 0) {
-      made.units.push_back(unit);
-    }
-  }
-  const size_t values = size_t{made.heads} * made.size;
-  for (uint32_t head = 0; head < slice_heads; head += made.heads) {
-    made.bands.push_back(BandOf(made, constants, rung.Step(plane), head,
-                                table_of.subspan(size_t{head} * made.size, values),
-                                std::span(row_of).subspan(size_t{head} * made.size, values)));
-  }
-  components_ += made.rows;
-  planes_.push_back(std::move(made));
-}
-
-BandCodec::Band BandCodec::BandOf(const CodedPlane& plane, const PlaneBands& constants, float step,
-                                  uint32_t head, std::span<const uint8_t> table_of,
-                                  std::span<const uint32_t> row_of) const {
-  Band band;
-  band.first_head = head;
-  const uint32_t padded = SplitSize(plane.size);
-  const size_t from = size_t{format().first_head + head} * plane.size;
-  band.means.resize(size_t{plane.heads} * padded);
-  band.in_scales.resize(band.means.size());
-  band.out_scales.resize(band.means.size());
-  for (uint32_t i = 0; i < row_of.size(); ++i) {
-    const size_t place = size_t{i / plane.size} * padded + SplitPlace(i % plane.size);
-    band.means[place] = constants.mean[from + i];
-    band.in_scales[place] = constants.in_scale[from + i];
-    band.out_scales[place] = (is_ac_ ? constants.ac_step : constants.out_scale)[from + i] * step;
-  }
-  std::vector<uint32_t> components;  // In the order of their rows; AC: in their own.
-  for (uint32_t i = 0; i < row_of.size(); ++i) {
-    if (is_ac_ || row_of[i] != kNoRow) {
-      components.push_back(i);
-    }
-  }
-  if (!is_ac_) {
-    std::ranges::sort(components, {}, [&](uint32_t i) { return row_of[i]; });
-  }
-  const uint32_t places = SplitSize(static_cast<uint32_t>(components.size()));
-  band.rows.assign(places, kNoRow);
-  band.parts.resize(places);
-  band.rounding.resize(places);
-  band.zero_below.assign(places, 1);
-  const uint32_t index = (format().first_head + head) / plane.heads;
-  for (uint32_t k = 0; k < components.size(); ++k) {
-    const uint32_t i = components[k];
-    band.rows[k] = row_of[i];
-    if (row_of[i] == kNoRow) {
-      continue;
-    }
-    const uint32_t place = SplitPlace(k);
-    band.parts[place] =
-        is_ac_ ? SymbolTable::kStepParts / band.out_scales[place]
-               : constants.bands[index].component_scale[i] * SymbolTable::kStepParts / step;
-    band.rounding[place] = tables_[table_of[i]].rounding;
-    band.zero_below[place] = tables_[table_of[i]].zero_below;
-  }
-  if (!is_ac_) {
-    SetMatrices(band, constants.bands[index], components, plane.size);
-  }
-  return band;
-}
-
-// Values stand in order where they are multiplied, products in split places.
-void BandCodec::SetMatrices(Band& band, const BandMatrix& matrix,
-                            std::span<const uint32_t> components, uint32_t size) {
-  const uint32_t padded = SplitSize(size);
-  const auto values = static_cast<uint32_t>(band.means.size() / padded * size);
-  const auto count = static_cast<uint32_t>(components.size());
-  const auto at = [&](const std::vector<int16_t>& whole, uint32_t k, uint32_t value) {
-    const uint32_t i = value % padded;
-    return k < count && i < size
-               ? whole[size_t{components[k]} * values + size_t{value / padded} * size + i]
-               : int16_t{0};
-  };
-  const auto ins = static_cast<uint32_t>(band.means.size());
-  band.forward = PairedMatrix(ins, SplitSize(count), [&](uint32_t value, uint32_t place) {
-    return at(matrix.forward, SplitValue(place), value);
-  });
-  band.inverse = PairedMatrix(count, ins, [&](uint32_t k, uint32_t place) {
-    return at(matrix.inverse, k, SplitValue(place));
-  });
 }
 
 size_t BandCodec::RawBytes(uint32_t tokens) const {
   size_t bytes = 0;
-  for (const CodedPlane& plane : planes_) {
-    for (const Unit& unit : plane.units) {
+  for (const CodedPlane& plane : coded_.planes) {
+    for (const CodedUnit& unit : plane.units) {
       bytes += RawPlanes::Of(tables_[unit.table].shift, size_t{unit.count} * tokens).bytes();
     }
   }
@@ -245,25 +167,19 @@ size_t BandCodec::RawBytes(uint32_t tokens) const {
 
 size_t BandCodec::BodyBytesMax(uint32_t tokens) const {
   // Each component a byte of the coder, and a byte and a word written out.
-  return kBandHeadBytes + RawBytes(tokens) + 4 * size_t{components_} * tokens + kRansStatesBytes;
+  return kBandHeadBytes + RawBytes(tokens) + 4 * size_t{coded_.rows} * tokens + kRansStatesBytes;
 }
 
 // The numbers of a band's components, as the plane's rows.
-void BandCodec::NumberBand(const CodedPlane& plane, const Band& band, const BlockView& block,
-                           uint32_t first_token, Scratch& scratch) const {
+void BandCodec::NumberBand(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
+                           Scratch& scratch) const {
   const BandKernels& kernels = *kernels_->bands;
   const uint32_t tokens = scratch.tokens;
-  const uint32_t padded = SplitSize(plane.size);
   const size_t stride = band.means.size();
   for (uint32_t head = 0; head < plane.heads; ++head) {
-    for (uint32_t t = 0; t < tokens; ++t) {
-      scratch.from[t] =
-          block.Row(first_token + t, plane.layer, plane.plane, band.first_head + head).data();
-    }
-    const size_t at = size_t{head} * padded;
-    const HeadRows<const std::byte> from = {
-        scratch.from.data(),   tokens, plane.size, pages(), scratch.TurnsOf(plane),
-        band.means.data() + at};
+    const size_t at = size_t{head} * SplitSize(plane.size);
+    const HeadRows<const std::byte> from = scratch.HeadFrom(
+        plane, pages(), (band.first_head + head) * head_stride, band.means.data() + at);
     int16_t* const to = scratch.by_token.data() + at;
     is_ac_ ? kernels.number_values(from, band.Rounding(), to, stride)
            : kernels.whole_values(from, band.in_scales.data() + at, to, stride);
@@ -277,16 +193,49 @@ void BandCodec::NumberBand(const CodedPlane& plane, const Band& band, const Bloc
   kernels.scatter_rows(scratch.by_token.data(), count, count, tokens, scratch.RowsOf(band));
 }
 
-void BandCodec::WriteUnit(const Unit& unit, Scratch& scratch, Writing& writing) const {
-  const RansTable& table = coding_tables_[unit.table];
-  const uint8_t shift = tables_[unit.table].shift;
+// The same for AC's, as bytes; false if they are none.
+bool BandCodec::NumberBytes(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
+                            Scratch& scratch) const {
+  const ByteKernels& kernels = *kernels_->bytes;
+  const HeadRows<const std::byte> from =
+      scratch.HeadFrom(plane, pages(), band.first_head * head_stride, band.means.data());
+  const auto count = static_cast<uint32_t>(band.rows.size());
+  if (!kernels.number_values(from, band.Rounding(), scratch.byte_token.data(), count)) {
+    return false;
+  }
+  kernels.scatter_rows(scratch.byte_token.data(), count, count, scratch.tokens,
+                       scratch.ByteRowsOf(band));
+  return true;
+}
+
+void BandCodec::NumberPlane(const CodedPlane& plane, const BlockView& block, uint32_t first_token,
+                            Scratch& scratch) const {
+  const size_t head_stride = block.HeadStride(plane.layer, plane.plane);
+  scratch.ReadFrom(plane, block, first_token);
+  scratch.narrow = is_ac_;
+  for (size_t b = 0; scratch.narrow && b < plane.bands.size(); ++b) {
+    scratch.narrow = NumberBytes(plane, plane.bands[b], head_stride, scratch);
+  }
+  for (size_t b = 0; !scratch.narrow && b < plane.bands.size(); ++b) {
+    NumberBand(plane, plane.bands[b], head_stride, scratch);
+  }
+}
+
+void BandCodec::WriteUnit(const CodedUnit& unit, Scratch& scratch, Writing& writing) const {
+  const SymbolTable& table = tables_[unit.table];
+  const RansTable& coding = coding_tables_[unit.table];
+  const size_t first = size_t{unit.first} * scratch.tokens;
   const size_t size = size_t{unit.count} * scratch.tokens;
-  const std::span<const int16_t> numbers =
-      std::span(scratch.numbers).subspan(size_t{unit.first} * scratch.tokens, size);
-  const std::span<uint8_t> symbols = std::span(scratch.bytes).first(size);
-  const RawPlanes raw = RawPlanes::Of(shift, size);
+  const std::span<uint8_t> symbols = std::span(scratch.symbols).first(size);
+  const RawPlanes raw = RawPlanes::Of(table.shift, size);
   writing.raw_end -= raw.bytes();
-  kernels_->bands->narrow_numbers(numbers, table, raw, 0, writing.raw_end, symbols.data());
+  if (scratch.narrow) {
+    kernels_->bytes->narrow_numbers(std::span(scratch.bytes).subspan(first, size), coding, raw, 0,
+                                    writing.raw_end, symbols.data());
+  } else {
+    kernels_->bands->narrow_numbers(std::span(scratch.numbers).subspan(first, size), coding, raw, 0,
+                                    writing.raw_end, symbols.data());
+  }
   writing.places.clear();
   for (size_t at = 0; at < size; ++at) {
     const void* const found = std::memchr(symbols.data() + at, kOtherSymbol, size - at);
@@ -294,37 +243,30 @@ void BandCodec::WriteUnit(const Unit& unit, Scratch& scratch, Writing& writing) 
       break;
     }
     at = static_cast<size_t>(static_cast<const uint8_t*>(found) - symbols.data());
-    writing.places.push_back(at);
+    writing.places.push_back(first + at);
   }
   for (size_t i = writing.places.size(); i-- > 0;) {
-    const int16_t number = numbers[writing.places[i]];
-    const uint8_t upper = tables_[unit.table].UpperByte(number);
-    writing.others.push_back(static_cast<std::byte>(upper));
-    if (upper == SymbolTable::kFar) {
-      const auto far = static_cast<uint32_t>(number >> shift);
-      writing.fars.push_back(static_cast<std::byte>(far >> 8));
-      writing.fars.push_back(static_cast<std::byte>(far));
-    }
+    const size_t place = writing.places[i];
+    writing.PutOther(table, scratch.narrow ? scratch.bytes[place] : scratch.numbers[place]);
   }
-  kernels_->coder->write_symbols(writing.writer, table, symbols);
+  kernels_->coder->write_symbols(writing.writer, coding, symbols);
 }
 
-// Rows lie far apart, so that the processor does not see where a band's go on: it is told, a plane
+// Rows lie far apart, so that the processor does not see where a plane goes on: it is told, a plane
 // ahead. Into the second cache; the first is full of numbers.
-void BandCodec::PrefetchBand(const CodedPlane& plane, size_t index, const BlockView& block,
-                             uint32_t first_token, uint32_t tokens) const {
+void BandCodec::PrefetchPlane(const CodedPlane& plane, const BlockView& block, uint32_t first_token,
+                              uint32_t tokens) const {
   constexpr size_t kLine = 64;
   constexpr int kSecondCache = 2;
-  if (index >= plane.bands.size()) {
+  const size_t row = size_t{plane.size} * kPageValueBytes;
+  if (block.HeadStride(plane.layer, plane.plane) != row) {
     return;
   }
-  for (uint32_t head = 0; head < plane.heads; ++head) {
-    for (uint32_t t = 0; t < tokens; ++t) {
-      const std::span<const std::byte> row = block.Row(first_token + t, plane.layer, plane.plane,
-                                                       plane.bands[index].first_head + head);
-      for (size_t at = 0; at < row.size(); at += kLine) {
-        __builtin_prefetch(row.data() + at, 0, kSecondCache);
-      }
+  const size_t bytes = row * format().layers[plane.layer].kv_heads;
+  for (uint32_t t = 0; t < tokens; ++t) {
+    const std::byte* const from = block.Row(first_token + t, plane.layer, plane.plane, 0).data();
+    for (size_t at = 0; at < bytes; at += kLine) {
+      __builtin_prefetch(from + at, 0, kSecondCache);
     }
   }
   asm volatile("");  // Or g++ takes it for something that has no effect, and leaves out the calls.
@@ -334,18 +276,16 @@ size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint3
                              std::span<std::byte> body) const {
   const auto position = static_cast<uint32_t>(block.position() + first_token);
   Scratch scratch(*this, position, tokens);
-  const size_t room = size_t{components_} * tokens + RansWriter::kSlack;
+  const size_t room = size_t{coded_.rows} * tokens + RansWriter::kSlack;
   const auto stream = std::make_unique_for_overwrite<std::byte[]>(room);
   std::byte* const raw_end = body.data() + kBandHeadBytes + RawBytes(tokens);
   Writing writing{RansWriter({stream.get(), room}), raw_end, {}, {}, {}};
-  for (size_t p = planes_.size(); p-- > 0;) {
-    const CodedPlane& plane = planes_[p];
-    for (size_t b = 0; b < plane.bands.size(); ++b) {
-      if (p > 0) {
-        PrefetchBand(planes_[p - 1], b, block, first_token, tokens);
-      }
-      NumberBand(plane, plane.bands[b], block, first_token, scratch);
+  for (size_t p = coded_.planes.size(); p-- > 0;) {
+    const CodedPlane& plane = coded_.planes[p];
+    if (p > 0) {
+      PrefetchPlane(coded_.planes[p - 1], block, first_token, tokens);
     }
+    NumberPlane(plane, block, first_token, scratch);
     for (size_t u = plane.units.size(); u-- > 0;) {
       WriteUnit(plane.units[u], scratch, writing);
     }
@@ -358,17 +298,29 @@ size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint3
   return static_cast<size_t>(out - body.data());
 }
 
-bool BandCodec::ReadUnit(const Unit& unit, Scratch& scratch, Reading& reading) const {
+bool BandCodec::ReadUnit(const CodedUnit& unit, Scratch& scratch, Reading& reading) const {
   const uint8_t shift = tables_[unit.table].shift;
+  const size_t first = size_t{unit.first} * scratch.tokens;
   const size_t size = size_t{unit.count} * scratch.tokens;
-  const std::span<uint8_t> uppers = std::span(scratch.bytes).first(size);
+  const std::span<uint8_t> uppers = std::span(scratch.symbols).first(size);
   if (!kernels_->coder->read_values(reading.reader, coding_tables_[unit.table], uppers)) {
     return false;
   }
-  int16_t* const numbers = scratch.numbers.data() + size_t{unit.first} * scratch.tokens;
   const RawPlanes raw = RawPlanes::Of(shift, size);
-  const bool any_far = kernels_->bands->widen_uppers(uppers, raw, reading.raw, 0, numbers);
+  const std::byte* const planes = reading.raw;
   reading.raw += raw.bytes();
+  if (scratch.narrow) {
+    scratch.narrow =
+        kernels_->bytes->widen_uppers(uppers, raw, planes, 0, scratch.bytes.data() + first);
+    if (scratch.narrow) {
+      return true;
+    }
+    // Those before it, which are what they are.
+    const auto* const before = reinterpret_cast<const uint8_t*>(scratch.bytes.data());
+    kernels_->bands->widen_uppers({before, first}, {}, nullptr, 0, scratch.numbers.data());
+  }
+  int16_t* const numbers = scratch.numbers.data() + first;
+  const bool any_far = kernels_->bands->widen_uppers(uppers, raw, planes, 0, numbers);
   for (size_t i = 0; any_far && i < size; ++i) {
     if (uppers[i] == SymbolTable::kFar) {
       if (reading.fars.empty()) {
@@ -384,42 +336,45 @@ bool BandCodec::ReadUnit(const Unit& unit, Scratch& scratch, Reading& reading) c
 }
 
 // The plane's rows as a band's values again, into the pages.
-void BandCodec::RestoreBand(const CodedPlane& plane, const Band& band, BlockView& block,
-                            uint32_t first_token, Scratch& scratch) const {
+void BandCodec::RestoreBand(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
+                            Scratch& scratch) const {
   const BandKernels& kernels = *kernels_->bands;
   const uint32_t tokens = scratch.tokens;
   const auto count = static_cast<uint32_t>(band.rows.size());
   const size_t stride = band.means.size();
-  kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
+  if (scratch.narrow) {
+    kernels_->bytes->gather_rows(scratch.ByteRowsOf(band), count, tokens, scratch.byte_token.data(),
+                                 count);
+  } else {
+    kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
+  }
   if (!is_ac_) {
     MatrixProduct product = band.inverse.Times(scratch.by_token, tokens, scratch.sums);
     product.in_stride = count;
     kernels_->multiply(product);
   }
   for (uint32_t head = 0; head < plane.heads; ++head) {
-    for (uint32_t t = 0; t < tokens; ++t) {
-      scratch.to[t] =
-          block.MutableRow(first_token + t, plane.layer, plane.plane, band.first_head + head)
-              .data();
-    }
     const size_t at = size_t{head} * SplitSize(plane.size);
-    const HeadRows<std::byte> to = {
-        scratch.to.data(),     tokens, plane.size, pages(), scratch.TurnsOf(plane),
-        band.means.data() + at};
+    const HeadRows<std::byte> to = scratch.HeadTo(
+        plane, pages(), (band.first_head + head) * head_stride, band.means.data() + at);
     const float* const scales = band.out_scales.data() + at;
-    is_ac_ ? kernels.restore_numbers(to, scales, scratch.by_token.data() + at, stride)
-           : kernels.restore_sums(to, scales, scratch.sums.data() + at, stride);
+    if (!is_ac_) {
+      kernels.restore_sums(to, scales, scratch.sums.data() + at, stride);
+    } else if (scratch.narrow) {
+      kernels_->bytes->restore_numbers(to, scales, scratch.byte_token.data(), stride);
+    } else {
+      kernels.restore_numbers(to, scales, scratch.by_token.data(), stride);
+    }
   }
 }
 
-Result<BandCodec::Reading> BandCodec::ReadingOf(std::span<const std::byte> body,
-                                                uint32_t tokens) const {
+Result<void> BandCodec::Open(std::span<const std::byte> body, uint32_t tokens,
+                             Reading& reading) const {
   const size_t raw_bytes = RawBytes(tokens);
   const size_t fixed = kBandHeadBytes + raw_bytes + kRansStatesBytes;
   if (body.size() < fixed || body.size() > BodyBytesMax(tokens)) {
     return Error(ErrorCode::kMismatch, "The object has not as many bytes as its tokens can take.");
   }
-  Reading reading;
   reading.position = BandWordAt(body.data());
   reading.raw = body.data() + kBandHeadBytes;
   const uint32_t others = BandWordAt(body.data() + sizeof(uint32_t));
@@ -439,22 +394,25 @@ Result<BandCodec::Reading> BandCodec::ReadingOf(std::span<const std::byte> body,
     return Error(ErrorCode::kMalformed, "A state of the entropy coder is out of its range.");
   }
   reading.reader.bytes = rest.subspan(fars + kRansStatesBytes);
-  return reading;
+  return {};
 }
 
 Result<void> BandCodec::DecodeBody(std::span<const std::byte> body, uint32_t first_token,
                                    uint32_t tokens, BlockView& block) const {
-  KVCAST_TRY(Reading reading, ReadingOf(body, tokens));
+  Reading reading;
+  KVCAST_TRY_VOID(Open(body, tokens, reading));
   Scratch scratch(*this, reading.position, tokens);
   const Error wrong(ErrorCode::kMalformed, "The object's numbers do not end where they must.");
-  for (const CodedPlane& plane : planes_) {
-    for (const Unit& unit : plane.units) {
+  for (const CodedPlane& plane : coded_.planes) {
+    scratch.narrow = is_ac_;
+    for (const CodedUnit& unit : plane.units) {
       if (!ReadUnit(unit, scratch, reading)) {
         return wrong;
       }
     }
-    for (const Band& band : plane.bands) {
-      RestoreBand(plane, band, block, first_token, scratch);
+    scratch.WriteTo(plane, block, first_token);
+    for (const CodedBand& band : plane.bands) {
+      RestoreBand(plane, band, block.HeadStride(plane.layer, plane.plane), scratch);
     }
   }
   return reading.reader.IsAtEnd() ? Result<void>() : Result<void>(wrong);

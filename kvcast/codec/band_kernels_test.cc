@@ -1,10 +1,13 @@
 // Whatever the numbers, every instruction set makes the same of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "kvcast/base/random.h"
 #include "kvcast/codec/kernels.h"
+#include "kvcast/codec/number_format.h"
 #include "kvcast/codec/number_rows.h"
 #include "kvcast/codec/rans.h"
 #include "kvcast/codec/symbol_table.h"
@@ -40,7 +43,8 @@ struct AnyHead {
       rows.push_back(first + size_t{token} * size * 2);
     }
     for (uint32_t i = 0; i < SplitSize(size); ++i) {
-      means.push_back(static_cast<float>(random.Below(1000)) / 100 - 5);
+      const bool own = SplitValue(i) < size;  // Behind them nothing.
+      means.push_back(own ? static_cast<float>(random.Below(1000)) / 100 - 5 : 0.0F);
       scales.push_back(static_cast<float>(1 + random.Below(1000)) / 300);
       rounding.push_back(static_cast<int32_t>(random.Below(256)));
       zero_below.push_back(static_cast<int32_t>(random.Below(400)));
@@ -204,6 +208,129 @@ TEST(BandKernels, AgreeOnUpperPartsAndLowerBits) {
         std::vector<int16_t> again(count);
         ASSERT_EQ(kernels->bands->widen_uppers(uppers, raw, planes.data(), 0, again.data()), far);
         ASSERT_EQ(again, widened) << kernels->name;
+      }
+    }
+  }
+}
+
+TEST(ByteKernels, AgreeWithTheWiderOnesWhereNumbersFit) {
+  Random random(5);
+  for (const uint32_t size : kHeadSizes) {
+    for (int kind = 0; kind < 4; ++kind) {
+      AnyHead head(3, size, random, static_cast<size_t>(kind) * 2);
+      head.Turn(kind, random);
+      const size_t stride = SplitSize(size);
+      const auto narrow = AnyNumbers<int8_t>(stride * head.tokens, random);
+      const std::vector<int16_t> wide(narrow.begin(), narrow.end());
+      const HeadRows<std::byte> to = head.Rows<std::byte>(HalfType::kBf16);
+      std::fill(head.page.begin(), head.page.end(), std::byte{0});
+      ScalarKernels().bands->restore_numbers(to, head.scales.data(), wide.data(), stride);
+      const std::vector<std::byte> expected = head.page;
+      for (const Kernels* kernels : UsableKernels()) {
+        std::fill(head.page.begin(), head.page.end(), std::byte{0});
+        kernels->bytes->restore_numbers(to, head.scales.data(), narrow.data(), stride);
+        ASSERT_EQ(head.page, expected) << kernels->name << " " << size;
+      }
+    }
+  }
+}
+
+// Values from nearly 0 to far beyond what a byte holds.
+TEST(ByteKernels, SayWhetherNumbersFit) {
+  Random random(6);
+  size_t fitting = 0;
+  for (uint32_t round = 0; round < 200; ++round) {
+    AnyHead head(2, round % 2 == 0 ? 128 : 37, random);
+    head.Turn(static_cast<int>(round % 4), random);
+    const auto sized = static_cast<float>(round) / 200;
+    for (uint32_t token = 0; token < head.tokens; ++token) {
+      for (uint32_t i = 0; i < head.size; ++i) {
+        const float value = sized * (static_cast<float>(random.Below(2001)) / 1000 - 1);
+        const uint16_t bits = FromFloat(HalfType::kBf16, value * 256 * 256);
+        std::memcpy(head.rows[token] + size_t{i} * 2, &bits, 2);
+      }
+    }
+    std::fill(head.means.begin(), head.means.end(), 0.0F);
+    std::fill(head.scales.begin(), head.scales.end(), 1.0F);
+    const std::vector<const std::byte*> rows(head.rows.begin(), head.rows.end());
+    const HeadRows<const std::byte> from = {rows.data(),
+                                            head.tokens,
+                                            head.size,
+                                            HalfType::kBf16,
+                                            head.Rows<std::byte>(HalfType::kBf16).turns,
+                                            head.means.data()};
+    const size_t stride = SplitSize(head.size);
+    std::vector<int16_t> wide(stride * head.tokens);
+    ScalarKernels().bands->number_values(from, head.Rounding(), wide.data(), stride);
+    const bool fits =
+        std::all_of(wide.begin(), wide.end(), [](int16_t n) { return n >= -127 && n <= 127; });
+    fitting += fits ? 1 : 0;
+    for (const Kernels* kernels : UsableKernels()) {
+      std::vector<int8_t> narrow(wide.size());
+      ASSERT_EQ(kernels->bytes->number_values(from, head.Rounding(), narrow.data(), stride), fits)
+          << kernels->name << " " << round;
+      ASSERT_TRUE(!fits || std::equal(narrow.begin(), narrow.end(), wide.begin()))
+          << kernels->name << " " << round;
+    }
+  }
+  EXPECT_GT(fitting, 50u);
+  EXPECT_LT(fitting, 150u);
+}
+
+TEST(ByteKernels, TurnRowsAround) {
+  Random random(7);
+  for (const uint32_t tokens : {1U, 15U, 16U, 32U, 37U}) {
+    constexpr uint32_t kCount = 64;
+    auto numbers = AnyNumbers<int8_t>(size_t{kCount} * tokens + 16, random);
+    std::vector<int8_t*> rows;
+    for (uint32_t i = 0; i < kCount; ++i) {
+      rows.push_back(numbers.data() + size_t{i * 5 % kCount} * tokens);
+    }
+    std::vector<int8_t> expected(size_t{kCount} * tokens);
+    ScalarKernels().bytes->gather_rows(rows.data(), kCount, tokens, expected.data(), kCount);
+    const std::vector<int8_t> before = numbers;
+    for (const Kernels* kernels : UsableKernels()) {
+      std::vector<int8_t> got(expected.size());
+      kernels->bytes->gather_rows(rows.data(), kCount, tokens, got.data(), kCount);
+      ASSERT_EQ(got, expected) << kernels->name << " " << tokens;
+      std::fill(numbers.begin(), numbers.end() - 16, int8_t{0});
+      kernels->bytes->scatter_rows(got.data(), kCount, kCount, tokens, rows.data());
+      ASSERT_EQ(numbers, before) << kernels->name << " " << tokens;
+    }
+  }
+}
+
+TEST(ByteKernels, AgreeOnUpperPartsAndLowerBits) {
+  Random random(8);
+  SymbolTable symbols;
+  symbols.shares = {0, 1, 5, 20, 30, 40, 20, 40, 20, 30, 20, 10, 8, 5, 2, 5};
+  const RansTable table = symbols.ForCoding();
+  for (uint8_t shift = 0; shift <= SymbolTable::kShiftMax; ++shift) {
+    for (const size_t count : {1U, 31U, 64U, 100U, 161U}) {
+      const auto numbers = AnyNumbers<int8_t>(count, random);
+      const RawPlanes raw = RawPlanes::Of(shift, count);
+      std::vector<uint8_t> expected(count);
+      std::vector<std::byte> planes(raw.bytes());
+      ScalarKernels().bytes->narrow_numbers(numbers, table, raw, 0, planes.data(), expected.data());
+      std::vector<uint8_t> uppers(count);
+      for (size_t i = 0; i < count; ++i) {
+        uppers[i] = static_cast<uint8_t>(numbers[i] >> shift);
+      }
+      const bool far = std::find(uppers.begin(), uppers.end(), SymbolTable::kFar) != uppers.end();
+      auto beyond = uppers;
+      beyond[count / 2] = static_cast<uint8_t>(random.Below(128) + (64U >> shift) + 64);
+      for (const Kernels* kernels : UsableKernels()) {
+        std::vector<uint8_t> got(count);
+        std::vector<std::byte> got_planes(planes.size());
+        kernels->bytes->narrow_numbers(numbers, table, raw, 0, got_planes.data(), got.data());
+        ASSERT_EQ(got, expected) << kernels->name << " " << count;
+        ASSERT_EQ(got_planes, planes) << kernels->name << " " << count << " " << int{shift};
+        std::vector<int8_t> again(count);
+        ASSERT_EQ(kernels->bytes->widen_uppers(uppers, raw, planes.data(), 0, again.data()), !far);
+        ASSERT_EQ(again, numbers) << kernels->name;
+        ASSERT_EQ(kernels->bytes->widen_uppers(beyond, raw, planes.data(), 0, again.data()),
+                  ScalarKernels().bytes->widen_uppers(beyond, raw, planes.data(), 0, again.data()))
+            << kernels->name << " " << int{shift};
       }
     }
   }

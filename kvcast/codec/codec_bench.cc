@@ -65,7 +65,7 @@ class BenchCache {
         sum += static_cast<float>(random.Below(2001)) / 1000.0F - 1.0F;
       }
       const size_t in_head = i / 2 % 128;
-      before = in_head == 0 ? sum * 2 : before * 0.9F + sum;
+      before = in_head == 0 ? sum : before * 0.6F + sum;
       const uint16_t bits = FloatToBf16(before * (1 + static_cast<float>(in_head * 5 % 7)));
       std::memcpy(memory_.data() + i, &bits, 2);
     }

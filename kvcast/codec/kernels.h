@@ -82,7 +82,7 @@ struct CoderKernels {
 };
 
 // The numbers of AC and KTC. Strides are in numbers, and sizes are filled up to whole groups of 32
-// where numbers lie by token, to 16 rows where they lie by component.
+// where numbers lie by token, or by component.
 struct BandKernels {
   // Numbers, or what a matrix made of them (in split places), times scales, as a head's values.
   void (*restore_numbers)(const HeadRows<std::byte>& to, const float* scales,
@@ -101,11 +101,29 @@ struct BandKernels {
                       size_t stride);
   void (*scatter_rows)(const int16_t* from, size_t stride, uint32_t count, uint32_t tokens,
                        int16_t* const* rows);
-  // Upper parts, from number `first` of a unit on, with their lower bits; whether any is far.
+  // Upper parts with their lower bits; whether any is far.
   bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
                        const std::byte* planes, size_t first, int16_t* numbers);
-  // The other way: symbols of upper parts.
+  // The other way, from number `first` of a unit on: symbols of upper parts.
   void (*narrow_numbers)(std::span<const int16_t> numbers, const RansTable& table,
+                         const RawPlanes& raw, size_t first, std::byte* planes, uint8_t* symbols);
+};
+
+// The same for numbers of 8 bits, which nearly all of AC's are. Those that cannot do all of it say
+// so by false, and leave anything behind.
+struct ByteKernels {
+  void (*restore_numbers)(const HeadRows<std::byte>& to, const float* scales, const int8_t* numbers,
+                          size_t stride);
+  bool (*number_values)(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                        int8_t* numbers, size_t stride);
+  // May read 15 numbers behind a row.
+  void (*gather_rows)(const int8_t* const* rows, uint32_t count, uint32_t tokens, int8_t* to,
+                      size_t stride);
+  void (*scatter_rows)(const int8_t* from, size_t stride, uint32_t count, uint32_t tokens,
+                       int8_t* const* rows);
+  bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
+                       const std::byte* planes, size_t first, int8_t* numbers);
+  void (*narrow_numbers)(std::span<const int8_t> numbers, const RansTable& table,
                          const RawPlanes& raw, size_t first, std::byte* planes, uint8_t* symbols);
 };
 
@@ -119,6 +137,7 @@ struct Kernels {
   RowKernel fp4;
   const CoderKernels* coder;
   const BandKernels* bands;
+  const ByteKernels* bytes;
   void (*multiply)(const MatrixProduct& product);
 };
 

@@ -76,14 +76,15 @@ bool RansReader::IsAtEnd() const {
 }
 
 bool RansReader::Step(const RansTable& table, std::span<uint8_t> values) {
-  uint64_t places = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const uint32_t state = states.At(i);
     const uint32_t slot = state & 0xff;
     const uint8_t symbol = table.symbol_of_slot[slot];
     states.Set(i, table.shares[symbol] * (state >> kSlotBits) + slot - table.starts[symbol]);
     values[i] = table.values[symbol];
-    places |= static_cast<uint64_t>(symbol == kOtherSymbol) << i;
+    if (symbol == kOtherSymbol && !TakeOthers(1, &values[i])) {
+      return false;
+    }
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const uint32_t state = states.At(i);
@@ -95,7 +96,7 @@ bool RansReader::Step(const RansTable& table, std::span<uint8_t> values) {
       bytes = bytes.subspan(1);
     }
   }
-  return TakeOthers(places, values.data());
+  return true;
 }
 
 bool RansReader::TakeOthers(uint64_t places, uint8_t* values) {

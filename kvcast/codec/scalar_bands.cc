@@ -1,6 +1,7 @@
 // Numbers of AC and KTC, and their entropy coding, one at a time: what the other kernels are held
 // against.
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -48,8 +49,9 @@ void Restore(const HeadRows<std::byte>& to, const float* scales, const Number& n
   }
 }
 
-void ScalarRestoreNumbers(const HeadRows<std::byte>& to, const float* scales,
-                          const int16_t* numbers, size_t stride) {
+template <typename Number>
+void ScalarRestoreNumbers(const HeadRows<std::byte>& to, const float* scales, const Number* numbers,
+                          size_t stride) {
   Restore(to, scales, [&](uint32_t token, uint32_t i) {
     return static_cast<float>(numbers[token * stride + i]);
   });
@@ -122,7 +124,8 @@ void ScalarNumberSums(const uint32_t* sums, size_t rows, size_t count, const Num
   }
 }
 
-void ScalarGatherRows(const int16_t* const* rows, uint32_t count, uint32_t tokens, int16_t* to,
+template <typename Number>
+void ScalarGatherRows(const Number* const* rows, uint32_t count, uint32_t tokens, Number* to,
                       size_t stride) {
   for (uint32_t token = 0; token < tokens; ++token) {
     for (uint32_t i = 0; i < count; ++i) {
@@ -131,8 +134,9 @@ void ScalarGatherRows(const int16_t* const* rows, uint32_t count, uint32_t token
   }
 }
 
-void ScalarScatterRows(const int16_t* from, size_t stride, uint32_t count, uint32_t tokens,
-                       int16_t* const* rows) {
+template <typename Number>
+void ScalarScatterRows(const Number* from, size_t stride, uint32_t count, uint32_t tokens,
+                       Number* const* rows) {
   for (uint32_t token = 0; token < tokens; ++token) {
     for (uint32_t i = 0; i < count; ++i) {
       rows[i][token] = from[token * stride + i];
@@ -140,23 +144,52 @@ void ScalarScatterRows(const int16_t* from, size_t stride, uint32_t count, uint3
   }
 }
 
+// A number out of its upper part and its lower bits.
+int32_t WholeNumber(uint8_t upper, const RawPlanes& raw, const std::byte* planes, size_t at) {
+  int32_t number = static_cast<int8_t>(upper) * (1 << raw.shift);
+  for (uint32_t bit = 0; bit < raw.shift; ++bit) {
+    const auto byte = static_cast<uint32_t>(planes[bit * raw.plane_bytes + at / 8]);
+    number += static_cast<int32_t>((byte >> (at % 8) & 1U) << bit);
+  }
+  return number;
+}
+
 bool ScalarWidenUppers(std::span<const uint8_t> uppers, const RawPlanes& raw,
                        const std::byte* planes, size_t first, int16_t* numbers) {
   bool any_far = false;
   for (size_t i = 0; i < uppers.size(); ++i) {
     any_far = any_far || uppers[i] == SymbolTable::kFar;
-    int32_t number = static_cast<int8_t>(uppers[i]) * (1 << raw.shift);
-    for (uint32_t bit = 0; bit < raw.shift; ++bit) {
-      const size_t at = first + i;
-      const auto byte = static_cast<uint32_t>(planes[bit * raw.plane_bytes + at / 8]);
-      number += static_cast<int32_t>((byte >> (at % 8) & 1U) << bit);
-    }
-    numbers[i] = static_cast<int16_t>(number);
+    numbers[i] = static_cast<int16_t>(WholeNumber(uppers[i], raw, planes, first + i));
   }
   return any_far;
 }
 
-void ScalarNarrowNumbers(std::span<const int16_t> numbers, const RansTable& table,
+bool ScalarWidenBytes(std::span<const uint8_t> uppers, const RawPlanes& raw,
+                      const std::byte* planes, size_t first, int8_t* numbers) {
+  bool all_fit = true;
+  for (size_t i = 0; i < uppers.size(); ++i) {
+    const int32_t number = WholeNumber(uppers[i], raw, planes, first + i);
+    numbers[i] = static_cast<int8_t>(number);
+    all_fit = all_fit && number == numbers[i] && uppers[i] != SymbolTable::kFar;
+  }
+  return all_fit;
+}
+
+bool ScalarNumberBytes(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                       int8_t* numbers, size_t stride) {
+  bool all_fit = true;
+  for (uint32_t token = 0; token < from.tokens; ++token) {
+    ForEachCentred(from, token, [&](uint32_t i, float value) {
+      const int16_t number = NumberOf(value, by, SplitPlace(i));
+      numbers[token * stride + i] = static_cast<int8_t>(number);
+      all_fit = all_fit && number >= -INT8_MAX && number <= INT8_MAX;
+    });
+  }
+  return all_fit;
+}
+
+template <typename Number>
+void ScalarNarrowNumbers(std::span<const Number> numbers, const RansTable& table,
                          const RawPlanes& raw, size_t first, std::byte* planes, uint8_t* symbols) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     const int32_t upper = numbers[i] >> raw.shift;
@@ -208,9 +241,20 @@ void ScalarSplitBf16(const std::byte* from, uint32_t count, uint8_t* exponents, 
 }
 
 constexpr BandKernels kScalarBands = {
-    ScalarRestoreNumbers, ScalarRestoreSums, ScalarWholeValues,
-    ScalarNumberValues,   ScalarNumberSums,  ScalarGatherRows,
-    ScalarScatterRows,    ScalarWidenUppers, ScalarNarrowNumbers,
+    ScalarRestoreNumbers<int16_t>,
+    ScalarRestoreSums,
+    ScalarWholeValues,
+    ScalarNumberValues,
+    ScalarNumberSums,
+    ScalarGatherRows<int16_t>,
+    ScalarScatterRows<int16_t>,
+    ScalarWidenUppers,
+    ScalarNarrowNumbers<int16_t>,
+};
+
+constexpr ByteKernels kScalarBytes = {
+    ScalarRestoreNumbers<int8_t>, ScalarNumberBytes, ScalarGatherRows<int8_t>,
+    ScalarScatterRows<int8_t>,    ScalarWidenBytes,  ScalarNarrowNumbers<int8_t>,
 };
 
 }  // namespace kvcast

@@ -271,6 +271,7 @@ constexpr Kernels kScalarKernels = {
     {EncodeFp4, DecodeFp4},
     &kScalarCoder,
     &kScalarBands,
+    &kScalarBytes,
     Multiply,
 };
 

@@ -30,6 +30,10 @@ inline SplitValues<V> FromNumbers(const int16_t* from) {
   return {V::EvenFloats(from), V::OddFloats(from)};
 }
 template <typename V>
+inline SplitValues<V> FromNumbers(const int8_t* from) {
+  return {V::EvenFloats(from), V::OddFloats(from)};
+}
+template <typename V>
 inline SplitValues<V> FromNumbers(const uint32_t* from) {
   return {V::Floats(from), V::Floats(from + kHalfGroup)};
 }
@@ -124,6 +128,12 @@ void SimdRestoreNumbers(const HeadRows<std::byte>& to, const float* scales, cons
                         size_t stride) {
   to.turns.InGroups() ? RestoreRows<V>(to, scales, numbers, stride)
                       : kScalarKernels.bands->restore_numbers(to, scales, numbers, stride);
+}
+template <typename V>
+void SimdRestoreBytes(const HeadRows<std::byte>& to, const float* scales, const int8_t* numbers,
+                      size_t stride) {
+  to.turns.InGroups() ? RestoreRows<V>(to, scales, numbers, stride)
+                      : kScalarKernels.bytes->restore_numbers(to, scales, numbers, stride);
 }
 template <typename V>
 void SimdRestoreSums(const HeadRows<std::byte>& to, const float* scales, const uint32_t* sums,

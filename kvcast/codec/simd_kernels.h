@@ -10,6 +10,7 @@ namespace kvcast {
 
 extern const Kernels kScalarKernels;
 extern const BandKernels kScalarBands;
+extern const ByteKernels kScalarBytes;
 bool ScalarReadValues(RansReader& reader, const RansTable& table, std::span<uint8_t> values);
 void ScalarWriteSymbols(RansWriter& writer, const RansTable& table,
                         std::span<const uint8_t> symbols);
@@ -22,6 +23,8 @@ extern const Kernels kAvx512Kernels;  // AVX-512 F, BW, DQ, VL, VBMI, VBMI2 and 
 // Parts of them that have sources of their own.
 extern const BandKernels kAvx2Bands;
 extern const BandKernels kAvx512Bands;
+extern const ByteKernels kAvx2Bytes;
+extern const ByteKernels kAvx512Bytes;
 void Avx2Multiply(const MatrixProduct& product);
 void Avx512Multiply(const MatrixProduct& product);
 bool Avx2ReadValues(RansReader& reader, const RansTable& table, std::span<uint8_t> values);

@@ -42,31 +42,33 @@ struct WholeMaker {
   }
 };
 
-// As numbers of steps.
+// As numbers of steps; `seen` has all bits of all their magnitudes.
 template <typename V>
 struct NumberMaker {
   const NumberRounding& by;
+  mutable typename V::Ints seen = V::NoInts();
 
   typename V::Ints Of(const typename V::Half& x, uint32_t at) const {
     return V::Number(V::Rounded(V::Times(x, V::Load(by.parts + at)), kPartsMax), by.rounding + at,
-                     by.zero_below + at);
+                     by.zero_below + at, seen);
   }
-  void Put(const SplitValues<V>& x, uint32_t at, int16_t* to) const {
+  template <typename Number>
+  void Put(const SplitValues<V>& x, uint32_t at, Number* to) const {
     V::StoreNumbers(to + at, Of(x.even, at), Of(x.odd, at + kHalfGroup));
   }
 };
 
-template <typename V, typename Maker>
+template <typename V, typename Maker, typename Number>
 inline void PutCentred(const SplitValues<V>& x, const float* means, uint32_t at, const Maker& maker,
-                       int16_t* to) {
+                       Number* to) {
   maker.Put(
       {V::Minus(x.even, V::Load(means + at)), V::Minus(x.odd, V::Load(means + at + kHalfGroup))},
       at, to);
 }
 
-template <typename V, HalfType kType, typename Maker>
+template <typename V, HalfType kType, typename Maker, typename Number>
 inline void MakeRow(const HeadRows<const std::byte>& from, uint32_t token, const Maker& maker,
-                    int16_t* to) {
+                    Number* to) {
   const std::byte* const row = from.rows[token];
   const RowTurns& turns = from.turns;
   const bool turned = turns.cosines != nullptr;
@@ -101,8 +103,8 @@ inline void MakeRow(const HeadRows<const std::byte>& from, uint32_t token, const
   }
 }
 
-template <typename V, typename Maker>
-inline void MakeRows(const HeadRows<const std::byte>& from, const Maker& maker, int16_t* to,
+template <typename V, typename Maker, typename Number>
+inline void MakeRows(const HeadRows<const std::byte>& from, const Maker& maker, Number* to,
                      size_t stride) {
   for (uint32_t token = 0; token < from.tokens; ++token, to += stride) {
     from.type == HalfType::kBf16 ? MakeRow<V, HalfType::kBf16>(from, token, maker, to)
@@ -121,6 +123,16 @@ void SimdNumberValues(const HeadRows<const std::byte>& from, const NumberRoundin
                       int16_t* numbers, size_t stride) {
   from.turns.InGroups() ? MakeRows<V>(from, NumberMaker<V>{by}, numbers, stride)
                         : kScalarKernels.bands->number_values(from, by, numbers, stride);
+}
+template <typename V>
+bool SimdNumberBytes(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                     int8_t* numbers, size_t stride) {
+  if (!from.turns.InGroups()) {
+    return kScalarKernels.bytes->number_values(from, by, numbers, stride);
+  }
+  const NumberMaker<V> maker{by};
+  MakeRows<V>(from, maker, numbers, stride);
+  return V::AllBelow128(maker.seen);
 }
 template <typename V>
 void SimdNumberSums(const uint32_t* sums, size_t rows, size_t count, const NumberRounding& by,

@@ -17,14 +17,14 @@ struct RansLanes {
   typename V::Words odd;
   typename V::Bytes low;
 
-  explicit RansLanes(const RansStates& states)
-      : even(V::LoadWords(states.upper.data())),
-        odd(V::LoadWords(states.upper.data() + kRansStates / 2)),
-        low(V::LoadBytes(states.low.data())) {}
-  void StoreTo(RansStates& states) const {
-    V::StoreWords(states.upper.data(), even);
-    V::StoreWords(states.upper.data() + kRansStates / 2, odd);
-    V::StoreBytes(states.low.data(), low);
+  RansLanes(const RansStates& states, size_t first)
+      : even(V::LoadWords(states.upper.data() + first)),
+        odd(V::LoadWords(states.upper.data() + first + kRansLanes / 2)),
+        low(V::LoadBytes(states.low.data() + first)) {}
+  void StoreTo(RansStates& states, size_t first) const {
+    V::StoreWords(states.upper.data() + first, even);
+    V::StoreWords(states.upper.data() + first + kRansLanes / 2, odd);
+    V::StoreBytes(states.low.data() + first, low);
   }
 };
 
@@ -65,39 +65,64 @@ inline typename V::Bytes ReadStep(RansLanes<V>& x, const typename V::Slots& slot
   return symbols;
 }
 
+// 64 symbols, of which only some count, to where their values go. REQUIRES: as ReadStep.
+template <typename V>
+struct RansUnitReader {
+  typename V::Slots slots;
+  RansLookups<V> by;
+  typename V::Lookup named;
+
+  explicit RansUnitReader(const RansTable& table)
+      : slots(table), by(table), named(V::LookupOf(table.values.data())) {}
+  inline bool All(RansLanes<V>& lanes, RansReader& reader, const std::byte*& from,
+                  uint8_t* out) const {
+    const typename V::Bytes symbols = ReadStep<V>(lanes, slots, by, kAllLanes, from);
+    V::StoreBytes(out, V::LookUp(named, symbols));
+    const uint64_t others = V::Equal(symbols, kOtherSymbol);
+    return others == 0 || reader.TakeOthers(others, out);
+  }
+  bool Some(RansLanes<V>& lanes, RansReader& reader, const std::byte*& from, uint8_t* out,
+            size_t count) const {
+    if (count >= kRansLanes) {
+      return All(lanes, reader, from, out);
+    }
+    alignas(64) uint8_t last[kRansLanes];
+    const uint64_t some = (uint64_t{1} << count) - 1;
+    const typename V::Bytes symbols = ReadStep<V>(lanes, slots, by, some, from);
+    V::StoreBytes(last, V::LookUp(named, symbols));
+    const bool whole = reader.TakeOthers(V::Equal(symbols, kOtherSymbol) & some, last);
+    std::memcpy(out, last, count);
+    return whole;
+  }
+};
+
 template <typename V>
 bool SimdReadValues(RansReader& reader, const RansTable& table, std::span<uint8_t> values) {
-  const typename V::Slots slots(table);
-  const RansLookups<V> by(table);
-  const typename V::Lookup named = V::LookupOf(table.values.data());
-  RansLanes<V> lanes(reader.states);
+  const RansUnitReader<V> unit(table);
+  RansLanes<V> first(reader.states, 0);
+  RansLanes<V> second(reader.states, kRansLanes);
   uint8_t* out = values.data();
   size_t left = values.size();
   const std::byte* from = reader.bytes.data();
   const std::byte* const end = from + reader.bytes.size();
   bool whole = true;
   // As long as no step can read past the end, whatever it reads.
-  while (left >= kRansStates && end - from >= static_cast<std::ptrdiff_t>(kRansStates) && whole) {
-    const typename V::Bytes symbols = ReadStep<V>(lanes, slots, by, kAllLanes, from);
-    V::StoreBytes(out, V::LookUp(named, symbols));
-    const uint64_t others = V::Equal(symbols, kOtherSymbol);
-    if (others != 0) [[unlikely]] {
-      whole = reader.TakeOthers(others, out);
-    }
+  const auto kMost = static_cast<std::ptrdiff_t>(kRansStates);
+  while (left >= kRansStates && end - from >= kMost && whole) {
+    whole = unit.All(first, reader, from, out);
+    whole = whole && unit.All(second, reader, from, out + kRansLanes);
     out += kRansStates;
     left -= kRansStates;
   }
-  if (left > 0 && left < kRansStates && whole &&
-      end - from >= static_cast<std::ptrdiff_t>(kRansStates)) {
-    alignas(64) uint8_t last[kRansStates];
-    const uint64_t some = (uint64_t{1} << left) - 1;
-    const typename V::Bytes symbols = ReadStep<V>(lanes, slots, by, some, from);
-    V::StoreBytes(last, V::LookUp(named, symbols));
-    whole = reader.TakeOthers(V::Equal(symbols, kOtherSymbol) & some, last);
-    std::memcpy(out, last, left);
+  if (left > 0 && left < kRansStates && whole && end - from >= kMost) {
+    whole = unit.Some(first, reader, from, out, left);
+    if (left > kRansLanes) {
+      whole = whole && unit.Some(second, reader, from, out + kRansLanes, left - kRansLanes);
+    }
     left = 0;
   }
-  lanes.StoreTo(reader.states);
+  first.StoreTo(reader.states, 0);
+  second.StoreTo(reader.states, kRansLanes);
   reader.bytes = {from, end};
   return whole && kScalarKernels.coder->read_values(reader, table, {out, left});
 }
@@ -166,24 +191,49 @@ inline void WriteStep(RansLanes<V>& x, const RansLookups<V>& by, const RansDivis
 }
 
 template <typename V>
+struct RansUnitWriter {
+  RansLookups<V> by;
+  RansDivisors<V> divisors;
+
+  explicit RansUnitWriter(const RansTable& table) : by(table), divisors(table) {}
+  inline void All(RansLanes<V>& lanes, const uint8_t* symbols, std::byte*& begin) const {
+    WriteStep<V>(lanes, by, divisors, V::LoadBytes(symbols), kAllLanes, begin);
+  }
+  void Some(RansLanes<V>& lanes, const uint8_t* symbols, size_t count, std::byte*& begin) const {
+    if (count >= kRansLanes) {
+      All(lanes, symbols, begin);
+      return;
+    }
+    alignas(64) uint8_t last[kRansLanes];
+    std::memset(last, kOtherSymbol, sizeof(last));  // One that has a share.
+    std::memcpy(last, symbols, count);
+    WriteStep<V>(lanes, by, divisors, V::LoadBytes(last), (uint64_t{1} << count) - 1, begin);
+  }
+};
+
+template <typename V>
 void SimdWriteSymbols(RansWriter& writer, const RansTable& table,
                       std::span<const uint8_t> symbols) {
-  const RansLookups<V> by(table);
-  const RansDivisors<V> divisors(table);
-  RansLanes<V> lanes(writer.states);
+  const RansUnitWriter<V> unit(table);
+  RansLanes<V> first(writer.states, 0);
+  RansLanes<V> second(writer.states, kRansLanes);
+  std::byte* begin = writer.begin;
   const size_t rest = symbols.size() % kRansStates;
-  size_t at = symbols.size() - rest;
+  const uint8_t* at = symbols.data() + (symbols.size() - rest);
+  if (rest > kRansLanes) {
+    unit.Some(second, at + kRansLanes, rest - kRansLanes, begin);
+  }
   if (rest > 0) {
-    alignas(64) uint8_t last[kRansStates];
-    std::memset(last, kOtherSymbol, sizeof(last));  // One that has a share.
-    std::memcpy(last, symbols.data() + at, rest);
-    WriteStep<V>(lanes, by, divisors, V::LoadBytes(last), (uint64_t{1} << rest) - 1, writer.begin);
+    unit.Some(first, at, rest, begin);
   }
-  while (at > 0) {
+  while (at != symbols.data()) {
     at -= kRansStates;
-    WriteStep<V>(lanes, by, divisors, V::LoadBytes(symbols.data() + at), kAllLanes, writer.begin);
+    unit.All(second, at + kRansLanes, begin);
+    unit.All(first, at, begin);
   }
-  lanes.StoreTo(writer.states);
+  writer.begin = begin;
+  first.StoreTo(writer.states, 0);
+  second.StoreTo(writer.states, kRansLanes);
 }
 
 }  // namespace
