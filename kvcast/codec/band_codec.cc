@@ -100,19 +100,44 @@ struct BandCodec::Scratch {
       plane_to[t] = block.MutableRow(first_token + t, plane.layer, plane.plane, 0).data();
     }
   }
-  HeadRows<const std::byte> HeadFrom(const CodedPlane& plane, HalfType type, size_t offset,
-                                     const float* means) {
+  HeadRows<const std::byte> From(const CodedPlane& plane, const CodedBand& band, HalfType type,
+                                 size_t head_stride) {
     for (uint32_t t = 0; t < tokens; ++t) {
-      from[t] = plane_from[t] + offset;
+      from[t] = plane_from[t] + band.first_head * head_stride;
     }
-    return {from.data(), tokens, plane.size, type, TurnsOf(plane), means};
+    return {from.data(), tokens, plane.heads,    head_stride,
+            plane.size,  type,   TurnsOf(plane), band.means.data()};
   }
-  HeadRows<std::byte> HeadTo(const CodedPlane& plane, HalfType type, size_t offset,
-                             const float* means) {
+  HeadRows<std::byte> To(const CodedPlane& plane, const CodedBand& band, HalfType type,
+                         size_t head_stride) {
     for (uint32_t t = 0; t < tokens; ++t) {
-      to[t] = plane_to[t] + offset;
+      to[t] = plane_to[t] + band.first_head * head_stride;
     }
-    return {to.data(), tokens, plane.size, type, TurnsOf(plane), means};
+    return {to.data(),  tokens, plane.heads,    head_stride,
+            plane.size, type,   TurnsOf(plane), band.means.data()};
+  }
+};
+
+// The next plane in pages. It lies far away, so that the processor does not see where it goes on:
+// it is told. Into the second cache; the first is full of numbers.
+struct BandCodec::Ahead {
+  const BlockView& block;
+  const CodedPlane* plane;  // None: there is no next.
+  uint32_t first_token;
+  size_t bytes = 0;  // Of a token; 0 where its heads do not lie side by side.
+
+  void Fetch(uint32_t first, uint32_t tokens) const {
+    constexpr size_t kLine = 64;
+    constexpr int kSecondCache = 2;
+    for (uint32_t t = first; bytes > 0 && t < first + tokens; ++t) {
+      const std::byte* const from =
+          block.Row(first_token + t, plane->layer, plane->plane, 0).data();
+      for (size_t at = 0; at < bytes; at += kLine) {
+        __builtin_prefetch(from + at, 0, kSecondCache);
+      }
+    }
+    asm volatile(
+        "");  // Or g++ takes it for something that has no effect, and leaves out the calls.
   }
 };
 
@@ -175,33 +200,39 @@ void BandCodec::NumberBand(const CodedPlane& plane, const CodedBand& band, size_
                            Scratch& scratch) const {
   const BandKernels& kernels = *kernels_->bands;
   const uint32_t tokens = scratch.tokens;
-  const size_t stride = band.means.size();
-  for (uint32_t head = 0; head < plane.heads; ++head) {
-    const size_t at = size_t{head} * SplitSize(plane.size);
-    const HeadRows<const std::byte> from = scratch.HeadFrom(
-        plane, pages(), (band.first_head + head) * head_stride, band.means.data() + at);
-    int16_t* const to = scratch.by_token.data() + at;
-    is_ac_ ? kernels.number_values(from, band.Rounding(), to, stride)
-           : kernels.whole_values(from, band.in_scales.data() + at, to, stride);
-  }
   const auto count = static_cast<uint32_t>(band.rows.size());
-  if (!is_ac_ && count > 0) {
+  const HeadRows<const std::byte> from = scratch.From(plane, band, pages(), head_stride);
+  int16_t* const by_token = scratch.by_token.data();
+  if (is_ac_) {
+    kernels.number_values(from, band.Rounding(), by_token, count);
+  } else {
+    kernels.whole_values(from, band.in_scales.data(), by_token, band.means.size());
     kernels_->multiply(band.forward.Times(scratch.by_token, tokens, scratch.sums));
-    kernels.number_sums(scratch.sums.data(), tokens, count, band.Rounding(),
-                        scratch.by_token.data());
+    kernels.number_sums(scratch.sums.data(), tokens, count, band.Rounding(), by_token);
   }
-  kernels.scatter_rows(scratch.by_token.data(), count, count, tokens, scratch.RowsOf(band));
+  kernels.scatter_rows(by_token, count, count, tokens, scratch.RowsOf(band));
 }
 
-// The same for AC's, as bytes; false if they are none.
-bool BandCodec::NumberBytes(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
-                            Scratch& scratch) const {
+// The same for AC's, as bytes; false if they are none. What comes next is fetched meanwhile.
+bool BandCodec::NumberBytes(const CodedPlane& plane, const CodedBand& band, const Ahead& ahead,
+                            size_t head_stride, Scratch& scratch) const {
+  constexpr uint32_t kPart = 4;  // Tokens.
   const ByteKernels& kernels = *kernels_->bytes;
-  const HeadRows<const std::byte> from =
-      scratch.HeadFrom(plane, pages(), band.first_head * head_stride, band.means.data());
+  const HeadRows<const std::byte> from = scratch.From(plane, band, pages(), head_stride);
   const auto count = static_cast<uint32_t>(band.rows.size());
-  if (!kernels.number_values(from, band.Rounding(), scratch.byte_token.data(), count)) {
-    return false;
+  for (uint32_t first = 0; first < scratch.tokens; first += kPart) {
+    HeadRows<const std::byte> part = from;
+    part.rows += first;
+    part.tokens = std::min(kPart, scratch.tokens - first);
+    if (part.turns.cosines != nullptr) {
+      part.turns.cosines += first * part.turns.stride;
+      part.turns.sines += first * part.turns.stride;
+    }
+    ahead.Fetch(first, part.tokens);
+    if (!kernels.number_values(part, band.Rounding(), scratch.byte_token.data() + first * count,
+                               count)) {
+      return false;
+    }
   }
   kernels.scatter_rows(scratch.byte_token.data(), count, count, scratch.tokens,
                        scratch.ByteRowsOf(band));
@@ -209,12 +240,15 @@ bool BandCodec::NumberBytes(const CodedPlane& plane, const CodedBand& band, size
 }
 
 void BandCodec::NumberPlane(const CodedPlane& plane, const BlockView& block, uint32_t first_token,
-                            Scratch& scratch) const {
+                            const Ahead& ahead, Scratch& scratch) const {
   const size_t head_stride = block.HeadStride(plane.layer, plane.plane);
   scratch.ReadFrom(plane, block, first_token);
   scratch.narrow = is_ac_;
   for (size_t b = 0; scratch.narrow && b < plane.bands.size(); ++b) {
-    scratch.narrow = NumberBytes(plane, plane.bands[b], head_stride, scratch);
+    scratch.narrow = NumberBytes(plane, plane.bands[b], ahead, head_stride, scratch);
+  }
+  if (!is_ac_) {
+    ahead.Fetch(0, scratch.tokens);
   }
   for (size_t b = 0; !scratch.narrow && b < plane.bands.size(); ++b) {
     NumberBand(plane, plane.bands[b], head_stride, scratch);
@@ -252,26 +286,6 @@ void BandCodec::WriteUnit(const CodedUnit& unit, Scratch& scratch, Writing& writ
   kernels_->coder->write_symbols(writing.writer, coding, symbols);
 }
 
-// Rows lie far apart, so that the processor does not see where a plane goes on: it is told, a plane
-// ahead. Into the second cache; the first is full of numbers.
-void BandCodec::PrefetchPlane(const CodedPlane& plane, const BlockView& block, uint32_t first_token,
-                              uint32_t tokens) const {
-  constexpr size_t kLine = 64;
-  constexpr int kSecondCache = 2;
-  const size_t row = size_t{plane.size} * kPageValueBytes;
-  if (block.HeadStride(plane.layer, plane.plane) != row) {
-    return;
-  }
-  const size_t bytes = row * format().layers[plane.layer].kv_heads;
-  for (uint32_t t = 0; t < tokens; ++t) {
-    const std::byte* const from = block.Row(first_token + t, plane.layer, plane.plane, 0).data();
-    for (size_t at = 0; at < bytes; at += kLine) {
-      __builtin_prefetch(from + at, 0, kSecondCache);
-    }
-  }
-  asm volatile("");  // Or g++ takes it for something that has no effect, and leaves out the calls.
-}
-
 size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
                              std::span<std::byte> body) const {
   const auto position = static_cast<uint32_t>(block.position() + first_token);
@@ -282,10 +296,13 @@ size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint3
   Writing writing{RansWriter({stream.get(), room}), raw_end, {}, {}, {}};
   for (size_t p = coded_.planes.size(); p-- > 0;) {
     const CodedPlane& plane = coded_.planes[p];
-    if (p > 0) {
-      PrefetchPlane(coded_.planes[p - 1], block, first_token, tokens);
+    Ahead ahead{block, p > 0 ? &coded_.planes[p - 1] : nullptr, first_token};
+    if (ahead.plane != nullptr) {
+      const size_t row = size_t{ahead.plane->size} * kPageValueBytes;
+      const bool dense = block.HeadStride(ahead.plane->layer, ahead.plane->plane) == row;
+      ahead.bytes = dense ? row * format().layers[ahead.plane->layer].kv_heads : 0;
     }
-    NumberPlane(plane, block, first_token, scratch);
+    NumberPlane(plane, block, first_token, ahead, scratch);
     for (size_t u = plane.units.size(); u-- > 0;) {
       WriteUnit(plane.units[u], scratch, writing);
     }
@@ -302,16 +319,25 @@ bool BandCodec::ReadUnit(const CodedUnit& unit, Scratch& scratch, Reading& readi
   const uint8_t shift = tables_[unit.table].shift;
   const size_t first = size_t{unit.first} * scratch.tokens;
   const size_t size = size_t{unit.count} * scratch.tokens;
-  const std::span<uint8_t> uppers = std::span(scratch.symbols).first(size);
+  // Uppers that are numbers go where those belong.
+  const bool direct = scratch.narrow && shift == 0;
+  const std::span<uint8_t> uppers = {
+      direct ? reinterpret_cast<uint8_t*>(scratch.bytes.data() + first) : scratch.symbols.data(),
+      size};
+  const size_t others = reading.reader.others.size();
   if (!kernels_->coder->read_values(reading.reader, coding_tables_[unit.table], uppers)) {
     return false;
+  }
+  if (direct && (reading.reader.others.size() == others ||
+                 std::memchr(uppers.data(), SymbolTable::kFar, size) == nullptr)) {
+    return true;
   }
   const RawPlanes raw = RawPlanes::Of(shift, size);
   const std::byte* const planes = reading.raw;
   reading.raw += raw.bytes();
   if (scratch.narrow) {
-    scratch.narrow =
-        kernels_->bytes->widen_uppers(uppers, raw, planes, 0, scratch.bytes.data() + first);
+    scratch.narrow = !direct && kernels_->bytes->widen_uppers(uppers, raw, planes, 0,
+                                                              scratch.bytes.data() + first);
     if (scratch.narrow) {
       return true;
     }
@@ -353,18 +379,14 @@ void BandCodec::RestoreBand(const CodedPlane& plane, const CodedBand& band, size
     product.in_stride = count;
     kernels_->multiply(product);
   }
-  for (uint32_t head = 0; head < plane.heads; ++head) {
-    const size_t at = size_t{head} * SplitSize(plane.size);
-    const HeadRows<std::byte> to = scratch.HeadTo(
-        plane, pages(), (band.first_head + head) * head_stride, band.means.data() + at);
-    const float* const scales = band.out_scales.data() + at;
-    if (!is_ac_) {
-      kernels.restore_sums(to, scales, scratch.sums.data() + at, stride);
-    } else if (scratch.narrow) {
-      kernels_->bytes->restore_numbers(to, scales, scratch.byte_token.data(), stride);
-    } else {
-      kernels.restore_numbers(to, scales, scratch.by_token.data(), stride);
-    }
+  const HeadRows<std::byte> to = scratch.To(plane, band, pages(), head_stride);
+  const float* const scales = band.out_scales.data();
+  if (!is_ac_) {
+    kernels.restore_sums(to, scales, scratch.sums.data(), stride);
+  } else if (scratch.narrow) {
+    kernels_->bytes->restore_numbers(to, scales, scratch.byte_token.data(), stride);
+  } else {
+    kernels.restore_numbers(to, scales, scratch.by_token.data(), stride);
   }
 }
 

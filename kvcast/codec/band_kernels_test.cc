@@ -66,7 +66,7 @@ struct AnyHead {
   }
   template <typename Byte>
   HeadRows<Byte> Rows(HalfType type) const {
-    return {rows.data(), tokens, size, type, turns.empty() ? RowTurns{} : turns[0].rows(),
+    return {rows.data(), tokens, 1, 0, size, type, turns.empty() ? RowTurns{} : turns[0].rows(),
             means.data()};
   }
   NumberRounding Rounding() const { return {scales.data(), rounding.data(), zero_below.data()}; }
@@ -105,7 +105,7 @@ void ExpectSameNumbers(const AnyHead& head, HalfType type) {
   const size_t stride = SplitSize(head.size);
   const std::vector<const std::byte*> rows(head.rows.begin(), head.rows.end());
   HeadRows<const std::byte> from = {
-      rows.data(),      head.tokens, head.size, type, head.Rows<std::byte>(type).turns,
+      rows.data(),      head.tokens, 1, 0, head.size, type, head.Rows<std::byte>(type).turns,
       head.means.data()};
   const auto made = [&](const Kernels& kernels, bool whole) {
     std::vector<int16_t> numbers(stride * head.tokens);
@@ -255,6 +255,8 @@ TEST(ByteKernels, SayWhetherNumbersFit) {
     const std::vector<const std::byte*> rows(head.rows.begin(), head.rows.end());
     const HeadRows<const std::byte> from = {rows.data(),
                                             head.tokens,
+                                            1,
+                                            0,
                                             head.size,
                                             HalfType::kBf16,
                                             head.Rows<std::byte>(HalfType::kBf16).turns,

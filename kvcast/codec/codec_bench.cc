@@ -104,6 +104,7 @@ Bench& Shared() {
 const Calibration& BenchCalibration() {
   static const Calibration calibration = [] {
     constexpr uint32_t kSampled = 32;
+    Shared().pages.Fill();  // Decoding has made them all alike.
     const BlockShape shape = BenchCache::Shape();
     const Rope rope{0, false, std::vector<uint64_t>(64, uint64_t{1} << 55)};
     Survey survey(shape, HalfType::kBf16);

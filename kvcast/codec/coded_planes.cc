@@ -45,14 +45,15 @@ void SetMatrices(CodedBand& band, const BandMatrix& matrix, std::span<const uint
 
 CodedPlane CodedPlaneMaker::PlaneOf(const LayerShape& model_layer, uint32_t layer, Plane plane,
                                     const PlaneBands& constants) const {
-  const bool per_head = is_ac || bands.form == BandForm::kHead;
+  const bool per_head = bands.form == BandForm::kHead;
   const uint32_t slice_heads = format.layers[layer].kv_heads;
   CodedPlane made;
   made.layer = layer;
   made.plane = plane;
   made.size = model_layer.size(plane);
-  made.heads = per_head ? 1 : model_layer.kv_heads;
-  KVCAST_CHECK(per_head || (slice_heads == made.heads && format.first_head == 0));
+  // AC's heads have nothing to do with each other, and are done together.
+  made.heads = is_ac ? slice_heads : per_head ? 1 : model_layer.kv_heads;
+  KVCAST_CHECK(is_ac || per_head || (slice_heads == made.heads && format.first_head == 0));
   if (plane == Plane::kKey) {
     made.rope = bands.rope_of_layer[format.first_layer + layer];
   }
@@ -97,28 +98,26 @@ CodedBand CodedPlaneMaker::BandOf(const CodedPlane& plane, const PlaneBands& con
     band.in_scales[place] = constants.in_scale[from + i];
     band.out_scales[place] = (is_ac ? constants.ac_step : constants.out_scale)[from + i] * step;
   }
-  std::vector<uint32_t> components;  // In the order of their rows; AC: in their own.
+  // AC: a place for each value; KTC: for each coded component, in the order of rows.
+  std::vector<uint32_t> components;
   for (uint32_t i = 0; i < row_of.size(); ++i) {
-    if (is_ac || row_of[i] != kNoRow) {
+    if (row_of[i] != kNoRow) {
       components.push_back(i);
     }
   }
-  if (!is_ac) {
-    std::ranges::sort(components, {}, [&](uint32_t i) { return row_of[i]; });
-  }
-  const uint32_t places = SplitSize(static_cast<uint32_t>(components.size()));
+  std::ranges::sort(components, {}, [&](uint32_t i) { return row_of[i]; });
+  const auto places = is_ac ? static_cast<uint32_t>(band.means.size())
+                            : SplitSize(static_cast<uint32_t>(components.size()));
   band.rows.assign(places, kNoRow);
   band.parts.resize(places);
   band.rounding.resize(places);
   band.zero_below.assign(places, 1);
-  const uint32_t index = (format.first_head + head) / plane.heads;
+  const uint32_t index = is_ac ? 0 : (format.first_head + head) / plane.heads;
   for (uint32_t k = 0; k < components.size(); ++k) {
     const uint32_t i = components[k];
-    band.rows[k] = row_of[i];
-    if (row_of[i] == kNoRow) {
-      continue;
-    }
-    const uint32_t place = SplitPlace(k);
+    const uint32_t at = is_ac ? i / plane.size * padded + i % plane.size : k;
+    const uint32_t place = SplitPlace(at);
+    band.rows[at] = row_of[i];
     band.parts[place] =
         is_ac ? SymbolTable::kStepParts / band.out_scales[place]
               : constants.bands[index].component_scale[i] * SymbolTable::kStepParts / step;

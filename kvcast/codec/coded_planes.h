@@ -38,7 +38,7 @@ struct CodedPlane {
   uint32_t layer = 0;  // In the slice.
   Plane plane = Plane::kKey;
   uint32_t size = 0;   // Values of a head.
-  uint32_t heads = 0;  // Of a band.
+  uint32_t heads = 0;  // Of a band; AC: all.
   uint8_t rope = Bands::kNoRope;
   uint32_t rows = 0;
   std::vector<CodedUnit> units;

@@ -74,7 +74,8 @@ void FuzzHeads(kvcast::FuzzInput& input) {
   }
   const auto* const from_row = reinterpret_cast<const std::byte*>(page.data());
   const kvcast::RowTurns own = rope.turns.empty() ? kvcast::RowTurns{} : turns.rows();
-  const kvcast::HeadRows<const std::byte> from = {&from_row, 1, size, type, own, means.data()};
+  const kvcast::HeadRows<const std::byte> from = {&from_row, 1,    1,   0,
+                                                  size,      type, own, means.data()};
   const auto made = [&](const kvcast::Kernels& kernels) {
     std::vector<int16_t> all(size_t{places} * 2);
     kernels.bands->number_values(from, {scales.data(), rounding.data(), zero_below.data()},
@@ -82,7 +83,7 @@ void FuzzHeads(kvcast::FuzzInput& input) {
     all.resize(size);
     std::vector<int16_t> out(size);
     auto* to_row = reinterpret_cast<std::byte*>(out.data());
-    const kvcast::HeadRows<std::byte> to = {&to_row, 1, size, type, own, means.data()};
+    const kvcast::HeadRows<std::byte> to = {&to_row, 1, 1, 0, size, type, own, means.data()};
     kernels.bands->restore_numbers(to, scales.data(), numbers.data(), places);
     all.insert(all.end(), out.begin(), out.end());
     return all;

@@ -41,12 +41,15 @@ struct RowTurns {
   }
 };
 
-// One head in an engine's pages, of all tokens of a run.
+// Some heads in an engine's pages, of all tokens of a run. Numbers and constants of one begin
+// SplitSize(size) behind those of the one before.
 template <typename Byte>
 struct HeadRows {
-  Byte* const* rows = nullptr;  // One a token.
+  Byte* const* rows = nullptr;  // One a token: its first head.
   uint32_t tokens = 0;
-  uint32_t size = 0;
+  uint32_t heads = 0;
+  size_t head_stride = 0;  // In bytes.
+  uint32_t size = 0;       // Values of a head.
   HalfType type = HalfType::kBf16;
   RowTurns turns;
   const float* means = nullptr;  // In split places.

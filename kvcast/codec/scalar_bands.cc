@@ -30,10 +30,14 @@ void ForEachPair(const RowTurns& turns, uint32_t token, float* values, Work work
 template <typename Number>
 void Restore(const HeadRows<std::byte>& to, const float* scales, const Number& number) {
   std::vector<float> values(to.size);
-  for (uint32_t token = 0; token < to.tokens; ++token) {
+  for (uint32_t row = 0; row < to.tokens * to.heads; ++row) {
+    const uint32_t token = row / to.heads;
+    const uint32_t head = row % to.heads;
+    const uint32_t base = head * SplitSize(to.size);
     for (uint32_t i = 0; i < to.size; ++i) {
-      const float part = number(token, i) * scales[SplitPlace(i)];
-      values[i] = to.means[SplitPlace(i)] + part;
+      const uint32_t place = base + SplitPlace(i);
+      const float part = number(token, base + i) * scales[place];
+      values[i] = to.means[place] + part;
     }
     if (to.turns.cosines != nullptr) {
       ForEachPair(to.turns, token, values.data(), [](float& x, float& y, float cosine, float sine) {
@@ -44,7 +48,8 @@ void Restore(const HeadRows<std::byte>& to, const float* scales, const Number& n
     }
     for (uint32_t i = 0; i < to.size; ++i) {
       const uint16_t bits = FromFloat(to.type, values[i]);
-      std::memcpy(to.rows[token] + i * kPageValueBytes, &bits, sizeof(bits));
+      std::memcpy(to.rows[token] + head * to.head_stride + i * kPageValueBytes, &bits,
+                  sizeof(bits));
     }
   }
 }
@@ -68,20 +73,25 @@ void ScalarRestoreSums(const HeadRows<std::byte>& to, const float* scales, const
 template <typename Work>
 void ForEachCentred(const HeadRows<const std::byte>& from, uint32_t token, Work work) {
   std::vector<float> values(from.size);
-  for (uint32_t i = 0; i < from.size; ++i) {
-    uint16_t bits = 0;
-    std::memcpy(&bits, from.rows[token] + i * kPageValueBytes, sizeof(bits));
-    values[i] = ToFloat(from.type, Bounded(from.type, bits));
-  }
-  if (from.turns.cosines != nullptr) {
-    ForEachPair(from.turns, token, values.data(), [](float& x, float& y, float cosine, float sine) {
-      const float turned = x * cosine + y * sine;
-      y = y * cosine - x * sine;
-      x = turned;
-    });
-  }
-  for (uint32_t i = 0; i < from.size; ++i) {
-    work(i, values[i] - from.means[SplitPlace(i)]);
+  for (uint32_t head = 0; head < from.heads; ++head) {
+    const std::byte* const row = from.rows[token] + head * from.head_stride;
+    for (uint32_t i = 0; i < from.size; ++i) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, row + i * kPageValueBytes, sizeof(bits));
+      values[i] = ToFloat(from.type, Bounded(from.type, bits));
+    }
+    if (from.turns.cosines != nullptr) {
+      ForEachPair(from.turns, token, values.data(),
+                  [](float& x, float& y, float cosine, float sine) {
+                    const float turned = x * cosine + y * sine;
+                    y = y * cosine - x * sine;
+                    x = turned;
+                  });
+    }
+    const uint32_t base = head * SplitSize(from.size);
+    for (uint32_t i = 0; i < from.size; ++i) {
+      work(base + i, values[i] - from.means[base + SplitPlace(i)]);
+    }
   }
 }
 

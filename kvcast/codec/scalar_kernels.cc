@@ -200,7 +200,8 @@ void EncodeFp4(const Source& from, const Coded& to) {
         const Fp4Block six(from, values, first + block, first + end, to_six, tensor);
         const Fp4Block four(from, values, first + block, first + end, to_four, tensor);
         const Fp4Block& best =
-            to.careful && FourIsBetter(six.scale, six.error, four.scale, four.error) ? four : six;
+            to.careful && FourIsBetter(six.scale, six.error, four.scale, four.error) != 0 ? four
+                                                                                          : six;
         *scales++ = static_cast<std::byte>(best.scale);
         std::copy_n(best.codes.begin(), end - block, packed.begin() + block);
       }

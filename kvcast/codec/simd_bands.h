@@ -69,17 +69,17 @@ inline void StoreGroup(std::byte* row, uint32_t at, uint32_t size, const SplitVa
   std::memcpy(row + size_t{at} * kPageValueBytes, rest.values, (size - at) * kPageValueBytes);
 }
 
+// One head of a token; its constants and numbers begin at `base`.
 template <typename V, HalfType kType, typename Number>
-inline void RestoreRow(const HeadRows<std::byte>& to, uint32_t token, const float* scales,
-                       const Number* numbers) {
-  std::byte* const row = to.rows[token];
+inline void RestoreRow(const HeadRows<std::byte>& to, uint32_t token, std::byte* row, uint32_t base,
+                       const float* scales, const Number* numbers) {
   const RowTurns& turns = to.turns;
   const bool turned = turns.cosines != nullptr;
   const uint32_t begin = turned ? turns.first : to.size;
   const uint32_t end = turned ? turns.first + 2 * turns.pairs : to.size;
   for (uint32_t at = begin == 0 ? end : 0; at < to.size;
        at = at + kSplitGroup == begin ? end : at + kSplitGroup) {
-    StoreGroup<V, kType>(row, at, to.size, Restored<V>(numbers, at, scales, to.means));
+    StoreGroup<V, kType>(row, at, to.size, Restored<V>(numbers, base + at, scales, to.means));
   }
   if (!turned) {
     return;
@@ -88,7 +88,7 @@ inline void RestoreRow(const HeadRows<std::byte>& to, uint32_t token, const floa
   const float* const sines = turns.sines + token * turns.stride;
   if (turns.adjacent) {
     for (uint32_t at = begin; at < end; at += kSplitGroup) {
-      SplitValues<V> x = Restored<V>(numbers, at, scales, to.means);
+      SplitValues<V> x = Restored<V>(numbers, base + at, scales, to.means);
       const uint32_t pair = (at - begin) / 2;
       TurnPair<V>(x.even, x.odd, cosines + pair, sines + pair);
       StoreGroup<V, kType>(row, at, to.size, x);
@@ -97,8 +97,8 @@ inline void RestoreRow(const HeadRows<std::byte>& to, uint32_t token, const floa
   }
   for (uint32_t pair = 0; pair < turns.pairs; pair += kSplitGroup) {
     const uint32_t at = begin + pair;
-    SplitValues<V> x = Restored<V>(numbers, at, scales, to.means);
-    SplitValues<V> y = Restored<V>(numbers, at + turns.pairs, scales, to.means);
+    SplitValues<V> x = Restored<V>(numbers, base + at, scales, to.means);
+    SplitValues<V> y = Restored<V>(numbers, base + at + turns.pairs, scales, to.means);
     TurnPair<V>(x.even, y.even, cosines + pair, sines + pair);
     TurnPair<V>(x.odd, y.odd, cosines + pair + kHalfGroup, sines + pair + kHalfGroup);
     StoreGroup<V, kType>(row, at, to.size, x);
@@ -106,12 +106,19 @@ inline void RestoreRow(const HeadRows<std::byte>& to, uint32_t token, const floa
   }
 }
 
+// Token by token, as pages lie.
 template <typename V, typename Number>
-inline void RestoreRows(const HeadRows<std::byte>& to, const float* scales, const Number* numbers,
-                        size_t stride) {
+inline void RestoreRows(const HeadRows<std::byte>& heads, const float* scales,
+                        const Number* numbers, size_t stride) {
+  const HeadRows<std::byte> to = heads;  // Bytes that are written could be anything's.
   for (uint32_t token = 0; token < to.tokens; ++token, numbers += stride) {
-    to.type == HalfType::kBf16 ? RestoreRow<V, HalfType::kBf16>(to, token, scales, numbers)
-                               : RestoreRow<V, HalfType::kFp16>(to, token, scales, numbers);
+    for (uint32_t head = 0; head < to.heads; ++head) {
+      std::byte* const row = to.rows[token] + head * to.head_stride;
+      const uint32_t base = head * SplitSize(to.size);
+      to.type == HalfType::kBf16
+          ? RestoreRow<V, HalfType::kBf16>(to, token, row, base, scales, numbers)
+          : RestoreRow<V, HalfType::kFp16>(to, token, row, base, scales, numbers);
+    }
   }
 }
 

@@ -45,7 +45,7 @@ struct WholeMaker {
 // As numbers of steps; `seen` has all bits of all their magnitudes.
 template <typename V>
 struct NumberMaker {
-  const NumberRounding& by;
+  const NumberRounding by;
   mutable typename V::Ints seen = V::NoInts();
 
   typename V::Ints Of(const typename V::Half& x, uint32_t at) const {
@@ -67,16 +67,15 @@ inline void PutCentred(const SplitValues<V>& x, const float* means, uint32_t at,
 }
 
 template <typename V, HalfType kType, typename Maker, typename Number>
-inline void MakeRow(const HeadRows<const std::byte>& from, uint32_t token, const Maker& maker,
-                    Number* to) {
-  const std::byte* const row = from.rows[token];
+inline void MakeRow(const HeadRows<const std::byte>& from, uint32_t token, const std::byte* row,
+                    uint32_t base, const Maker& maker, Number* to) {
   const RowTurns& turns = from.turns;
   const bool turned = turns.cosines != nullptr;
   const uint32_t begin = turned ? turns.first : from.size;
   const uint32_t end = turned ? turns.first + 2 * turns.pairs : from.size;
   for (uint32_t at = begin == 0 ? end : 0; at < from.size;
        at = at + kSplitGroup == begin ? end : at + kSplitGroup) {
-    PutCentred<V>(LoadGroup<V, kType>(row, at, from.size), from.means, at, maker, to);
+    PutCentred<V>(LoadGroup<V, kType>(row, at, from.size), from.means, base + at, maker, to);
   }
   if (!turned) {
     return;
@@ -88,7 +87,7 @@ inline void MakeRow(const HeadRows<const std::byte>& from, uint32_t token, const
       SplitValues<V> x = LoadGroup<V, kType>(row, at, from.size);
       const uint32_t pair = (at - begin) / 2;
       TurnPairBack<V>(x.even, x.odd, cosines + pair, sines + pair);
-      PutCentred<V>(x, from.means, at, maker, to);
+      PutCentred<V>(x, from.means, base + at, maker, to);
     }
     return;
   }
@@ -98,17 +97,22 @@ inline void MakeRow(const HeadRows<const std::byte>& from, uint32_t token, const
     SplitValues<V> y = LoadGroup<V, kType>(row, at + turns.pairs, from.size);
     TurnPairBack<V>(x.even, y.even, cosines + pair, sines + pair);
     TurnPairBack<V>(x.odd, y.odd, cosines + pair + kHalfGroup, sines + pair + kHalfGroup);
-    PutCentred<V>(x, from.means, at, maker, to);
-    PutCentred<V>(y, from.means, at + turns.pairs, maker, to);
+    PutCentred<V>(x, from.means, base + at, maker, to);
+    PutCentred<V>(y, from.means, base + at + turns.pairs, maker, to);
   }
 }
 
 template <typename V, typename Maker, typename Number>
-inline void MakeRows(const HeadRows<const std::byte>& from, const Maker& maker, Number* to,
+inline void MakeRows(const HeadRows<const std::byte>& heads, const Maker& maker, Number* to,
                      size_t stride) {
+  const HeadRows<const std::byte> from = heads;  // Bytes that are written could be anything's.
   for (uint32_t token = 0; token < from.tokens; ++token, to += stride) {
-    from.type == HalfType::kBf16 ? MakeRow<V, HalfType::kBf16>(from, token, maker, to)
-                                 : MakeRow<V, HalfType::kFp16>(from, token, maker, to);
+    for (uint32_t head = 0; head < from.heads; ++head) {
+      const std::byte* const row = from.rows[token] + head * from.head_stride;
+      const uint32_t base = head * SplitSize(from.size);
+      from.type == HalfType::kBf16 ? MakeRow<V, HalfType::kBf16>(from, token, row, base, maker, to)
+                                   : MakeRow<V, HalfType::kFp16>(from, token, row, base, maker, to);
+    }
   }
 }
 
