@@ -239,21 +239,19 @@ void JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, st
 }
 
 void Multiply(const MatrixProduct& product) {
-  std::fill_n(product.out, size_t{product.rows} * product.outs, 0U);
+  constexpr uint32_t kLanes = MatrixProduct::kLanes;
   for (uint32_t row = 0; row < product.rows; ++row) {
     const int16_t* const in = product.in + row * product.in_stride;
-    uint32_t* const out = product.out + size_t{row} * product.outs;
-    for (uint32_t pair = 0; pair < product.pairs; ++pair) {
-      const int32_t first = in[2 * pair];
-      const int32_t second = in[2 * pair + 1];
-      if (first == 0 && second == 0) {
-        continue;
+    for (uint32_t first = 0; first < product.outs; first += kLanes) {
+      std::array<uint32_t, kLanes> sums{};
+      const int16_t* matrix = product.matrix + size_t{first} * product.pairs * 2;
+      for (uint32_t pair = 0; pair < product.pairs; ++pair, matrix += 2 * kLanes) {
+        for (uint32_t j = 0; j < kLanes; ++j) {
+          sums[j] += static_cast<uint32_t>(in[2 * pair] * matrix[2 * j]) +
+                     static_cast<uint32_t>(in[2 * pair + 1] * matrix[2 * j + 1]);
+        }
       }
-      const int16_t* const matrix = product.matrix + size_t{pair} * product.outs * 2;
-      for (uint32_t j = 0; j < product.outs; ++j) {
-        out[j] += static_cast<uint32_t>(first * matrix[size_t{2} * j]) +
-                  static_cast<uint32_t>(second * matrix[size_t{2} * j + 1]);
-      }
+      std::ranges::copy(sums, product.out + size_t{row} * product.outs + first);
     }
   }
 }
