@@ -26,6 +26,23 @@ void PutBandWord(std::byte* to, uint32_t word) {
   }
 }
 
+// Some tokens of a run.
+template <typename Byte>
+HeadRows<Byte> PartOf(HeadRows<Byte> rows, uint32_t first, uint32_t tokens) {
+  rows.rows += first;
+  rows.tokens = tokens;
+  if (rows.turns.cosines != nullptr) {
+    rows.turns.cosines += first * rows.turns.stride;
+    rows.turns.sines += first * rows.turns.stride;
+  }
+  return rows;
+}
+
+// How many tokens are a part of all.
+uint32_t PartOfTokens(uint32_t tokens, size_t part, size_t parts) {
+  return static_cast<uint32_t>(tokens * part / parts);
+}
+
 }  // namespace
 
 // What one object needs for a while, for the widest plane.
@@ -118,26 +135,86 @@ struct BandCodec::Scratch {
   }
 };
 
-// The next plane in pages. It lies far away, so that the processor does not see where it goes on:
-// it is told. Into the second cache; the first is full of numbers.
-struct BandCodec::Ahead {
+// AC's numbers of a plane, as bytes by token, made a few tokens at a time: memory is waited for
+// while the entropy coder works on another plane. KTC's are made at once.
+struct BandCodec::Numbering {
+  const BandCodec& codec;
   const BlockView& block;
-  const CodedPlane* plane;  // None: there is no next.
   uint32_t first_token;
-  size_t bytes = 0;  // Of a token; 0 where its heads do not lie side by side.
+  Scratch& scratch;
+  const CodedPlane* plane = nullptr;
+  const CodedPlane* next = nullptr;  // It lies far away: the processor is told where.
+  HeadRows<const std::byte> from = {};
+  uint32_t done = 0;  // Tokens.
+  bool fits = false;  // All so far are bytes.
 
+  void Begin(size_t index) {
+    plane = &codec.coded_.planes[index];
+    next = index > 0 ? plane - 1 : nullptr;
+    scratch.ReadFrom(*plane, block, first_token);
+    done = 0;
+    fits = codec.is_ac_ && !plane->bands.empty();
+    if (fits) {
+      from = scratch.From(*plane, plane->bands[0], codec.pages(),
+                          block.HeadStride(plane->layer, plane->plane));
+    }
+  }
+  void Until(uint32_t tokens) {
+    constexpr uint32_t kPart = 2;
+    while (fits && done < tokens) {
+      const uint32_t part = std::min(kPart, tokens - done);
+      Fetch(done, part);
+      const CodedBand& band = plane->bands[0];
+      const size_t stride = band.rows.size();
+      fits =
+          codec.kernels_->bytes->number_values(PartOf(from, done, part), band.Rounding(),
+                                               scratch.byte_token.data() + done * stride, stride);
+      done += part;
+    }
+  }
+  // Into the second cache; the first is full of numbers.
   void Fetch(uint32_t first, uint32_t tokens) const {
     constexpr size_t kLine = 64;
     constexpr int kSecondCache = 2;
-    for (uint32_t t = first; bytes > 0 && t < first + tokens; ++t) {
-      const std::byte* const from =
-          block.Row(first_token + t, plane->layer, plane->plane, 0).data();
-      for (size_t at = 0; at < bytes; at += kLine) {
-        __builtin_prefetch(from + at, 0, kSecondCache);
+    const size_t row = next == nullptr ? 0 : size_t{next->size} * kPageValueBytes;
+    if (row == 0 || block.HeadStride(next->layer, next->plane) != row) {
+      return;
+    }
+    const size_t bytes = row * codec.format().layers[next->layer].kv_heads;
+    for (uint32_t t = first; t < first + tokens; ++t) {
+      const std::byte* const at = block.Row(first_token + t, next->layer, next->plane, 0).data();
+      for (size_t i = 0; i < bytes; i += kLine) {
+        __builtin_prefetch(at + i, 0, kSecondCache);
       }
     }
-    asm volatile(
-        "");  // Or g++ takes it for something that has no effect, and leaves out the calls.
+    asm volatile("");  // Or g++ takes it for something without effect, and leaves out the calls.
+  }
+};
+
+// AC's values of a plane, restored a few tokens at a time: they go out to memory while the entropy
+// coder works on another plane.
+struct BandCodec::Restoring {
+  const ByteKernels& kernels;
+  Scratch& scratch;
+  const CodedBand* band = nullptr;
+  HeadRows<std::byte> to = {};
+  uint32_t done = 0;  // Tokens.
+
+  void Begin(const CodedBand& begun, const HeadRows<std::byte>& rows) {
+    band = &begun;
+    to = rows;
+    done = 0;
+    const auto count = static_cast<uint32_t>(band->rows.size());
+    kernels.gather_rows(scratch.ByteRowsOf(*band), count, scratch.tokens, scratch.byte_token.data(),
+                        count);
+  }
+  void Until(uint32_t tokens) {
+    if (band != nullptr && done < tokens) {
+      const size_t stride = band->rows.size();
+      kernels.restore_numbers(PartOf(to, done, tokens - done), band->out_scales.data(),
+                              scratch.byte_token.data() + done * stride, stride);
+      done = tokens;
+    }
   }
 };
 
@@ -213,45 +290,21 @@ void BandCodec::NumberBand(const CodedPlane& plane, const CodedBand& band, size_
   kernels.scatter_rows(by_token, count, count, tokens, scratch.RowsOf(band));
 }
 
-// The same for AC's, as bytes; false if they are none. What comes next is fetched meanwhile.
-bool BandCodec::NumberBytes(const CodedPlane& plane, const CodedBand& band, const Ahead& ahead,
-                            size_t head_stride, Scratch& scratch) const {
-  constexpr uint32_t kPart = 4;  // Tokens.
-  const ByteKernels& kernels = *kernels_->bytes;
-  const HeadRows<const std::byte> from = scratch.From(plane, band, pages(), head_stride);
-  const auto count = static_cast<uint32_t>(band.rows.size());
-  for (uint32_t first = 0; first < scratch.tokens; first += kPart) {
-    HeadRows<const std::byte> part = from;
-    part.rows += first;
-    part.tokens = std::min(kPart, scratch.tokens - first);
-    if (part.turns.cosines != nullptr) {
-      part.turns.cosines += first * part.turns.stride;
-      part.turns.sines += first * part.turns.stride;
-    }
-    ahead.Fetch(first, part.tokens);
-    if (!kernels.number_values(part, band.Rounding(), scratch.byte_token.data() + first * count,
-                               count)) {
-      return false;
-    }
+// A plane's numbers as rows.
+void BandCodec::NumberPlane(Numbering& numbering, Scratch& scratch) const {
+  const CodedPlane& plane = *numbering.plane;
+  numbering.Until(scratch.tokens);
+  scratch.narrow = numbering.fits;
+  if (scratch.narrow) {
+    const CodedBand& band = plane.bands[0];
+    const auto count = static_cast<uint32_t>(band.rows.size());
+    kernels_->bytes->scatter_rows(scratch.byte_token.data(), count, count, scratch.tokens,
+                                  scratch.ByteRowsOf(band));
+    return;
   }
-  kernels.scatter_rows(scratch.byte_token.data(), count, count, scratch.tokens,
-                       scratch.ByteRowsOf(band));
-  return true;
-}
-
-void BandCodec::NumberPlane(const CodedPlane& plane, const BlockView& block, uint32_t first_token,
-                            const Ahead& ahead, Scratch& scratch) const {
-  const size_t head_stride = block.HeadStride(plane.layer, plane.plane);
-  scratch.ReadFrom(plane, block, first_token);
-  scratch.narrow = is_ac_;
-  for (size_t b = 0; scratch.narrow && b < plane.bands.size(); ++b) {
-    scratch.narrow = NumberBytes(plane, plane.bands[b], ahead, head_stride, scratch);
-  }
-  if (!is_ac_) {
-    ahead.Fetch(0, scratch.tokens);
-  }
-  for (size_t b = 0; !scratch.narrow && b < plane.bands.size(); ++b) {
-    NumberBand(plane, plane.bands[b], head_stride, scratch);
+  numbering.Fetch(0, scratch.tokens);
+  for (const CodedBand& band : plane.bands) {
+    NumberBand(plane, band, numbering.block.HeadStride(plane.layer, plane.plane), scratch);
   }
 }
 
@@ -294,17 +347,19 @@ size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint3
   const auto stream = std::make_unique_for_overwrite<std::byte[]>(room);
   std::byte* const raw_end = body.data() + kBandHeadBytes + RawBytes(tokens);
   Writing writing{RansWriter({stream.get(), room}), raw_end, {}, {}, {}};
+  Numbering numbering{*this, block, first_token, scratch};
   for (size_t p = coded_.planes.size(); p-- > 0;) {
-    const CodedPlane& plane = coded_.planes[p];
-    Ahead ahead{block, p > 0 ? &coded_.planes[p - 1] : nullptr, first_token};
-    if (ahead.plane != nullptr) {
-      const size_t row = size_t{ahead.plane->size} * kPageValueBytes;
-      const bool dense = block.HeadStride(ahead.plane->layer, ahead.plane->plane) == row;
-      ahead.bytes = dense ? row * format().layers[ahead.plane->layer].kv_heads : 0;
+    const std::vector<CodedUnit>& units = coded_.planes[p].units;
+    if (p + 1 == coded_.planes.size()) {
+      numbering.Begin(p);
     }
-    NumberPlane(plane, block, first_token, ahead, scratch);
-    for (size_t u = plane.units.size(); u-- > 0;) {
-      WriteUnit(plane.units[u], scratch, writing);
+    NumberPlane(numbering, scratch);
+    if (p > 0) {
+      numbering.Begin(p - 1);
+    }
+    for (size_t u = units.size(); u-- > 0;) {
+      WriteUnit(units[u], scratch, writing);
+      numbering.Until(p > 0 ? PartOfTokens(tokens, units.size() - u, units.size()) : 0);
     }
   }
   PutBandWord(body.data(), position);
@@ -368,12 +423,7 @@ void BandCodec::RestoreBand(const CodedPlane& plane, const CodedBand& band, size
   const uint32_t tokens = scratch.tokens;
   const auto count = static_cast<uint32_t>(band.rows.size());
   const size_t stride = band.means.size();
-  if (scratch.narrow) {
-    kernels_->bytes->gather_rows(scratch.ByteRowsOf(band), count, tokens, scratch.byte_token.data(),
-                                 count);
-  } else {
-    kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
-  }
+  kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
   if (!is_ac_) {
     MatrixProduct product = band.inverse.Times(scratch.by_token, tokens, scratch.sums);
     product.in_stride = count;
@@ -383,8 +433,6 @@ void BandCodec::RestoreBand(const CodedPlane& plane, const CodedBand& band, size
   const float* const scales = band.out_scales.data();
   if (!is_ac_) {
     kernels.restore_sums(to, scales, scratch.sums.data(), stride);
-  } else if (scratch.narrow) {
-    kernels_->bytes->restore_numbers(to, scales, scratch.byte_token.data(), stride);
   } else {
     kernels.restore_numbers(to, scales, scratch.by_token.data(), stride);
   }
@@ -425,18 +473,27 @@ Result<void> BandCodec::DecodeBody(std::span<const std::byte> body, uint32_t fir
   KVCAST_TRY_VOID(Open(body, tokens, reading));
   Scratch scratch(*this, reading.position, tokens);
   const Error wrong(ErrorCode::kMalformed, "The object's numbers do not end where they must.");
+  Restoring restoring{*kernels_->bytes, scratch};
   for (const CodedPlane& plane : coded_.planes) {
     scratch.narrow = is_ac_;
-    for (const CodedUnit& unit : plane.units) {
-      if (!ReadUnit(unit, scratch, reading)) {
+    for (size_t u = 0; u < plane.units.size(); ++u) {
+      if (!ReadUnit(plane.units[u], scratch, reading)) {
         return wrong;
       }
+      restoring.Until(PartOfTokens(tokens, u + 1, plane.units.size()));
     }
+    restoring.Until(tokens);
     scratch.WriteTo(plane, block, first_token);
+    const size_t head_stride = block.HeadStride(plane.layer, plane.plane);
     for (const CodedBand& band : plane.bands) {
-      RestoreBand(plane, band, block.HeadStride(plane.layer, plane.plane), scratch);
+      if (scratch.narrow) {
+        restoring.Begin(band, scratch.To(plane, band, pages(), head_stride));
+      } else {
+        RestoreBand(plane, band, head_stride, scratch);
+      }
     }
   }
+  restoring.Until(tokens);
   return reading.reader.IsAtEnd() ? Result<void>() : Result<void>(wrong);
 }
 

@@ -26,7 +26,8 @@ class BandCodec final : public Codec {
 
  private:
   struct Scratch;
-  struct Ahead;
+  struct Numbering;
+  struct Restoring;
   struct Writing;
   struct Reading;
 
@@ -39,10 +40,7 @@ class BandCodec final : public Codec {
   size_t RawBytes(uint32_t tokens) const;
   void NumberBand(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
                   Scratch& scratch) const;
-  bool NumberBytes(const CodedPlane& plane, const CodedBand& band, const Ahead& ahead,
-                   size_t head_stride, Scratch& scratch) const;
-  void NumberPlane(const CodedPlane& plane, const BlockView& block, uint32_t first_token,
-                   const Ahead& ahead, Scratch& scratch) const;
+  void NumberPlane(Numbering& numbering, Scratch& scratch) const;
   void WriteUnit(const CodedUnit& unit, Scratch& scratch, Writing& writing) const;
   Result<void> Open(std::span<const std::byte> body, uint32_t tokens, Reading& reading) const;
   bool ReadUnit(const CodedUnit& unit, Scratch& scratch, Reading& reading) const;
