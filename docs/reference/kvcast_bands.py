@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kvcast_names import Reader, Refused
 from kvcast_numbers import bits_of, bounded, cut, f32
-from kvcast_rans import OTHER, STATES, RansReader, Table, rans_write
+from kvcast_rans import OTHER, STATES_BYTES, RansReader, Table, rans_write
 
 BAND_RUNGS = ("AC", "KTC-coarse", "KTC-medium", "KTC-fine")
 HEAD, LAYER = 1, 2
@@ -186,9 +186,7 @@ class _CodedBand:
         self.matrix = None if self.is_ac else self.constants.bands[index]
         self.first, self.values = index * values, values
         used = self.constants.tables[number][self.first:self.first + values]
-        self.units = [(table, [i for i in range(values) if used[i] == table])
-                      for table in range(len(self.known))]
-        self.units = [unit for unit in self.units if unit[1]]
+        self.coded = {c: table for c, table in enumerate(used) if table != SKIPPED}
         scales = self.constants.ac_step if self.is_ac else self.constants.out_scale
         self.out_scale = [f32(scale * self.step) for scale in self._own(scales)]
 
@@ -201,25 +199,22 @@ class _CodedBand:
         whole = [round(max(-REACH, min(REACH, f32(value * scale))))
                  for value, scale in zip(values, self._own(self.constants.in_scale))]
         made = {}
-        for _, components in self.units:
-            for c in components:
-                if self.is_ac:
-                    component, scale = values[c], f32(STEP_PARTS / self.out_scale[c])
-                else:
-                    row = self.matrix.forward[c * self.values:(c + 1) * self.values]
-                    total = sum(a * b for a, b in zip(row, whole)) & 0xFFFFFFFF
-                    component = f32(total - 2**32 if total >> 31 else total)
-                    scale = f32(f32(self.matrix.component_scale[c] * STEP_PARTS) / self.step)
-                made[c] = round(max(-PARTS_MAX, min(PARTS_MAX, f32(component * scale))))
+        for c in self.coded:
+            if self.is_ac:
+                component, scale = values[c], f32(STEP_PARTS / self.out_scale[c])
+            else:
+                row = self.matrix.forward[c * self.values:(c + 1) * self.values]
+                total = sum(a * b for a, b in zip(row, whole)) & 0xFFFFFFFF
+                component = f32(total - 2**32 if total >> 31 else total)
+                scale = f32(f32(self.matrix.component_scale[c] * STEP_PARTS) / self.step)
+            made[c] = round(max(-PARTS_MAX, min(PARTS_MAX, f32(component * scale))))
         return made
 
     def restored(self, numbers: dict[int, int]) -> list[float]:
         out = self._own(self.constants.mean)
         for i in range(self.values):
             if self.is_ac:
-                total = numbers.get(i)
-                if total is None:
-                    continue
+                total = numbers.get(i, 0)
             else:
                 total = sum(number * self.matrix.inverse[c * self.values + i]
                             for c, number in numbers.items()) & 0xFFFFFFFF
@@ -228,8 +223,8 @@ class _CodedBand:
         return out
 
 
-def _coded_bands(bands: Bands, layers: list[tuple[int, int, int]], form) -> list[tuple]:
-    """Band, its rope, and where its values begin in a token, of all bands of a track."""
+def _coded_planes(bands: Bands, layers: list[tuple[int, int, int]], form) -> list[list[tuple]]:
+    """Of each plane of a track: bands, their rope, and where their values begin in a token."""
     made, plane, at = [], 0, 0
     for layer, (heads, *sizes) in enumerate(layers):
         inside = form.first_layer <= layer < form.first_layer + len(form.layers)
@@ -240,78 +235,90 @@ def _coded_bands(bands: Bands, layers: list[tuple[int, int, int]], form) -> list
             own_heads = form.layers[layer - form.first_layer][0] if inside else 0
             if together > 1 and own_heads not in (0, heads):
                 raise Refused("a slice that cuts a band")
+            own = []
             for head in range(form.first_head, form.first_head + own_heads, together):
                 band = _CodedBand(bands, form.rung, plane, head // together, together * size, part == 0)
                 rope = bands.rope_of_layer[layer] if part == 0 else NO_ROPE
-                made.append((band, bands.ropes[rope] if rope != NO_ROPE else None, size, at))
+                own.append((band, bands.ropes[rope] if rope != NO_ROPE else None, size, at))
                 at += together * size
+            made.append(own)
             plane += 1
     return made
 
 
+def _units(plane: list[tuple]) -> list[tuple[SymbolTable, list[tuple[int, int]]]]:
+    """Tables in order, with what is coded by each: band of the plane, and component."""
+    known = plane[0][0].known if plane else []
+    units = [(table, [(b, c) for b, (band, *_) in enumerate(plane)
+                      for c, own in band.coded.items() if own == number])
+             for number, table in enumerate(known)]
+    return [unit for unit in units if unit[1]]
+
+
+def _bit_planes(numbers: list[int], shift: int) -> bytes:
+    return b"".join(bytes(sum((number >> bit & 1) << i for i, number in enumerate(byte))
+                          for byte in cut(numbers, 8)) for bit in range(shift))
+
+
 def encode_bands(form, bands: Bands, layers: list, position: int, values: list[int]) -> bytes:
     tokens = cut(values, form.values())
-    units, raw, fars = [], [], []
-    for band, rope, size, at in _coded_bands(bands, layers, form):
+    units, raw, fars = [], b"", []
+    for plane in _coded_planes(bands, layers, form):
         parts = []
-        for token, own in enumerate(tokens):
-            floats = [bounded(form.value_type, bits) for bits in own[at:at + band.values]]
-            if rope:
-                floats = [value for head in cut(floats, size)
-                          for value in rope.turned(head, position + token, back=True)]
-            parts.append(band.parts(floats))
-        for table, components in band.units:
-            known = band.known[table]
-            numbers = [known.number(token[c]) for token in parts for c in components]
-            raw += [number >> bit & 1 for number in numbers for bit in range(known.shift)]
+        for band, rope, size, at in plane:
+            parts.append([])
+            for token, own in enumerate(tokens):
+                floats = [bounded(form.value_type, bits) for bits in own[at:at + band.values]]
+                if rope:
+                    floats = [value for head in cut(floats, size)
+                              for value in rope.turned(head, position + token, back=True)]
+                parts[-1].append(band.parts(floats))
+        for known, components in _units(plane):
+            numbers = [known.number(token[c]) for b, c in components for token in parts[b]]
+            raw += _bit_planes(numbers, known.shift)
             uppers = [known.upper(number) for number in numbers]
             fars += [number >> known.shift for number, upper in zip(numbers, uppers) if upper == FAR]
             units.append((known.coder(), bytes(uppers)))
     others = bytes(e for table, unit in units for e in unit if table.symbol_of(e) == OTHER)
-    states, words = rans_write(units)
-    packed = bytes(sum(bit << i for i, bit in enumerate(byte)) for byte in cut(raw, 8))
-    return (struct.pack("<II", position, len(others)) + packed + others
-            + struct.pack(f"<{len(fars)}h", *fars) + struct.pack("<64I", *states) + struct.pack(f"<{len(words)}H", *words))
+    return (struct.pack("<II", position, len(others)) + raw + others
+            + struct.pack(f"<{len(fars)}h", *fars) + rans_write(units))
 
 
 def decode_bands(form, bands: Bands, layers: list, tokens: int, body: bytes, out: str) -> list[int]:
-    coded = _coded_bands(bands, layers, form)
-    components = sum(len(unit) for band, *_ in coded for _, unit in band.units)
-    bits = tokens * sum(len(unit) * band.known[table].shift for band, *_ in coded
-                        for table, unit in band.units)
-    spare = len(body) - (8 + (bits + 7) // 8 + 4 * STATES)
-    if not 0 <= spare <= 5 * components * tokens:
+    planes = _coded_planes(bands, layers, form)
+    sizes = [(known.shift, len(unit) * tokens) for plane in planes for known, unit in _units(plane)]
+    raw_bytes = sum(shift * -(-count // 8) for shift, count in sizes)
+    spare = len(body) - (8 + raw_bytes + STATES_BYTES)
+    if not 0 <= spare <= 4 * sum(count for _, count in sizes):
         raise Refused("another size than such tokens can have")
     reader = Reader(body)
     position, others = struct.unpack("<II", reader.take(8))
     if others > spare:
         raise Refused("numbers that do not fit")
-    packed = reader.take((bits + 7) // 8)
-    raw = iter([packed[at // 8] >> at % 8 & 1 for at in range(bits)])
+    raw = Reader(reader.take(raw_bytes))
     others = reader.take(others)
-    if 2 * others.count(FAR) > spare - len(others) or (spare - len(others)) % 2:
+    if 2 * others.count(FAR) > spare - len(others):
         raise Refused("numbers that do not fit")
     fars = iter([far for far, in struct.iter_unpack("<h", reader.take(2 * others.count(FAR)))])
-    states = list(struct.unpack("<64I", reader.take(4 * STATES)))
-    words = [word for word, in struct.iter_unpack("<H", reader.take(reader.left()))]
-    coder = RansReader(states, words, others)
+    coder = RansReader(reader.take(reader.left()), others)
     made = [[0] * form.values() for _ in range(tokens)]
-    for band, rope, size, at in coded:
-        numbers: list[dict[int, int]] = [{} for _ in range(tokens)]
-        for table, unit in band.units:
-            known = band.known[table]
-            uppers = iter(coder.unit(known.coder(), len(unit) * tokens))
-            for token in numbers:
-                for c in unit:
-                    upper = next(uppers)
-                    upper = next(fars) if upper == FAR else upper - 256 if upper > 127 else upper
-                    number = (upper << known.shift) + sum(next(raw) << i for i in range(known.shift))
-                    token[c] = (number + 2**15) % 2**16 - 2**15
-        for token in range(tokens):
-            floats = band.restored(numbers[token])
-            if rope:
-                floats = [value for head in cut(floats, size)
-                          for value in rope.turned(head, position + token, back=False)]
-            made[token][at:at + band.values] = [bits_of(out, value) for value in floats]
+    for plane in planes:
+        numbers: list[list[dict[int, int]]] = [[{} for _ in range(tokens)] for _ in plane]
+        for known, unit in _units(plane):
+            uppers = coder.unit(known.coder(), len(unit) * tokens)
+            lower = [raw.take(-(-len(uppers) // 8)) for _ in range(known.shift)]
+            for i, upper in enumerate(uppers):
+                upper = next(fars) if upper == FAR else upper - 256 if upper > 127 else upper
+                number = (upper << known.shift) + sum(
+                    (bits[i // 8] >> i % 8 & 1) << bit for bit, bits in enumerate(lower))
+                band, c = unit[i // tokens]
+                numbers[band][i % tokens][c] = (number + 2**15) % 2**16 - 2**15
+        for own, (band, rope, size, at) in zip(numbers, plane):
+            for token in range(tokens):
+                floats = band.restored(own[token])
+                if rope:
+                    floats = [value for head in cut(floats, size)
+                              for value in rope.turned(head, position + token, back=False)]
+                made[token][at:at + band.values] = [bits_of(out, value) for value in floats]
     coder.end()
     return [bits for token in made for bits in token]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kvcast_names import RUNGS, Reader, Refused, vi64
 from kvcast_numbers import BF16, FP16, bits_of, bounded, crc32c, cut
-from kvcast_rans import OTHER, STATES, RansReader, Table, rans_write
+from kvcast_rans import OTHER, STATES_BYTES, RansReader, Table, rans_write
 from kvcast_rows import check_scales, decode_row, fp4_row, fp8_row, int4_row, int8_row, row_sizes
 
 TYPES = [BF16, FP16]
@@ -193,33 +193,29 @@ def encode_lossless(form: Format, values: list[int]) -> bytes:
         ordered += own
         units.append((tables[plane], bytes(v >> 10 & 31 if half else v >> 7 & 255 for v in own)))
     others = bytes(e for table, unit in units for e in unit if table.symbol_of(e) == OTHER)
-    states, words = rans_write(units)
     low = bytes(v & 255 if half else v >> 8 & 128 | v & 127 for v in ordered)
     planes = b""
     for shift in (15, 9, 8) if half else ():
         bits = [v >> shift & 1 for v in ordered]
         planes += bytes(sum(bit << i for i, bit in enumerate(byte)) for byte in cut(bits, 8))
-    return (struct.pack("<I", len(others)) + low + planes + others
-            + struct.pack("<64I", *states) + struct.pack(f"<{len(words)}H", *words))
+    return struct.pack("<I", len(others)) + low + planes + others + rans_write(units)
 
 
 def decode_lossless(form: Format, tokens: int, body: bytes) -> list[int]:
     half = form.value_type == FP16
     count = tokens * form.values()
     plane_bytes = -(-count // 8) if half else 0
-    spare = len(body) - (4 + count + 3 * plane_bytes + 4 * STATES)
-    if not 0 <= spare <= 3 * count:
+    spare = len(body) - (4 + count + 3 * plane_bytes + STATES_BYTES)
+    if not 0 <= spare <= 2 * count:
         raise Refused("another size than such tokens can have")
     reader = Reader(body)
     others, = struct.unpack("<I", reader.take(4))
-    if others > spare or (spare - others) % 2:
+    if others > spare:
         raise Refused("exponents that do not fit")
     low = reader.take(count)
     planes = [reader.take(plane_bytes) for _ in range(3)]
     others = reader.take(others)
-    states = list(struct.unpack("<64I", reader.take(4 * STATES)))
-    words = [word for word, in struct.iter_unpack("<H", reader.take(reader.left()))]
-    coder = RansReader(states, words, others)
+    coder = RansReader(reader.take(reader.left()), others)
     tables = [Table(*table) for table in form.tables]
     values, at = [0] * count, 0
     for plane, places in _plane_major(form, tokens):

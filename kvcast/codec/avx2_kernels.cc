@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "kvcast/codec/number_format.h"
-#include "kvcast/codec/rans.h"
 #include "kvcast/codec/scale_search.h"
 
 KVCAST_AVX2_BEGIN
@@ -144,17 +143,24 @@ struct Avx2 {
       _mm256_storeu_ps(to + 8 * i, x.v[i]);
     }
   }
-  static float SumOf(__m256 x) {
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  static __m256 SumOfHalves(const Floats& x) {
+    return _mm256_add_ps(_mm256_add_ps(x.v[0], x.v[1]), _mm256_add_ps(x.v[2], x.v[3]));
   }
-  static void SumsOfHalves(const Floats& x, float& first, float& second) {
-    first = SumOf(_mm256_add_ps(x.v[0], x.v[1]));
-    second = SumOf(_mm256_add_ps(x.v[2], x.v[3]));
+  // Of 8 floats each, at once.
+  static __m128 FourSums(__m256 a, __m256 b, __m256 c, __m256 d) {
+    const __m256 ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    const __m256 cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    const __m256 all =
+        _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
   }
-  static float Sum(const Floats& x) {
-    return SumOf(_mm256_add_ps(_mm256_add_ps(x.v[0], x.v[1]), _mm256_add_ps(x.v[2], x.v[3])));
+  static void StoreFourSums(float* to, const Floats& a, const Floats& b, const Floats& c,
+                            const Floats& d) {
+    _mm_storeu_ps(to, FourSums(SumOfHalves(a), SumOfHalves(b), SumOfHalves(c), SumOfHalves(d)));
+  }
+  static void StoreSumsOfHalves(float* to, const Floats& x, const Floats& y) {
+    _mm_storeu_ps(to, FourSums(_mm256_add_ps(x.v[0], x.v[1]), _mm256_add_ps(x.v[2], x.v[3]),
+                               _mm256_add_ps(y.v[0], y.v[1]), _mm256_add_ps(y.v[2], y.v[3])));
   }
   static Floats SmallAsZero(const Floats& x) {
     Floats out;
@@ -322,146 +328,6 @@ struct Avx2 {
   }
 };
 
-// Where each lane of a register finds its word, if only those of a mask read one: bytes of lane
-// numbers, the lowest for lane 0.
-struct LaneOrders {
-  uint64_t of_mask[256] = {};
-
-  constexpr LaneOrders() {
-    for (uint32_t mask = 0; mask < 256; ++mask) {
-      uint64_t next = 0;
-      for (uint32_t lane = 0; lane < 8; ++lane) {
-        if ((mask >> lane & 1U) != 0) {
-          of_mask[mask] |= next++ << (8 * lane);
-        }
-      }
-    }
-  }
-};
-constexpr LaneOrders kLaneOrders;
-
-struct Avx2Table {
-  __m256i starts[ExponentTable::kSymbols];  // Less 128, to be compared as signed.
-  __m256i share_bytes;
-  __m256i start_bytes;
-  __m256i exponents;
-
-  explicit Avx2Table(const RansTable& table) {
-    alignas(16) uint8_t shares[ExponentTable::kSymbols];
-    alignas(16) uint8_t own_starts[ExponentTable::kSymbols];
-    for (size_t i = 0; i < ExponentTable::kSymbols; ++i) {
-      shares[i] = static_cast<uint8_t>(table.Share(i));
-      own_starts[i] = static_cast<uint8_t>(table.Start(i));
-      starts[i] = _mm256_set1_epi8(static_cast<char>(own_starts[i] ^ 0x80));
-    }
-    share_bytes = Doubled(shares);
-    start_bytes = Doubled(own_starts);
-    exponents = Doubled(table.exponents.data());
-  }
-  static __m256i Doubled(const uint8_t* bytes) {
-    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
-  }
-
-  // How many symbols begin after each slot, taken from how many there are: no table in memory.
-  __m256i Symbols(__m256i slots) const {
-    const __m256i keys = _mm256_xor_si256(slots, _mm256_set1_epi8(static_cast<char>(0x80)));
-    __m256i symbols = _mm256_set1_epi8(kOtherSymbol);
-    for (size_t i = 1; i < ExponentTable::kSymbols; ++i) {
-      symbols = _mm256_add_epi8(symbols, _mm256_cmpgt_epi8(starts[i], keys));
-    }
-    return symbols;
-  }
-};
-
-inline size_t StepLanes(__m256i& states, __m256i shares, __m256i starts, const std::byte* words) {
-  const __m256i byte = _mm256_set1_epi32(0xff);
-  const __m256i in_share = _mm256_sub_epi32(_mm256_and_si256(states, byte), starts);
-  const __m256i next =
-      _mm256_add_epi32(_mm256_mullo_epi32(shares, _mm256_srli_epi32(states, 8)), in_share);
-  // Unsigned: nothing is left above the lower 16 bits.
-  const __m256i low = _mm256_cmpeq_epi32(_mm256_srli_epi32(next, 16), _mm256_setzero_si256());
-  const auto mask = static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(low)));
-  const __m256i read =
-      _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words)));
-  const __m256i order =
-      _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(kLaneOrders.of_mask[mask])));
-  const __m256i fresh =
-      _mm256_or_si256(_mm256_slli_epi32(next, 16), _mm256_permutevar8x32_epi32(read, order));
-  states = _mm256_blendv_epi8(next, fresh, low);
-  return sizeof(uint16_t) * static_cast<size_t>(__builtin_popcount(mask));
-}
-
-bool TakeOthersAvx2(RansReader& reader, uint32_t places, uint8_t* exponents) {
-  for (; places != 0; places &= places - 1) {
-    if (reader.others.empty()) {
-      return false;
-    }
-    exponents[__builtin_ctz(places)] = static_cast<uint8_t>(reader.others[0]);
-    reader.others = reader.others.subspan(1);
-  }
-  return true;
-}
-
-// One step: states 16 k to 16 k + 15 in two registers, of which the first yield symbols 0 to 31.
-inline size_t StepAvx2(__m256i (&states)[8], const Avx2Table& by, const std::byte* words,
-                       __m256i (&symbols)[2]) {
-  __m256i shares[2];
-  __m256i starts[2];
-  const __m256i byte = _mm256_set1_epi32(0xff);
-  for (size_t half = 0; half < 2; ++half) {
-    const __m256i lower =
-        _mm256_or_si256(_mm256_and_si256(states[half], byte),
-                        _mm256_slli_epi32(_mm256_and_si256(states[2 + half], byte), 8));
-    const __m256i upper =
-        _mm256_or_si256(_mm256_slli_epi32(_mm256_and_si256(states[4 + half], byte), 16),
-                        _mm256_slli_epi32(states[6 + half], 24));
-    symbols[half] = by.Symbols(_mm256_or_si256(lower, upper));
-    shares[half] = _mm256_shuffle_epi8(by.share_bytes, symbols[half]);
-    starts[half] = _mm256_shuffle_epi8(by.start_bytes, symbols[half]);
-  }
-  size_t read = 0;
-  for (int k = 0; k < 4; ++k) {
-    for (size_t half = 0; half < 2; ++half) {
-      const __m256i share = _mm256_and_si256(_mm256_srli_epi32(shares[half], 8 * k), byte);
-      const __m256i start = _mm256_and_si256(_mm256_srli_epi32(starts[half], 8 * k), byte);
-      read += StepLanes(states[2 * static_cast<size_t>(k) + half], share, start, words + read);
-    }
-  }
-  return read;
-}
-
-bool Avx2ReadExponents(RansReader& reader, const RansTable& table, std::span<uint8_t> exponents) {
-  const Avx2Table by(table);
-  __m256i states[8];
-  for (size_t i = 0; i < 8; ++i) {
-    states[i] = _mm256_load_si256(reinterpret_cast<const __m256i*>(reader.states.data()) + i);
-  }
-  uint8_t* out = exponents.data();
-  size_t left = exponents.size();
-  const std::byte* words = reader.words.data();
-  const std::byte* const words_end = words + reader.words.size();
-  bool whole = true;
-  // As long as no step can read past the end, whatever it reads.
-  while (left >= kRansStates && words_end - words >= 8 * 16 && whole) {
-    __m256i symbols[2];
-    words += StepAvx2(states, by, words, symbols);
-    for (size_t half = 0; half < 2; ++half) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + half,
-                          _mm256_shuffle_epi8(by.exponents, symbols[half]));
-      const auto others = static_cast<uint32_t>(
-          _mm256_movemask_epi8(_mm256_cmpeq_epi8(symbols[half], _mm256_set1_epi8(kOtherSymbol))));
-      whole = whole && (others == 0 || TakeOthersAvx2(reader, others, out + 32 * half));
-    }
-    out += kRansStates;
-    left -= kRansStates;
-  }
-  for (size_t i = 0; i < 8; ++i) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(reader.states.data()) + i, states[i]);
-  }
-  reader.words = {words, words_end};
-  return whole && kScalarKernels.read_exponents(reader, table, {out, left});
-}
-
 void Avx2JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to) {
   uint32_t i = 0;
   for (; i + 16 <= count; i += 16) {
@@ -474,8 +340,12 @@ void Avx2JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count
     Avx2::StoreHalfLine(to + i * kPageValueBytes,
                         _mm256_or_si256(_mm256_or_si256(sign, mantissa), middle));
   }
-  kScalarKernels.join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
+  kScalarKernels.coder->join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
 }
+
+constexpr CoderKernels kAvx2Coder = {
+    Avx2ReadValues, Avx2WriteSymbols, ScalarNameValues, Avx2JoinBf16, Avx2SplitBf16,
+};
 
 }  // namespace
 
@@ -485,8 +355,9 @@ constexpr Kernels kAvx2Kernels = {
     {AnyEncodeFp8<Avx2>, AnyDecodeFp8<Avx2>},
     {AnyEncodeInt4<Avx2>, AnyDecodeInt4<Avx2>},
     {AnyEncodeFp4<Avx2>, AnyDecodeFp4<Avx2>},
-    Avx2ReadExponents,
-    Avx2JoinBf16,
+    &kAvx2Coder,
+    &kAvx2Bands,
+    &kAvx2Bytes,
     Avx2Multiply,
 };
 

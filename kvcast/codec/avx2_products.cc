@@ -38,7 +38,7 @@ struct Avx2Products {
 
 }  // namespace
 
-void Avx2Multiply(const MatrixProduct& product) { AnyMultiply<Avx2Products, 2>(product); }
+void Avx2Multiply(const MatrixProduct& product) { AnyMultiply<Avx2Products, 4>(product); }
 
 }  // namespace kvcast
 

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "kvcast/codec/number_format.h"
-#include "kvcast/codec/rans.h"
 #include "kvcast/codec/scale_search.h"
 
 KVCAST_AVX512_BEGIN
@@ -113,11 +112,24 @@ struct Avx512 {
   static Floats Times(const Floats& x, const Floats& y) {
     return {_mm512_mul_ps(x.a, y.a), _mm512_mul_ps(x.b, y.b)};
   }
-  static void SumsOfHalves(const Floats& x, float& first, float& second) {
-    first = _mm512_reduce_add_ps(x.a);
-    second = _mm512_reduce_add_ps(x.b);
+  static __m512 SumOfHalves(const Floats& x) { return _mm512_add_ps(x.a, x.b); }
+  // Of 16 floats each, at once.
+  static __m128 FourSums(__m512 a, __m512 b, __m512 c, __m512 d) {
+    const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    const __m512 all =
+        _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
   }
-  static float Sum(const Floats& x) { return _mm512_reduce_add_ps(_mm512_add_ps(x.a, x.b)); }
+  static void StoreFourSums(float* to, const Floats& a, const Floats& b, const Floats& c,
+                            const Floats& d) {
+    _mm_storeu_ps(to, FourSums(SumOfHalves(a), SumOfHalves(b), SumOfHalves(c), SumOfHalves(d)));
+  }
+  // Of each half of two.
+  static void StoreSumsOfHalves(float* to, const Floats& x, const Floats& y) {
+    _mm_storeu_ps(to, FourSums(x.a, x.b, y.a, y.b));
+  }
   static Floats Over(const Floats& x, const Floats& y) {
     return {_mm512_div_ps(x.a, y.a), _mm512_div_ps(x.b, y.b)};
   }
@@ -256,94 +268,6 @@ struct Avx512 {
   }
 };
 
-// A table in registers.
-struct Avx512Table {
-  __m512i symbols[4];
-  __m512i entries;
-  __m512i exponents;
-
-  explicit Avx512Table(const RansTable& table)
-      : symbols{_mm512_load_si512(table.symbol_of_slot.data()),
-                _mm512_load_si512(table.symbol_of_slot.data() + 64),
-                _mm512_load_si512(table.symbol_of_slot.data() + 128),
-                _mm512_load_si512(table.symbol_of_slot.data() + 192)},
-        entries(_mm512_load_si512(table.entries.data())),
-        exponents(_mm512_broadcast_i32x4(
-            _mm_load_si128(reinterpret_cast<const __m128i*>(table.exponents.data())))) {}
-
-  // 64 symbols by the slots in the lowest bytes of the states.
-  __m512i Symbols(const __m512i (&states)[4]) const {
-    const __m512i lower =
-        _mm512_mask_blend_epi8(0x2222222222222222, states[0], _mm512_slli_epi32(states[1], 8));
-    const __m512i upper = _mm512_mask_blend_epi8(
-        0x8888888888888888, _mm512_slli_epi32(states[2], 16), _mm512_slli_epi32(states[3], 24));
-    const __m512i slots = _mm512_mask_blend_epi16(0xaaaaaaaa, lower, upper);
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(slots),
-                                  _mm512_permutex2var_epi8(symbols[0], slots, symbols[1]),
-                                  _mm512_permutex2var_epi8(symbols[2], slots, symbols[3]));
-  }
-};
-
-// One register of states takes a symbol off and reads what it needs; gives the bytes read.
-inline size_t StepStates(__m512i& states, __m512i symbols, const Avx512Table& table,
-                         const std::byte* words) {
-  const __m512i entries = _mm512_permutexvar_epi32(symbols, table.entries);
-  const __m512i shares = _mm512_and_si512(entries, _mm512_set1_epi32(0xffff));
-  const __m512i in_share = _mm512_sub_epi32(_mm512_and_si512(states, _mm512_set1_epi32(0xff)),
-                                            _mm512_srli_epi32(entries, 16));
-  const __m512i next =
-      _mm512_add_epi32(_mm512_mullo_epi32(shares, _mm512_srli_epi32(states, 8)), in_share);
-  const __mmask16 low = _mm512_cmplt_epu32_mask(next, _mm512_set1_epi32(kRansLow));
-  const __m512i read =
-      _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words)));
-  const __m512i fresh = _mm512_maskz_expand_epi32(low, read);
-  states = _mm512_mask_or_epi32(next, low, _mm512_slli_epi32(next, 16), fresh);
-  return sizeof(uint16_t) * static_cast<size_t>(__builtin_popcount(low));
-}
-
-// Exponents that the table does not name take the place of the zeros for them.
-bool TakeOthers(RansReader& reader, uint64_t places, uint8_t* exponents) {
-  for (; places != 0; places &= places - 1) {
-    if (reader.others.empty()) {
-      return false;
-    }
-    exponents[__builtin_ctzll(places)] = static_cast<uint8_t>(reader.others[0]);
-    reader.others = reader.others.subspan(1);
-  }
-  return true;
-}
-
-bool Avx512ReadExponents(RansReader& reader, const RansTable& table, std::span<uint8_t> exponents) {
-  const Avx512Table by(table);
-  __m512i states[4];
-  for (size_t i = 0; i < 4; ++i) {
-    states[i] = _mm512_load_si512(reader.states.data() + 16 * i);
-  }
-  uint8_t* out = exponents.data();
-  size_t left = exponents.size();
-  const std::byte* words = reader.words.data();
-  const std::byte* const words_end = words + reader.words.size();
-  bool whole = true;
-  // As long as no step can read past the end, whatever it reads.
-  while (left >= kRansStates && words_end - words >= 4 * 32 && whole) {
-    const __m512i symbols = by.Symbols(states);
-    words += StepStates(states[0], symbols, by, words);
-    words += StepStates(states[1], _mm512_srli_epi32(symbols, 8), by, words);
-    words += StepStates(states[2], _mm512_srli_epi32(symbols, 16), by, words);
-    words += StepStates(states[3], _mm512_srli_epi32(symbols, 24), by, words);
-    _mm512_storeu_si512(out, _mm512_shuffle_epi8(by.exponents, symbols));
-    const __mmask64 others = _mm512_cmpeq_epi8_mask(symbols, _mm512_set1_epi8(kOtherSymbol));
-    whole = others == 0 || TakeOthers(reader, others, out);
-    out += kRansStates;
-    left -= kRansStates;
-  }
-  for (size_t i = 0; i < 4; ++i) {
-    _mm512_store_si512(reader.states.data() + 16 * i, states[i]);
-  }
-  reader.words = {words, words_end};
-  return whole && kScalarKernels.read_exponents(reader, table, {out, left});
-}
-
 void Avx512JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to) {
   uint32_t i = 0;
   for (; i + kGroupValues <= count; i += kGroupValues) {
@@ -359,8 +283,12 @@ void Avx512JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t cou
         0xca);
     Avx512::StoreLine(to + i * kPageValueBytes, _mm512_or_si512(ends, middle));
   }
-  kScalarKernels.join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
+  kScalarKernels.coder->join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
 }
+
+constexpr CoderKernels kAvx512Coder = {
+    Avx512ReadValues, Avx512WriteSymbols, Avx512NameValues, Avx512JoinBf16, Avx512SplitBf16,
+};
 
 }  // namespace
 
@@ -370,8 +298,9 @@ constexpr Kernels kAvx512Kernels = {
     {AnyEncodeFp8<Avx512>, AnyDecodeFp8<Avx512>},
     {AnyEncodeInt4<Avx512>, AnyDecodeInt4<Avx512>},
     {AnyEncodeFp4<Avx512>, AnyDecodeFp4<Avx512>},
-    Avx512ReadExponents,
-    Avx512JoinBf16,
+    &kAvx512Coder,
+    &kAvx512Bands,
+    &kAvx512Bytes,
     Avx512Multiply,
 };
 

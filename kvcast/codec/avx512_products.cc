@@ -28,13 +28,85 @@ struct Avx512Products {
     return _mm512_set1_epi32(both);
   }
   static Sums AddProducts(Sums sums, Sums factors, Sums matrix) {
-    return _mm512_add_epi32(sums, _mm512_madd_epi16(factors, matrix));
+    return _mm512_dpwssd_epi32(sums, factors, matrix);
   }
 };
 
+constexpr uint32_t kRowsAtOnce = 16;
+constexpr uint32_t kPairsAtOnce = 512;
+
+// 16 rows of pairs as pairs of 16 rows: then one address leads to all factors of a pair.
+void TurnRows(const int16_t* in, size_t stride, uint32_t pairs, int32_t* to) {
+  for (uint32_t row = 0; row < kRowsAtOnce; row += 4) {
+    const int16_t* const from = in + row * stride;
+    uint32_t pair = 0;
+    for (; pair + 4 <= pairs; pair += 4) {
+      __m128i lanes[4];
+      for (uint32_t r = 0; r < 4; ++r) {
+        lanes[r] =
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + r * stride + size_t{pair} * 2));
+      }
+      const __m128i a = _mm_unpacklo_epi32(lanes[0], lanes[1]);
+      const __m128i b = _mm_unpacklo_epi32(lanes[2], lanes[3]);
+      const __m128i c = _mm_unpackhi_epi32(lanes[0], lanes[1]);
+      const __m128i d = _mm_unpackhi_epi32(lanes[2], lanes[3]);
+      const __m128i turned[4] = {_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b),
+                                 _mm_unpacklo_epi64(c, d), _mm_unpackhi_epi64(c, d)};
+      for (uint32_t k = 0; k < 4; ++k) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + size_t{pair + k} * kRowsAtOnce + row),
+                         turned[k]);
+      }
+    }
+    for (; pair < pairs; ++pair) {
+      for (uint32_t r = 0; r < 4; ++r) {
+        std::memcpy(to + size_t{pair} * kRowsAtOnce + row + r, from + r * stride + size_t{pair} * 2,
+                    sizeof(int32_t));
+      }
+    }
+  }
+}
+
+// 16 columns of 16 rows.
+void MultiplySquare(const MatrixProduct& product, const int32_t* turned, uint32_t row,
+                    uint32_t first) {
+  __m512i sums[kRowsAtOnce];
+  for (__m512i& sum : sums) {
+    sum = _mm512_setzero_si512();
+  }
+  const int16_t* matrix = product.matrix + size_t{first} * product.pairs * 2;
+  for (uint32_t pair = 0; pair < product.pairs; ++pair) {
+    _mm_prefetch(reinterpret_cast<const char*>(matrix) + kMatrixAhead, _MM_HINT_T0);
+    const __m512i columns = _mm512_loadu_si512(matrix);
+    for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
+      sums[r] = _mm512_dpwssd_epi32(sums[r], columns, _mm512_set1_epi32(turned[r]));
+    }
+    matrix += 2 * MatrixProduct::kLanes;
+    turned += kRowsAtOnce;
+  }
+  for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
+    _mm512_storeu_si512(product.out + size_t{row + r} * product.outs + first, sums[r]);
+  }
+}
+
 }  // namespace
 
-void Avx512Multiply(const MatrixProduct& product) { AnyMultiply<Avx512Products, 4>(product); }
+void Avx512Multiply(const MatrixProduct& product) {
+  uint32_t row = 0;
+  if (product.pairs <= kPairsAtOnce) {
+    alignas(64) int32_t turned[kPairsAtOnce * kRowsAtOnce];
+    for (; row + kRowsAtOnce <= product.rows; row += kRowsAtOnce) {
+      TurnRows(product.in + row * product.in_stride, product.in_stride, product.pairs, turned);
+      for (uint32_t first = 0; first < product.outs; first += MatrixProduct::kLanes) {
+        MultiplySquare(product, turned, row, first);
+      }
+    }
+  }
+  MatrixProduct rest = product;
+  rest.in += row * product.in_stride;
+  rest.out += size_t{row} * product.outs;
+  rest.rows -= row;
+  AnyMultiply<Avx512Products, 4>(rest);
+}
 
 }  // namespace kvcast
 

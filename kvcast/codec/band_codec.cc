@@ -4,15 +4,14 @@
 #include <cstring>
 #include <utility>
 
-#include "kvcast/base/check.h"
-#include "kvcast/codec/raw_bits.h"
+#include "kvcast/codec/turn_table.h"
 
 namespace kvcast {
 namespace {
 
 constexpr size_t kBandHeadBytes = 2 * sizeof(uint32_t);
-constexpr size_t kBandStatesBytes = kRansStates * sizeof(uint32_t);
 constexpr size_t kFarBytes = sizeof(uint16_t);
+constexpr uint32_t kReadBehind = 16;  // Numbers, by kernels.
 
 uint32_t BandWordAt(const std::byte* from) {
   uint32_t word = 0;
@@ -27,22 +26,222 @@ void PutBandWord(std::byte* to, uint32_t word) {
   }
 }
 
+// Some tokens of a run.
+template <typename Byte>
+HeadRows<Byte> PartOf(HeadRows<Byte> rows, uint32_t first, uint32_t tokens) {
+  rows.rows += first;
+  rows.tokens = tokens;
+  if (rows.turns.cosines != nullptr) {
+    rows.turns.cosines += first * rows.turns.stride;
+    rows.turns.sines += first * rows.turns.stride;
+  }
+  return rows;
+}
+
+// How many tokens are a part of all.
+uint32_t PartOfTokens(uint32_t tokens, size_t part, size_t parts) {
+  return static_cast<uint32_t>(tokens * part / parts);
+}
+
 }  // namespace
 
-// What an encoder has made of a run: upper parts in the order of units, others and lower bits.
-struct BandCodec::Symbols {
-  std::vector<uint8_t> uppers;
+// What one object needs for a while, for the widest plane.
+struct BandCodec::Scratch {
+  uint32_t tokens;
+  bool narrow = false;  // The plane's numbers are in `bytes`, and not in `numbers`.
+  std::vector<SplitTurns> turns;
+  std::vector<int16_t> numbers;    // [row][token], and a row of nothing.
+  std::vector<int8_t> bytes;       // Likewise.
+  std::vector<int16_t> by_token;   // Of a band.
+  std::vector<int8_t> byte_token;  // Likewise.
+  std::vector<uint32_t> sums;      // Likewise.
+  std::vector<uint8_t> symbols;    // Of a unit.
+  std::vector<int16_t*> rows;      // Of a band.
+  std::vector<int8_t*> byte_rows;
+  std::vector<const std::byte*> plane_from;  // A plane's tokens in pages, and a head's.
+  std::vector<const std::byte*> from;
+  std::vector<std::byte*> plane_to;
+  std::vector<std::byte*> to;
+
+  Scratch(const BandCodec& codec, size_t position, uint32_t run_tokens)
+      : tokens(run_tokens), plane_from(tokens), from(tokens), plane_to(tokens), to(tokens) {
+    for (const Rope& rope : codec.bands_->ropes) {
+      turns.emplace_back(rope, position, tokens);
+    }
+    size_t most_values = 0;
+    size_t most_unit = 0;
+    for (const CodedPlane& plane : codec.coded_.planes) {
+      for (const CodedUnit& unit : plane.units) {
+        most_unit = std::max<size_t>(most_unit, unit.count);
+      }
+      for (const CodedBand& band : plane.bands) {
+        most_values = std::max({most_values, band.means.size(), band.rows.size()});
+      }
+    }
+    numbers.resize((size_t{codec.coded_.most_rows} + 1) * tokens + kReadBehind);
+    by_token.resize(most_values * tokens);
+    symbols.resize(most_unit * tokens);
+    rows.resize(most_values);
+    if (codec.is_ac_) {
+      bytes.resize(numbers.size());
+      byte_token.resize(by_token.size());
+      byte_rows.resize(most_values);
+    } else {
+      sums.resize(most_values * tokens);
+    }
+  }
+  // Where the numbers of a band's components lie.
+  int16_t* const* RowsOf(const CodedBand& band) {
+    for (size_t i = 0; i < band.rows.size(); ++i) {
+      rows[i] = numbers.data() + size_t{band.rows[i]} * tokens;
+    }
+    return rows.data();
+  }
+  int8_t* const* ByteRowsOf(const CodedBand& band) {
+    for (size_t i = 0; i < band.rows.size(); ++i) {
+      byte_rows[i] = bytes.data() + size_t{band.rows[i]} * tokens;
+    }
+    return byte_rows.data();
+  }
+  RowTurns TurnsOf(const CodedPlane& plane) const {
+    return plane.rope == Bands::kNoRope ? RowTurns{} : turns[plane.rope].rows();
+  }
+  // Where a plane lies in pages: asking for each head would divide by the pages' size each time.
+  void ReadFrom(const CodedPlane& plane, const BlockView& block, uint32_t first_token) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      plane_from[t] = block.Row(first_token + t, plane.layer, plane.plane, 0).data();
+    }
+  }
+  void WriteTo(const CodedPlane& plane, BlockView& block, uint32_t first_token) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      plane_to[t] = block.MutableRow(first_token + t, plane.layer, plane.plane, 0).data();
+    }
+  }
+  HeadRows<const std::byte> From(const CodedPlane& plane, const CodedBand& band, HalfType type,
+                                 size_t head_stride) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      from[t] = plane_from[t] + band.first_head * head_stride;
+    }
+    return {from.data(), tokens, plane.heads,    head_stride,
+            plane.size,  type,   TurnsOf(plane), band.means.data()};
+  }
+  HeadRows<std::byte> To(const CodedPlane& plane, const CodedBand& band, HalfType type,
+                         size_t head_stride) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      to[t] = plane_to[t] + band.first_head * head_stride;
+    }
+    return {to.data(),  tokens, plane.heads,    head_stride,
+            plane.size, type,   TurnsOf(plane), band.means.data()};
+  }
+};
+
+// AC's numbers of a plane, as bytes by token, made a few tokens at a time: memory is waited for
+// while the entropy coder works on another plane. KTC's are made at once.
+struct BandCodec::Numbering {
+  const BandCodec& codec;
+  const BlockView& block;
+  uint32_t first_token;
+  Scratch& scratch;
+  const CodedPlane* plane = nullptr;
+  const CodedPlane* next = nullptr;  // It lies far away: the processor is told where.
+  HeadRows<const std::byte> from = {};
+  uint32_t done = 0;  // Tokens.
+  bool fits = false;  // All so far are bytes.
+
+  void Begin(size_t index) {
+    plane = &codec.coded_.planes[index];
+    next = index > 0 ? plane - 1 : nullptr;
+    scratch.ReadFrom(*plane, block, first_token);
+    done = 0;
+    fits = codec.is_ac_ && !plane->bands.empty();
+    if (fits) {
+      from = scratch.From(*plane, plane->bands[0], codec.pages(),
+                          block.HeadStride(plane->layer, plane->plane));
+    }
+  }
+  void Until(uint32_t tokens) {
+    constexpr uint32_t kPart = 2;
+    while (fits && done < tokens) {
+      const uint32_t part = std::min(kPart, tokens - done);
+      Fetch(done, part);
+      const CodedBand& band = plane->bands[0];
+      const size_t stride = band.rows.size();
+      fits =
+          codec.kernels_->bytes->number_values(PartOf(from, done, part), band.Rounding(),
+                                               scratch.byte_token.data() + done * stride, stride);
+      done += part;
+    }
+  }
+  // Into the second cache; the first is full of numbers.
+  void Fetch(uint32_t first, uint32_t tokens) const {
+    constexpr size_t kLine = 64;
+    constexpr int kSecondCache = 2;
+    const size_t row = next == nullptr ? 0 : size_t{next->size} * kPageValueBytes;
+    if (row == 0 || block.HeadStride(next->layer, next->plane) != row) {
+      return;
+    }
+    const size_t bytes = row * codec.format().layers[next->layer].kv_heads;
+    for (uint32_t t = first; t < first + tokens; ++t) {
+      const std::byte* const at = block.Row(first_token + t, next->layer, next->plane, 0).data();
+      for (size_t i = 0; i < bytes; i += kLine) {
+        __builtin_prefetch(at + i, 0, kSecondCache);
+      }
+    }
+    asm volatile("");  // Or g++ takes it for something without effect, and leaves out the calls.
+  }
+};
+
+// AC's values of a plane, restored a few tokens at a time: they go out to memory while the entropy
+// coder works on another plane.
+struct BandCodec::Restoring {
+  const ByteKernels& kernels;
+  Scratch& scratch;
+  const CodedBand* band = nullptr;
+  HeadRows<std::byte> to = {};
+  uint32_t done = 0;  // Tokens.
+
+  void Begin(const CodedBand& begun, const HeadRows<std::byte>& rows) {
+    band = &begun;
+    to = rows;
+    done = 0;
+    const auto count = static_cast<uint32_t>(band->rows.size());
+    kernels.gather_rows(scratch.ByteRowsOf(*band), count, scratch.tokens, scratch.byte_token.data(),
+                        count);
+  }
+  void Until(uint32_t tokens) {
+    if (band != nullptr && done < tokens) {
+      const size_t stride = band->rows.size();
+      kernels.restore_numbers(PartOf(to, done, tokens - done), band->out_scales.data(),
+                              scratch.byte_token.data() + done * stride, stride);
+      done = tokens;
+    }
+  }
+};
+
+// Units are written from the last to the first, and what they write out with them.
+struct BandCodec::Writing {
+  RansWriter writer;
+  std::byte* raw_end;
   std::vector<std::byte> others;
   std::vector<std::byte> fars;
-  RawBitWriter raw;
+  std::vector<size_t> places;  // Of others in a unit.
+
+  void PutOther(const SymbolTable& table, int16_t number) {
+    const uint8_t upper = table.UpperByte(number);
+    others.push_back(static_cast<std::byte>(upper));
+    if (upper == SymbolTable::kFar) {
+      const auto far = static_cast<uint32_t>(number >> table.shift);
+      fars.push_back(static_cast<std::byte>(far >> 8));
+      fars.push_back(static_cast<std::byte>(far));
+    }
+  }
 };
 
 struct BandCodec::Reading {
   RansReader reader;
-  RawBitReader raw;
+  uint32_t position = 0;
+  const std::byte* raw = nullptr;
   std::span<const std::byte> fars;  // Uppers that are too large for a byte.
-  std::vector<uint8_t> uppers;      // Of a unit.
-  std::vector<int16_t> numbers;     // Of a band: [token][coded component].
 };
 
 BandCodec::BandCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels,
@@ -50,333 +249,251 @@ BandCodec::BandCodec(const TrackFormat& format, HalfType pages, const Kernels& k
     : Codec(format, pages),
       kernels_(&kernels),
       bands_(std::move(bands)),
-      is_ac_(format.rung == Rung::kAc) {
-  const size_t rung_index = *BandRungIndex(format.rung);
-  const BandRung& rung = bands_->rungs[rung_index];
-  tables_ = rung.tables;
+      is_ac_(format.rung == Rung::kAc),
+      tables_(bands_->rungs[*BandRungIndex(format.rung)].tables),
+      coded_(format, *bands_, layers) {
   for (const SymbolTable& table : tables_) {
     coding_tables_.push_back(table.ForCoding());
   }
-  size_t plane_index = 0;
-  for (uint32_t layer = 0; layer < layers.size(); ++layer) {
-    const bool wanted =
-        layer >= format.first_layer && layer - format.first_layer < format.layers.size();
-    for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-      if (layers[layer].size(plane) == 0) {
-        continue;
-      }
-      if (wanted) {
-        AddPlane(layers[layer], layer - format.first_layer, plane, bands_->planes[plane_index],
-                 rung, rung_index);
-      }
-      ++plane_index;
-    }
-  }
 }
 
-// One band of a plane, in the order its components are coded in.
-BandCodec::Band BandCodec::BandOf(const PlaneBands& plane, const BandRung& rung, size_t rung_index,
-                                  size_t index, uint32_t values) const {
-  Band band;
-  const size_t from = index * values;
-  const std::span<const uint8_t> table_of =
-      std::span(plane.tables[rung_index]).subspan(from, values);
-  for (uint32_t table = 0; table < rung.tables.size(); ++table) {
-    Unit unit{table, static_cast<uint32_t>(band.order.size()), 0};
-    for (uint32_t i = 0; i < values; ++i) {
-      if (table_of[i] == table) {
-        band.order.push_back(i);
-        ++unit.count;
-      }
-    }
-    if (unit.count > 0) {
-      band.units.push_back(unit);
+size_t BandCodec::RawBytes(uint32_t tokens) const {
+  size_t bytes = 0;
+  for (const CodedPlane& plane : coded_.planes) {
+    for (const CodedUnit& unit : plane.units) {
+      bytes += RawPlanes::Of(tables_[unit.table].shift, size_t{unit.count} * tokens).bytes();
     }
   }
-  const auto part = [&](const std::vector<float>& whole) {
-    const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(from);
-    return std::vector<float>(begin, begin + values);
-  };
-  band.mean = part(plane.mean);
-  return band;
-}
-
-void BandCodec::AddPlane(const LayerShape& model_layer, uint32_t layer, Plane plane,
-                         const PlaneBands& constants, const BandRung& rung, size_t rung_index) {
-  const uint32_t size = model_layer.size(plane);
-  const uint32_t slice_heads = format().layers[layer].kv_heads;
-  const bool per_head = is_ac_ || bands_->form == BandForm::kHead;
-  const uint32_t heads = per_head ? 1 : model_layer.kv_heads;
-  KVCAST_CHECK(per_head || (slice_heads == heads && format().first_head == 0));
-  const float step = rung.Step(plane);
-  for (uint32_t head = 0; head < slice_heads; head += heads) {
-    const uint32_t index = format().first_head + head;
-    const uint32_t values = heads * size;
-    Band band = BandOf(constants, rung, rung_index, index, values);
-    band.place = {layer, plane, head, heads, size};
-    if (plane == Plane::kKey) {
-      band.rope = bands_->rope_of_layer[format().first_layer + layer];
-    }
-    const size_t from = size_t{index} * values;
-    for (uint32_t i = 0; i < values; ++i) {
-      band.in_scale.push_back(constants.in_scale[from + i]);
-      band.out_scale.push_back((is_ac_ ? constants.ac_step : constants.out_scale)[from + i] * step);
-    }
-    for (const uint32_t component : band.order) {
-      if (is_ac_) {
-        band.parts.push_back(SymbolTable::kStepParts / band.out_scale[component]);
-        continue;
-      }
-      band.parts.push_back(constants.bands[index].component_scale[component] *
-                           SymbolTable::kStepParts / step);
-    }
-    if (!is_ac_) {
-      const BandMatrix& matrix = constants.bands[index];
-      const auto coded = static_cast<uint32_t>(band.order.size());
-      const auto at = [&](uint32_t component, uint32_t value) {
-        return size_t{band.order[component]} * values + value;
-      };
-      band.forward = PairedMatrix(values, coded,
-                                  [&](uint32_t i, uint32_t c) { return matrix.forward[at(c, i)]; });
-      band.inverse = PairedMatrix(coded, values,
-                                  [&](uint32_t c, uint32_t i) { return matrix.inverse[at(c, i)]; });
-    }
-    components_ += static_cast<uint32_t>(band.order.size());
-    for (const Unit& unit : band.units) {
-      raw_bits_ += unit.count * tables_[unit.table].shift;
-    }
-    coded_bands_.push_back(std::move(band));
-  }
+  return bytes;
 }
 
 size_t BandCodec::BodyBytesMax(uint32_t tokens) const {
-  // Each component a word of the coder, and a byte and a word written out.
-  return kBandHeadBytes + (RawBits(tokens) + 7) / 8 + 5 * size_t{components_} * tokens +
-         kBandStatesBytes;
+  // Each component a byte of the coder, and a byte and a word written out.
+  return kBandHeadBytes + RawBytes(tokens) + 4 * size_t{coded_.rows} * tokens + kRansStatesBytes;
 }
 
-std::vector<TurnTable> BandCodec::TurnTables(size_t position, uint32_t tokens) const {
-  std::vector<TurnTable> turns;
-  for (const Rope& rope : bands_->ropes) {
-    turns.emplace_back(rope, position, tokens);
+// The numbers of a band's components, as the plane's rows.
+void BandCodec::NumberBand(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
+                           Scratch& scratch) const {
+  const BandKernels& kernels = *kernels_->bands;
+  const uint32_t tokens = scratch.tokens;
+  const auto count = static_cast<uint32_t>(band.rows.size());
+  const HeadRows<const std::byte> from = scratch.From(plane, band, pages(), head_stride);
+  int16_t* const by_token = scratch.by_token.data();
+  if (is_ac_) {
+    kernels.number_values(from, band.Rounding(), by_token, count);
+  } else {
+    kernels.whole_values(from, band.in_scales.data(), by_token, band.means.size());
+    kernels_->multiply(band.forward.Times(scratch.by_token, tokens, scratch.sums));
+    kernels.number_sums(scratch.sums.data(), tokens, count, band.Rounding(), by_token);
   }
-  return turns;
+  kernels.scatter_rows(by_token, count, count, tokens, scratch.RowsOf(band));
 }
 
-void BandCodec::WriteValues(const Band& band, std::vector<float>& values, uint32_t token,
-                            uint32_t in_run, std::span<const TurnTable> turns,
-                            BlockView& block) const {
-  const BandPlace& place = band.place;
-  for (uint32_t head = 0; head < place.heads; ++head) {
-    float* const from = values.data() + size_t{head} * place.size;
-    if (band.rope != Bands::kNoRope) {
-      turns[band.rope].Turn(in_run, from);
-    }
-    std::byte* const row =
-        block.MutableRow(token, place.layer, place.plane, place.first_head + head).data();
-    for (uint32_t i = 0; i < place.size; ++i) {
-      const uint16_t bits = FromFloat(pages(), from[i]);
-      std::memcpy(row + i * kPageValueBytes, &bits, sizeof(bits));
-    }
+// A plane's numbers as rows.
+void BandCodec::NumberPlane(Numbering& numbering, Scratch& scratch) const {
+  const CodedPlane& plane = *numbering.plane;
+  numbering.Until(scratch.tokens);
+  scratch.narrow = numbering.fits;
+  if (scratch.narrow) {
+    const CodedBand& band = plane.bands[0];
+    const auto count = static_cast<uint32_t>(band.rows.size());
+    kernels_->bytes->scatter_rows(scratch.byte_token.data(), count, count, scratch.tokens,
+                                  scratch.ByteRowsOf(band));
+    return;
+  }
+  numbering.Fetch(0, scratch.tokens);
+  for (const CodedBand& band : plane.bands) {
+    NumberBand(plane, band, numbering.block.HeadStride(plane.layer, plane.plane), scratch);
   }
 }
 
-// All components of a run, [token][coded component], in 1/256 of a step.
-std::vector<int32_t> BandCodec::PartsOf(const Band& band, const BlockView& block,
-                                        uint32_t first_token, uint32_t tokens,
-                                        const TurnTable* turns) const {
-  const uint32_t n = band.place.values();
-  const size_t coded = band.order.size();
-  const size_t stride = is_ac_ ? 0 : band.forward.in_stride();
-  std::vector<float> values(n);
-  std::vector<int16_t> whole(stride * tokens);
-  std::vector<int32_t> parts(coded * tokens);
-  for (uint32_t t = 0; t < tokens; ++t) {
-    ReadUnturned(block, pages(), band.place, first_token + t, t, turns, values.data());
-    for (uint32_t i = 0; i < n; ++i) {
-      values[i] -= band.mean[i];
-    }
-    for (size_t c = 0; is_ac_ && c < coded; ++c) {
-      parts[t * coded + c] = RoundedWithin(values[band.order[c]] * band.parts[c], kPartsMax);
-    }
-    for (uint32_t i = 0; !is_ac_ && i < n; ++i) {
-      whole[t * stride + i] = static_cast<int16_t>(
-          RoundedWithin(values[i] * band.in_scale[i], float{BandMatrix::kReach}));
-    }
+void BandCodec::WriteUnit(const CodedUnit& unit, Scratch& scratch, Writing& writing) const {
+  const SymbolTable& table = tables_[unit.table];
+  const RansTable& coding = coding_tables_[unit.table];
+  const size_t first = size_t{unit.first} * scratch.tokens;
+  const size_t size = size_t{unit.count} * scratch.tokens;
+  const std::span<uint8_t> symbols = std::span(scratch.symbols).first(size);
+  const RawPlanes raw = RawPlanes::Of(table.shift, size);
+  writing.raw_end -= raw.bytes();
+  if (scratch.narrow) {
+    kernels_->bytes->narrow_numbers(std::span(scratch.bytes).subspan(first, size), coding, raw, 0,
+                                    writing.raw_end, symbols.data());
+  } else {
+    kernels_->bands->narrow_numbers(std::span(scratch.numbers).subspan(first, size), coding, raw, 0,
+                                    writing.raw_end, symbols.data());
   }
-  if (!is_ac_) {
-    std::vector<uint32_t> sums(size_t{band.forward.outs()} * tokens);
-    kernels_->multiply(band.forward.Times(whole, tokens, sums));
-    for (uint32_t t = 0; t < tokens; ++t) {
-      const uint32_t* const own = sums.data() + size_t{t} * band.forward.outs();
-      for (size_t c = 0; c < coded; ++c) {
-        const auto component = static_cast<float>(static_cast<int32_t>(own[c]));
-        parts[t * coded + c] = RoundedWithin(component * band.parts[c], kPartsMax);
-      }
+  writing.places.clear();
+  for (size_t at = 0; at < size; ++at) {
+    const void* const found = std::memchr(symbols.data() + at, kOtherSymbol, size - at);
+    if (found == nullptr) {
+      break;
     }
+    at = static_cast<size_t>(static_cast<const uint8_t*>(found) - symbols.data());
+    writing.places.push_back(first + at);
   }
-  return parts;
-}
-
-void BandCodec::EncodeBand(const Band& band, const BlockView& block, uint32_t first_token,
-                           uint32_t tokens, std::span<const TurnTable> turns,
-                           Symbols& symbols) const {
-  const size_t coded = band.order.size();
-  const std::vector<int32_t> parts = PartsOf(
-      band, block, first_token, tokens, band.rope == Bands::kNoRope ? nullptr : &turns[band.rope]);
-  for (const Unit& unit : band.units) {
-    const SymbolTable& table = tables_[unit.table];
-    const RansTable& coding = coding_tables_[unit.table];
-    for (uint32_t t = 0; t < tokens; ++t) {
-      for (uint32_t i = 0; i < unit.count; ++i) {
-        const int32_t number = table.NumberOf(parts[t * coded + unit.first + i]);
-        const uint8_t upper = table.UpperByte(number);
-        symbols.uppers.push_back(upper);
-        if (upper == SymbolTable::kFar) {
-          const auto far = static_cast<uint32_t>(number >> table.shift);
-          symbols.fars.push_back(static_cast<std::byte>(far));
-          symbols.fars.push_back(static_cast<std::byte>(far >> 8));
-        }
-        symbols.raw.Put(static_cast<uint32_t>(number), table.shift);
-        if (coding.symbol_of_exponent[upper] == kOtherSymbol) {
-          symbols.others.push_back(static_cast<std::byte>(upper));
-        }
-      }
-    }
+  for (size_t i = writing.places.size(); i-- > 0;) {
+    const size_t place = writing.places[i];
+    writing.PutOther(table, scratch.narrow ? scratch.bytes[place] : scratch.numbers[place]);
   }
+  kernels_->coder->write_symbols(writing.writer, coding, symbols);
 }
 
 size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
                              std::span<std::byte> body) const {
   const auto position = static_cast<uint32_t>(block.position() + first_token);
-  const std::vector<TurnTable> turns = TurnTables(position, tokens);
-  std::byte* const raw = body.data() + kBandHeadBytes;
-  const size_t raw_bytes = (RawBits(tokens) + 7) / 8;
-  std::memset(raw, 0, raw_bytes);
-  Symbols symbols{{}, {}, {}, RawBitWriter(raw)};
-  symbols.uppers.reserve(size_t{components_} * tokens);
-  for (const Band& band : coded_bands_) {
-    EncodeBand(band, block, first_token, tokens, turns, symbols);
-  }
-  RansWriter writer;
-  size_t at = symbols.uppers.size();
-  for (size_t b = coded_bands_.size(); b-- > 0;) {
-    const std::vector<Unit>& units = coded_bands_[b].units;
+  Scratch scratch(*this, position, tokens);
+  const size_t room = size_t{coded_.rows} * tokens + RansWriter::kSlack;
+  const auto stream = std::make_unique_for_overwrite<std::byte[]>(room);
+  std::byte* const raw_end = body.data() + kBandHeadBytes + RawBytes(tokens);
+  Writing writing{RansWriter({stream.get(), room}), raw_end, {}, {}, {}};
+  Numbering numbering{*this, block, first_token, scratch};
+  for (size_t p = coded_.planes.size(); p-- > 0;) {
+    const std::vector<CodedUnit>& units = coded_.planes[p].units;
+    if (p + 1 == coded_.planes.size()) {
+      numbering.Begin(p);
+    }
+    NumberPlane(numbering, scratch);
+    if (p > 0) {
+      numbering.Begin(p - 1);
+    }
     for (size_t u = units.size(); u-- > 0;) {
-      const size_t size = size_t{units[u].count} * tokens;
-      at -= size;
-      writer.WriteUnit(coding_tables_[units[u].table], std::span(symbols.uppers).subspan(at, size));
+      WriteUnit(units[u], scratch, writing);
+      numbering.Until(p > 0 ? PartOfTokens(tokens, units.size() - u, units.size()) : 0);
     }
   }
   PutBandWord(body.data(), position);
-  PutBandWord(body.data() + sizeof(uint32_t), static_cast<uint32_t>(symbols.others.size()));
-  std::byte* out = std::ranges::copy(symbols.others, raw + raw_bytes).out;
-  out = std::ranges::copy(symbols.fars, out).out;
-  for (const uint32_t state : writer.states()) {
-    PutBandWord(out, state);
-    out += sizeof(state);
-  }
-  for (size_t i = writer.words().size(); i-- > 0;) {
-    *out++ = static_cast<std::byte>(writer.words()[i]);
-    *out++ = static_cast<std::byte>(writer.words()[i] >> 8);
-  }
+  PutBandWord(body.data() + sizeof(uint32_t), static_cast<uint32_t>(writing.others.size()));
+  std::byte* out = std::ranges::reverse_copy(writing.others, raw_end).out;
+  out = std::ranges::reverse_copy(writing.fars, out).out;
+  out = writing.writer.PutInto(out);
   return static_cast<size_t>(out - body.data());
 }
 
-bool BandCodec::ReadBand(const Band& band, uint32_t tokens, Reading& reading) const {
-  const size_t stride = is_ac_ ? band.order.size() : band.inverse.in_stride();
-  reading.numbers.assign(stride * tokens, 0);
-  for (const Unit& unit : band.units) {
-    reading.uppers.resize(size_t{unit.count} * tokens);
-    if (!kernels_->read_exponents(reading.reader, coding_tables_[unit.table], reading.uppers)) {
-      return false;
+bool BandCodec::ReadUnit(const CodedUnit& unit, Scratch& scratch, Reading& reading) const {
+  const uint8_t shift = tables_[unit.table].shift;
+  const size_t first = size_t{unit.first} * scratch.tokens;
+  const size_t size = size_t{unit.count} * scratch.tokens;
+  // Uppers that are numbers go where those belong.
+  const bool direct = scratch.narrow && shift == 0;
+  const std::span<uint8_t> uppers = {
+      direct ? reinterpret_cast<uint8_t*>(scratch.bytes.data() + first) : scratch.symbols.data(),
+      size};
+  const size_t others = reading.reader.others.size();
+  if (!kernels_->coder->read_values(reading.reader, coding_tables_[unit.table], uppers)) {
+    return false;
+  }
+  if (direct && (reading.reader.others.size() == others ||
+                 std::memchr(uppers.data(), SymbolTable::kFar, size) == nullptr)) {
+    return true;
+  }
+  const RawPlanes raw = RawPlanes::Of(shift, size);
+  const std::byte* const planes = reading.raw;
+  reading.raw += raw.bytes();
+  if (scratch.narrow) {
+    scratch.narrow = !direct && kernels_->bytes->widen_uppers(uppers, raw, planes, 0,
+                                                              scratch.bytes.data() + first);
+    if (scratch.narrow) {
+      return true;
     }
-    const uint8_t shift = tables_[unit.table].shift;
-    const uint8_t* upper = reading.uppers.data();
-    for (uint32_t t = 0; t < tokens; ++t) {
-      int16_t* const numbers = reading.numbers.data() + t * stride + unit.first;
-      for (uint32_t i = 0; i < unit.count; ++i) {
-        int32_t high = static_cast<int8_t>(*upper);
-        if (*upper++ == SymbolTable::kFar) {
-          if (reading.fars.empty()) {
-            return false;
-          }
-          high = static_cast<int16_t>(static_cast<uint32_t>(reading.fars[0]) |
-                                      static_cast<uint32_t>(reading.fars[1]) << 8);
-          reading.fars = reading.fars.subspan(kFarBytes);
-        }
-        numbers[i] = static_cast<int16_t>(high * (1 << shift) +
-                                          static_cast<int32_t>(reading.raw.Take(shift)));
+    // Those before it, which are what they are.
+    const auto* const before = reinterpret_cast<const uint8_t*>(scratch.bytes.data());
+    kernels_->bands->widen_uppers({before, first}, {}, nullptr, 0, scratch.numbers.data());
+  }
+  int16_t* const numbers = scratch.numbers.data() + first;
+  const bool any_far = kernels_->bands->widen_uppers(uppers, raw, planes, 0, numbers);
+  for (size_t i = 0; any_far && i < size; ++i) {
+    if (uppers[i] == SymbolTable::kFar) {
+      if (reading.fars.empty()) {
+        return false;
       }
+      const auto far = static_cast<int16_t>(static_cast<uint32_t>(reading.fars[0]) |
+                                            static_cast<uint32_t>(reading.fars[1]) << 8);
+      reading.fars = reading.fars.subspan(kFarBytes);
+      numbers[i] = static_cast<int16_t>(numbers[i] + (far + SymbolTable::kFar) * (1 << shift));
     }
   }
   return true;
 }
 
-// Numbers as values again, into the pages.
-void BandCodec::RestoreBand(const Band& band, uint32_t first_token, uint32_t tokens,
-                            std::span<const TurnTable> turns, Reading& reading,
-                            BlockView& block) const {
-  const uint32_t n = band.place.values();
-  std::vector<uint32_t> sums;
+// The plane's rows as a band's values again, into the pages.
+void BandCodec::RestoreBand(const CodedPlane& plane, const CodedBand& band, size_t head_stride,
+                            Scratch& scratch) const {
+  const BandKernels& kernels = *kernels_->bands;
+  const uint32_t tokens = scratch.tokens;
+  const auto count = static_cast<uint32_t>(band.rows.size());
+  const size_t stride = band.means.size();
+  kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
   if (!is_ac_) {
-    sums.resize(size_t{band.inverse.outs()} * tokens);
-    kernels_->multiply(band.inverse.Times(reading.numbers, tokens, sums));
+    MatrixProduct product = band.inverse.Times(scratch.by_token, tokens, scratch.sums);
+    product.in_stride = count;
+    kernels_->multiply(product);
   }
-  std::vector<float> values(n);
-  for (uint32_t t = 0; t < tokens; ++t) {
-    std::copy(band.mean.begin(), band.mean.end(), values.begin());
-    const int16_t* const numbers = reading.numbers.data() + t * band.order.size();
-    for (size_t c = 0; is_ac_ && c < band.order.size(); ++c) {
-      const uint32_t i = band.order[c];
-      values[i] += static_cast<float>(numbers[c]) * band.out_scale[i];
-    }
-    const uint32_t* const own = sums.data() + (is_ac_ ? 0 : size_t{t} * band.inverse.outs());
-    for (uint32_t i = 0; !is_ac_ && i < n; ++i) {
-      values[i] += static_cast<float>(static_cast<int32_t>(own[i])) * band.out_scale[i];
-    }
-    WriteValues(band, values, first_token + t, t, turns, block);
+  const HeadRows<std::byte> to = scratch.To(plane, band, pages(), head_stride);
+  const float* const scales = band.out_scales.data();
+  if (!is_ac_) {
+    kernels.restore_sums(to, scales, scratch.sums.data(), stride);
+  } else {
+    kernels.restore_numbers(to, scales, scratch.by_token.data(), stride);
   }
+}
+
+Result<void> BandCodec::Open(std::span<const std::byte> body, uint32_t tokens,
+                             Reading& reading) const {
+  const size_t raw_bytes = RawBytes(tokens);
+  const size_t fixed = kBandHeadBytes + raw_bytes + kRansStatesBytes;
+  if (body.size() < fixed || body.size() > BodyBytesMax(tokens)) {
+    return Error(ErrorCode::kMismatch, "The object has not as many bytes as its tokens can take.");
+  }
+  reading.position = BandWordAt(body.data());
+  reading.raw = body.data() + kBandHeadBytes;
+  const uint32_t others = BandWordAt(body.data() + sizeof(uint32_t));
+  const Error wrong(ErrorCode::kMalformed, "The object's numbers do not fit into it.");
+  if (others > body.size() - fixed) {
+    return wrong;
+  }
+  reading.reader.others = body.subspan(kBandHeadBytes + raw_bytes, others);
+  const size_t fars = kFarBytes * static_cast<size_t>(std::ranges::count(
+                                      reading.reader.others, std::byte{SymbolTable::kFar}));
+  if (fars > body.size() - fixed - others) {
+    return wrong;
+  }
+  const std::span<const std::byte> rest = body.subspan(kBandHeadBytes + raw_bytes + others);
+  reading.fars = rest.first(fars);
+  if (!reading.reader.TakeStates(rest.subspan(fars, kRansStatesBytes))) {
+    return Error(ErrorCode::kMalformed, "A state of the entropy coder is out of its range.");
+  }
+  reading.reader.bytes = rest.subspan(fars + kRansStatesBytes);
+  return {};
 }
 
 Result<void> BandCodec::DecodeBody(std::span<const std::byte> body, uint32_t first_token,
                                    uint32_t tokens, BlockView& block) const {
-  const size_t raw_bytes = (RawBits(tokens) + 7) / 8;
-  const size_t fixed = kBandHeadBytes + raw_bytes + kBandStatesBytes;
-  if (body.size() < fixed || body.size() > BodyBytesMax(tokens)) {
-    return Error(ErrorCode::kMismatch, "The object has not as many bytes as its tokens can take.");
-  }
-  const uint32_t position = BandWordAt(body.data());
-  const uint32_t others = BandWordAt(body.data() + sizeof(uint32_t));
-  if (others > body.size() - fixed) {
-    return Error(ErrorCode::kMalformed, "The object's numbers do not fit into it.").At(0);
-  }
-  Reading reading{{}, RawBitReader(body.data() + kBandHeadBytes), {}, {}, {}};
-  reading.reader.others = body.subspan(kBandHeadBytes + raw_bytes, others);
-  const size_t fars = kFarBytes * static_cast<size_t>(std::ranges::count(
-                                      reading.reader.others, std::byte{SymbolTable::kFar}));
-  const size_t left = body.size() - fixed - others;
-  if (fars > left || (left - fars) % sizeof(uint16_t) != 0) {
-    return Error(ErrorCode::kMalformed, "The object's numbers do not fit into it.").At(0);
-  }
-  reading.fars = body.subspan(kBandHeadBytes + raw_bytes + others, fars);
-  const std::span<const std::byte> states =
-      body.subspan(kBandHeadBytes + raw_bytes + others + fars, kBandStatesBytes);
-  for (size_t i = 0; i < kRansStates; ++i) {
-    reading.reader.states[i] = BandWordAt(states.data() + i * sizeof(uint32_t));
-    if (reading.reader.states[i] < kRansLow) {
-      return Error(ErrorCode::kMalformed, "A state of the entropy coder is out of its range.");
-    }
-  }
-  reading.reader.words = body.subspan(fixed + others + fars);
-  const std::vector<TurnTable> turns = TurnTables(position, tokens);
+  Reading reading;
+  KVCAST_TRY_VOID(Open(body, tokens, reading));
+  Scratch scratch(*this, reading.position, tokens);
   const Error wrong(ErrorCode::kMalformed, "The object's numbers do not end where they must.");
-  for (const Band& band : coded_bands_) {
-    if (!ReadBand(band, tokens, reading)) {
-      return wrong;
+  Restoring restoring{*kernels_->bytes, scratch};
+  for (const CodedPlane& plane : coded_.planes) {
+    scratch.narrow = is_ac_;
+    for (size_t u = 0; u < plane.units.size(); ++u) {
+      if (!ReadUnit(plane.units[u], scratch, reading)) {
+        return wrong;
+      }
+      restoring.Until(PartOfTokens(tokens, u + 1, plane.units.size()));
     }
-    RestoreBand(band, first_token, tokens, turns, reading, block);
+    restoring.Until(tokens);
+    scratch.WriteTo(plane, block, first_token);
+    const size_t head_stride = block.HeadStride(plane.layer, plane.plane);
+    for (const CodedBand& band : plane.bands) {
+      if (scratch.narrow) {
+        restoring.Begin(band, scratch.To(plane, band, pages(), head_stride));
+      } else {
+        RestoreBand(plane, band, head_stride, scratch);
+      }
+    }
   }
+  restoring.Until(tokens);
   return reading.reader.IsAtEnd() ? Result<void>() : Result<void>(wrong);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kvcast/codec/band_rows.h"
 #include "kvcast/codec/band_samples_test.h"
 
 namespace kvcast {
@@ -80,25 +81,33 @@ TEST(BandCodec, GivesBackNearlyWhatItWasGivenAtEveryRungShapeAndForm) {
   }
 }
 
+void ExpectTheSameWithEveryKernel(const Calibration& calibration, Rung rung) {
+  const TrackFormat format = *calibration.FormatOf(rung, 40);
+  TestPages pages(format.Shape());
+  pages.FillLikeACache(HalfType::kBf16, 5);
+  const auto reference = *Codec::Of(format, HalfType::kBf16, calibration, ScalarKernels());
+  const Bytes object = reference->Encode(pages.Block(), 0);
+  TestPages expected(format.Shape());
+  BlockView expected_block = expected.Block();
+  ASSERT_TRUE(reference->Decode(object, 0, expected_block).ok());
+  for (const Kernels* kernels : UsableKernels()) {
+    const auto codec = *Codec::Of(format, HalfType::kBf16, calibration, *kernels);
+    EXPECT_EQ(codec->Encode(pages.Block(), 0), object) << kernels->name;
+    TestPages got(format.Shape());
+    BlockView got_block = got.Block();
+    ASSERT_TRUE(codec->Decode(object, 0, got_block).ok());
+    EXPECT_EQ(got.buffers(), expected.buffers()) << kernels->name;
+  }
+}
+
 TEST(BandCodec, GivesTheSameWithEveryKernel) {
-  const Calibration calibration =
-      BandCalibration(kBandShapes[0].layers, HalfType::kBf16, BandForm::kLayer, kTurning);
-  for (const Rung rung : kBandRungs) {
-    const TrackFormat format = *calibration.FormatOf(rung, 40);
-    TestPages pages(format.Shape());
-    pages.FillLikeACache(HalfType::kBf16, 5);
-    const auto reference = *Codec::Of(format, HalfType::kBf16, calibration, ScalarKernels());
-    const Bytes object = reference->Encode(pages.Block(), 0);
-    TestPages expected(format.Shape());
-    BlockView expected_block = expected.Block();
-    ASSERT_TRUE(reference->Decode(object, 0, expected_block).ok());
-    for (const Kernels* kernels : UsableKernels()) {
-      const auto codec = *Codec::Of(format, HalfType::kBf16, calibration, *kernels);
-      EXPECT_EQ(codec->Encode(pages.Block(), 0), object) << kernels->name;
-      TestPages got(format.Shape());
-      BlockView got_block = got.Block();
-      ASSERT_TRUE(codec->Decode(object, 0, got_block).ok());
-      EXPECT_EQ(got.buffers(), expected.buffers()) << kernels->name;
+  const Rope wide{0, false, std::vector<uint64_t>(32, uint64_t{1} << 57)};  // Whole vectors.
+  const Calibration calibrations[] = {
+      BandCalibration(kBandShapes[0].layers, HalfType::kBf16, BandForm::kLayer, kTurning),
+      BandCalibration({{2, 64, 32}, {1, 65, 40}}, HalfType::kBf16, BandForm::kHead, wide)};
+  for (const Calibration& calibration : calibrations) {
+    for (const Rung rung : kBandRungs) {
+      ExpectTheSameWithEveryKernel(calibration, rung);
     }
   }
 }

@@ -26,9 +26,10 @@ std::span<const Kernels* const> UsableKernels() {
 #ifdef KVCAST_X86_KERNELS
   static constexpr const Kernels* kAll[] = {&kScalarKernels, &kAvx2Kernels, &kAvx512Kernels};
   const bool avx2 = __builtin_cpu_supports("avx2") && HasF16c();
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+  const bool avx512 = avx2 && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+                      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni");
   return std::span(kAll).first(avx512 ? 3 : avx2 ? 2 : 1);
 #else
   static constexpr const Kernels* kAll[] = {&kScalarKernels};

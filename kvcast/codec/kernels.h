@@ -10,8 +10,13 @@
 namespace kvcast {
 
 struct MatrixProduct;
+struct NumberRounding;
 struct RansReader;
 struct RansTable;
+struct RansWriter;
+struct RawPlanes;
+template <typename Byte>
+struct HeadRows;
 
 // The heads of one token, layer and plane where they lie in an engine's pages.
 template <typename Byte>
@@ -63,6 +68,65 @@ struct RowKernel {
   void (*decode)(const CodedRows<const std::byte>& from, const PageRows<std::byte>& to);
 };
 
+// The entropy coder, and what it codes of the exact rungs.
+struct CoderKernels {
+  // A unit; false if its stream is too short for it.
+  bool (*read_values)(RansReader& reader, const RansTable& table, std::span<uint8_t> values);
+  void (*write_symbols)(RansWriter& writer, const RansTable& table,
+                        std::span<const uint8_t> symbols);
+  // The symbols of values.
+  void (*name_values)(const RansTable& table, std::span<const uint8_t> values, uint8_t* symbols);
+  // Exponents with their signs and mantissas (`low`) as BF16, and back.
+  void (*join_bf16)(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to);
+  void (*split_bf16)(const std::byte* from, uint32_t count, uint8_t* exponents, std::byte* low);
+};
+
+// The numbers of AC and KTC. Strides are in numbers, and sizes are filled up to whole groups of 32
+// where numbers lie by token, or by component.
+struct BandKernels {
+  // Numbers, or what a matrix made of them (in split places), times scales, as a head's values.
+  void (*restore_numbers)(const HeadRows<std::byte>& to, const float* scales,
+                          const int16_t* numbers, size_t stride);
+  void (*restore_sums)(const HeadRows<std::byte>& to, const float* scales, const uint32_t* sums,
+                       size_t stride);
+  // A head's values as whole numbers for a matrix, or as numbers of steps; and its products so.
+  void (*whole_values)(const HeadRows<const std::byte>& from, const float* scales, int16_t* whole,
+                       size_t stride);
+  void (*number_values)(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                        int16_t* numbers, size_t stride);
+  void (*number_sums)(const uint32_t* sums, size_t rows, size_t count, const NumberRounding& by,
+                      int16_t* numbers);
+  // Rows of numbers by component as rows by token, and back. May read 7 numbers behind a row.
+  void (*gather_rows)(const int16_t* const* rows, uint32_t count, uint32_t tokens, int16_t* to,
+                      size_t stride);
+  void (*scatter_rows)(const int16_t* from, size_t stride, uint32_t count, uint32_t tokens,
+                       int16_t* const* rows);
+  // Upper parts with their lower bits; whether any is far.
+  bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
+                       const std::byte* planes, size_t first, int16_t* numbers);
+  // The other way, from number `first` of a unit on: symbols of upper parts.
+  void (*narrow_numbers)(std::span<const int16_t> numbers, const RansTable& table,
+                         const RawPlanes& raw, size_t first, std::byte* planes, uint8_t* symbols);
+};
+
+// The same for numbers of 8 bits, which nearly all of AC's are. Those that cannot do all of it say
+// so by false, and leave anything behind.
+struct ByteKernels {
+  void (*restore_numbers)(const HeadRows<std::byte>& to, const float* scales, const int8_t* numbers,
+                          size_t stride);
+  bool (*number_values)(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                        int8_t* numbers, size_t stride);
+  // May read 15 numbers behind a row.
+  void (*gather_rows)(const int8_t* const* rows, uint32_t count, uint32_t tokens, int8_t* to,
+                      size_t stride);
+  void (*scatter_rows)(const int8_t* from, size_t stride, uint32_t count, uint32_t tokens,
+                       int8_t* const* rows);
+  bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
+                       const std::byte* planes, size_t first, int8_t* numbers);
+  void (*narrow_numbers)(std::span<const int8_t> numbers, const RansTable& table,
+                         const RawPlanes& raw, size_t first, std::byte* planes, uint8_t* symbols);
+};
+
 // The inner loops for one instruction set. All sets give the same bits for the same input; which
 // one runs is a question of speed only.
 struct Kernels {
@@ -71,10 +135,9 @@ struct Kernels {
   RowKernel fp8;
   RowKernel int4;
   RowKernel fp4;
-  // A unit of the entropy coder; false if its stream is too short for it.
-  bool (*read_exponents)(RansReader& reader, const RansTable& table, std::span<uint8_t> exponents);
-  // Exponents with their signs and mantissas (`low`) as BF16.
-  void (*join_bf16)(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to);
+  const CoderKernels* coder;
+  const BandKernels* bands;
+  const ByteKernels* bytes;
   void (*multiply)(const MatrixProduct& product);
 };
 

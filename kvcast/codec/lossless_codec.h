@@ -10,7 +10,7 @@ namespace kvcast {
 // The exact rungs BF16-lossless and FP16-lossless: exponents by rANS with the track's tables, signs
 // and mantissas, in which there is nothing to save, as they are.
 //
-//   body   := others:u32 low[values] planes[..] other[others] state:u32[64] word:u16*
+//   body   := others:u32 low[values] planes[..] other[others] state:u24[128] byte*
 //   low    := BF16: sign << 7 | mantissa; FP16: the mantissa's lower 8 bits
 //   planes := FP16 only: 3 times ceil(values / 8) bytes, bit i % 8 of byte i / 8 being value i's
 //   sign,
@@ -40,6 +40,8 @@ class LosslessCodec final : public Codec {
   Result<void> DecodeBody(std::span<const std::byte> body, uint32_t first_token, uint32_t tokens,
                           BlockView& block) const override;
   size_t PlaneBytes(size_t values) const;
+  void SplitRow(const std::byte* from, uint32_t size, size_t at, size_t values, std::byte* low,
+                uint8_t* exponents) const;
   Result<Parts> PartsOf(std::span<const std::byte> body, size_t values) const;
 
   const Kernels* kernels_;

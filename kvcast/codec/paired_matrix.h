@@ -10,14 +10,15 @@ namespace kvcast {
 // Rows of whole numbers times a matrix, for kernels that take two factors at a time.
 //
 // For each row: out[j] = the sum over k of in[k] * matrix[k][j], in 32 bits, where what is too
-// large wraps around: then no order of adding matters.
+// large wraps around: then no order of adding matters. Matrices lie as they are read, once from
+// beginning to end: all those of a model are larger than a processor's own caches.
 struct MatrixProduct {
   static constexpr uint32_t kLanes = 16;
 
   const int16_t* in = nullptr;
   size_t in_stride = 0;
   uint32_t rows = 0;
-  const int16_t* matrix = nullptr;  // [k / 2][j][k % 2]
+  const int16_t* matrix = nullptr;  // [j / kLanes][k / 2][j % kLanes][k % 2]
   uint32_t pairs = 0;               // Of k.
   uint32_t outs = 0;                // A multiple of kLanes.
   uint32_t* out = nullptr;          // [row][outs]
@@ -35,7 +36,8 @@ class PairedMatrix {
         values_(size_t{pairs_} * outs_ * 2) {
     for (uint32_t k = 0; k < ins; ++k) {
       for (uint32_t j = 0; j < outs; ++j) {
-        values_[(size_t{k / 2} * outs_ + j) * 2 + k % 2] = at(k, j);
+        const size_t lanes = size_t{j / MatrixProduct::kLanes} * pairs_ + k / 2;
+        values_[(lanes * MatrixProduct::kLanes + j % MatrixProduct::kLanes) * 2 + k % 2] = at(k, j);
       }
     }
   }

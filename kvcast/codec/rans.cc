@@ -1,6 +1,8 @@
 #include "kvcast/codec/rans.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "kvcast/base/check.h"
 
@@ -8,7 +10,6 @@ namespace kvcast {
 namespace {
 
 constexpr uint32_t kSlotBits = 8;
-constexpr size_t kWordBytes = sizeof(uint16_t);
 
 }  // namespace
 
@@ -16,77 +17,131 @@ RansTable::RansTable(const ExponentTable& table) : RansTable(table.exponents, ta
   KVCAST_CHECK(table.IsSound());
 }
 
-RansTable::RansTable(const std::array<uint8_t, ExponentTable::kNamed>& values,
-                     const std::array<uint8_t, ExponentTable::kSymbols>& shares) {
-  symbol_of_exponent.fill(kOtherSymbol);
+RansTable::RansTable(const std::array<uint8_t, ExponentTable::kNamed>& named,
+                     const std::array<uint8_t, ExponentTable::kSymbols>& their_shares)
+    : shares(their_shares) {
+  symbol_of_value.fill(kOtherSymbol);
   uint32_t start = 0;
   for (size_t symbol = 0; symbol < ExponentTable::kSymbols; ++symbol) {
     const uint32_t share = shares[symbol];
     KVCAST_CHECK(start + share <= ExponentTable::kTotal);
-    entries[symbol] = share | start << 16;
+    starts[symbol] = static_cast<uint8_t>(start);  // 256 only where the share is 0.
     std::fill_n(symbol_of_slot.begin() + start, share, static_cast<uint8_t>(symbol));
     start += share;
+    if (share > 0) {
+      SetFactor(symbol, share);
+    }
     if (symbol < ExponentTable::kNamed && share > 0) {
-      exponents[symbol] = values[symbol];
-      symbol_of_exponent[values[symbol]] = static_cast<uint8_t>(symbol);
+      values[symbol] = named[symbol];
+      symbol_of_value[named[symbol]] = static_cast<uint8_t>(symbol);
     }
   }
   KVCAST_CHECK(start == ExponentTable::kTotal && shares[kOtherSymbol] > 0);
 }
 
-bool RansReader::IsAtEnd() const {
-  return words.empty() && others.empty() &&
-         std::ranges::all_of(states, [](uint32_t state) { return state == kRansLow; });
+// 2^(16 + k) / share, with k the share's highest bit. Rounded up it is right as long as what that
+// adds to the largest n stays below one part of a share; else rounded down with n + 1 is.
+void RansTable::SetFactor(size_t symbol, uint32_t share) {
+  const auto k = static_cast<uint32_t>(std::bit_width(share) - 1);
+  const uint32_t whole = 1U << (16 + k);
+  uint32_t factor = (whole + share - 1) / share;
+  const uint64_t excess = uint64_t{factor} * share - whole;
+  if (factor > 0xffff || excess * (256 * share - 1) >= whole) {
+    factor = std::min(whole / share, 0xffffU);
+    added[symbol] = 1;
+  }
+  lift[symbol] = static_cast<uint8_t>(1U << (7 - k));
+  factor_low[symbol] = static_cast<uint8_t>(factor);
+  factor_high[symbol] = static_cast<uint8_t>(factor >> 8);
 }
 
-bool RansReader::Step(const RansTable& table, std::span<uint8_t> exponents) {
-  for (size_t position = 0; position < exponents.size(); ++position) {
-    uint32_t& state = states[RansStateOf(position)];
-    const uint32_t slot = state & 0xff;
-    const uint8_t symbol = table.symbol_of_slot[slot];
-    state = table.Share(symbol) * (state >> kSlotBits) + slot - table.Start(symbol);
-    exponents[position] = table.exponents[symbol];
-    if (symbol == kOtherSymbol) {
-      if (others.empty()) {
-        return false;
-      }
-      exponents[position] = static_cast<uint8_t>(others[0]);
-      others = others.subspan(1);
-    }
-  }
-  for (uint32_t& state : states) {  // Those that took nothing off are not below.
-    if (state < kRansLow) {
-      if (words.size() < kWordBytes) {
-        return false;
-      }
-      state = state << 16 | static_cast<uint32_t>(words[1]) << 8 | static_cast<uint32_t>(words[0]);
-      words = words.subspan(kWordBytes);
+bool RansReader::TakeStates(std::span<const std::byte> from) {
+  for (size_t i = 0; i < kRansStates; ++i) {
+    const std::byte* const own = from.data() + i * kRansStateBytes;
+    states.Set(i, static_cast<uint32_t>(own[0]) | static_cast<uint32_t>(own[1]) << 8 |
+                      static_cast<uint32_t>(own[2]) << 16);
+    if (states.At(i) < kRansLow) {
+      return false;
     }
   }
   return true;
 }
 
-RansWriter::RansWriter() { states_.fill(kRansLow); }
+bool RansReader::IsAtEnd() const {
+  bool all_low = true;
+  for (size_t i = 0; i < kRansStates; ++i) {
+    all_low = all_low && states.At(i) == kRansLow;
+  }
+  return bytes.empty() && others.empty() && all_low;
+}
 
-void RansWriter::WriteUnit(const RansTable& table, std::span<const uint8_t> exponents) {
-  const size_t steps = (exponents.size() + kRansStates - 1) / kRansStates;
-  for (size_t step = steps; step-- > 0;) {
-    const std::span<const uint8_t> part = exponents.subspan(step * kRansStates);
-    for (size_t index = kRansStates; index-- > 0;) {
-      const size_t position = index % 16 * 4 + index / 16;  // Of which state `index` is.
-      if (position >= part.size()) {
-        continue;
-      }
-      const uint8_t symbol = table.symbol_of_exponent[part[position]];
-      const uint32_t share = table.Share(symbol);
-      uint32_t& state = states_[index];
-      if (state >= share << 24) {
-        words_.push_back(static_cast<uint16_t>(state));
-        state >>= 16;
-      }
-      state = (state / share << kSlotBits) + state % share + table.Start(symbol);
+bool RansReader::Step(const RansTable& table, std::span<uint8_t> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint32_t state = states.At(i);
+    const uint32_t slot = state & 0xff;
+    const uint8_t symbol = table.symbol_of_slot[slot];
+    states.Set(i, table.shares[symbol] * (state >> kSlotBits) + slot - table.starts[symbol]);
+    values[i] = table.values[symbol];
+    if (symbol == kOtherSymbol && !TakeOthers(1, &values[i])) {
+      return false;
     }
   }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint32_t state = states.At(i);
+    if (state < kRansLow) {
+      if (bytes.empty()) {
+        return false;
+      }
+      states.Set(i, state << 8 | static_cast<uint32_t>(bytes[0]));
+      bytes = bytes.subspan(1);
+    }
+  }
+  return true;
+}
+
+bool RansReader::TakeOthers(uint64_t places, uint8_t* values) {
+  for (; places != 0; places &= places - 1) {
+    if (others.empty()) {
+      return false;
+    }
+    values[std::countr_zero(places)] = static_cast<uint8_t>(others[0]);
+    others = others.subspan(1);
+  }
+  return true;
+}
+
+RansWriter::RansWriter(std::span<std::byte> room)
+    : begin(room.data() + room.size()), end(room.data() + room.size()) {
+  for (size_t i = 0; i < kRansStates; ++i) {
+    states.Set(i, kRansLow);
+  }
+}
+
+void RansWriter::Step(const RansTable& table, std::span<const uint8_t> symbols) {
+  for (size_t i = symbols.size(); i-- > 0;) {
+    const uint8_t symbol = symbols[i];
+    const uint32_t share = table.shares[symbol];
+    uint32_t state = states.At(i);
+    if (state >= share << 16) {
+      *--begin = static_cast<std::byte>(state);
+      state >>= 8;
+    }
+    states.Set(i, (state / share << kSlotBits) + state % share + table.starts[symbol]);
+  }
+}
+
+std::byte* RansWriter::PutInto(std::byte* to) const {
+  for (size_t i = 0; i < kRansStates; ++i) {
+    const uint32_t state = states.At(i);
+    *to++ = static_cast<std::byte>(state);
+    *to++ = static_cast<std::byte>(state >> 8);
+    *to++ = static_cast<std::byte>(state >> 16);
+  }
+  const auto size = static_cast<size_t>(end - begin);
+  if (size > 0) {
+    std::memcpy(to, begin, size);
+  }
+  return to + size;
 }
 
 }  // namespace kvcast

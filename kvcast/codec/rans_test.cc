@@ -14,9 +14,9 @@ namespace {
 struct Stream {
   std::vector<std::vector<uint8_t>> units;
   std::vector<RansTable> tables;
-  std::vector<std::byte> words;
+  std::vector<std::byte> bytes;
   std::vector<std::byte> others;
-  std::array<uint32_t, kRansStates> states{};
+  RansStates states;
 
   // Units of these sizes, their exponents around different middles.
   Stream(std::span<const size_t> sizes, uint64_t seed) {
@@ -37,27 +37,35 @@ struct Stream {
       units.push_back(std::move(unit));
       tables.emplace_back(TableOf(counts));
     }
-    RansWriter writer;
-    for (size_t i = units.size(); i-- > 0;) {
-      writer.WriteUnit(tables[i], units[i]);
-    }
-    for (size_t i = writer.words().size(); i-- > 0;) {
-      words.push_back(static_cast<std::byte>(writer.words()[i]));
-      words.push_back(static_cast<std::byte>(writer.words()[i] >> 8));
-    }
+    bytes = WrittenBy(ScalarKernels(), states);
     for (size_t i = 0; i < units.size(); ++i) {
       for (const uint8_t exponent : units[i]) {
-        if (tables[i].symbol_of_exponent[exponent] == kOtherSymbol) {
+        if (tables[i].symbol_of_value[exponent] == kOtherSymbol) {
           others.push_back(static_cast<std::byte>(exponent));
         }
       }
     }
-    states = writer.states();
+  }
+  // The stream that a kernel makes of the units, and the states it ends with.
+  std::vector<std::byte> WrittenBy(const Kernels& kernels, RansStates& ended) const {
+    size_t symbols = RansWriter::kSlack;
+    for (const std::vector<uint8_t>& unit : units) {
+      symbols += unit.size();
+    }
+    std::vector<std::byte> room(symbols);
+    RansWriter writer(room);
+    for (size_t i = units.size(); i-- > 0;) {
+      std::vector<uint8_t> named(units[i].size());
+      kernels.coder->name_values(tables[i], units[i], named.data());
+      kernels.coder->write_symbols(writer, tables[i], named);
+    }
+    ended = writer.states;
+    return {writer.begin, writer.end};
   }
   RansReader Reader() const {
     RansReader reader;
     reader.states = states;
-    reader.words = words;
+    reader.bytes = bytes;
     reader.others = others;
     return reader;
   }
@@ -71,10 +79,43 @@ TEST(Rans, ReadsWhatWasWrittenWithEveryKernel) {
     RansReader reader = stream.Reader();
     for (size_t i = 0; i < stream.units.size(); ++i) {
       std::vector<uint8_t> unit(stream.units[i].size());
-      ASSERT_TRUE(kernels->read_exponents(reader, stream.tables[i], unit)) << kernels->name;
+      ASSERT_TRUE(kernels->coder->read_values(reader, stream.tables[i], unit)) << kernels->name;
       ASSERT_EQ(unit, stream.units[i]) << kernels->name << " " << i;
     }
     EXPECT_TRUE(reader.IsAtEnd()) << kernels->name;
+  }
+}
+
+TEST(Rans, EveryKernelWritesTheSame) {
+  const size_t sizes[] = {64, 1000, 1, 63, 65, 4096, 37, 128, 33};
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const Stream stream(sizes, seed);
+    for (const Kernels* kernels : UsableKernels()) {
+      RansStates states;
+      ASSERT_EQ(stream.WrittenBy(*kernels, states), stream.bytes) << kernels->name;
+      EXPECT_EQ(states.upper, stream.states.upper) << kernels->name;
+      EXPECT_EQ(states.low, stream.states.low) << kernels->name;
+    }
+  }
+}
+
+// Lanes divide by multiplying: whatever a state can be, and whatever the share.
+TEST(Rans, DividesByEveryShare) {
+  for (uint32_t share = 1; share < ExponentTable::kTotal; ++share) {
+    std::array<uint8_t, ExponentTable::kNamed> values{};
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<uint8_t>(i);
+    }
+    std::array<uint8_t, ExponentTable::kSymbols> shares{};
+    shares[0] = static_cast<uint8_t>(share);
+    shares[kOtherSymbol] = static_cast<uint8_t>(ExponentTable::kTotal - share);
+    const RansTable table(values, shares);
+    const uint32_t factor = table.factor_low[0] | uint32_t{table.factor_high[0]} << 8;
+    for (uint32_t n = 0; n < 256 * share; ++n) {
+      const uint32_t lifted = (n + table.added[0]) * table.lift[0];
+      ASSERT_LT(lifted, 1U << 16);
+      ASSERT_EQ((lifted * factor >> 16) >> 7, n / share) << n << " / " << share;
+    }
   }
 }
 
@@ -82,21 +123,21 @@ TEST(Rans, NeverReadsPastAStreamThatIsTooShort) {
   const size_t sizes[] = {512, 512};
   const Stream stream(sizes, 4);
   for (const Kernels* kernels : UsableKernels()) {
-    for (size_t words = 0; words < stream.words.size(); words += 2) {
+    for (size_t size = 0; size < stream.bytes.size(); ++size) {
       const std::vector<std::byte> shorter(
-          stream.words.begin(), stream.words.begin() + static_cast<std::ptrdiff_t>(words));
+          stream.bytes.begin(), stream.bytes.begin() + static_cast<std::ptrdiff_t>(size));
       RansReader reader = stream.Reader();
-      reader.words = shorter;
+      reader.bytes = shorter;
       std::vector<uint8_t> unit(512);
-      EXPECT_FALSE(kernels->read_exponents(reader, stream.tables[0], unit) &&
-                   kernels->read_exponents(reader, stream.tables[1], unit))
-          << kernels->name << " " << words;
+      EXPECT_FALSE(kernels->coder->read_values(reader, stream.tables[0], unit) &&
+                   kernels->coder->read_values(reader, stream.tables[1], unit))
+          << kernels->name << " " << size;
     }
     RansReader reader = stream.Reader();
     reader.others = {};
     std::vector<uint8_t> unit(512);
-    EXPECT_EQ(kernels->read_exponents(reader, stream.tables[0], unit) &&
-                  kernels->read_exponents(reader, stream.tables[1], unit),
+    EXPECT_EQ(kernels->coder->read_values(reader, stream.tables[0], unit) &&
+                  kernels->coder->read_values(reader, stream.tables[1], unit),
               stream.others.empty());
   }
 }

@@ -5,7 +5,6 @@
 
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/paired_matrix.h"
-#include "kvcast/codec/rans.h"
 #include "kvcast/codec/scale_search.h"
 #include "kvcast/codec/simd_kernels.h"
 
@@ -201,7 +200,8 @@ void EncodeFp4(const Source& from, const Coded& to) {
         const Fp4Block six(from, values, first + block, first + end, to_six, tensor);
         const Fp4Block four(from, values, first + block, first + end, to_four, tensor);
         const Fp4Block& best =
-            to.careful && FourIsBetter(six.scale, six.error, four.scale, four.error) ? four : six;
+            to.careful && FourIsBetter(six.scale, six.error, four.scale, four.error) != 0 ? four
+                                                                                          : six;
         *scales++ = static_cast<std::byte>(best.scale);
         std::copy_n(best.codes.begin(), end - block, packed.begin() + block);
       }
@@ -229,17 +229,6 @@ void DecodeFp4(const ConstCoded& from, const Target& to) {
   }
 }
 
-bool ReadExponents(RansReader& reader, const RansTable& table, std::span<uint8_t> exponents) {
-  while (!exponents.empty()) {
-    const size_t count = std::min(kRansStates, exponents.size());
-    if (!reader.Step(table, exponents.first(count))) {
-      return false;
-    }
-    exponents = exponents.subspan(count);
-  }
-  return true;
-}
-
 void JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to) {
   for (uint32_t i = 0; i < count; ++i) {
     const auto rest = static_cast<uint32_t>(low[i]);
@@ -250,24 +239,26 @@ void JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, st
 }
 
 void Multiply(const MatrixProduct& product) {
-  std::fill_n(product.out, size_t{product.rows} * product.outs, 0U);
+  constexpr uint32_t kLanes = MatrixProduct::kLanes;
   for (uint32_t row = 0; row < product.rows; ++row) {
     const int16_t* const in = product.in + row * product.in_stride;
-    uint32_t* const out = product.out + size_t{row} * product.outs;
-    for (uint32_t pair = 0; pair < product.pairs; ++pair) {
-      const int32_t first = in[2 * pair];
-      const int32_t second = in[2 * pair + 1];
-      if (first == 0 && second == 0) {
-        continue;
+    for (uint32_t first = 0; first < product.outs; first += kLanes) {
+      std::array<uint32_t, kLanes> sums{};
+      const int16_t* matrix = product.matrix + size_t{first} * product.pairs * 2;
+      for (uint32_t pair = 0; pair < product.pairs; ++pair, matrix += 2 * kLanes) {
+        for (uint32_t j = 0; j < kLanes; ++j) {
+          sums[j] += static_cast<uint32_t>(in[2 * pair] * matrix[2 * j]) +
+                     static_cast<uint32_t>(in[2 * pair + 1] * matrix[2 * j + 1]);
+        }
       }
-      const int16_t* const matrix = product.matrix + size_t{pair} * product.outs * 2;
-      for (uint32_t j = 0; j < product.outs; ++j) {
-        out[j] += static_cast<uint32_t>(first * matrix[size_t{2} * j]) +
-                  static_cast<uint32_t>(second * matrix[size_t{2} * j + 1]);
-      }
+      std::ranges::copy(sums, product.out + size_t{row} * product.outs + first);
     }
   }
 }
+
+constexpr CoderKernels kScalarCoder = {
+    ScalarReadValues, ScalarWriteSymbols, ScalarNameValues, JoinBf16, ScalarSplitBf16,
+};
 
 }  // namespace
 
@@ -277,8 +268,9 @@ constexpr Kernels kScalarKernels = {
     {EncodeFp8, DecodeFp8},
     {EncodeInt4, DecodeInt4},
     {EncodeFp4, DecodeFp4},
-    ReadExponents,
-    JoinBf16,
+    &kScalarCoder,
+    &kScalarBands,
+    &kScalarBytes,
     Multiply,
 };
 

@@ -19,9 +19,11 @@ inline float WholeOf(float value) {
 // that 4 is better where many values are nearly as large as the largest. Errors are squares, of
 // steps of 1/1024 of the scale, times the scale's square.
 inline constexpr float kFp4ErrorSteps = 1024.0F;
-inline bool FourIsBetter(uint8_t six, float six_error, uint8_t four, float four_error) {
+inline int FourIsBetter(uint8_t six, float six_error, uint8_t four, float four_error) {
   constexpr uint8_t kFirstNormal = 8;  // Below it, and where they saturate, scales are too coarse.
-  return six >= kFirstNormal && four < kE4m3LastCode && four_error < six_error;
+  // Nobody could foretell it: no branches.
+  return static_cast<int>(six >= kFirstNormal) & static_cast<int>(four < kE4m3LastCode) &
+         static_cast<int>(four_error < six_error);
 }
 
 // Int4: values as they would be coded, u, in steps of 1/64, and their codes q.

@@ -25,17 +25,17 @@ struct Fp4Scales {
   }
 };
 
-// 32 values with such scales: their codes, and how much those of each block err.
+// 32 values with such scales: their codes, and the squares of how much each errs.
 template <typename V>
 struct Fp4Attempt {
   alignas(16) std::byte packed[PackedBytes(kGroupValues)];
-  float errors[2];
+  typename V::Floats squares;
 
   Fp4Attempt(const typename V::Floats& scaled) {
     V::StorePacked(packed, V::ToE2m1(scaled));
     const typename V::Floats off =
         WholeFloats<V>(V::Scaled(V::Minus(scaled, V::FromE2m1(packed)), kFp4ErrorSteps));
-    V::SumsOfHalves(V::Times(off, off), errors[0], errors[1]);
+    squares = V::Times(off, off);
   }
 };
 
@@ -62,18 +62,26 @@ void EncodeFp4Batch(GroupBatch& batch, float tensor, bool careful, std::byte* sc
     const typename V::Floats values = V::template Load<kType>(batch.values[i]);
     const Fp4Attempt<V> by_six(six.Scaled(values, i));
     const Fp4Attempt<V> by_four(four.Scaled(values, i));
-    const Fp4Attempt<V>* best[2] = {&by_six, &by_six};
+    float errors[4];  // Of both blocks by six, then by four.
+    V::StoreSumsOfHalves(errors, by_six.squares, by_four.squares);
+    uint64_t chosen = 0;  // The halves of bytes that are coded by four: the second block is above.
     for (uint32_t block = 0; block < 2; ++block) {
       const uint32_t at = 2 * i + block;
-      if (FourIsBetter(static_cast<uint8_t>(six.codes[at]), by_six.errors[block] * six.squares[at],
-                       static_cast<uint8_t>(four.codes[at]),
-                       by_four.errors[block] * four.squares[at])) {
-        scales[at] = four.codes[at];
-        best[block] = &by_four;
-      }
+      const int is_four =
+          FourIsBetter(static_cast<uint8_t>(six.codes[at]), errors[block] * six.squares[at],
+                       static_cast<uint8_t>(four.codes[at]), errors[2 + block] * four.squares[at]);
+      const std::byte both[2] = {six.codes[at], four.codes[at]};
+      scales[at] = both[is_four];
+      chosen |= static_cast<uint64_t>(is_four) * (uint64_t{0x0f} << (4 * block));
     }
-    for (uint32_t k = 0; k < PackedBytes(kGroupValues); ++k) {  // The second block is above.
-      codes[k] = (best[0]->packed[k] & std::byte{0x0f}) | (best[1]->packed[k] & std::byte{0xf0});
+    chosen *= 0x0101010101010101;
+    for (uint32_t k = 0; k < PackedBytes(kGroupValues); k += sizeof(chosen)) {
+      uint64_t a = 0;
+      uint64_t b = 0;
+      std::memcpy(&a, by_six.packed + k, sizeof(a));
+      std::memcpy(&b, by_four.packed + k, sizeof(b));
+      a ^= (a ^ b) & chosen;
+      std::memcpy(codes + k, &a, sizeof(a));
     }
   }
 }

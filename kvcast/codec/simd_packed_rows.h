@@ -103,10 +103,11 @@ void FitInt4Groups(GroupBatch& batch) {
         V::Scaled(V::Plus(V::template Load<kType>(batch.values[i]), -low), batch.inverses[i]);
     const typename V::Floats codes = WholeFloats<V>(coded);
     const typename V::Floats steps = WholeFloats<V>(V::Scaled(coded, kInt4Steps));
-    sums[0][i] = V::Sum(steps);
-    sums[1][i] = V::Sum(V::Times(steps, codes));
-    sums[2][i] = V::Sum(codes);
-    sums[3][i] = V::Sum(V::Times(codes, codes));
+    float own[4];
+    V::StoreFourSums(own, steps, V::Times(steps, codes), codes, V::Times(codes, codes));
+    for (size_t k = 0; k < 4; ++k) {
+      sums[k][i] = own[k];
+    }
   }
   const typename V::Floats u = V::LoadFloats(sums[0]);
   const typename V::Floats q = V::LoadFloats(sums[2]);

@@ -6,6 +6,9 @@
 
 namespace kvcast {
 
+// How far ahead a matrix is asked for, in bytes: they take as long as memory to come.
+inline constexpr size_t kMatrixAhead = 2560;
+
 // Some rows and some registers of their products at once: each part of the matrix is loaded for all
 // of the rows, and each pair of factors for all of the registers.
 template <typename Set, uint32_t kRows, uint32_t kRegisters>
@@ -20,8 +23,12 @@ inline void MultiplyPatch(const MatrixProduct& product, uint32_t row, uint32_t f
   for (uint32_t r = 0; r < kRows; ++r) {
     in[r] = product.in + (row + r) * product.in_stride;
   }
-  for (uint32_t pair = 0; pair < product.pairs; ++pair) {
-    const int16_t* const matrix = product.matrix + (size_t{pair} * product.outs + first) * 2;
+  const int16_t* matrix = product.matrix + (size_t{first / MatrixProduct::kLanes} * product.pairs *
+                                                MatrixProduct::kLanes +
+                                            first % MatrixProduct::kLanes) *
+                                               2;
+  for (uint32_t pair = 0; pair < product.pairs; ++pair, matrix += 2 * MatrixProduct::kLanes) {
+    _mm_prefetch(reinterpret_cast<const char*>(matrix) + kMatrixAhead, _MM_HINT_T0);
     typename Set::Sums parts[kRegisters];
     for (uint32_t v = 0; v < kRegisters; ++v) {
       parts[v] = Set::Load(matrix + v * Set::kSums * 2);
@@ -40,9 +47,12 @@ inline void MultiplyPatch(const MatrixProduct& product, uint32_t row, uint32_t f
   }
 }
 
-template <typename Set, uint32_t kRegisters>
+template <typename Set, uint32_t kRows, uint32_t kRegisters>
 inline void MultiplyColumns(const MatrixProduct& product, uint32_t first) {
   uint32_t row = 0;
+  for (; row + kRows <= product.rows; row += kRows) {
+    MultiplyPatch<Set, kRows, kRegisters>(product, row, first);
+  }
   for (; row + 4 <= product.rows; row += 4) {
     MultiplyPatch<Set, 4, kRegisters>(product, row, first);
   }
@@ -51,15 +61,10 @@ inline void MultiplyColumns(const MatrixProduct& product, uint32_t first) {
   }
 }
 
-template <typename Set, uint32_t kRegisters>
+template <typename Set, uint32_t kRows>
 inline void AnyMultiply(const MatrixProduct& product) {
-  constexpr uint32_t kAtOnce = Set::kSums * kRegisters;
-  uint32_t first = 0;
-  for (; first + kAtOnce <= product.outs; first += kAtOnce) {
-    MultiplyColumns<Set, kRegisters>(product, first);
-  }
-  for (; first < product.outs; first += Set::kSums) {
-    MultiplyColumns<Set, 1>(product, first);
+  for (uint32_t first = 0; first < product.outs; first += MatrixProduct::kLanes) {
+    MultiplyColumns<Set, kRows, MatrixProduct::kLanes / Set::kSums>(product, first);
   }
 }
 

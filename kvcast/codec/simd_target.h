@@ -15,7 +15,9 @@
 #define KVCAST_TARGET_BEGIN(set) _Pragma("GCC push_options") KVCAST_PRAGMA(GCC target(set))
 #define KVCAST_TARGET_END _Pragma("GCC pop_options")
 #endif
-#define KVCAST_AVX2_BEGIN KVCAST_TARGET_BEGIN("avx2,f16c")
-#define KVCAST_AVX512_BEGIN \
-  KVCAST_TARGET_BEGIN("avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")
+#define KVCAST_AVX2_BEGIN KVCAST_TARGET_BEGIN("avx2,f16c,popcnt")
+#define KVCAST_AVX512_BEGIN                                                              \
+  KVCAST_TARGET_BEGIN(                                                                   \
+      "avx2,f16c,popcnt,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
+      "avx512vnni")
 #endif

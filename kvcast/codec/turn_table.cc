@@ -18,6 +18,19 @@ int64_t AlternatingSum(const int64_t (&terms)[kTerms], int64_t square) {
   return sum;
 }
 
+// A pair's turn at a place in the prompt.
+struct FloatTurn {
+  float cosine;
+  float sine;
+
+  FloatTurn(uint64_t turn, uint64_t place) {
+    constexpr float kUnit = 0x1p-30F;
+    const Turn turned = Turn::Of(static_cast<uint32_t>(turn * place >> 32));
+    cosine = static_cast<float>(turned.cosine) * kUnit;
+    sine = static_cast<float>(turned.sine) * kUnit;
+  }
+};
+
 }  // namespace
 
 Turn Turn::Of(uint32_t phase) {
@@ -39,17 +52,36 @@ Turn Turn::Of(uint32_t phase) {
 
 TurnTable::TurnTable(const Rope& rope, size_t position, uint32_t tokens)
     : first_(rope.first), pairs_(rope.pairs()), adjacent_(rope.adjacent) {
-  constexpr float kUnit = 0x1p-30F;
   cosines_.reserve(size_t{tokens} * pairs_);
   sines_.reserve(size_t{tokens} * pairs_);
   for (uint32_t token = 0; token < tokens; ++token) {
     for (const uint64_t turn : rope.turns) {
-      const auto phase = static_cast<uint32_t>(turn * (position + token) >> 32);
-      const kvcast::Turn turned = kvcast::Turn::Of(phase);
-      cosines_.push_back(static_cast<float>(turned.cosine) * kUnit);
-      sines_.push_back(static_cast<float>(turned.sine) * kUnit);
+      const FloatTurn turned(turn, position + token);
+      cosines_.push_back(turned.cosine);
+      sines_.push_back(turned.sine);
     }
   }
+}
+
+SplitTurns::SplitTurns(const Rope& rope, size_t position, uint32_t tokens)
+    : first_(rope.first),
+      pairs_(rope.pairs()),
+      adjacent_(rope.adjacent),
+      stride_(SplitSize(pairs_)),
+      cosines_(stride_ * tokens),
+      sines_(stride_ * tokens) {
+  const RowTurns places = rows();
+  for (uint32_t token = 0; token < tokens; ++token) {
+    for (uint32_t pair = 0; pair < pairs_; ++pair) {
+      const FloatTurn turned(rope.turns[pair], position + token);
+      cosines_[token * stride_ + places.PlaceOf(pair)] = turned.cosine;
+      sines_[token * stride_ + places.PlaceOf(pair)] = turned.sine;
+    }
+  }
+}
+
+RowTurns SplitTurns::rows() const {
+  return {cosines_.data(), sines_.data(), stride_, first_, pairs_, adjacent_};
 }
 
 template <bool kBack>

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kvcast/codec/number_rows.h"
 #include "kvcast/kv/rope.h"
 
 namespace kvcast {
@@ -35,6 +36,21 @@ class TurnTable {
   uint32_t pairs_;
   bool adjacent_;
   std::vector<float> cosines_;  // Per token and pair.
+  std::vector<float> sines_;
+};
+
+// The same as kernels want it.
+class SplitTurns {
+ public:
+  SplitTurns(const Rope& rope, size_t position, uint32_t tokens);
+  RowTurns rows() const;
+
+ private:
+  uint32_t first_;
+  uint32_t pairs_;
+  bool adjacent_;
+  size_t stride_;
+  std::vector<float> cosines_;
   std::vector<float> sines_;
 };
 

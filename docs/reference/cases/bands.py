@@ -115,12 +115,12 @@ def _others() -> list[tuple]:
         cases.append(case if rung == "AC" else (*case, REFUSED))
     form = _format("KTC-fine", calibration)
     good = _object(calibration, form, _bell("good", BF16, 5 * form.values()), 5)
-    for what, bad in (("nothing", b""), ("cut short", good[:-2]), ("a word more", good + b"\0\0"),
+    for what, bad in (("nothing", b""), ("cut short", good[:-2]), ("two bytes more", good + b"\0\0"),
                       ("damaged", good[:30] + bytes([good[30] ^ 1]) + good[31:]),
                       ("a body too short", seal(form, 5, good[8:40])),
                       ("others that are not there", seal(form, 5, good[8:12] + b"\xff\xff\xff\xff" + good[16:])),
-                      ("a word less, sealed", seal(form, 5, good[8:-2])),
-                      ("a word more, sealed", seal(form, 5, good[8:] + b"\0\0"))):
+                      ("two bytes less, sealed", seal(form, 5, good[8:-2])),
+                      ("two bytes more, sealed", seal(form, 5, good[8:] + b"\0\0"))):
         cases.append((f"KTC: {what}", _case(calibration, form, object=bad.hex(), pages=BF16), REFUSED))
     other = _format("KTC-fine", calibration, calibration=hashlib.sha256(b"").digest())
     cases.append(("KTC: another calibration",

@@ -129,7 +129,7 @@ def _refusals() -> list[tuple]:
     exact = _format("BF16-lossless", BF16, _SMALL, run_tokens=1)
     body = encode(exact, 0, [0x3F80] * 5)[8:]
     for what, bad in (("a state too small", body[:9] + bytes(4) + body[13:]),
-                      ("words left over", body + bytes(2)),
+                      ("bytes left over", body + bytes(2)),
                       ("more exponents than there are", b"\xff" + body[1:])):
         cases.append((f"BF16-lossless: {what}", _decoded(exact, seal(exact, 1, bad), BF16), REFUSED))
     cases.append(("BF16 into pages of FP16", _decoded(

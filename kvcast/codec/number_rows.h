@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kvcast/codec/half_type.h"
+
+namespace kvcast {
+
+// Constants of a row's values lie in groups of 32: those of values with even numbers, then those of
+// odd ones. Then two registers of 32 bits a value make one of 16 in order, without a permutation.
+inline constexpr uint32_t kSplitGroup = 32;
+inline constexpr uint32_t SplitPlace(uint32_t value) {
+  return value / kSplitGroup * kSplitGroup + value % 2 * (kSplitGroup / 2) +
+         value % kSplitGroup / 2;
+}
+// Whose place it is.
+inline constexpr uint32_t SplitValue(uint32_t place) {
+  return place / kSplitGroup * kSplitGroup + place % (kSplitGroup / 2) * 2 +
+         place % kSplitGroup / (kSplitGroup / 2);
+}
+inline constexpr uint32_t SplitSize(uint32_t values) {
+  return (values + kSplitGroup - 1) / kSplitGroup * kSplitGroup;
+}
+
+// How a head's keys are turned, of all tokens of a run. Pairs that lie apart have their cosines and
+// sines in split places, adjacent ones in order.
+struct RowTurns {
+  const float* cosines = nullptr;  // None: not turned.
+  const float* sines = nullptr;
+  size_t stride = 0;  // From one token to the next.
+  uint32_t first = 0;
+  uint32_t pairs = 0;
+  bool adjacent = false;
+
+  uint32_t PlaceOf(uint32_t pair) const { return adjacent ? pair : SplitPlace(pair); }
+  // Whether vectors of 32 values meet vectors of 32.
+  bool InGroups() const {
+    return cosines == nullptr ||
+           (first % kSplitGroup == 0 && pairs % (adjacent ? kSplitGroup / 2 : kSplitGroup) == 0);
+  }
+};
+
+// Some heads in an engine's pages, of all tokens of a run. Numbers and constants of one begin
+// SplitSize(size) behind those of the one before.
+template <typename Byte>
+struct HeadRows {
+  Byte* const* rows = nullptr;  // One a token: its first head.
+  uint32_t tokens = 0;
+  uint32_t heads = 0;
+  size_t head_stride = 0;  // In bytes.
+  uint32_t size = 0;       // Values of a head.
+  HalfType type = HalfType::kBf16;
+  RowTurns turns;
+  const float* means = nullptr;  // In split places.
+};
+
+// How components become numbers: in 1/256 of a step, and those rounded. All in split places.
+struct NumberRounding {
+  const float* parts = nullptr;
+  const int32_t* rounding = nullptr;
+  const int32_t* zero_below = nullptr;
+};
+
+// The lower bits of a unit's numbers: for each bit, from the lowest on, that of all numbers.
+struct RawPlanes {
+  uint8_t shift = 0;
+  size_t plane_bytes = 0;
+
+  static RawPlanes Of(uint8_t shift, size_t numbers) { return {shift, (numbers + 7) / 8}; }
+  size_t bytes() const { return shift * plane_bytes; }
+};
+
+}  // namespace kvcast

@@ -1,0 +1,153 @@
+// Rows of numbers by component as rows by token, and back, for every instruction set that has AVX2.
+// Included inside a target region.
+#pragma once
+
+#include "kvcast/codec/simd_target.h"
+
+namespace kvcast {
+namespace {
+
+inline constexpr uint32_t kTransposed = 8;  // Tokens at a time, of 16 components.
+
+inline __m256i TwoRows(const int16_t* first, const int16_t* second) {
+  return _mm256_inserti128_si256(
+      _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))),
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), 1);
+}
+
+// 8 rows of 8, in both halves of the registers.
+inline void Transpose8(__m256i (&rows)[8]) {
+  __m256i pairs[8];
+  __m256i fours[8];
+  for (int i = 0; i < 4; ++i) {
+    pairs[2 * i] = _mm256_unpacklo_epi16(rows[2 * i], rows[2 * i + 1]);
+    pairs[2 * i + 1] = _mm256_unpackhi_epi16(rows[2 * i], rows[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    fours[4 * i] = _mm256_unpacklo_epi32(pairs[4 * i], pairs[4 * i + 2]);
+    fours[4 * i + 1] = _mm256_unpackhi_epi32(pairs[4 * i], pairs[4 * i + 2]);
+    fours[4 * i + 2] = _mm256_unpacklo_epi32(pairs[4 * i + 1], pairs[4 * i + 3]);
+    fours[4 * i + 3] = _mm256_unpackhi_epi32(pairs[4 * i + 1], pairs[4 * i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    rows[2 * i] = _mm256_unpacklo_epi64(fours[i], fours[i + 4]);
+    rows[2 * i + 1] = _mm256_unpackhi_epi64(fours[i], fours[i + 4]);
+  }
+}
+
+void SimdGatherRows(const int16_t* const* rows, uint32_t count, uint32_t tokens, int16_t* to,
+                    size_t stride) {
+  for (uint32_t i = 0; i < count; i += 16) {
+    for (uint32_t token = 0; token < tokens; token += kTransposed) {
+      __m256i lanes[8];
+      for (uint32_t k = 0; k < 8; ++k) {
+        lanes[k] = TwoRows(rows[i + k] + token, rows[i + k + 8] + token);
+      }
+      Transpose8(lanes);
+      for (uint32_t k = 0; k < kTransposed && token + k < tokens; ++k) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (token + k) * stride + i), lanes[k]);
+      }
+    }
+  }
+}
+
+void SimdScatterRows(const int16_t* from, size_t stride, uint32_t count, uint32_t tokens,
+                     int16_t* const* rows) {
+  const uint32_t whole = tokens / kTransposed * kTransposed;
+  for (uint32_t i = 0; i < count; i += 16) {
+    for (uint32_t token = 0; token < whole; token += kTransposed) {
+      __m256i lanes[8];
+      for (uint32_t k = 0; k < kTransposed; ++k) {
+        lanes[k] =
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + (token + k) * stride + i));
+      }
+      Transpose8(lanes);
+      for (uint32_t k = 0; k < 8; ++k) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k] + token),
+                         _mm256_castsi256_si128(lanes[k]));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k + 8] + token),
+                         _mm256_extracti128_si256(lanes[k], 1));
+      }
+    }
+    for (uint32_t token = whole; token < tokens; ++token) {
+      for (uint32_t k = 0; k < 16; ++k) {
+        rows[i + k][token] = from[token * stride + i + k];
+      }
+    }
+  }
+}
+
+// The same for bytes: 16 tokens of 32 components.
+inline constexpr uint32_t kTransposedBytes = 16;
+
+// 16 rows of 16, in both halves of the registers. Each step takes rows that lie half of all apart.
+inline void Transpose16(__m256i (&rows)[16]) {
+  __m256i other[16];
+  for (int i = 0; i < 8; ++i) {
+    other[2 * i] = _mm256_unpacklo_epi8(rows[i], rows[i + 8]);
+    other[2 * i + 1] = _mm256_unpackhi_epi8(rows[i], rows[i + 8]);
+  }
+  for (int i = 0; i < 8; ++i) {
+    rows[2 * i] = _mm256_unpacklo_epi8(other[i], other[i + 8]);
+    rows[2 * i + 1] = _mm256_unpackhi_epi8(other[i], other[i + 8]);
+  }
+  for (int i = 0; i < 8; ++i) {
+    other[2 * i] = _mm256_unpacklo_epi8(rows[i], rows[i + 8]);
+    other[2 * i + 1] = _mm256_unpackhi_epi8(rows[i], rows[i + 8]);
+  }
+  for (int i = 0; i < 8; ++i) {
+    rows[2 * i] = _mm256_unpacklo_epi8(other[i], other[i + 8]);
+    rows[2 * i + 1] = _mm256_unpackhi_epi8(other[i], other[i + 8]);
+  }
+}
+
+inline __m256i TwoByteRows(const int8_t* first, const int8_t* second) {
+  return _mm256_inserti128_si256(
+      _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))),
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), 1);
+}
+
+void SimdGatherBytes(const int8_t* const* rows, uint32_t count, uint32_t tokens, int8_t* to,
+                     size_t stride) {
+  for (uint32_t i = 0; i < count; i += 32) {
+    for (uint32_t token = 0; token < tokens; token += kTransposedBytes) {
+      __m256i lanes[16];
+      for (uint32_t k = 0; k < 16; ++k) {
+        lanes[k] = TwoByteRows(rows[i + k] + token, rows[i + k + 16] + token);
+      }
+      Transpose16(lanes);
+      for (uint32_t k = 0; k < kTransposedBytes && token + k < tokens; ++k) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (token + k) * stride + i), lanes[k]);
+      }
+    }
+  }
+}
+
+void SimdScatterBytes(const int8_t* from, size_t stride, uint32_t count, uint32_t tokens,
+                      int8_t* const* rows) {
+  const uint32_t whole = tokens / kTransposedBytes * kTransposedBytes;
+  for (uint32_t i = 0; i < count; i += 32) {
+    for (uint32_t token = 0; token < whole; token += kTransposedBytes) {
+      __m256i lanes[16];
+      for (uint32_t k = 0; k < kTransposedBytes; ++k) {
+        lanes[k] =
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + (token + k) * stride + i));
+      }
+      Transpose16(lanes);
+      for (uint32_t k = 0; k < 16; ++k) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k] + token),
+                         _mm256_castsi256_si128(lanes[k]));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k + 16] + token),
+                         _mm256_extracti128_si256(lanes[k], 1));
+      }
+    }
+    for (uint32_t token = whole; token < tokens; ++token) {
+      for (uint32_t k = 0; k < 32; ++k) {
+        rows[i + k][token] = from[token * stride + i + k];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvcast
