@@ -8,7 +8,7 @@ namespace {
 // Any failure here is replayed by: kvcast_sim session --seed N
 TEST(SessionWorld, LeavesBothSidesWithTheSameObjects) {
   SessionWorldCounts total;
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 450; ++seed) {
     SessionWorld world(seed);
     ASSERT_EQ(world.Play(600), "") << "seed " << seed;
     total.Add(world.counts());

@@ -51,7 +51,8 @@ RansTable SymbolTable::ForCoding() const {
 }
 
 void NumberCounts::Add(int32_t number) {
-  ++counts_[static_cast<size_t>(std::clamp(number, -kNumberMax, kNumberMax) + kNumberMax)];
+  const int32_t place = std::clamp(number, -kNumberMax, kNumberMax) + kNumberMax;
+  ++counts_[static_cast<size_t>(place)];
   ++total_;
 }
 
@@ -60,8 +61,9 @@ SymbolSums NumberCounts::SymbolCounts(uint8_t shift) const {
   for (int32_t number = -kNumberMax; number <= kNumberMax; ++number) {
     const int32_t upper = number >> shift;
     const bool named = upper >= -SymbolTable::kNamedMax && upper <= SymbolTable::kNamedMax;
-    sums[named ? static_cast<size_t>(upper + SymbolTable::kNamedMax) : kOther] +=
-        counts_[static_cast<size_t>(number + kNumberMax)];
+    const int32_t symbol = upper + SymbolTable::kNamedMax;
+    const int32_t place = number + kNumberMax;
+    sums[named ? static_cast<size_t>(symbol) : kOther] += counts_[static_cast<size_t>(place)];
   }
   return sums;
 }
