@@ -1,6 +1,6 @@
 // Answers what model_differential.py asks: one config.json per line, in hex, since a text may hold
-// line ends and bytes that are no text. Per line the model's fingerprint and what the config says KV
-// is computed in, or "refused".
+// line ends and bytes that are no text. Per line the model's fingerprint and what the config says
+// KV is computed in, or "refused".
 #include <iostream>
 #include <string>
 
