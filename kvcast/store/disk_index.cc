@@ -423,7 +423,8 @@ void DiskIndex::EraseTrack(const TrackName& name) {
 }
 
 void DiskIndex::EraseHollowGroups() {
-  for (auto& [name, track] : tracks_) {
+  for (auto& named : tracks_) {
+    auto& track = named.second;
     std::erase_if(track.groups, [&](const auto& one) {
       return one.second.objects.empty() && FactsOf(track, one.first, one.second).hollow();
     });
