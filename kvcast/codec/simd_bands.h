@@ -3,9 +3,14 @@
 // instruction set, which defines V.
 #pragma once
 
+#include <cstring>
+
 #include "kvcast/codec/band_rows.h"
+#include "kvcast/codec/bands.h"
 #include "kvcast/codec/number_rows.h"
+#include "kvcast/codec/rans.h"
 #include "kvcast/codec/simd_target.h"
+#include "kvcast/codec/symbol_table.h"
 
 namespace kvcast {
 namespace {

@@ -28,7 +28,7 @@ inline void MultiplyPatch(const MatrixProduct& product, uint32_t row, uint32_t f
                                             first % MatrixProduct::kLanes) *
                                                2;
   for (uint32_t pair = 0; pair < product.pairs; ++pair, matrix += 2 * MatrixProduct::kLanes) {
-    _mm_prefetch(reinterpret_cast<const char*>(matrix) + kMatrixAhead, _MM_HINT_T0);
+    __builtin_prefetch(reinterpret_cast<const char*>(matrix) + kMatrixAhead);
     typename Set::Sums parts[kRegisters];
     for (uint32_t v = 0; v < kRegisters; ++v) {
       parts[v] = Set::Load(matrix + v * Set::kSums * 2);

@@ -3,6 +3,8 @@
 // set, which defines V.
 #pragma once
 
+#include <cstring>
+
 #include "kvcast/codec/rans.h"
 #include "kvcast/codec/simd_target.h"
 

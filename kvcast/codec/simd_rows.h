@@ -2,6 +2,8 @@
 // target region by the one source of each instruction set, which defines V.
 #pragma once
 
+#include <cstring>
+
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/simd_target.h"
 

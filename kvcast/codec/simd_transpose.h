@@ -2,6 +2,8 @@
 // Included inside a target region.
 #pragma once
 
+#include <immintrin.h>
+
 #include "kvcast/codec/simd_target.h"
 
 namespace kvcast {
