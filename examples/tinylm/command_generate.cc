@@ -257,10 +257,7 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
                    "A rung to publish and load at; several if said several times. By default "
                    "BF16-lossless and KTC-medium are published, and only what is exact is loaded")
       ->type_name("NAME")
-      ->check([](const std::string& given) {
-        const Result<Rung> rung = BuiltRungOf(given);
-        return rung.ok() ? "" : rung.error().message();
-      })
+      ->check(RungProblem)
       ->needs("--node");
   command->add_option("-n,--tokens", options->tokens, "How many tokens to write at most")
       ->capture_default_str();

@@ -17,8 +17,6 @@ constexpr size_t kBlocksLookedAt = 4;
 
 bool IsPlain(Rung rung) { return rung == Rung::kBf16 || rung == Rung::kFp16; }
 
-bool IsLossless(Rung rung) { return rung == Rung::kBf16Lossless || rung == Rung::kFp16Lossless; }
-
 // Constants for the very pages that are published.
 Result<TrackFormat> FormatSuiting(Rung rung, HalfType type, const PromptPages& pages) {
   Survey survey(pages.shape(), type, pages.slice());
@@ -59,9 +57,8 @@ Result<void> CheckFits(const TrackFormat& format, Rung rung, const PromptPages& 
 }  // namespace
 
 bool Ladder::Loads(Rung rung) const {
-  if (IsPlain(rung) || IsLossless(rung)) {
-    const bool bf16 = rung == Rung::kBf16 || rung == Rung::kBf16Lossless;
-    return bf16 == (pages_ == HalfType::kBf16);
+  if (const std::optional<HalfType> exact = ExactTypeOf(rung)) {
+    return *exact == pages_;
   }
   return !BandRungIndex(rung) || (calibration_ != nullptr && calibration_->bands() != nullptr);
 }

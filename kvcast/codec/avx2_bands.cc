@@ -303,8 +303,8 @@ constexpr BandKernels kAvx2Bands = {
     SimdWholeValues<Avx2Bands>,
     SimdNumberValues<Avx2Bands>,
     SimdNumberSums<Avx2Bands>,
-    SimdGatherRows,
-    SimdScatterRows,
+    SimdGather<int16_t>,
+    SimdScatter<int16_t>,
     Avx2WidenUppers,
     Avx2NarrowNumbers,
 };
@@ -312,8 +312,8 @@ constexpr BandKernels kAvx2Bands = {
 constexpr ByteKernels kAvx2Bytes = {
     SimdRestoreBytes<Avx2Bands>,
     SimdNumberBytes<Avx2Bands>,
-    SimdGatherBytes,
-    SimdScatterBytes,
+    SimdGather<int8_t>,
+    SimdScatter<int8_t>,
     Avx2WidenBytes,
     Avx2NarrowBytes,
 };

@@ -248,8 +248,8 @@ constexpr BandKernels kAvx512Bands = {
     SimdWholeValues<Avx512Bands>,
     SimdNumberValues<Avx512Bands>,
     SimdNumberSums<Avx512Bands>,
-    SimdGatherRows,
-    SimdScatterRows,
+    SimdGather<int16_t>,
+    SimdScatter<int16_t>,
     Avx512WidenUppers,
     Avx512NarrowNumbers,
 };
@@ -257,8 +257,8 @@ constexpr BandKernels kAvx512Bands = {
 constexpr ByteKernels kAvx512Bytes = {
     SimdRestoreBytes<Avx512Bands>,
     SimdNumberBytes<Avx512Bands>,
-    SimdGatherBytes,
-    SimdScatterBytes,
+    SimdGather<int8_t>,
+    SimdScatter<int8_t>,
     Avx512WidenBytes,
     Avx512NarrowBytes,
 };

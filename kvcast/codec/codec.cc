@@ -17,7 +17,15 @@
 namespace kvcast {
 namespace {
 
-// The type of values that a rung keeps exactly; absent where it keeps none.
+// Kernels write past the caches, in no order: whoever is told of it next must find it written.
+void FinishWrites() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
+
+}  // namespace
+
 std::optional<HalfType> ExactTypeOf(Rung rung) {
   switch (rung) {
     case Rung::kBf16:
@@ -30,15 +38,6 @@ std::optional<HalfType> ExactTypeOf(Rung rung) {
       return std::nullopt;
   }
 }
-
-// Kernels write past the caches, in no order: whoever is told of it next must find it written.
-void FinishWrites() {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#endif
-}
-
-}  // namespace
 
 Result<std::unique_ptr<const Codec>> Codec::Of(const TrackFormat& format, HalfType pages,
                                                const Kernels& kernels) {

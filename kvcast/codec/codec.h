@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,9 @@
 namespace kvcast {
 
 class Calibration;
+
+// The type of values that a rung keeps exactly; absent where it keeps none.
+std::optional<HalfType> ExactTypeOf(Rung rung);
 
 // Turns blocks into a track's objects and back: one rung, one shape, its constants at hand.
 //

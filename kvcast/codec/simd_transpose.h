@@ -9,16 +9,19 @@
 namespace kvcast {
 namespace {
 
-inline constexpr uint32_t kTransposed = 8;  // Tokens at a time, of 16 components.
+// Tokens at a time: as many as half a register has numbers, of twice as many components.
+template <typename Number>
+inline constexpr uint32_t kTransposed = sizeof(__m128i) / sizeof(Number);
 
-inline __m256i TwoRows(const int16_t* first, const int16_t* second) {
+template <typename Number>
+inline __m256i TwoRows(const Number* first, const Number* second) {
   return _mm256_inserti128_si256(
       _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))),
       _mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), 1);
 }
 
 // 8 rows of 8, in both halves of the registers.
-inline void Transpose8(__m256i (&rows)[8]) {
+inline void Transpose(__m256i (&rows)[8]) {
   __m256i pairs[8];
   __m256i fours[8];
   for (int i = 0; i < 4; ++i) {
@@ -37,53 +40,8 @@ inline void Transpose8(__m256i (&rows)[8]) {
   }
 }
 
-void SimdGatherRows(const int16_t* const* rows, uint32_t count, uint32_t tokens, int16_t* to,
-                    size_t stride) {
-  for (uint32_t i = 0; i < count; i += 16) {
-    for (uint32_t token = 0; token < tokens; token += kTransposed) {
-      __m256i lanes[8];
-      for (uint32_t k = 0; k < 8; ++k) {
-        lanes[k] = TwoRows(rows[i + k] + token, rows[i + k + 8] + token);
-      }
-      Transpose8(lanes);
-      for (uint32_t k = 0; k < kTransposed && token + k < tokens; ++k) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (token + k) * stride + i), lanes[k]);
-      }
-    }
-  }
-}
-
-void SimdScatterRows(const int16_t* from, size_t stride, uint32_t count, uint32_t tokens,
-                     int16_t* const* rows) {
-  const uint32_t whole = tokens / kTransposed * kTransposed;
-  for (uint32_t i = 0; i < count; i += 16) {
-    for (uint32_t token = 0; token < whole; token += kTransposed) {
-      __m256i lanes[8];
-      for (uint32_t k = 0; k < kTransposed; ++k) {
-        lanes[k] =
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + (token + k) * stride + i));
-      }
-      Transpose8(lanes);
-      for (uint32_t k = 0; k < 8; ++k) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k] + token),
-                         _mm256_castsi256_si128(lanes[k]));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k + 8] + token),
-                         _mm256_extracti128_si256(lanes[k], 1));
-      }
-    }
-    for (uint32_t token = whole; token < tokens; ++token) {
-      for (uint32_t k = 0; k < 16; ++k) {
-        rows[i + k][token] = from[token * stride + i + k];
-      }
-    }
-  }
-}
-
-// The same for bytes: 16 tokens of 32 components.
-inline constexpr uint32_t kTransposedBytes = 16;
-
 // 16 rows of 16, in both halves of the registers. Each step takes rows that lie half of all apart.
-inline void Transpose16(__m256i (&rows)[16]) {
+inline void Transpose(__m256i (&rows)[16]) {
   __m256i other[16];
   for (int i = 0; i < 8; ++i) {
     other[2 * i] = _mm256_unpacklo_epi8(rows[i], rows[i + 8]);
@@ -103,48 +61,46 @@ inline void Transpose16(__m256i (&rows)[16]) {
   }
 }
 
-inline __m256i TwoByteRows(const int8_t* first, const int8_t* second) {
-  return _mm256_inserti128_si256(
-      _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))),
-      _mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), 1);
-}
-
-void SimdGatherBytes(const int8_t* const* rows, uint32_t count, uint32_t tokens, int8_t* to,
-                     size_t stride) {
-  for (uint32_t i = 0; i < count; i += 32) {
-    for (uint32_t token = 0; token < tokens; token += kTransposedBytes) {
-      __m256i lanes[16];
-      for (uint32_t k = 0; k < 16; ++k) {
-        lanes[k] = TwoByteRows(rows[i + k] + token, rows[i + k + 16] + token);
+template <typename Number>
+void SimdGather(const Number* const* rows, uint32_t count, uint32_t tokens, Number* to,
+                size_t stride) {
+  constexpr uint32_t kTokens = kTransposed<Number>;
+  for (uint32_t i = 0; i < count; i += 2 * kTokens) {
+    for (uint32_t token = 0; token < tokens; token += kTokens) {
+      __m256i lanes[kTokens];
+      for (uint32_t k = 0; k < kTokens; ++k) {
+        lanes[k] = TwoRows(rows[i + k] + token, rows[i + k + kTokens] + token);
       }
-      Transpose16(lanes);
-      for (uint32_t k = 0; k < kTransposedBytes && token + k < tokens; ++k) {
+      Transpose(lanes);
+      for (uint32_t k = 0; k < kTokens && token + k < tokens; ++k) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + (token + k) * stride + i), lanes[k]);
       }
     }
   }
 }
 
-void SimdScatterBytes(const int8_t* from, size_t stride, uint32_t count, uint32_t tokens,
-                      int8_t* const* rows) {
-  const uint32_t whole = tokens / kTransposedBytes * kTransposedBytes;
-  for (uint32_t i = 0; i < count; i += 32) {
-    for (uint32_t token = 0; token < whole; token += kTransposedBytes) {
-      __m256i lanes[16];
-      for (uint32_t k = 0; k < kTransposedBytes; ++k) {
+template <typename Number>
+void SimdScatter(const Number* from, size_t stride, uint32_t count, uint32_t tokens,
+                 Number* const* rows) {
+  constexpr uint32_t kTokens = kTransposed<Number>;
+  const uint32_t whole = tokens / kTokens * kTokens;
+  for (uint32_t i = 0; i < count; i += 2 * kTokens) {
+    for (uint32_t token = 0; token < whole; token += kTokens) {
+      __m256i lanes[kTokens];
+      for (uint32_t k = 0; k < kTokens; ++k) {
         lanes[k] =
             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + (token + k) * stride + i));
       }
-      Transpose16(lanes);
-      for (uint32_t k = 0; k < 16; ++k) {
+      Transpose(lanes);
+      for (uint32_t k = 0; k < kTokens; ++k) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k] + token),
                          _mm256_castsi256_si128(lanes[k]));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k + 16] + token),
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows[i + k + kTokens] + token),
                          _mm256_extracti128_si256(lanes[k], 1));
       }
     }
     for (uint32_t token = whole; token < tokens; ++token) {
-      for (uint32_t k = 0; k < 32; ++k) {
+      for (uint32_t k = 0; k < 2 * kTokens; ++k) {
         rows[i + k][token] = from[token * stride + i + k];
       }
     }

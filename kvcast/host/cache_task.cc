@@ -53,10 +53,7 @@ void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& 
   NodeFlags::AddTo(command, flags.node)->required();
   ModelFlags::AddTo(command, flags.model)->required();
   TenantFlags::AddTo(command, flags.tenant);
-  command.add_option("--rung", flags.rungs, rungs)->type_name("NAME")->check([](const auto& given) {
-    const Result<Rung> rung = BuiltRungOf(given);
-    return rung.ok() ? "" : rung.error().message();
-  });
+  command.add_option("--rung", flags.rungs, rungs)->type_name("NAME")->check(RungProblem);
   command
       .add_option("--calibration", flags.calibration,
                   "The model's calibration, from 'kvcast calibrate', which FP8, FP4, AC and KTC "

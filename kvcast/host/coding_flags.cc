@@ -80,13 +80,16 @@ Result<Rung> BuiltRungOf(const std::string& name) {
                   meant ? fmt::format(" Did you mean '{}'?", *meant) : "", fmt::join(names, ", ")));
 }
 
+std::string RungProblem(const std::string& name) {
+  const Result<Rung> rung = BuiltRungOf(name);
+  return rung.ok() ? "" : rung.error().message();
+}
+
 std::vector<Rung> RungsFor(HalfType type, bool calibrated) {
   std::vector<Rung> rungs;
   std::ranges::copy_if(kBuiltRungs, std::back_inserter(rungs), [&](Rung rung) {
-    const bool of_halves = rung == Rung::kFp16 || rung == Rung::kFp16Lossless;
-    const bool of_bf16 = rung == Rung::kBf16 || rung == Rung::kBf16Lossless;
-    const bool usable = calibrated || !BandRungIndex(rung);
-    return usable && (type == HalfType::kBf16 ? !of_halves : !of_bf16);
+    const std::optional<HalfType> exact = ExactTypeOf(rung);
+    return (calibrated || !BandRungIndex(rung)) && (!exact || *exact == type);
   });
   return rungs;
 }

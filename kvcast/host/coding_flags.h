@@ -31,6 +31,8 @@ struct CodingFlags {
 
 // The rung of a name. Invalid: there is none of this name, or it is not built.
 Result<Rung> BuiltRungOf(const std::string& name);
+// Says what is wrong with a name, for an option's check; empty if nothing is.
+std::string RungProblem(const std::string& name);
 // Those that caches of a type can be encoded at, the largest first. `calibrated`: with a
 // calibration that has AC and KTC in it.
 std::vector<Rung> RungsFor(HalfType type, bool calibrated);

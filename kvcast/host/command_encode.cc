@@ -137,10 +137,7 @@ void AddEncodeCommand(CLI::App& app, int* exit_status) {
   CodingFlags::AddModelTo(*command, options->coding)->required();
   command->add_option("--rung", options->rung, "How to encode it")
       ->type_name("NAME")
-      ->check([](const std::string& given) {
-        const Result<Rung> rung = BuiltRungOf(given);
-        return rung.ok() ? "" : rung.error().message();
-      })
+      ->check(RungProblem)
       ->required();
   CodingFlags::AddCalibrationTo(*command, options->coding,
                                 "The model's calibration, from 'kvcast calibrate'");
