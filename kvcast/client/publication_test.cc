@@ -367,6 +367,21 @@ TEST_F(Publish, SendsEverythingWhereItIsToBeDurableAndWaitsForTheNodesWord) {
   EXPECT_EQ(pair.Published(publish)->reached, Durability::kDisk);
 }
 
+// Twenty seconds between words are no reason to give up.
+TEST_F(Publish, HasPatienceWhileBlocksBecomeDurable) {
+  ClientPair pair;
+  const OperationId publish = pair.PublishDurably(memory_, blocks_);
+  pair.Run();
+  for (uint64_t block = 0; block < kBlocks; ++block) {
+    pair.Pass(seconds(20));
+    ASSERT_FALSE(pair.Published(publish).has_value()) << block;
+    pair.node().Acknowledge({{Durability::kDisk, "BF16", block, block}});
+    pair.Run();
+  }
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value()) << pair.Published(publish)->reason;
+}
+
 TEST_F(Publish, FailsWhenABlockDoesNotBecomeDurable) {
   for (const std::optional<Durability> level :
        {std::optional<Durability>(), std::optional(Durability::kMemory)}) {

@@ -315,6 +315,31 @@ TEST_F(RelayStorage, ServesFromBelowWhatMemoryHasNoRoomFor) {
             3 * listed);
 }
 
+// Memory runs out before a slow tier has taken what it was given, and nothing else has it then.
+TEST_F(RelayStorage, ListsAgainWhatATierHasTakenAtLast) {
+  Start(/*ram_bytes=*/36'000);
+  Client& publisher = world_->Join();
+  const RequestId request = PublishDurably(publisher, 0);
+  for (uint64_t group = 0; group < 4; ++group) {
+    publisher.SendGroup(request, kStored, group, 3, 500);
+  }
+  world_->Run();
+  EXPECT_EQ(world_->relay().listed_blocks(), 4u);
+  disk_->refuses = true;  // Too much waits for it: it does not take the same once more.
+  publisher.PublishAll(BlockTrack("other"), 30, 3, 500);
+  world_->Run();
+  Client& reader = world_->Join();
+  CatalogFollower follower(reader);
+  world_->Run();
+  follower.Follow();
+  EXPECT_TRUE(follower.Listed(kStored).empty());
+  disk_->refuses = false;
+  RunAll();
+  follower.Follow();
+  EXPECT_EQ(follower.Listed(kStored).size(), 4u);
+  EXPECT_EQ(follower.Listed(kStored)[3], KeyOf(kStored, 3));
+}
+
 TEST_F(RelayStorage, AcknowledgesWhatIsDurable) {
   Start();
   Client& publisher = world_->Join();

@@ -118,11 +118,15 @@ std::optional<Digest> Stock::KeyOf(const TrackName& track, uint64_t group) {
   if (const auto known = keys_.find({track, group}); known != keys_.end()) {
     return known->second;
   }
+  if (!Catalogs::CanList(track)) {
+    return std::nullopt;
+  }
   // Looking at it is not a use of it.
-  const Object* const first =
-      Catalogs::CanList(track) ? store_.ram().Look(track, {group, 0}) : nullptr;
-  const Result<std::optional<Digest>> key =
-      first != nullptr ? BlockKeyIn(first->properties) : std::optional<Digest>();
+  const Object* const first = store_.ram().Look(track, {group, 0});
+  if (first == nullptr) {
+    return store_.tiers().KeyOf(track, group);
+  }
+  const Result<std::optional<Digest>> key = BlockKeyIn(first->properties);
   return key.ok() ? *key : std::nullopt;
 }
 

@@ -72,6 +72,8 @@ class DiskIndex {
   // Whether its facts would be lost, or be too old, without a segment.
   bool FactsNeed(const TrackName& track, uint32_t segment) const;
 
+  // Of its first object.
+  std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const;
   std::optional<ListedGroup> Listed(const TrackName& track, uint64_t group) const;
   // In order, beginning behind a place, at most so many.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t count_max) const;

@@ -25,6 +25,11 @@ std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t n
   return group == nullptr ? std::nullopt : std::optional(FactsOf(track->second, number, *group));
 }
 
+std::optional<Digest> DiskIndex::KeyOf(const TrackName& name, uint64_t number) const {
+  const Group* const group = GroupIn(name, number);
+  return group == nullptr ? std::nullopt : group->key;
+}
+
 std::optional<ListedGroup> DiskIndex::Listed(const TrackName& name, uint64_t number) const {
   const auto track = tracks_.find(name);
   const Group* const group = GroupIn(name, number);

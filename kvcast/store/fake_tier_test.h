@@ -152,6 +152,16 @@ class FakeTier final : public LowerTier {
     }
     return facts;
   }
+  std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const override {
+    const StoredObject* first = Find(track, {group, 0});
+    const auto inner = first == nullptr ? std::nullopt : first->object.properties.Immutable();
+    const auto found = inner ? inner->Find(0x3801) : std::nullopt;
+    std::optional<Digest> key;
+    if (found) {
+      std::ranges::copy(AsBytes(found->bytes), key.emplace().bytes.begin());
+    }
+    return key;
+  }
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const override {
     const auto found = tracks_.find(track);
     return found == tracks_.end() ? std::nullopt : KeyFrom(found->second.groups, group);
@@ -171,13 +181,7 @@ class FakeTier final : public LowerTier {
       for (const auto& [number, group] : track.groups) {
         ListedGroup& entry = listed.emplace_back(ListedGroup{name, number, std::nullopt, {}});
         entry.facts = *FindGroup(name, number);
-        const StoredObject* first = Find(name, {number, 0});
-        const auto inner = first == nullptr ? std::nullopt : first->object.properties.Immutable();
-        const auto key = inner ? inner->Find(0x3801) : std::nullopt;
-        if (key) {
-          entry.key.emplace();
-          std::ranges::copy(AsBytes(key->bytes), entry.key->bytes.begin());
-        }
+        entry.key = KeyOf(name, number);
       }
     }
     return after ? std::vector<ListedGroup>() : listed;

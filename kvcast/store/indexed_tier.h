@@ -39,6 +39,9 @@ class IndexedTier : public LowerTier {
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const final {
     return index_->FindGroup(track, group);
   }
+  std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const final {
+    return index_->KeyOf(track, group);
+  }
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const final {
     return index_->GroupFrom(track, group);
   }

@@ -125,6 +125,14 @@ bool TierSet::HasWhole(const TrackName& track, uint64_t group, Durability level)
   });
 }
 
+std::optional<Digest> TierSet::KeyOf(const TrackName& track, uint64_t group) const {
+  std::optional<Digest> key;
+  for (const Entry& entry : tiers_) {
+    key = key || !entry.tier->ready() ? key : entry.tier->KeyOf(track, group);
+  }
+  return key;
+}
+
 std::optional<uint64_t> TierSet::GroupFrom(const TrackName& track, uint64_t group) const {
   std::optional<uint64_t> nearest;
   for (const Entry& entry : tiers_) {

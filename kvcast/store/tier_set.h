@@ -47,6 +47,7 @@ class TierSet {
   void AddFacts(const TrackName& track, std::optional<TrackFacts>& facts) const;
   // A tier that has the whole group, if there is one; else the one that has most of it.
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
+  std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const;
   // Whether a tier of at least this level has the whole group.
   bool HasWhole(const TrackName& track, uint64_t group, Durability level) const;
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
