@@ -18,6 +18,28 @@ if(BUILD_TESTING)
   target_link_libraries(kvcast_source_folder PRIVATE kvcast_flags)
 endif()
 
+# Several sources compiled as one take a third of the time, and clang-tidy a fifth. Who works on them
+# wants each alone, and finds a file that leans on its neighbour's includes.
+function(kvcast_compile_as_one target batch)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
+  endif()
+endfunction()
+
+# Each test by its name and in a process of its own; with sanitizers, where to start a process
+# takes longer than most tests do, a quarter of a program's tests at a time.
+function(kvcast_add_tests program)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Sanitized")
+    gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST)
+    return()
+  endif()
+  foreach(part RANGE 3)
+    add_test(NAME ${program}.${part} COMMAND ${program} --gtest_brief=1)
+    set_tests_properties(${program}.${part} PROPERTIES
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${part}")
+  endforeach()
+endfunction()
+
 function(kvcast_module)
   cmake_parse_arguments(M "PURE" "NAME"
     "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS;PROGRAMS;PROGRAM_LIBS" ${ARGN})
@@ -30,11 +52,7 @@ function(kvcast_module)
     if(M_FUZZERS)
       target_link_libraries(${library} PRIVATE kvcast_coverage)
     endif()
-    # Several sources compiled as one take a third of the time, and clang-tidy a fifth. Who works on them
-    # wants each alone, and finds a file that leans on its neighbour's includes.
-    if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-      set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
-    endif()
+    kvcast_compile_as_one(${library} 16)
     set(archive "$<TARGET_FILE:${library}>")
     set(links "$<JOIN:$<TARGET_PROPERTY:${library},LINK_LIBRARIES>, >")
   else()
@@ -59,11 +77,9 @@ function(kvcast_module)
     # What is tested is built as users run it; what tests it takes half the time to build so.
     target_compile_options(${M_NAME}_test PRIVATE
       $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CONFIG:Sanitized>:-O0>)
-    if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-      set_target_properties(${M_NAME}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    endif()
+    kvcast_compile_as_one(${M_NAME}_test 8)
     string(APPEND links " $<JOIN:$<TARGET_PROPERTY:${M_NAME}_test,LINK_LIBRARIES>, >")
-    gtest_discover_tests(${M_NAME}_test DISCOVERY_MODE PRE_TEST)
+    kvcast_add_tests(${M_NAME}_test)
   endif()
   if(M_BENCHES AND KVCAST_BENCHES)
     add_executable(${M_NAME}_bench ${M_BENCHES})

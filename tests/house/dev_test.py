@@ -34,6 +34,9 @@ echo "5/7 Test #5: Disk.IsFast ...***Skipped   0.00 sec"
 echo "100% tests passed, 0 tests failed out of 7"
 printf '\\nThe following tests did not run:\\n'
 printf '\\t  5 - Disk.IsFast (Skipped)\\n\\t 12 - Old (Disabled)\\n'
+mkdir -p "$2/Testing/Temporary"
+printf '[  SKIPPED ] Disk.IsFast (0 ms)\\n[  SKIPPED ] Disk.IsFast\\n[  SKIPPED ] Kernel.IsNew\\n' \\
+  >"$2/Testing/Temporary/LastTest.log"
 """
 
 SEEDS = """
@@ -122,7 +125,7 @@ class Dev(unittest.TestCase):
 
     def test_what_was_skipped_is_named(self):
         ran = self.dev("test")
-        told = "100% tests passed, 0 tests failed out of 7\nskipped: Disk.IsFast\nskipped: Old\n"
+        told = "100% tests passed, 0 tests failed out of 7\nskipped: Disk.IsFast\nskipped: Kernel.IsNew\nskipped: Old\n"
         self.assertEqual(ran.stdout.count(told), 2, ran.stdout)
 
     def test_a_fuzzer_starts_from_the_vectors_and_the_inputs_we_keep(self):

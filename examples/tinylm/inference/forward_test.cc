@@ -17,7 +17,7 @@ namespace {
 
 const std::string kFolder = std::string(kSourceFolder) + "/examples/tinylm/";
 
-KvCache Cache(uint32_t tokens, uint32_t page_tokens = 16) {
+KvCache CacheFor(uint32_t tokens, uint32_t page_tokens = 16) {
   return *KvCache::Of(ModelWeights().config, page_tokens, (tokens - 1) / page_tokens + 1);
 }
 
@@ -40,7 +40,7 @@ TEST(Forward, AgreesWithTheRecordedLogits) {
         one.contains("file")
             ? *ParseTokenList(*ReadFile(kFolder + one["file"].get<std::string>(), 1 << 20))
             : one["ids"].get<std::vector<Token>>();
-    KvCache cache = Cache(static_cast<uint32_t>(ids.size()));
+    KvCache cache = CacheFor(static_cast<uint32_t>(ids.size()));
     Forward forward(ModelWeights());
     Sequence sequence;
     for (const Json& row : one["rows"]) {
@@ -65,7 +65,7 @@ struct Whole {
   std::vector<float> logits;
 };
 Whole ComputedAtOnce(std::span<const Token> prompt, const Kernels& kernels = BestKernels()) {
-  KvCache cache = Cache(static_cast<uint32_t>(prompt.size()));
+  KvCache cache = CacheFor(static_cast<uint32_t>(prompt.size()));
   Forward forward(ModelWeights(), kernels);
   Sequence sequence;
   EXPECT_TRUE(forward.Append(prompt, cache, sequence).ok());
@@ -79,7 +79,7 @@ TEST(Forward, ComputesTheSameBitsInBatchesOfAnySize) {
   const auto prompt = std::span(all).first(300);
   const Whole whole = ComputedAtOnce(prompt);
   for (const size_t batch : {1u, 7u, 64u, 192u, 299u}) {
-    KvCache cache = Cache(300);
+    KvCache cache = CacheFor(300);
     Forward forward(ModelWeights());
     Sequence sequence;
     while (sequence.tokens < prompt.size()) {
@@ -96,7 +96,7 @@ TEST(Forward, ComputesTheSameBitsInPagesOfAnySizeAndOrder) {
   const auto prompt = std::span(all).first(150);
   const Whole whole = ComputedAtOnce(prompt);
   for (const uint32_t page_tokens : {1u, 7u, 128u, 1000u}) {
-    KvCache cache = Cache(300, page_tokens);
+    KvCache cache = CacheFor(300, page_tokens);
     Sequence others;  // Takes some pages away and gives them back in another order.
     ASSERT_TRUE(cache.Reserve(others, 150).ok());
     std::ranges::reverse(others.pages);
@@ -126,7 +126,7 @@ TEST(Forward, DoesNotLookAtWhatThePagesHeldBefore) {
   const std::vector<Token> all = LongPrompt();
   const auto prompt = std::span(all).first(20);
   const Whole whole = ComputedAtOnce(prompt);
-  KvCache cache = Cache(160);
+  KvCache cache = CacheFor(160);
   Sequence sequence;
   ASSERT_TRUE(cache.Reserve(sequence, 160).ok());
   BlockView view = *BlockView::Of(cache.pages(), sequence.pages, 0, 160);
@@ -146,7 +146,7 @@ TEST(Forward, DoesNotLookAtWhatThePagesHeldBefore) {
 }
 
 TEST(Forward, RefusesWhatItCannotComputeAndChangesNothing) {
-  KvCache cache = Cache(16);
+  KvCache cache = CacheFor(16);
   Forward forward(ModelWeights());
   Sequence sequence;
   const auto code = [&](const std::vector<Token>& tokens) {

@@ -9,12 +9,12 @@
 namespace kvcast::tinylm {
 namespace {
 
-KvCache Cache(uint32_t page_tokens, uint32_t pages) {
+KvCache CacheOf(uint32_t page_tokens, uint32_t pages) {
   return *KvCache::Of(ModelWeights().config, page_tokens, pages);
 }
 
 TEST(KvCache, GivesPagesOutOnceAndTakesThemBack) {
-  KvCache cache = Cache(16, 4);
+  KvCache cache = CacheOf(16, 4);
   Sequence a;
   Sequence b;
   ASSERT_TRUE(cache.Reserve(a, 17).ok());
@@ -39,7 +39,7 @@ TEST(KvCache, HasPagesAndTokensInThem) {
 
 // An engine's heads of a token lie side by side, tokens of a page one after another.
 TEST(KvCache, LaysPagesOutAsItSays) {
-  const KvCache cache = Cache(16, 3);
+  const KvCache cache = CacheOf(16, 3);
   const PagedCache& pages = cache.pages();
   std::byte* const base = pages.At(2, Plane::kValue, 1, 0, 0);
   EXPECT_EQ(pages.At(2, Plane::kValue, 1, 0, 1) - base, 64 * 2);
@@ -49,7 +49,7 @@ TEST(KvCache, LaysPagesOutAsItSays) {
 }
 
 TEST(KvCache, KeepsItsMemoryWhenItMoves) {
-  KvCache cache = Cache(16, 2);
+  KvCache cache = CacheOf(16, 2);
   std::byte* const at = cache.pages().At(5, Plane::kKey, 1, 15, 1);
   *at = std::byte{7};
   const KvCache moved = std::move(cache);
