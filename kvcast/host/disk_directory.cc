@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "kvcast/catalog/block_key.h"
+#include "kvcast/io/disk_files.h"
 #include "kvcast/store/disk_opening.h"
 
 namespace kvcast {
@@ -12,16 +13,6 @@ namespace {
 constexpr uint64_t kWindowBytes = 4 << 20;
 // Microseconds since 1970 that a clock can say: up to the year 2255.
 constexpr uint64_t kReceivedMax = 9'000'000'000'000'000;
-
-// Lets the files answer until nothing more is asked.
-template <typename OnCompletion>
-void Answer(DiskFiles& files, DeviceOutbox& outbox, OnCompletion on_completion) {
-  for (auto requests = outbox.Take(); !requests.empty(); requests = outbox.Take()) {
-    for (const DeviceRequest& request : requests) {
-      on_completion(files.Do(request));
-    }
-  }
-}
 
 std::string StateOf(const Segment& segment, const SegmentLoad::Outcome& outcome) {
   switch (segment.state) {
@@ -46,13 +37,27 @@ Error NoStore() {
 }  // namespace
 
 Result<std::unique_ptr<DiskDirectory>> DiskDirectory::Open(const std::filesystem::path& path) {
-  KVCAST_TRY(std::unique_ptr<DiskFiles> files, DiskFiles::OpenToRead(path, true));
-  std::unique_ptr<DiskDirectory> directory(new DiskDirectory(std::move(files)));
-  const Result<void> loaded = directory->Load();
-  if (!loaded.ok()) {
-    return Error(loaded.error()).In(path.string());
+  KVCAST_TRY(std::shared_ptr<DiskFiles> files, DiskFiles::OpenToRead(path, true));
+  auto directory = Over([files](const DeviceRequest& request) { return files->Do(request); });
+  if (!directory.ok()) {
+    return Error(directory.error()).In(path.string());
   }
   return directory;
+}
+
+Result<std::unique_ptr<DiskDirectory>> DiskDirectory::Over(ReadFiles read) {
+  std::unique_ptr<DiskDirectory> directory(new DiskDirectory(std::move(read)));
+  KVCAST_TRY_VOID(directory->Load());
+  return directory;
+}
+
+void DiskDirectory::Answer(DeviceOutbox& outbox,
+                           const std::function<void(const DeviceCompletion&)>& on_completion) {
+  for (auto requests = outbox.Take(); !requests.empty(); requests = outbox.Take()) {
+    for (const DeviceRequest& request : requests) {
+      on_completion(read_(request));
+    }
+  }
 }
 
 Result<void> DiskDirectory::Load() {
@@ -65,10 +70,10 @@ Result<void> DiskDirectory::Load() {
     any = any || !completion.files.empty();
     opening.OnCompletion(completion);
   };
-  Answer(*files_, outbox, on_completion);
+  Answer(outbox, on_completion);
   while (opening.waits()) {
     opening.ReadAgain();
-    Answer(*files_, outbox, on_completion);
+    Answer(outbox, on_completion);
   }
   if (opening.refused()) {
     return *opening.refused();
@@ -90,7 +95,7 @@ SegmentLoad::Outcome DiskDirectory::LoadSegment(uint32_t number, const Segment& 
   }
   DeviceOutbox outbox;
   SegmentLoad load(directory_, number, bytes, kBlockKeyProperty, outbox);
-  Answer(*files_, outbox, [&](const DeviceCompletion& done) { load.OnCompletion(done); });
+  Answer(outbox, [&](const DeviceCompletion& done) { load.OnCompletion(done); });
   return load.Take();
 }
 
@@ -106,7 +111,7 @@ Result<Bytes> DiskDirectory::ReadAt(uint32_t segment, uint64_t offset, uint64_t 
     const auto read = [&](uint64_t bytes) {
       DeviceOutbox outbox;
       outbox.Read(segment, first, bytes);
-      return files_->Do(outbox.Take().front());
+      return read_(outbox.Take().front());
     };
     // A bad sector costs what lies in it, and not what is read along with it.
     const uint64_t least = BlocksUp(offset + length) - first;
@@ -207,7 +212,7 @@ Result<StoreVerdict> DiskDirectory::Verify(const StoreProgress& progress) {
 void DiskDirectory::VerifySuperblock(Verification& to) {
   DeviceOutbox outbox;
   outbox.Read(kSuperblockFile, 0, kSuperblockBytes);
-  const DeviceCompletion done = files_->Do(outbox.Take().front());
+  const DeviceCompletion done = read_(outbox.Take().front());
   const std::string file = DiskFileName(kSuperblockFile);
   if (done.error) {
     to.verdict.damage.push_back({file, 0, "cannot be read; the segments name the directory too"});

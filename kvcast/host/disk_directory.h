@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "kvcast/host/resting_store.h"
-#include "kvcast/io/disk_files.h"
+#include "kvcast/store/device.h"
 #include "kvcast/store/disk_index.h"
 #include "kvcast/store/segment_load.h"
 #include "kvcast/store/segment_table.h"
@@ -21,6 +22,9 @@ namespace kvcast {
 class DiskDirectory final : public RestingStore {
  public:
   static Result<std::unique_ptr<DiskDirectory>> Open(const std::filesystem::path& path);
+  // Of files that somebody else reads.
+  using ReadFiles = std::function<DeviceCompletion(const DeviceRequest&)>;
+  static Result<std::unique_ptr<DiskDirectory>> Over(ReadFiles read);
 
   std::vector<TrackName> Tracks(const std::optional<TrackName>& after,
                                 size_t count_max) const override {
@@ -48,7 +52,10 @@ class DiskDirectory final : public RestingStore {
     std::map<GroupName, StoreLoss> losses;
   };
 
-  explicit DiskDirectory(std::unique_ptr<DiskFiles> files) : files_(std::move(files)) {}
+  explicit DiskDirectory(ReadFiles read) : read_(std::move(read)) {}
+  // Lets the files answer until nothing more is asked.
+  void Answer(DeviceOutbox& outbox,
+              const std::function<void(const DeviceCompletion&)>& on_completion);
   Result<void> Load();
   SegmentLoad::Outcome LoadSegment(uint32_t number, const Segment& segment);
   // Reads ahead: what lies next to each other costs one read.
@@ -69,7 +76,7 @@ class DiskDirectory final : public RestingStore {
                    Verification& to);
   void Lose(const TrackName& track, const ObjectEntry& object, Verification& to);
 
-  std::unique_ptr<DiskFiles> files_;
+  ReadFiles read_;
   DirectoryId directory_;
   DiskIndex index_;
   SegmentTable table_;

@@ -22,9 +22,13 @@ SegmentLoad::SegmentLoad(const DirectoryId& directory, uint64_t segment, uint64_
       segment_bytes_(segment_bytes),
       key_property_(key_property),
       outbox_(&outbox) {
-  const uint64_t end = std::min(kEndBytes, segment_bytes_ - kDeviceBlockBytes);
   start_token_ = outbox_->Read(segment_, 0, kStartBytes);
-  token_ = outbox_->Read(segment_, segment_bytes_ - end, end);
+  ReadEnd(std::min(kEndBytes, segment_bytes_ - kDeviceBlockBytes));
+}
+
+void SegmentLoad::ReadEnd(uint64_t bytes) {
+  end_bytes_ = bytes;
+  token_ = outbox_->Read(segment_, segment_bytes_ - bytes, bytes);
 }
 
 bool SegmentLoad::OnCompletion(const DeviceCompletion& completion) {
@@ -37,9 +41,7 @@ bool SegmentLoad::OnCompletion(const DeviceCompletion& completion) {
   }
   if (completion.token == start_token_) {
     start_token_ = 0;
-    start_read_ = true;
-    start_ = std::move(bytes);
-    OnEnds();
+    OnStart(bytes);
     return true;
   }
   if (completion.token != token_) {
@@ -47,9 +49,7 @@ bool SegmentLoad::OnCompletion(const DeviceCompletion& completion) {
   }
   token_ = 0;
   if (state_ == State::kEnds) {
-    end_read_ = true;
-    end_ = std::move(bytes);
-    OnEnds();
+    OnEnd(bytes);
   } else if (state_ == State::kFooter) {
     OnFooter(bytes);
   } else if (state_ == State::kScan) {
@@ -59,8 +59,39 @@ bool SegmentLoad::OnCompletion(const DeviceCompletion& completion) {
   return true;
 }
 
+// One bad block must not cost what was read with it: then each is read by itself.
+void SegmentLoad::OnStart(const std::optional<Bytes>& bytes) {
+  if (start_ == Start::kBoth && bytes) {
+    header_ = bytes->Slice(0, kDeviceBlockBytes);
+    first_ = bytes->Slice(kDeviceBlockBytes, kDeviceBlockBytes);
+  } else if (start_ == Start::kBoth) {
+    start_ = Start::kHeader;
+    start_token_ = outbox_->Read(segment_, 0, kDeviceBlockBytes);
+    return;
+  } else if (start_ == Start::kHeader) {
+    header_ = bytes;
+    start_ = Start::kFirst;
+    start_token_ = outbox_->Read(segment_, kDeviceBlockBytes, kDeviceBlockBytes);
+    return;
+  } else {
+    first_ = bytes;
+  }
+  start_ = Start::kRead;
+  OnEnds();
+}
+
+void SegmentLoad::OnEnd(const std::optional<Bytes>& bytes) {
+  if (!bytes && end_bytes_ > kDeviceBlockBytes) {
+    ReadEnd(kDeviceBlockBytes);  // The trailer says how much more there is to read.
+    return;
+  }
+  end_read_ = true;
+  end_ = bytes;
+  OnEnds();
+}
+
 void SegmentLoad::OnEnds() {
-  if (!start_read_ || !end_read_) {
+  if (start_ != Start::kRead || !end_read_) {
     return;
   }
   OnHeader();
@@ -87,10 +118,10 @@ void SegmentLoad::OnEnds() {
 }
 
 void SegmentLoad::OnHeader() {
-  if (!start_) {
+  if (!header_) {
     return;
   }
-  const std::string block = start_->Slice(0, kDeviceBlockBytes).ToString();
+  const std::string block = header_->ToString();
   const auto header = SegmentHeader::Parse(AsBytes(block));
   if (header.ok()) {
     outcome_.foreign = header->directory != directory_ || header->segment != segment_;
@@ -124,8 +155,8 @@ RecordSeat SegmentLoad::FirstSeat(uint64_t marker) const {
 
 void SegmentLoad::StartScan() {
   // Without a header, the first record tells its marker.
-  if (outcome_.marker == 0 && start_) {
-    const std::string first = start_->Slice(kDeviceBlockBytes, kRecordHeaderBytes).ToString();
+  if (outcome_.marker == 0 && first_) {
+    const std::string first = first_->Slice(0, kRecordHeaderBytes).ToString();
     ByteReader reader(AsBytes(first));
     const uint64_t marker = *reader.U64Le();
     if (RecordHeader::Parse(AsBytes(first), FirstSeat(marker)).ok()) {

@@ -46,7 +46,11 @@ class SegmentLoad {
 
  private:
   enum class State : uint8_t { kEnds, kFooter, kScan, kDone };
+  enum class Start : uint8_t { kBoth, kHeader, kFirst, kRead };
 
+  void ReadEnd(uint64_t bytes);
+  void OnStart(const std::optional<Bytes>& bytes);
+  void OnEnd(const std::optional<Bytes>& bytes);
   void OnEnds();
   void OnFooter(const std::optional<Bytes>& bytes);
   void OnHeader();
@@ -61,10 +65,12 @@ class SegmentLoad {
   DeviceOutbox* outbox_;
   State state_ = State::kEnds;
   DeviceToken start_token_ = 0;
-  DeviceToken token_ = 0;  // Of what else is being read.
-  bool start_read_ = false;
+  DeviceToken token_ = 0;       // Of what else is being read.
+  Start start_ = Start::kBoth;  // What of it is being read.
+  uint64_t end_bytes_ = 0;      // So many of its end.
   bool end_read_ = false;
-  std::optional<Bytes> start_;
+  std::optional<Bytes> header_;
+  std::optional<Bytes> first_;  // The block that the first record begins in.
   std::optional<Bytes> end_;
   FooterTrailer trailer_;
   std::optional<SegmentScan> scan_;

@@ -64,9 +64,9 @@ void SegmentScan::OnUnreadable(const Window& window) {
   if (bad_blocks_ >= kBadBlocksMax) {
     window_bytes_ = kWindowBytes;
   }
-  const uint64_t least = BlocksUp(at_ - window.offset + kRecordHeaderBytes);
+  const uint64_t least = BlocksUp(at_ - window.offset + record_bytes_);
   const bool narrows = bad_blocks_ < kBadBlocksMax;
-  if (narrows && window.length > least && record_bytes_ == kRecordHeaderBytes) {
+  if (narrows && window.length > least) {
     window_bytes_ = std::max(kDeviceBlockBytes, BlocksDown(window.length / 8));
     return;
   }
