@@ -4,11 +4,13 @@
 #include <ngtcp2/ngtcp2_crypto.h>
 #include <ngtcp2/ngtcp2_crypto_gnutls.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
 #include "kvcast/base/check.h"
+#include "kvcast/io/read_ahead.h"
 
 #ifdef KVCAST_IPSEC_MB
 #include <intel-ipsec-mb.h>
@@ -16,6 +18,8 @@
 
 namespace kvcast {
 namespace {
+
+thread_local ReadAhead* read_ahead = nullptr;
 
 #ifdef KVCAST_IPSEC_MB
 
@@ -60,9 +64,21 @@ int Encrypt(uint8_t* out, const ngtcp2_crypto_aead* aead, const ngtcp2_crypto_ae
     return ngtcp2_crypto_encrypt_cb(out, aead, key, plain, bytes, nonce, nonce_bytes, header,
                                     header_bytes);
   }
+  const gcm_key_data* const expanded = &Ours<Key>(key->native_handle)->expanded;
   gcm_context_data state;
-  IMB_AES128_GCM_ENC(Library(), &Ours<Key>(key->native_handle)->expanded, &state, out, plain, bytes,
-                     nonce, header, header_bytes, out + bytes, PacketProtection::kTagBytes);
+  if (read_ahead == nullptr) {
+    IMB_AES128_GCM_ENC(Library(), expanded, &state, out, plain, bytes, nonce, header, header_bytes,
+                       out + bytes, PacketProtection::kTagBytes);
+    return 0;
+  }
+  IMB_AES128_GCM_INIT(Library(), expanded, &state, nonce, header, header_bytes);
+  for (size_t at = 0; at < bytes; at += ReadAhead::kStepBytes) {
+    read_ahead->Step();
+    IMB_AES128_GCM_ENC_UPDATE(Library(), expanded, &state, out + at, plain + at,
+                              std::min(ReadAhead::kStepBytes, bytes - at));
+  }
+  IMB_AES128_GCM_ENC_FINALIZE(Library(), expanded, &state, out + bytes,
+                              PacketProtection::kTagBytes);
   return 0;
 }
 
@@ -165,6 +181,10 @@ int OnSecrets(gnutls_session_t session, gnutls_record_encryption_level_t tls_lev
 #endif
 
 }  // namespace
+
+PacketProtection::Beside::Beside(ReadAhead& beside) { read_ahead = &beside; }
+
+PacketProtection::Beside::~Beside() { read_ahead = nullptr; }
 
 bool PacketProtection::IsOurs(const void* handle) {
   return (reinterpret_cast<uintptr_t>(handle) & 1) != 0;

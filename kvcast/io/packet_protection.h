@@ -10,6 +10,8 @@
 
 namespace kvcast {
 
+class ReadAhead;
+
 // Encrypts the packets of a connection by AES-128-GCM with libipsec-mb, at up to three times the
 // speed of GnuTLS, where kvcast was built with it and the processor has what makes it fast (VAES).
 // GnuTLS does all the rest: the handshake, its packets, other ciphers, and everything elsewhere.
@@ -31,6 +33,16 @@ struct PacketProtection {
                         ngtcp2_crypto_aead_ctx* tx_key, uint8_t* tx_iv,
                         const uint8_t* old_rx_secret, const uint8_t* old_tx_secret,
                         size_t secret_bytes);
+
+  // While there is one of these, what this thread encrypts with keys of ours is encrypted in steps,
+  // and the next bytes asked for between them.
+  class Beside {
+   public:
+    explicit Beside(ReadAhead& beside);
+    Beside(const Beside&) = delete;
+    Beside& operator=(const Beside&) = delete;
+    ~Beside();
+  };
 
   static constexpr size_t kKeyBytes = 16;
   static constexpr size_t kIvBytes = 12;

@@ -9,6 +9,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/random.h"
+#include "kvcast/io/read_ahead.h"
 
 namespace kvcast {
 namespace {
@@ -76,7 +77,7 @@ TEST_F(FastPacketProtection, AgreesWithGnuTlsOnEverySize) {
     random.Fill(std::as_writable_bytes(std::span(drawn)));
     return drawn;
   };
-  for (size_t bytes = 0; bytes < 2000; bytes += bytes < 300 ? 1 : 97) {
+  for (size_t bytes = 0; bytes < 9000; bytes += bytes < 300 ? 1 : bytes < 2000 ? 97 : 683) {
     const std::vector<uint8_t> key_bytes = draw(PacketProtection::kKeyBytes);
     const std::vector<uint8_t> nonce = draw(PacketProtection::kIvBytes);
     const std::vector<uint8_t> header = draw(1 + random.Below(40));
@@ -97,6 +98,11 @@ TEST_F(FastPacketProtection, AgreesWithGnuTlsOnEverySize) {
     };
     std::vector<uint8_t> sealed = seal(ours);
     ASSERT_EQ(sealed, seal(theirs)) << bytes;
+    {
+      ReadAhead next({}, 0, bytes);
+      const PacketProtection::Beside beside(next);  // In steps.
+      ASSERT_EQ(seal(ours), sealed) << bytes;
+    }
     const auto open = [&](const ngtcp2_crypto_aead_ctx& key) {
       std::vector<uint8_t> opened(bytes + PacketProtection::kTagBytes);
       const int failed = calls_.decrypt(opened.data(), &aead_, &key, sealed.data(), sealed.size(),

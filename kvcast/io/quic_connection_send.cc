@@ -2,8 +2,10 @@
 #include <array>
 
 #include "kvcast/io/clock.h"
+#include "kvcast/io/packet_protection.h"
 #include "kvcast/io/quic_connection.h"
 #include "kvcast/io/quic_units.h"
+#include "kvcast/io/read_ahead.h"
 
 namespace kvcast {
 namespace {
@@ -22,23 +24,6 @@ constexpr size_t kDatagramOverheadBytes =
 constexpr Duration kProbePerStream = std::chrono::milliseconds(1);
 constexpr Duration kProbeMin = std::chrono::milliseconds(100);
 constexpr Duration kProbeMax = std::chrono::seconds(1);
-
-constexpr size_t kCacheLineBytes = 64;
-// The processor notices by itself that more is being read in turn.
-constexpr size_t kPrefetchedBytes = 2048;
-
-// Asks for the bytes of the packet after this one while this one is made: objects lie in memory
-// that nobody has touched for long. Inlined always, for g++ takes a function that only prefetches
-// for one that does nothing.
-[[gnu::always_inline]] inline void PrefetchNext(const ngtcp2_vec& last, size_t gathered_bytes,
-                                                size_t packet_bytes) {
-  const size_t beyond = std::min(gathered_bytes - std::min(gathered_bytes, packet_bytes), last.len);
-  const uint8_t* const next = last.base + (last.len - beyond);
-  for (size_t at = 0; at < std::min({beyond, packet_bytes, kPrefetchedBytes});
-       at += kCacheLineBytes) {
-    __builtin_prefetch(next + at, 0, 2);
-  }
-}
 
 }  // namespace
 
@@ -270,15 +255,15 @@ ngtcp2_ssize QuicConnection::WritePacket(std::span<uint8_t> room, ngtcp2_path_st
     SendQueue::Gathered gathered;
     uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
     if (stream != nullptr) {
-      gathered = stream->queue.Gather(pieces, room.size());
-      if (gathered.pieces > 0) {
-        PrefetchNext(pieces[gathered.pieces - 1], gathered.bytes, room.size());
-      }
-      flags = NGTCP2_WRITE_STREAM_FLAG_MORE;  // Small streams share a packet.
+      gathered = stream->queue.Gather(pieces, 2 * room.size());  // For this packet and the next.
+      flags = NGTCP2_WRITE_STREAM_FLAG_MORE;                     // Small streams share a packet.
       if (gathered.end) {
         flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
       }
     }
+    ReadAhead next({pieces.data(), gathered.pieces}, room.size(), room.size());
+    next.Step();
+    const PacketProtection::Beside beside(next);
     ngtcp2_ssize taken = -1;
     const ngtcp2_ssize bytes = ngtcp2_conn_writev_stream(
         connection_, &path.path, &info, room.data(), room.size(), &taken, flags,
