@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What do MoQT, the relay and the store leave of QUIC's speed, and QUIC of TCP's?
 
-    bench/fetch.py [--rounds 5] [--mib 500] [--aead gnutls fast] [--datagrams 1452 8900 65000]
+    bench/fetch.py [--rounds 5] [--mib 500] [--aead gnutls fast] [--datagrams 1452 8900 65000] [--hot]
 
 One FETCH of 160 KB objects from a node's memory over loopback, node and reader a process each, in turn with peers,
 which run by themselves:
@@ -10,6 +10,10 @@ which run by themselves:
     KVCAST_BARE_QUIC_FAST=PROGRAM   The second with libipsec-mb. Called as PROGRAM mtu=N total=MIB cc=cubic pin=0
                                     where crt.pem and key.pem are, each prints a line with "X GB/s".
     iperf3 -C cubic                 TCP, unencrypted.
+
+The bare program sends the same 64 MiB again and again, and TCP even less, which a processor's cache may hold, while a
+node's memory holds more than any cache. --hot has a track of 60 MiB fetched as often as makes up --mib instead: what
+is left of the difference then is software.
 
 A peer that is not there is left out. Ratios are of medians, rounds interleaved: what disturbs one disturbs the
 others. CPU is in seconds per GB, of the end that sends and the end that receives. Build first: cmake --preset bench
@@ -27,6 +31,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+HOT_MIB = 60
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -54,8 +59,8 @@ def run_with_cpu(command, **kwargs):
 class Node:
     """A node with a track in its memory, in a process of its own."""
 
-    def __init__(self, meter, mib, datagram, control, aead, address="127.0.0.1:0", prefix=()):
-        self.prefix, self.meter = list(prefix), meter
+    def __init__(self, meter, mib, datagram, control, aead, address="127.0.0.1:0", prefix=(), times=1):
+        self.prefix, self.meter, self.times = list(prefix), meter, times
         self.options = [str(datagram), control, aead]
         self.mib = str(mib)
         self.process = subprocess.Popen(self.prefix + [meter, "node", address, self.mib] + self.options,
@@ -68,7 +73,7 @@ class Node:
     def fetch(self, prefix=None):
         """Bytes a second, and CPU seconds per GB of the node and of the reader."""
         before = cpu_seconds(self.process.pid)
-        command = [self.meter, "read", self.address, self.fingerprint, self.mib] + self.options
+        command = [self.meter, "read", self.address, self.fingerprint, self.mib, *self.options, str(self.times)]
         output, reader = run_with_cpu((self.prefix if prefix is None else list(prefix)) + command)
         if not output:
             return None
@@ -128,7 +133,9 @@ def compare(args, datagram, aead):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                         "-keyout", "key.pem", "-out", "crt.pem", "-days", "2", "-subj", "/CN=localhost"],
                        cwd=directory, check=bare is not None, capture_output=True)
-        node = Node(program("fetch_meter", args.build), args.mib, datagram, "distance", aead)
+        times = max(1, args.mib // HOT_MIB) if args.hot else 1
+        node = Node(program("fetch_meter", args.build), HOT_MIB if args.hot else args.mib, datagram, "distance", aead,
+                    times=times)
         for _ in range(args.rounds):
             for name, result in (("bare QUIC", bare_quic(bare, directory, args.mib, datagram)),
                                  ("kvcast", node.fetch()),
@@ -137,7 +144,8 @@ def compare(args, datagram, aead):
                     results[name].append(result)
         node.stop()
     ours = median(results["kvcast"])
-    print(f"\n{aead}, datagrams of {datagram} bytes, {args.rounds} rounds of {args.mib} MiB")
+    print(f"\n{aead}, datagrams of {datagram} bytes, {args.rounds} rounds of {args.mib} MiB"
+          f"{', in cache' if args.hot else ''}")
     for name, rounds in results.items():
         if rounds:
             rate, sender, receiver = median(rounds)
@@ -156,6 +164,7 @@ def main():
     parser.add_argument("--build", default="bench")
     parser.add_argument("--aead", nargs="+", default=["gnutls", "fast"])
     parser.add_argument("--datagrams", nargs="+", type=int, default=[1452, 8900, 65000])
+    parser.add_argument("--hot", action="store_true")
     args = parser.parse_args()
     for aead in args.aead:
         for datagram in args.datagrams:

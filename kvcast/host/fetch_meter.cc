@@ -4,9 +4,9 @@
 //                                    serves a track of 160 KB objects, MIB in all, and prints
 //                                    "HOST:PORT FINGERPRINT" when it is in memory, until its
 //                                    standard input ends
-//   fetch_meter read HOST:PORT FINGERPRINT MIB DATAGRAM_BYTES CONTROL AEAD
-//                                    fetches the track once, over a connection of its own, and
-//                                    prints its bytes and seconds, from asking for it on
+//   fetch_meter read HOST:PORT FINGERPRINT MIB DATAGRAM_BYTES CONTROL AEAD TIMES
+//                                    fetches the track so many times, over one connection of its
+//                                    own, and prints the bytes and seconds, from asking on
 //
 // CONTROL is distance, cubic or bbr; AEAD is fast or gnutls. See bench/README.md.
 #include <fmt/format.h>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kvcast/host/node_server.h"
+#include "kvcast/host/payload_memory.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/quic_client.h"
 #include "kvcast/io/scratch_directory.h"
@@ -143,6 +144,9 @@ int RunNode(const SocketAddress& listen, uint64_t groups, const QuicOptions& qui
   options.listen = listen;
   options.relay.ram_bytes = 2 * groups * kObjectsPerGroup * kObjectBytes;
   options.quic.connection = quic;
+  // As `kvcast serve` does.
+  const PayloadShare share = PayloadShare::Of(options.relay.ram_bytes, *ProbeMemory());
+  options.payload_memory = SetAside(share, [] { return true; })->memory;
   const auto node = *NodeServer::Start(*node_loop, options, credentials, metrics, nullptr);
   std::thread thread([&] { node_loop->Run(); });
   {
@@ -164,18 +168,20 @@ int RunNode(const SocketAddress& listen, uint64_t groups, const QuicOptions& qui
 }
 
 int RunRead(const SocketAddress& node, const Digest& fingerprint, uint64_t groups,
-            const QuicOptions& quic) {
+            const QuicOptions& quic, uint64_t times) {
   const auto loop = *EventLoop::Make();
   Peer reader(*loop, node, fingerprint, quic);
   reader.WaitUntilReady();
+  const uint64_t track_bytes = groups * kObjectsPerGroup * kObjectBytes;
   const Instant begun = Now();
-  const std::optional<uint64_t> bytes = reader.Fetch(groups);
-  const double seconds = std::chrono::duration<double>(Now() - begun).count();
-  if (bytes != groups * kObjectsPerGroup * kObjectBytes) {
-    fmt::print(stderr, "fetch_meter: the fetch failed\n");
-    return 1;
+  for (uint64_t i = 0; i < times; ++i) {
+    if (reader.Fetch(groups) != track_bytes) {
+      fmt::print(stderr, "fetch_meter: the fetch failed\n");
+      return 1;
+    }
   }
-  fmt::print("{} {:.6f}\n", *bytes, seconds);
+  const double seconds = std::chrono::duration<double>(Now() - begun).count();
+  fmt::print("{} {:.6f}\n", times * track_bytes, seconds);
   return 0;
 }
 
@@ -187,9 +193,10 @@ int Run(const std::vector<std::string>& words) {
     return RunNode(*SocketAddress::Resolve(words[1]), groups(2),
                    ReadOptions(words[3], words[4], words[5]));
   }
-  if (words.size() == 7 && words[0] == "read") {
+  if (words.size() == 8 && words[0] == "read") {
     return RunRead(*SocketAddress::Resolve(words[1]), *Digest::FromHex(words[2]), groups(3),
-                   ReadOptions(words[4], words[5], words[6]));
+                   ReadOptions(words[4], words[5], words[6]),
+                   std::strtoull(words[7].c_str(), nullptr, 10));
   }
   fmt::print(stderr, "fetch_meter: see the beginning of fetch_meter.cc\n");
   return 2;
