@@ -13,11 +13,11 @@ BLANKED = re.compile(
     r'//[^\n]*|/\*.*?\*/'                             # Comments.
     r'|R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)"'    # Raw strings, before plain ones.
     r'|"(?:\\.|[^"\\\n])*"'
-    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",          # Not the ' of 1'000.
+    r"|(?:\bu8|(?<![0-9a-fA-F]))'(?:\\.|[^'\\\n])+'",   # Not the ' of 1'000.
     re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 SCOPE = re.compile(r"^(?:template\b.*?>\s*)?(?:inline\s+|export\s+|typedef\s+)*"
-                   r"(?:namespace|class|struct|union|enum|extern)\b(?!.*\)\s*(?:const\b.*)?$)",
+                   r"(?:namespace|class|struct|union|enum|extern)\b(?!.*\)\s*(?:(?:const|noexcept|override|final|try)\b.*)?$)",
                    re.DOTALL)
 MEMBER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*$", re.DOTALL)
 LAMBDA = re.compile(r"(\w+)\s*=\s*\[[^\]]*\]")
@@ -33,7 +33,14 @@ class Function(NamedTuple):
 
 
 def functions(code: str) -> Iterator[Function]:
-    code = without_directives(blank(code))
+    code = blank(code)
+    first, last = without_directives(code), without_directives(code, keep_first=False)
+    yield from measured(first)
+    if last != first:
+        yield from measured(last)
+
+
+def measured(code: str) -> Iterator[Function]:
     begin = 0      # Where the statement before the next brace begins.
     depth = 0      # Braces open inside of the function (or initialiser) we are in.
     member = 0     # The same inside of a constructor's member initialiser.
@@ -77,24 +84,39 @@ def blank(code: str) -> str:
                        if match[0][0] in "\"'R" else "\n" * match[0].count("\n"), code)
 
 
-def without_directives(code: str) -> str:
-    """Of #if and #else only the first, as their braces would not match together."""
+def without_directives(code: str, keep_first: bool = True) -> str:
+    """Of #if and #else only the first or only what follows, as their braces would not match together."""
     kept = []
     end = 0
-    skipping = []  # For every #if around us, whether we are past its #else.
+    skipping = []  # For every #if around us, whether we leave out what we are in.
     for match in DIRECTIVE.finditer(code):
         between = code[end:match.start()]
         kept.append("\n" * between.count("\n") if any(skipping) else between)
         kept.append("\n" * match[0].count("\n"))
         end = match.end()
         if match[1].startswith("if"):
-            skipping.append(False)
+            skipping.append(not keep_first and has_else(code, match.end()))
         elif match[1].startswith("el") and skipping:
-            skipping[-1] = True
+            skipping[-1] = keep_first
         elif match[1] == "endif" and skipping:
             skipping.pop()
     kept.append(code[end:])
     return "".join(kept)
+
+
+def has_else(code: str, at: int) -> bool:
+    """Whether the #if that ends at `at` has an #else or #elif."""
+    depth = 0
+    for match in DIRECTIVE.finditer(code, at):
+        if match[1].startswith("if"):
+            depth += 1
+        elif match[1].startswith("el") and not depth:
+            return True
+        elif match[1] == "endif":
+            if not depth:
+                return False
+            depth -= 1
+    return False
 
 
 def line_of(code: str, at: int) -> int:

@@ -24,7 +24,7 @@ exit 1
 # could have started meanwhile.
 APT_GET = """
 case " $* " in
-  *" indextargets "*) echo "bookworm $ENTRY" ;;
+  *" indextargets "*) for entry in $ENTRY; do echo "bookworm $entry"; done ;;
   *" install "*)
     echo "$*" >"$MACHINE/asked"
     cp "$MACHINE/usr/sbin/policy-rc.d" "$MACHINE/guard" 2>/dev/null
@@ -35,8 +35,9 @@ esac
 APT_CACHE = """
 [ "$LC_ALL" = C ] || { echo "  Installationskandidat: 1.11.0"; exit; }
 [ "$1" != policy ] || echo "  Candidate: ${CANDIDATE:-0.12.1}"
-[ "$1" != madison ] || [ "${BARREN:-}" ] || ! grep -rqs backports "$MACHINE/etc/apt" ||
-  echo "$2 | 1.11.0-1~bpo12+1 | somewhere"
+[ "$1" != madison ] || [ "${BARREN:-}" ] || ! grep -rqs "${MIRROR:-}.* bookworm-backports\\|Suites: bookworm-backports" "$MACHINE/etc/apt" ||
+  echo "$2 | 1.11.0-1~bpo12+1 | somewhere bookworm-backports/main amd64 Packages"
+[ "$1" != madison ] || [ -z "${ELSEWHERE:-}" ] || echo "$2 | 1.22.1-1 | somewhere trixie/main amd64 Packages"
 """
 TOOLS = "sh awk sed cut cat grep head tee cp rm chmod sort dpkg env".split()
 PROBED = "c++ cmake ninja nm clang++ clang-tidy clang-format python3 pkg-config".split()
@@ -226,6 +227,18 @@ class Backports(Machine):
         self.assertIn("bookworm-backports: add that suite", ran.stderr)
         self.assertFalse(self.added("sources").exists())
         self.assertEqual(self.asked(), "")
+
+    def test_come_from_the_first_source_that_has_them(self):
+        disc = self.source("a.list", "deb cdrom:[Debian]/ bookworm main\n", 1)
+        mirror = self.source("b.list", "deb http://mirror.example bookworm main\n", 1)
+        ran = self.deps("run", HAVE=self.OLD, ENTRY=f"{disc} {mirror}", MIRROR="mirror.example")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("mirror.example bookworm-backports", self.added("list").read_text())
+
+    def test_are_added_where_only_another_release_has_what_is_needed(self):
+        entry = self.source("debian.sources", DEB822, 2)
+        self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry, ELSEWHERE="1").returncode, 0)
+        self.assertTrue(self.added("sources").exists())
 
     def test_are_not_for_debian_13(self):
         self.is_debian(13)

@@ -128,6 +128,12 @@ class Dev(unittest.TestCase):
         told = "100% tests passed, 0 tests failed out of 7\nskipped: Disk.IsFast\nskipped: Kernel.IsNew\nskipped: Old\n"
         self.assertEqual(ran.stdout.count(told), 2, ran.stdout)
 
+    def test_a_fuzzer_is_one_that_there_is(self):
+        ran = self.dev("fuzz", "7", "no_fuzz")
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("These there are:\none_fuzz", ran.stderr)
+        self.assertEqual(self.dev("fuzz", "").returncode, 2)
+
     def test_a_fuzzer_starts_from_the_vectors_and_the_inputs_we_keep(self):
         self.dev("fuzz", "7")
         self.assertNotIn("tests/corpus", self.did())

@@ -16,6 +16,9 @@ import tree
 CODE = {".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".cc", ".cpp", ".cxx", ".c"}
 KINDS = ("sources", "tests", "benches", "fuzzers", "programs")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# Whatever else might be one: by a macro, in digraphs, among comments.
+STRING = re.compile(r'//.*|"(?:\\.|[^"\\])*"')
+HIDDEN_INCLUDE = re.compile(r"(?:#|%:)\s*(?:/\*.*?\*/\s*)*(?:include|import)\b")
 
 # Everything else is pure, so that no module stops being so unnoticed.
 IMPURE = {"io", "host"}
@@ -91,6 +94,10 @@ def includes(source: Path, module: dict, modules: dict[str, dict]) -> list[str]:
         path = folder / name
         for line, quote, target in included(path):
             where = f"{path.relative_to(source).as_posix()}:{line}"
+            if target is None:
+                complaints.append(f"{where}: an include that is not written as #include \"FILE\" "
+                                  "or <FILE>")
+                continue
             if name in module["benches"] and target.startswith("bench/"):
                 continue  # What benchmarks share.
             # Which quotes are used does not matter to the compiler: the root is on its path.
@@ -110,6 +117,8 @@ def included(path: Path):
     for line, content in enumerate(path.read_text().splitlines(), 1):
         if match := INCLUDE.match(content):
             yield line, match[1], match[2]
+        elif HIDDEN_INCLUDE.search(STRING.sub("", content)):
+            yield line, None, None
 
 
 def linked(module: dict, modules: dict[str, dict]) -> list[str]:

@@ -121,6 +121,20 @@ class Layering(Planted):
                      {"name": "kv"})
         self.assert_one(check(self.source, self.build), "base: is linked with kv")
 
+    def test_an_include_that_hides(self):
+        for code in ['%:include "kvcast/io/clock.h"', "#define H <thread>\n#include H",
+                     '#include/**/"kvcast/io/clock.h"', '/**/ #include "kvcast/io/clock.h"',
+                     '# /* */ include <thread>']:
+            with self.subTest(code):
+                self.plant("kvcast/base/a.cc", f"{code}\n")
+                self.declare({"name": "base", "sources": ["a.cc"]})
+                self.assert_one(check(self.source, self.build), "a.cc:", "not written as #include")
+
+    def test_an_include_in_words(self):
+        self.plant("kvcast/base/a.cc", '// #include H\nauto x = "#include H";\n')
+        self.declare({"name": "base", "sources": ["a.cc"]})
+        self.assertEqual(check(self.source, self.build), [])
+
     def test_the_machine_in_a_pure_module(self):
         for header in ["thread", "fstream", "sys/socket.h", "unistd.h", "spdlog/spdlog.h"]:
             with self.subTest(header):

@@ -97,6 +97,18 @@ Box<T>::Take(
 struct Point Make(int a) {
   return {};
 }
+struct Point Quiet(int a) noexcept {
+  f();
+  return u8'}';
+}
+#if TWO
+void First() {
+}
+#else
+void Second() {
+  x();
+}
+#endif
 #if ONE
 void Either() {
 #else
@@ -116,7 +128,10 @@ class Measuring(unittest.TestCase):
         self.assertEqual(found["Box<T>::Take"], 9)
         self.assertEqual(found["Point"], 4)
         self.assertEqual(found["Make"], 3)
-        self.assertEqual(found["Either"], 5)
+        self.assertEqual(found["Quiet"], 4)
+        self.assertEqual(found["First"], 2)
+        self.assertEqual(found["Second"], 3)
+        self.assertIn(found["Either"], (3, 5))
         self.assertEqual(found["Suite.Behaves"], 3)
         self.assertEqual(found["operator()"], 1)
         self.assertNotIn("NotThis", found)

@@ -19,6 +19,9 @@ IMPURE = [
     ("the clock", "#include <ctime>\nauto f(std::tm t) { return std::mktime(&t); }"),
     ("a socket", "#include <ifaddrs.h>\nint f(ifaddrs** all) { return getifaddrs(all); }"),
     ("the process", "#include <cstdlib>\nvoid f() { std::exit(1); }"),
+    ("the environment", '#include <locale>\nauto f() { return std::locale(""); }'),
+    ("more of GnuTLS than digests",
+     "#include <gnutls/crypto.h>\nint f(void* to) { return gnutls_rnd(GNUTLS_RND_KEY, to, 9); }"),
     ("the environment", '#include <cstdlib>\nauto f() { return std::getenv("HOME"); }'),
     ("entropy", "#include <random>\nauto f() { return std::random_device()(); }"),
 ]
