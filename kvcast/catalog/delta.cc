@@ -56,8 +56,8 @@ Result<void> Delta::Add(const CatalogRecord& record) {
   return {};
 }
 
-Result<void> Delta::Merge(const Delta& later) {
-  for (const CatalogRecord& record : later.ToRecords()) {
+Result<void> Delta::Merge(const CatalogRecords& later) {
+  for (const CatalogRecord& record : later) {
     KVCAST_TRY_VOID(Add(record));
   }
   return {};

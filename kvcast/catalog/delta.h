@@ -20,8 +20,9 @@ class Delta {
   // After all that was added before. Malformed or mismatch: what every reader would refuse after
   // the records before it; the delta stays as it was.
   Result<void> Add(const CatalogRecord& record);
-  // After all of this delta. After an error the delta is of no use.
-  Result<void> Merge(const Delta& later);
+  // The records of a delta that comes after all of this one, as they came: reduced, it would no
+  // longer tell what a reader would have refused. After an error this delta is of no use.
+  Result<void> Merge(const CatalogRecords& later);
 
   // Drops, names, removes and adds, in this order, so that a reader never needs room for more than
   // it has before or after; each by track and group.

@@ -67,6 +67,17 @@ TEST(Delta, RefusesWhatEveryReaderWouldRefuse) {
   EXPECT_FALSE(delta.Add(TrackRecord{8, DeltaTrack(8)}).ok());
 }
 
+// Also where the later delta leaves nothing of it.
+TEST(Delta, DoesNotMergeWhatAReaderWouldRefuseAfterIt) {
+  const TrackRecord seven{7, DeltaTrack(7)};
+  Delta tracks;
+  ASSERT_TRUE(tracks.Add(seven).ok());
+  EXPECT_FALSE(tracks.Merge({TrackRecord{5, DeltaTrack(5)}, DropRecord{5}}).ok());
+  Delta blocks;
+  ASSERT_TRUE(blocks.Add(AddRecord{1, 0, 10, Sha256::Of("x")}).ok());
+  EXPECT_FALSE(blocks.Merge({AddRecord{1, 0, 10, Sha256::Of("y")}, RemoveRecord{1, 0}}).ok());
+}
+
 // A history that makes sense: numbers are defined before use and not used after their drop.
 class History {
  public:
@@ -114,7 +125,7 @@ TEST(Delta, MergedHasTheEffectOfItsParts) {
       for (const CatalogRecord& record : delta.ToRecords()) {
         ASSERT_TRUE(in_deltas.Apply(record).ok()) << "seed " << seed;
       }
-      ASSERT_TRUE(all.Merge(delta).ok());
+      ASSERT_TRUE(all.Merge(delta.ToRecords()).ok());
     }
     for (const CatalogRecord& record : all.ToRecords()) {
       ASSERT_TRUE(merged.Apply(record).ok()) << "seed " << seed;

@@ -200,6 +200,8 @@ _MERGE_REFUSED = [
     ("an id defined below one in use", [add(2, 0)], [track(1, Y)]),
     ("a track behind its block", [add(1, 0)], [track(1)]),
     ("a block with two keys", [add(1, 0)], [add(1, 0, "b")]),
+    ("a track that comes and goes, with a number that falls", [track(7)], [track(5, Y), drop(5)]),
+    ("a block with two keys, the second removed", [add(1, 0)], [add(1, 0, "b"), remove(1, 0)]),
     ("a block with two sizes", [remove(1, 0), add(1, 0)], [add(1, 0, "a", 9)]),
 ]
 
