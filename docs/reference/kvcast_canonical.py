@@ -26,6 +26,9 @@ def read_json(text: str | bytes):
             raise Refused("a number is beyond a double's range")
         return number
 
+    def integer(literal):
+        return -0.0 if literal == "-0" else int(literal)  # An int has no sign of zero to tell by.
+
     def constant(literal):
         raise Refused(f"{literal} is not JSON")
 
@@ -33,7 +36,8 @@ def read_json(text: str | bytes):
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         value = json.loads(
-            text, object_pairs_hook=members, parse_float=double, parse_constant=constant
+            text, object_pairs_hook=members, parse_int=integer, parse_float=double,
+            parse_constant=constant,
         )
         canonical(value)  # so that what cannot be written is refused wherever it stands
         return value

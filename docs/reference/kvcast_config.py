@@ -4,7 +4,7 @@ Follows names.md, "From config.json to layer groups": the parts that begin with 
 """
 
 from kvcast_canonical import canonical, whole
-from kvcast_family import ATTEND_TO_LATER, DECIDED_BY, GRANITE_HYBRID, folded
+from kvcast_family import ATTEND_TO_LATER, DECIDED_BY, GRANITE_HYBRID, TURNS_BY_LENGTH, folded
 from kvcast_names import Refused
 
 MAX_U32 = 2**32 - 1
@@ -106,6 +106,8 @@ def _refuse_hidden_state(members: Members) -> None:
         is_softmax = isinstance(kinds, list) and all(whole(kind) == 1 for kind in kinds)
         if not is_softmax or whole(members.get("num_hidden_layers")) != len(kinds):
             raise Refused("attn_type_list: not every layer has a KV cache")
+    if members.flag("layer_sharing"):
+        raise Refused("layers run, and cache, several times")
     if members.flag("use_cla"):
         raise Refused("layers share KV")
     if members.flag("is_encoder_decoder"):
@@ -170,6 +172,8 @@ def _refuse_whole_prompt_models(members: Members) -> None:
         if "formaskedlm" in folded(name) or any(word in folded(name) for word in ATTEND_TO_LATER):
             raise Refused(f"{name}: tokens attend to later ones")
     kind = folded(members.get("model_type"))
+    if TURNS_BY_LENGTH in kind:
+        raise Refused(f"{kind}: keys turn by the length of the prompt")
     if any(word in kind for word in ATTEND_TO_LATER):
         raise Refused(f"{kind}: tokens attend to later ones")
     if "bert" in kind and "decoder" not in kind and members.get("is_decoder") is not True:

@@ -24,6 +24,8 @@ DECIDED_BY = {
         # Another shape in some layers.
         ("gemma4 gemma4_assistant gemma4_text gemma4_unified gemma4_unified_assistant", ""),
         ("gemma4_unified_text mimo_v2_flash", ""),
+        # KV heads that its files count otherwise than its code.
+        ("plamo", ""),
         # Keys of images; layers that use what others cache; layers that run several times.
         ("mllama mllama_text_model", ""),
         ("gemma3n gemma3n_text", "num_kv_shared_layers"),
@@ -38,6 +40,9 @@ DECIDED_BY = {
 
 # Parts of the names of models whose tokens attend to later ones.
 ATTEND_TO_LATER = "chatglm diffusion dllm dream llada paligemma sdar".split()
+
+# A part of the names of models whose code scales RoPE by the length of the prompt.
+TURNS_BY_LENGTH = "telechat"
 
 # The one whose layer types call full attention "attention", and whose files keep members of
 # recurrent layers where it has none.

@@ -95,7 +95,7 @@ class LayerGroup:
 
 
 # Of models whose files may leave out what their code knows.
-USUAL_PATTERNS = {"cohere2": 4, "gemma2": 2, "gemma3_text": 6}
+USUAL_PATTERNS = {"cohere2": 4, "gemma2": 2, "gemma3_text": 6, "gpt_oss": 2}
 USUAL_INTERVAL = 4
 USUALLY_MULTI_QUERY = ("falcon", "gpt_bigcode")
 

@@ -77,5 +77,11 @@ def tokenizer_files(folder: dict[str, bytes]) -> list[str]:
 def adapter_files(folder: dict[str, bytes]) -> list[str]:
     if "new_embeddings.bin" in folder:
         raise Refused("an adapter's embeddings in a format that is not read")
+    config = read_json(folder.get("adapter_config.json", b"{}"))
+    if not isinstance(config, dict) or config.get("peft_type") not in (None, "LORA"):
+        raise Refused("the configuration is not a LoRA adapter's")
+    for name in ("alora_invocation_tokens", "layer_replication"):
+        if config.get(name) is not None:
+            raise Refused(f"{name}: KV depends on what comes later, or there are other layers")
     embeddings = [name for name in ("new_embeddings.safetensors",) if name in folder]
     return ["adapter_config.json", "adapter_model.safetensors", *embeddings]

@@ -188,6 +188,18 @@ TEST_F(CacheCommands, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
                                  counts + "}");
   EXPECT_NE(Name({}).err.find("say with --kv-dtype"), std::string::npos);
   EXPECT_EQ(Name({"--kv-dtype", "fp8_e4m3"}).status, kExitOk);
+  Write("model/config.json", R"({"dtype": "float16", )" + counts + "}");
+  EXPECT_EQ(Name({}).status, kExitOk);
+  Write("model/hf_quant_config.json",
+        R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": null}})");
+  EXPECT_EQ(Name({}).status, kExitOk);
+  Write("model/hf_quant_config.json",
+        R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})");
+  EXPECT_NE(Name({}).err.find("hf_quant_config.json: byte 0: \"quantization\" has"),
+            std::string::npos);
+  EXPECT_EQ(Name({"--kv-dtype", "fp8_e4m3"}).status, kExitOk);
+  Write("model/hf_quant_config.json", "{");
+  EXPECT_NE(Name({}).status, kExitOk);
 }
 
 // Before weights are read, which may take minutes.
@@ -239,6 +251,18 @@ TEST_F(CacheCommands, NameLooksWhetherWeightsAreWhole) {
       << indexed.err;
 }
 
+TEST_F(CacheCommands, NameTakesNoTensorThatTwoPartsOfTheWeightsHave) {
+  std::filesystem::remove(Path("model/model.safetensors"));
+  Write("model/a.safetensors", WeightsOf("one"));
+  Write("model/model.safetensors.index.json", R"({"weight_map": {"w": "a.safetensors"}})");
+  EXPECT_EQ(Name({Path("a.tokens")}).status, kExitOk);
+  Write("model/b.safetensors", WeightsOf("two"));
+  Write("model/model.safetensors.index.json",
+        R"({"weight_map": {"w": "a.safetensors", "x": "b.safetensors"}})");
+  EXPECT_NE(Name({Path("a.tokens")}).err.find("is in another part of the weights too"),
+            std::string::npos);
+}
+
 TEST_F(CacheCommands, NameLooksWhetherAnAdapterIsOne) {
   const auto outcome = [&](std::string_view config, std::string_view weights) {
     Write("adapter/adapter_config.json", config);
@@ -250,6 +274,9 @@ TEST_F(CacheCommands, NameLooksWhetherAnAdapterIsOne) {
   EXPECT_NE(outcome("not json", WeightsOf("lora")).err.find("adapter_config.json: byte "),
             std::string::npos);
   EXPECT_EQ(outcome("[]", WeightsOf("lora")).status, kExitFailed);
+  EXPECT_NE(outcome(R"({"peft_type": "LORA", "alora_invocation_tokens": [1]})", WeightsOf("lora"))
+                .err.find("adapter_config.json: byte 22: \"alora_invocation_tokens\""),
+            std::string::npos);
 }
 
 TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {

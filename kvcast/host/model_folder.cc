@@ -1,14 +1,17 @@
 #include "kvcast/host/model_folder.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <vector>
 
+#include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/file_digest.h"
 #include "kvcast/io/progress.h"
 #include "kvcast/io/terminal_log.h"
+#include "kvcast/kv/config_dtype.h"
 #include "kvcast/kv/model_config.h"
 #include "kvcast/kv/model_files.h"
 #include "kvcast/kv/safetensors.h"
@@ -72,6 +75,17 @@ Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
   return In(path, ModelConfig::Parse(text));
 }
 
+// What an engine computes KV in where nobody tells it.
+Result<KvDtype> KvDtypeIn(const std::filesystem::path& folder, const FileNames& names,
+                          const ModelConfig& config) {
+  if (names.contains(kQuantConfigFile)) {
+    const std::filesystem::path path = folder / kQuantConfigFile;
+    KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
+    KVCAST_TRY_VOID(In(path, CheckQuantConfig(text)));
+  }
+  return In(folder / "config.json", config.kv_dtype);
+}
+
 Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view what) {
   KVCAST_TRY(const std::string text, ReadRegularFile(path, kPointerBytesMax));
   std::string wrong;
@@ -86,18 +100,11 @@ Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view 
   return {};
 }
 
-Result<void> CheckAdapterConfig(std::string_view text) {
-  KVCAST_TRY(const Json config, ParseJson(text));
-  if (!config.is_object()) {
-    return Error(ErrorCode::kMalformed, "An adapter's configuration is a JSON object.").At(0);
-  }
-  return {};
-}
-
 // A clone without Git LFS, or half a download, would get a name that no other host has. Only
 // headers are read here.
 Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<std::string>& files,
                         std::string_view what) {
+  std::set<std::string> seen;
   for (const std::string& file : files) {
     const std::filesystem::path path = folder / file;
     std::error_code error;
@@ -110,7 +117,18 @@ Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<s
     }
     if (file.ends_with(".safetensors")) {
       KVCAST_TRY(const MappedFile weights, MappedFile::Open(path));
-      KVCAST_TRY_VOID(In(path, Safetensors::CheckWhole(weights.span())));
+      KVCAST_TRY(std::vector<std::string> tensors,
+                 In(path, Safetensors::CheckWhole(weights.span())));
+      for (std::string& tensor : tensors) {
+        const auto [at, is_new] = seen.insert(std::move(tensor));
+        if (!is_new && what != kAdapter) {
+          return Error(ErrorCode::kMalformed, "\"" + Printable(*at) +
+                                                  "\" is in another part of the weights too: which "
+                                                  "one counts depends on the engine.")
+              .At(0)
+              .In(path.string());
+        }
+      }
     } else if (file.ends_with(".json") && what == kAdapter) {
       KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
       KVCAST_TRY_VOID(In(path, CheckAdapterConfig(text)));
@@ -155,9 +173,8 @@ Result<ModelFolder> ModelFolder::Load(const std::filesystem::path& folder,
   ModelFolder model;
   model.name = NameOf(folder);
   ModelDescription& description = model.description;
-  KVCAST_TRY(description.kv_dtype, options.kv_dtype.empty()
-                                       ? In(folder / "config.json", config.kv_dtype)
-                                       : KvDtypeOf(options.kv_dtype));
+  KVCAST_TRY(description.kv_dtype, options.kv_dtype.empty() ? KvDtypeIn(folder, names, config)
+                                                            : KvDtypeOf(options.kv_dtype));
   KVCAST_TRY(description.block_tokens, BlockTokensOf(options.block_tokens));
   description.groups = std::move(config.groups);
   description.config = config.digest;

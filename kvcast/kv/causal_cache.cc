@@ -73,6 +73,13 @@ Result<void> RefuseRopeByLength(const ConfigText& text, std::string_view name) {
   return {};
 }
 
+Error TurnsByLength(std::string_view who) {
+  return Error(ErrorCode::kUnsupported,
+               "\"" + Printable(who) +
+                   "\" turns keys by the length of the whole prompt: the KV of a prefix is not the "
+                   "same in every prompt, so it cannot be shared.");
+}
+
 Error AttendsToLaterTokens(std::string_view who) {
   return Error(ErrorCode::kUnsupported,
                "\"" + Printable(who) +
@@ -94,11 +101,7 @@ Result<void> RefuseFlags(const ConfigText& text) {
     return value != false && Has(name, "use_dynamic_ntk");
   };
   if (const std::optional<std::string> name = text.FirstWhere(turns_by_length)) {
-    return Error(ErrorCode::kUnsupported,
-                 "\"" + Printable(*name) +
-                     "\" turns keys by the length of the whole prompt: the KV of a prefix is not "
-                     "the same in every prompt, so it cannot be shared.")
-        .At(text.Place(*name));
+    return TurnsByLength(*name).At(text.Place(*name));
   }
   return {};
 }
@@ -138,6 +141,10 @@ Result<void> RefuseSparseByLength(const ConfigText& text) {
 constexpr std::string_view kAttendToLater[] = {"chatglm", "diffusion", "dllm", "dream",
                                                "llada",   "paligemma", "sdar"};
 
+// The same of families whose code scales RoPE by the length of the prompt, whatever their files
+// say.
+constexpr std::string_view kTurnsByLength = "telechat";
+
 bool AttendsToLater(std::string_view folded) {
   return std::ranges::any_of(kAttendToLater,
                              [&](std::string_view word) { return Has(folded, word); });
@@ -156,6 +163,9 @@ Result<void> RefuseFamilies(const ConfigText& text) {
     }
   }
   const std::string family = text.Family();
+  if (Has(family, kTurnsByLength)) {
+    return TurnsByLength(text.Word("model_type")).At(text.Place("model_type"));
+  }
   const Json* decoder = text.Find("is_decoder");
   const bool is_encoder =
       Has(family, "bert") && !Has(family, "decoder") && (decoder == nullptr || *decoder != true);

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "kvcast/base/json.h"
+
 namespace kvcast {
 namespace {
 
@@ -37,6 +39,25 @@ Result<void> RefuseQuantizedKv(const ConfigText& part) {
 }
 
 }  // namespace
+
+Result<void> CheckQuantConfig(std::string_view text) {
+  KVCAST_TRY(const Json config, ParseJson(text));
+  if (!config.is_object()) {
+    return Error(ErrorCode::kMalformed, "A quantization's configuration is a JSON object.").At(0);
+  }
+  const auto quantization = config.find("quantization");
+  if (quantization == config.end() || !quantization->is_object()) {
+    return {};
+  }
+  const auto algorithm = quantization->find("kv_cache_quant_algo");
+  if (algorithm == quantization->end() || algorithm->is_null()) {
+    return {};
+  }
+  return Error(ErrorCode::kInvalid,
+               "\"quantization\" has \"kv_cache_quant_algo\", which some engines follow and others "
+               "do not; say with --kv-dtype what this one computes KV in.")
+      .At(0);
+}
 
 Result<KvDtype> UsualKvDtype(const ConfigText& whole, const ConfigText& text) {
   KVCAST_TRY_VOID(RefuseQuantizedKv(whole));

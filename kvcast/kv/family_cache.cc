@@ -31,6 +31,8 @@ constexpr DecidedFamilies kDecidedFamilies[] = {
     // Another shape in some layers.
     {"gemma4 gemma4_assistant gemma4_text gemma4_unified gemma4_unified_assistant", ""},
     {"gemma4_unified_text mimo_v2_flash", ""},
+    // KV heads that its files count otherwise than its code.
+    {"plamo", ""},
     // Keys of images; layers that use what others cache; layers that run several times.
     {"mllama mllama_text_model", ""},
     {"gemma3n gemma3n_text", "num_kv_shared_layers"},

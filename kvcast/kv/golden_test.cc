@@ -138,6 +138,9 @@ TEST(Golden, FileDigests) {
     KVCAST_TRY(const std::vector<std::string> names, use == "weights" ? WeightFiles(folder, index)
                                                      : use == "tokenizer" ? TokenizerFiles(folder)
                                                                           : AdapterFiles(folder));
+    if (use == "adapter") {
+      KVCAST_TRY_VOID(CheckAdapterConfig(in["files"]["adapter_config.json"].get<std::string>()));
+    }
     std::vector<Digest> digests;
     for (const std::string& name : names) {
       digests.push_back(Sha256::Of(in["files"][name].get<std::string>()));

@@ -57,7 +57,7 @@ bool IsUsuallyMultiQuery(const ConfigText& text) {
 
 std::optional<uint64_t> UsualWindowPattern(const ConfigText& text) {
   constexpr std::pair<std::string_view, uint64_t> kPatterns[] = {
-      {"cohere2", 4}, {"gemma2", 2}, {"gemma3_text", 6}};
+      {"cohere2", 4}, {"gemma2", 2}, {"gemma3_text", 6}, {"gpt_oss", 2}};
   for (const auto& [family, pattern] : kPatterns) {
     if (text.Word("model_type") == family) {
       return pattern;

@@ -185,6 +185,34 @@ Result<std::vector<std::string>> AdapterFiles(const FileNames& folder) {
   return files;
 }
 
+Result<void> CheckAdapterConfig(std::string_view text) {
+  KVCAST_TRY(const Json config, ParseJson(text));
+  if (!config.is_object()) {
+    return Error(ErrorCode::kMalformed, "An adapter's configuration is a JSON object.").At(0);
+  }
+  const auto is_there = [&](const char* name) {
+    const auto found = config.find(name);
+    return found != config.end() && !found->is_null();
+  };
+  const auto refuse = [&](const char* name, const std::string& why) {
+    return Error(ErrorCode::kUnsupported, "\"" + std::string(name) + "\": " + why)
+        .At(JsonPlace(text, {name}));
+  };
+  if (is_there("peft_type") && *config.find("peft_type") != "LORA") {
+    return refuse("peft_type", "kvcast knows adapters of the kind \"LORA\" only.");
+  }
+  if (is_there("alora_invocation_tokens")) {
+    return refuse("alora_invocation_tokens",
+                  "such an adapter begins where these tokens come last: the KV of a prefix depends "
+                  "on what comes after it, so it cannot be shared.");
+  }
+  if (is_there("layer_replication")) {
+    return refuse("layer_replication",
+                  "the adapter makes a model of other layers than config.json tells of.");
+  }
+  return {};
+}
+
 Result<void> CheckNoAdapter(const FileNames& folder) {
   for (const std::string_view name :
        {kAdapterFiles[0], kAdapterFiles[1], kNewEmbeddings, kOldEmbeddings}) {

@@ -27,5 +27,8 @@ Result<std::vector<std::string>> WeightFiles(const FileNames& folder,
 Result<void> CheckNoAdapter(const FileNames& folder);
 Result<std::vector<std::string>> TokenizerFiles(const FileNames& folder);
 Result<std::vector<std::string>> AdapterFiles(const FileNames& folder);
+// Of adapter_config.json. Unsupported: it is no LoRA adapter's, or its adapter makes the KV of a
+// prefix depend on what comes after it, or makes other layers of those that there are.
+Result<void> CheckAdapterConfig(std::string_view text);
 
 }  // namespace kvcast

@@ -204,7 +204,7 @@ uint32_t DtypeBits(std::string_view dtype) {
   return 0;
 }
 
-Result<void> Safetensors::CheckWhole(std::span<const std::byte> file) {
+Result<std::vector<std::string>> Safetensors::CheckWhole(std::span<const std::byte> file) {
   KVCAST_TRY(const std::string_view text, HeaderText(file));
   KVCAST_TRY(const Json header, ParseHeader(text));
   std::map<std::string, Entry, std::less<>> entries;
@@ -218,7 +218,12 @@ Result<void> Safetensors::CheckWhole(std::span<const std::byte> file) {
     }
     KVCAST_TRY_VOID(ParsePlace(told, entries[member.key()]));
   }
-  return CheckPlaces(entries, text, file.size() - kLengthBytes - text.size());
+  KVCAST_TRY_VOID(CheckPlaces(entries, text, file.size() - kLengthBytes - text.size()));
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries) {
+    names.push_back(name);
+  }
+  return names;
 }
 
 Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {

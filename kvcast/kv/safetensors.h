@@ -32,8 +32,8 @@ class Safetensors {
   static constexpr size_t kNameBytesMax = 256;
 
   // Whether a file is whole: its header can be read, and the tensors it tells of fill the rest, of
-  // whatever types and shapes they are.
-  static Result<void> CheckWhole(std::span<const std::byte> file);
+  // whatever types and shapes they are. Then their names.
+  static Result<std::vector<std::string>> CheckWhole(std::span<const std::byte> file);
 
   // Refers to `file`, which must outlive the result.
   static Result<Safetensors> Parse(std::span<const std::byte> file);

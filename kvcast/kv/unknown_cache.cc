@@ -143,6 +143,13 @@ Result<void> RefuseOtherState(const ConfigText& text) {
                  "often.")
         .At(text.Place("total_ut_steps"));
   }
+  KVCAST_TRY(const std::optional<bool> repeats, text.Flag("layer_sharing"));
+  if (repeats.value_or(false)) {
+    return Error(
+               ErrorCode::kUnsupported,
+               "The model has \"layer_sharing\": its layers run several times, and cache as often.")
+        .At(text.Place("layer_sharing"));
+  }
   KVCAST_TRY(const std::optional<bool> across, text.Flag("use_cla"));
   if (across.value_or(false)) {
     return Error(ErrorCode::kUnsupported,

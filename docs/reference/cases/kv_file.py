@@ -80,6 +80,8 @@ _REFUSED = [
     ("a header that begins with a space", _raw(b" " + json.dumps(_GOOD).encode(), _DATA)),
     ("a header that is a list", _raw(b"[]")),
     ("a header that is no UTF-8", _raw(b'{"\xff":{}}')),
+    ("a place of minus nothing", _raw(
+        json.dumps(_LATENT).encode().replace(b"[0, 16]", b"[-0, 16]"), _DATA)),
     ("no tensors", _raw(b"{}")),
     ("no tensors but metadata", _raw({"__metadata__": {"a": "b"}})),
     ("a tensor twice", _raw(json.dumps(_LATENT).encode()[:-1] + b","

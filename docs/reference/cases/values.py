@@ -52,8 +52,10 @@ def _tokenizer(*names: str) -> dict:
     return {"use": "tokenizer", "files": {name: f"this is {name}" for name in names}}
 
 
-def _adapter(*names: str) -> dict:
-    return {"use": "adapter", "files": {name: f"this is {name}" for name in names}}
+def _adapter(*names: str, config: str = '{"peft_type": "LORA", "alora_invocation_tokens": null}') -> dict:
+    contents = {name: f"this is {name}" for name in names}
+    return {"use": "adapter", "files": {
+        name: config if name == "adapter_config.json" else text for name, text in contents.items()}}
 
 
 FILE_DIGEST = [
@@ -147,6 +149,12 @@ FILE_DIGEST = [
             ("a vocabulary without merges", _tokenizer("vocab.json")),
             ("an adapter without its config", _adapter("adapter_model.safetensors")),
             ("an adapter without its weights", _adapter("adapter_config.json")),
+            *((f"an adapter of another kind: {config}", _adapter(
+                "adapter_model.safetensors", "adapter_config.json", config=config))
+              for config in (
+                  "", "[]", '{"peft_type": "XLORA"}', '{"peft_type": 1}',
+                  '{"alora_invocation_tokens": [1, 2]}',
+                  '{"peft_type": "LORA", "layer_replication": [[0, 4], [2, 6]]}')),
             ("an adapter with embeddings that nobody reads", _adapter(
                 "adapter_model.safetensors", "adapter_config.json", "new_embeddings.bin")),
         ]
