@@ -23,6 +23,7 @@ void AckBook::Begin(const TrackName& track, Durability level, std::optional<Stor
   }
   const auto [found, is_new] = tracks_.try_emplace(track, Track{*ack_track});
   if (is_new) {
+    found->second.life = ++last_life_;
     ++ack_tracks_[*ack_track].tracks;
   }
   Track& state = found->second;
@@ -33,7 +34,7 @@ void AckBook::Begin(const TrackName& track, Durability level, std::optional<Stor
     state.failed = false;
     state.told = ticket;
     ++state.waiting;
-    tickets_.emplace(*ticket, std::pair(track, std::optional<uint64_t>()));
+    tickets_.emplace(*ticket, Write{track, state.life});
   }
 }
 
@@ -53,7 +54,7 @@ void AckBook::End(const TrackName& track, std::optional<Instant> until) {
 void AckBook::OnAsked(const TrackName& track, uint64_t group, StoreTicket ticket) {
   if (const auto found = tracks_.find(track); found != tracks_.end()) {
     ++found->second.groups[group].waiting;
-    tickets_.emplace(ticket, std::pair(track, std::optional(group)));
+    tickets_.emplace(ticket, Write{track, found->second.life, group});
   }
 }
 
@@ -62,11 +63,11 @@ std::vector<EvictedGroup> AckBook::OnWritten(const StoreWritten& written) {
   if (ticket == tickets_.end()) {
     return {};
   }
-  const auto [name, number] = ticket->second;
+  const auto [name, life, number] = ticket->second;
   tickets_.erase(ticket);
   const auto track = tracks_.find(name);
-  if (track == tracks_.end()) {
-    return {};
+  if (track == tracks_.end() || track->second.life != life) {
+    return {};  // Nobody waits for it any more.
   }
   if (number) {
     Group& group = track->second.groups[*number];

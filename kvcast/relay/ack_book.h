@@ -71,6 +71,7 @@ class AckBook {
   };
   struct Track {
     TrackName ack_track;
+    uint64_t life = 0;  // A track that was forgotten and comes back is another.
     Durability level = Durability::kMemory;
     size_t waiting = 0;                 // For what was told of the track itself,
     std::optional<StoreTicket> told{};  // and last so.
@@ -78,6 +79,12 @@ class AckBook {
     std::optional<Instant> until{};
     std::map<uint64_t, Group> groups{};
     std::map<Durability, Runs> reached{};
+  };
+  // What a ticket was given for; without a group, for what was told of the track.
+  struct Write {
+    TrackName track;
+    uint64_t life = 0;
+    std::optional<uint64_t> group{};
   };
   struct AckTrack {
     size_t tracks = 0;
@@ -96,7 +103,8 @@ class AckBook {
   std::map<TrackName, AckTrack> ack_tracks_;
   std::set<TrackName> changed_;  // Of them.
   std::set<std::pair<Instant, TrackName>> ending_;
-  std::map<StoreTicket, std::pair<TrackName, std::optional<uint64_t>>> tickets_;
+  uint64_t last_life_ = 0;
+  std::map<StoreTicket, Write> tickets_;
 };
 
 template <typename HasAudience>

@@ -57,5 +57,32 @@ TEST(AckBook, OnlyTheLastThatWasToldOfATrackCounts) {
   EXPECT_EQ(records[0].level, Durability::kDisk);
 }
 
+// Its publisher has left for longer than it is remembered, and comes back while what it wrote
+// before is still under way.
+TEST(AckBook, WhatATrackWroteBeforeItWasForgottenDoesNotCount) {
+  const auto nobody = [](const TrackName&) { return false; };
+  AckBook book(1);
+  book.Begin(kAckedTrack, Durability::kDisk, 1);
+  book.OnAsked(kAckedTrack, 0, 2);
+  book.End(kAckedTrack, Instant(std::chrono::hours(1)));
+  EXPECT_EQ(book.Expire(Instant(std::chrono::hours(2)), nobody).size(), 1u);
+
+  book.Begin(kAckedTrack, Durability::kDisk, 3);
+  book.OnAsked(kAckedTrack, 0, 4);
+  for (const StoreTicket before : {StoreTicket{1}, StoreTicket{2}}) {
+    for (const EvictedGroup& done : book.OnWritten({before, Durability::kDisk, std::nullopt})) {
+      book.Settle(done.track, done.group, true);
+    }
+  }
+  EXPECT_TRUE(TakeRecords(book).empty()) << "writes 3 and 4 are under way";
+  book.OnWritten({3, Durability::kDisk, std::nullopt});
+  for (const EvictedGroup& done : book.OnWritten({4, Durability::kDisk, std::nullopt})) {
+    book.Settle(done.track, done.group, true);
+  }
+  const auto records = TakeRecords(book);
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].level, Durability::kDisk);
+}
+
 }  // namespace
 }  // namespace kvcast::relay
