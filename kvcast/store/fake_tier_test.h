@@ -152,6 +152,11 @@ class FakeTier final : public LowerTier {
     }
     return facts;
   }
+  bool Expects(const TrackName& track, uint64_t group) const override {
+    return std::ranges::any_of(writes_, [&](const Write& write) {
+      return write.track == track && write.stored && write.stored->object.location.group == group;
+    });
+  }
   std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const override {
     const StoredObject* first = Find(track, {group, 0});
     const auto inner = first == nullptr ? std::nullopt : first->object.properties.Immutable();

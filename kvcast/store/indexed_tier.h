@@ -39,6 +39,7 @@ class IndexedTier : public LowerTier {
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const final {
     return index_->FindGroup(track, group);
   }
+  bool Expects(const TrackName& track, uint64_t group) const final;
   std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const final {
     return index_->KeyOf(track, group);
   }
@@ -116,7 +117,6 @@ class IndexedTier : public LowerTier {
              Instant now);
   // What a record says that is not of an object; absent: nothing that could be owed.
   static std::optional<OwedFacts::About> AboutOf(const Waiting& waiting);
-  bool Expects(const TrackName& track, uint64_t group) const;
 
   uint64_t key_property_;
   OwedFacts owed_;

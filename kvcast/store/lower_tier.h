@@ -115,6 +115,8 @@ class LowerTier {
   // There is nothing in these that would have to be told: it is durable here, or about to be.
   virtual bool Covers(const TrackName& track, const TrackFacts& facts) const = 0;
   virtual std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const = 0;
+  // An object of the group is on its way here.
+  virtual bool Expects(const TrackName& track, uint64_t group) const = 0;
   // If its first object is here, and carries one.
   virtual std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const = 0;
   // The nearest group that is here: at `group` or above it, or at it or below.

@@ -74,18 +74,15 @@ Durability Store::ReachedBy(Durability level) const {
   return level == Durability::kDisk && !tiers_.Has(TierKind::kDisk) ? Durability::kBucket : level;
 }
 
-Result<Store::Asked> Store::Write(const TrackName& track, Durability level, size_t payload_bytes,
-                                  const AskTier& ask) {
+Result<Store::Asked> Store::Write(const TrackName& track, std::optional<uint64_t> group,
+                                  Durability level, size_t payload_bytes, const AskTier& ask) {
   if (level == Durability::kMemory) {
     return Asked();
   }
-  std::vector<size_t> homes;
-  if (level == Durability::kDisk) {
-    homes = tiers_.HomesOf(track, TierKind::kDisk);
-  }
-  if (homes.empty()) {  // A bucket keeps what a disk does, and more.
-    homes = tiers_.HomesOf(track, TierKind::kBucket);
-  }
+  // A bucket keeps what a disk does, and more.
+  const TierKind kind = ReachedBy(level) == Durability::kDisk ? TierKind::kDisk : TierKind::kBucket;
+  const std::vector<size_t> homes =
+      group ? tiers_.HomesOf(track, *group, kind) : tiers_.HomesOf(track, kind);
   Error refusal(ErrorCode::kUnsupported, level == Durability::kDisk
                                              ? "This node keeps nothing on disk."
                                              : "This node keeps nothing in a bucket.");
@@ -113,7 +110,7 @@ Result<Store::Asked> Store::Describe(const TrackName& track, const Properties& p
   TrackFacts facts;
   facts.properties = below ? below->properties : properties;
   facts.largest = largest;
-  KVCAST_TRY(const Asked asked, Write(track, level, 0, [&](LowerTier& tier) {
+  KVCAST_TRY(const Asked asked, Write(track, std::nullopt, level, 0, [&](LowerTier& tier) {
                return tier.Describe(track, facts, now);
              }));
   KVCAST_TRY_VOID(ram_.Describe(track, facts.properties, largest));
@@ -154,9 +151,9 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
     kept.is_new = in_ram_now && below != Presence::kExists;
     SettleRam(now);
   }
-  const Result<Asked> asked = Write(track, level, object.payload.size(), [&](LowerTier& tier) {
-    return tier.Put(track, object, received_us, now);
-  });
+  const Result<Asked> asked =
+      Write(track, object.location.group, level, object.payload.size(),
+            [&](LowerTier& tier) { return tier.Put(track, object, received_us, now); });
   if (!asked.ok()) {
     if (in_ram_now) {
       ram_.TakeBack(track, object.location, largest, was_known);  // Refused is refused.
@@ -187,7 +184,7 @@ Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uin
     SettleRam(now);
   }
   if (level != Durability::kMemory) {
-    KVCAST_TRY(const Asked asked, Write(track, level, 0, [&](LowerTier& tier) {
+    KVCAST_TRY(const Asked asked, Write(track, group, level, 0, [&](LowerTier& tier) {
                  return tier.EndGroup(track, {group, end}, now);
                }));
     TellAgain(track, now);
@@ -293,15 +290,6 @@ void Store::LeaveToTiers(const TrackName& track, Instant now) {
   }
 }
 
-bool Store::IsKeptBelow(const EvictedContents& evicted) const {
-  for (const StoredObject& stored : evicted.objects) {
-    if (!tiers_.Holder(evicted.group.track, stored.object.location)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool Store::IsWhole(const EvictedContents& evicted) const {
   GroupFacts facts{evicted.end, evicted.objects.size(), 0};
   if (!facts.end || facts.object_count == 0 || facts.whole()) {
@@ -316,7 +304,9 @@ bool Store::IsWhole(const EvictedContents& evicted) const {
 void Store::SettleRam(Instant now) {
   for (EvictedContents& evicted : ram_.TakeEvictedContents()) {
     const EvictedGroup group = evicted.group;
-    if (!tiers_.empty() && IsWhole(evicted) && !IsKeptBelow(evicted)) {
+    // Half of it in each of two tiers is of no use.
+    if (!tiers_.empty() && IsWhole(evicted) &&
+        !tiers_.HasWhole(group.track, group.group, Durability::kDisk)) {
       (void)Demote(std::move(evicted), TierKind::kDisk, now);
     }
     LeaveToTiers(group.track, now);

@@ -200,9 +200,9 @@ class Store {
   StoreTicket Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track);
   // The level of the tiers that Write() chooses.
   Durability ReachedBy(Durability level) const;
-  // Writes to the first tier for this level that takes it.
-  Result<Asked> Write(const TrackName& track, Durability level, size_t payload_bytes,
-                      const AskTier& ask);
+  // Writes to the first tier for this level that takes it: what is of a group, where that is.
+  Result<Asked> Write(const TrackName& track, std::optional<uint64_t> group, Durability level,
+                      size_t payload_bytes, const AskTier& ask);
   // Mismatch: a tier below has another one there, or is about to.
   Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
@@ -220,7 +220,6 @@ class Store {
   void Promote(const TrackName& track, const StoredObject& stored, Instant now);
   void WarmSome(Instant now);
   bool IsWhole(const EvictedContents& evicted) const;
-  bool IsKeptBelow(const EvictedContents& evicted) const;
   // To a tier of this kind, or of one further down.
   bool Demote(EvictedContents evicted, TierKind kind, Instant now);
 

@@ -107,6 +107,54 @@ TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
   EXPECT_FALSE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kBucket));
 }
 
+// Half of a group on each of two disks is a group on neither.
+TEST_F(StoreTest, AGroupStaysOnTheDiskThatHasSomeOfItOrIsAboutTo) {
+  for (const bool settled : {false, true}) {
+    SCOPED_TRACE(settled);
+    Make(2);
+    const auto put = [&](Location at) {
+      return store_->Put(kStoreTrack, StoreObject(at), Durability::kDisk, now_).ok();
+    };
+    ASSERT_TRUE(put({0, 0}));
+    FakeTier& home = *disks_[disks_[0]->writes() > 0 ? 0 : 1];
+    FakeTier& other = *disks_[disks_[0]->writes() > 0 ? 1 : 0];
+    if (settled) {
+      Finish();
+    }
+    home.refuses = true;
+    EXPECT_FALSE(put({0, 1}));
+    EXPECT_TRUE(put({1, 0})) << "nobody has any of that";
+    home.refuses = false;
+    EXPECT_TRUE(put({0, 1}));
+    EXPECT_TRUE(put({1, 1}));
+    for (const uint64_t group : {0u, 1u}) {
+      ASSERT_TRUE(store_->EndGroup(kStoreTrack, group, 2, Durability::kDisk, now_).ok());
+    }
+    Finish();
+    EXPECT_TRUE(home.FindGroup(kStoreTrack, 0)->whole());
+    EXPECT_FALSE(other.FindGroup(kStoreTrack, 0).has_value());
+    EXPECT_TRUE(other.FindGroup(kStoreTrack, 1)->whole());
+    EXPECT_FALSE(home.FindGroup(kStoreTrack, 1).has_value());
+  }
+}
+
+TEST_F(StoreTest, AGroupOfWhichTwoDisksHaveHalfEachGoesDownAsAWhole) {
+  Make(2, 24'000);
+  for (const uint64_t object : {0u, 1u}) {
+    ASSERT_TRUE(disks_[object]->Put(kStoreTrack, StoreObject({0, object}), 0, now_).ok());
+  }
+  Finish();
+  disks_[0]->is_away = disks_[1]->is_away = true;  // So that memory has it, too.
+  ASSERT_TRUE(PutGroup(0, 2).has_value());
+  const TrackName other = *TrackName::Of(kStoreTrack.space(), "other");
+  for (uint64_t object = 0; object < 30; ++object) {
+    ASSERT_TRUE(store_->Put(other, StoreObject({object, 0}), Durability::kMemory, now_).ok());
+  }
+  Finish();
+  ASSERT_FALSE(InMemory({0, 0}).has_value());
+  EXPECT_TRUE(store_->FindGroup(kStoreTrack, 0)->whole());
+}
+
 TEST_F(StoreTest, WhatMemoryEvictsIsSpreadOverAllDisks) {
   Make(2, 24'000);
   for (uint64_t number = 0; number < 40; ++number) {

@@ -45,6 +45,21 @@ std::vector<size_t> TierSet::HomesOf(const TrackName& track, TierKind kind) cons
   return homes;
 }
 
+std::vector<size_t> TierSet::HomesOf(const TrackName& track, uint64_t group, TierKind kind) const {
+  std::vector<size_t> homes = HomesOf(track, kind);
+  if (homes.size() > 1) {
+    const auto has =
+        std::ranges::find_if(homes, [&](size_t tier) { return HasOrExpects(tier, track, group); });
+    homes = has == homes.end() ? homes : std::vector<size_t>{*has};
+  }
+  return homes;
+}
+
+bool TierSet::HasOrExpects(size_t tier, const TrackName& track, uint64_t group) const {
+  const LowerTier& asked = at(tier);
+  return asked.ready() && (asked.FindGroup(track, group) || asked.Expects(track, group));
+}
+
 std::optional<size_t> TierSet::Holder(const TrackName& track, Location location,
                                       size_t from) const {
   for (size_t tier = from; tier < tiers_.size(); ++tier) {

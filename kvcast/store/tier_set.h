@@ -36,6 +36,9 @@ class TierSet {
   // Where to write what belongs to a track, in order: tiers that have some of it first, and among
   // others of a kind one that follows from its name, so that a track stays together.
   std::vector<size_t> HomesOf(const TrackName& track, TierKind kind) const;
+  // Where to write what belongs to a group: to the tier that has some of it or is about to, and to
+  // no other, since a group that is half on each of two is whole on neither.
+  std::vector<size_t> HomesOf(const TrackName& track, uint64_t group, TierKind kind) const;
   // The first tier from `from` on that has the object.
   std::optional<size_t> Holder(const TrackName& track, Location location, size_t from = 0) const;
 
@@ -48,6 +51,8 @@ class TierSet {
   // A tier that has the whole group, if there is one; else the one that has most of it.
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
   std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const;
+  // This tier has something of the group, or is about to.
+  bool HasOrExpects(size_t tier, const TrackName& track, uint64_t group) const;
   // Whether a tier of at least this level has the whole group.
   bool HasWhole(const TrackName& track, uint64_t group, Durability level) const;
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
