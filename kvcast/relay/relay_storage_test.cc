@@ -4,68 +4,13 @@
 
 #include <set>
 
-#include "kvcast/catalog/acknowledgement.h"
-#include "kvcast/relay/relay_world_test.h"
-#include "kvcast/store/fake_tier_test.h"
+#include "kvcast/relay/relay_storage_fixture_test.h"
 
 namespace kvcast::relay {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-const TrackName kStored = BlockTrack("prefix");
-const TrackName kAckTrack = *AckTrackOf(kStored.space());
-
-class RelayStorage : public testing::Test {
- protected:
-  void Start(size_t ram_bytes = 100'000'000, size_t pledged_bytes = 64 << 20) {
-    RelayWorld::Options options;
-    options.relay.ram_bytes = ram_bytes;
-    options.relay.limits.pledged_bytes = pledged_bytes;
-    options.relay.epoch_us = 1'700'000'000'000'000;
-    std::unique_ptr<FakeTier> tier =
-        disk_ == nullptr ? std::make_unique<FakeTier>() : disk_->AfterDeath();
-    disk_ = tier.get();
-    world_ = std::make_unique<RelayWorld>(options);
-    world_->relay().AddTier(TierKind::kDisk, std::move(tier));
-    world_->Wait(milliseconds(0));
-  }
-  // Everything that the disk was asked for comes to its end, and what follows from it.
-  void RunAll() {
-    do {
-      world_->Run();
-      disk_->FinishWrites();
-      while (disk_->reads() > 0) {
-        disk_->FinishRead();
-      }
-      world_->Wait(milliseconds(0));
-      world_->Run();
-    } while (disk_->reads() + disk_->writes() > 0);
-  }
-  RequestId PublishDurably(Client& publisher, uint64_t groups) {
-    const RequestId request =
-        *publisher->Publish(kStored, {}, DurabilityProperties(Durability::kDisk));
-    world_->Run();
-    for (uint64_t group = 0; group < groups; ++group) {
-      publisher.SendGroup(request, kStored, group, 3);
-    }
-    return request;
-  }
-  static std::vector<AckRecord> Acks(Client& client, RequestId request) {
-    Brought brought;
-    brought.TakeFrom(client.session(), request);
-    std::vector<AckRecord> all;
-    for (const Object& object : brought.objects) {
-      const std::vector<AckRecord> records = *ParseAcks(object.payload);
-      all.insert(all.end(), records.begin(), records.end());
-    }
-    return all;
-  }
-
-  FakeTier* disk_ = nullptr;
-  std::unique_ptr<RelayWorld> world_;
-};
 
 TEST_F(RelayStorage, AnswersForAStoredTrackAfterARestart) {
   Start();
@@ -521,9 +466,7 @@ TEST_F(RelayStorage, ListsWhatOthersPutIntoABucket) {
 TEST_F(RelayStorage, WhatIsStoredExpiresAfterARestartToo) {
   Start();
   Client& publisher = world_->Join();
-  const Properties inner = PropertiesBuilder().Number(kDurabilityProperty, 1).Build();
-  const RequestId request = *publisher->Publish(
-      kStored, {}, PropertiesBuilder().Number(0x04, 60'000).Immutable(inner).Build());
+  const RequestId request = *publisher->Publish(kStored, {}, DurableFor(60'000));
   publisher.SendGroup(request, kStored, 0, 2);
   RunAll();
   Start();  // The clock of a new process: nothing has passed.
@@ -542,9 +485,7 @@ TEST_F(RelayStorage, WhatWasReadExpiresWhereverItIsThen) {
   for (const TrackName& track : {kStored, unlisted}) {
     Start();
     Client& publisher = world_->Join();
-    const Properties inner = PropertiesBuilder().Number(kDurabilityProperty, 1).Build();
-    const RequestId request = *publisher->Publish(
-        track, {}, PropertiesBuilder().Number(0x04, 60'000).Immutable(inner).Build());
+    const RequestId request = *publisher->Publish(track, {}, DurableFor(60'000));
     publisher.SendGroup(request, track, 0, 2);
     RunAll();
     Start();

@@ -13,6 +13,8 @@ namespace {
 // Groups of a tier that are listed in one go, and reads for those that must be dated first.
 constexpr size_t kListAtOnce = 8192;
 constexpr size_t kDateAtOnce = 32;
+// A tier that does not take a removal is asked again after this.
+constexpr Duration kExpireAgain = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -210,8 +212,12 @@ void Stock::TakeEvents(Instant now) {
 void Stock::OnMoved(const EvictedGroup& moved) {
   const std::optional<GroupFacts> facts = store_.FindGroup(moved.track, moved.group);
   if (!facts || facts->object_count == 0) {
-    metrics_->groups_evicted.Add();
-    expiries_.Forget(moved.track, moved.group);
+    if (store_.tiers().Expects(moved.track, moved.group)) {
+      expiries_.Join(moved.track, moved.group);  // What comes to be there is due all the same.
+    } else {
+      metrics_->groups_evicted.Add();
+      expiries_.Forget(moved.track, moved.group);
+    }
     Unlist(moved.track, moved.group);
     return;
   }
@@ -238,13 +244,22 @@ void Stock::OnWritten(const StoreWritten& written) {
 void Stock::Expire(Instant now) {
   while (const std::optional<ExpiryBook::Expired> due = expiries_.TakeDue(now)) {
     if (!due->object || store_.IsBelow(due->track, due->group)) {
-      store_.Remove(due->track, due->group, now);
-      expiries_.Forget(due->track, due->group);
+      ExpireGroup(due->track, due->group, now);
     } else {
       store_.ram().Remove(due->track, Location{due->group, *due->object});
+      metrics_->objects_expired.Add();
     }
-    metrics_->objects_expired.Add();
     Unlist(due->track, due->group);
+  }
+}
+
+void Stock::ExpireGroup(const TrackName& track, uint64_t group, Instant now) {
+  store_.Remove(track, group, now);
+  expiries_.Forget(track, group);
+  if (store_.IsBelow(track, group)) {
+    expiries_.AddGroup(track, group, now + kExpireAgain);
+  } else {
+    metrics_->objects_expired.Add();
   }
 }
 

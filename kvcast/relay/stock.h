@@ -113,6 +113,7 @@ class Stock {
   std::optional<Digest> KeyOf(const TrackName& track, uint64_t group);
   void Unlist(const TrackName& track, uint64_t group);
   void Expire(Instant now);
+  void ExpireGroup(const TrackName& track, uint64_t group, Instant now);
   void ListSome();
   void List(const ListedGroup& group);
   void DateSome(Instant now);

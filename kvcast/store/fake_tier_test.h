@@ -99,6 +99,12 @@ class FakeTier final : public LowerTier {
     if (!Takes()) {
       return Refusal();
     }
+    for (Write& write : writes_) {
+      if (write.track == track && write.stored &&
+          (!group || write.stored->object.location.group == *group)) {
+        write.stored.reset();  // It is not there when it is written.
+      }
+    }
     if (group) {
       tracks_[track].groups.erase(*group);
     } else {

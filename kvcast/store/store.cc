@@ -192,7 +192,7 @@ Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uin
   }
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     const auto found = tiers_.at(tier).FindGroup(track, group);
-    if (found && !found->end) {
+    if (found ? !found->end : tiers_.at(tier).Expects(track, group)) {
       (void)tiers_.at(tier).EndGroup(track, {group, end}, now).ok();
     }
   }
@@ -332,7 +332,7 @@ void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
   ram_.Remove(track, group);
   demotions_.Drop(track, group);
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    if (tiers_.at(tier).FindGroup(track, group)) {
+    if (tiers_.HasOrExpects(tier, track, group)) {
       (void)tiers_.at(tier).Remove(track, group, now).ok();
     }
   }

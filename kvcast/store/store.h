@@ -171,10 +171,12 @@ class Store {
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   // A tier below has something of the group, or is about to.
   bool IsBelow(const TrackName& track, uint64_t group) const {
-    return tiers_.FindGroup(track, group) || demotions_.FindGroup(track, group);
+    return tiers_.FindGroup(track, group) || tiers_.Expects(track, group) ||
+           demotions_.FindGroup(track, group);
   }
 
-  // From every tier. Whoever removes it knows.
+  // From every tier, and from those to which it is on its way. Whoever removes it knows; IsBelow()
+  // then: a tier takes nothing just now, a removal neither.
   void Remove(const TrackName& track, uint64_t group, Instant now);
   // Forgets what outlived a track's objects; false if there are any.
   bool Forget(const TrackName& track, Instant now);

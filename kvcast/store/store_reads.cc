@@ -178,6 +178,9 @@ void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
     finished.found.reset();
     Remove(finished.track, finished.location.group, now);
     events_.push_back(StoreMoved{{finished.track, finished.location.group}});
+    if (IsBelow(finished.track, finished.location.group)) {
+      events_.push_back(StoreDue{{finished.track, finished.location.group}, 0});
+    }
   } else if (left) {
     events_.push_back(StoreDue{{finished.track, finished.location.group}, *left});
   }

@@ -60,6 +60,12 @@ bool TierSet::HasOrExpects(size_t tier, const TrackName& track, uint64_t group) 
   return asked.ready() && (asked.FindGroup(track, group) || asked.Expects(track, group));
 }
 
+bool TierSet::Expects(const TrackName& track, uint64_t group) const {
+  return std::ranges::any_of(tiers_, [&](const Entry& entry) {
+    return entry.tier->ready() && entry.tier->Expects(track, group);
+  });
+}
+
 std::optional<size_t> TierSet::Holder(const TrackName& track, Location location,
                                       size_t from) const {
   for (size_t tier = from; tier < tiers_.size(); ++tier) {

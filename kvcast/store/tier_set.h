@@ -51,6 +51,8 @@ class TierSet {
   // A tier that has the whole group, if there is one; else the one that has most of it.
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
   std::optional<Digest> KeyOf(const TrackName& track, uint64_t group) const;
+  // An object of the group is on its way to a tier.
+  bool Expects(const TrackName& track, uint64_t group) const;
   // This tier has something of the group, or is about to.
   bool HasOrExpects(size_t tier, const TrackName& track, uint64_t group) const;
   // Whether a tier of at least this level has the whole group.
