@@ -66,6 +66,11 @@ void ExpiryBook::AddGroup(const TrackName& name, uint64_t number, Instant at) {
   Join(name, number);
 }
 
+bool ExpiryBook::Has(const TrackName& name, uint64_t group) const {
+  const auto track = tracks_.find(name);
+  return track != tracks_.end() && track->second.contains(group);
+}
+
 std::optional<Instant> ExpiryBook::next() const {
   return firsts_.empty() ? std::nullopt : std::optional(std::get<Instant>(*firsts_.begin()));
 }

@@ -38,6 +38,7 @@ class ExpiryBook {
   void Join(const TrackName& track, uint64_t group);
   void Forget(const TrackName& track, uint64_t group);
 
+  bool Has(const TrackName& track, uint64_t group) const;
   std::optional<Instant> next() const;
   size_t bytes() const { return bytes_; }  // All that it takes from the heap.
   // One that is due, which is forgotten.

@@ -64,5 +64,45 @@ TEST_F(RelayStorage, WhatATierDoesNotGiveUpWhenItIsDueItIsAskedForAgain) {
   EXPECT_EQ(world_->metrics().Value("kvcast_relay_expired_objects_total"), 2);
 }
 
+// How old a group is a read tells, and one may fail.
+TEST_F(RelayStorage, WhatCannotBeDatedAtAStartIsDatedLater) {
+  Start();
+  PublishDurably(world_->Join(), 4, DurableFor(3'600'000));
+  RunAll();
+  Start();
+  ASSERT_EQ(disk_->reads(), 4u);
+  while (disk_->reads() > 0) {
+    disk_->FinishRead(/*fails=*/true);
+  }
+  world_->Wait(Duration::zero());
+  EXPECT_TRUE(world_->relay().opened()) << "nobody waits for a disk that fails";
+  EXPECT_EQ(world_->relay().listed_blocks(), 0u);
+  ASSERT_TRUE(world_->relay().deadline().has_value());
+  world_->Wait(*world_->relay().deadline() - world_->now());
+  RunAll();
+  EXPECT_EQ(world_->relay().listed_blocks(), 4u);
+}
+
+TEST_F(RelayStorage, WhatWasReadBeforeItCouldBeDatedIsListed) {
+  Start();
+  PublishDurably(world_->Join(), 4, DurableFor(3'600'000));
+  RunAll();
+  Start();
+  while (disk_->reads() > 0) {
+    disk_->FinishRead(/*fails=*/true);
+  }
+  world_->Wait(Duration::zero());
+  Client& reader = world_->Join();
+  (void)*reader->Fetch(kStored, LocationRange::Groups(0, 3), {});
+  RunAll();
+  const size_t gets = disk_->get_count;
+  world_->Wait(seconds(60));
+  RunAll();
+  EXPECT_EQ(world_->relay().listed_blocks(), 4u);
+  EXPECT_EQ(disk_->get_count, gets) << "it is in memory";
+  world_->Wait(seconds(3600));
+  EXPECT_EQ(world_->relay().listed_blocks(), 0u);
+}
+
 }  // namespace
 }  // namespace kvcast::relay

@@ -13,6 +13,8 @@ namespace {
 // Groups of a tier that are listed in one go, and reads for those that must be dated first.
 constexpr size_t kListAtOnce = 8192;
 constexpr size_t kDateAtOnce = 32;
+// What could not be read to be dated is read again after this.
+constexpr Duration kDateAgain = std::chrono::seconds(10);
 // A tier that does not take a removal is asked again after this.
 constexpr Duration kExpireAgain = std::chrono::seconds(1);
 
@@ -68,11 +70,12 @@ Result<bool> Stock::Keep(const TrackName& track, const Object& object, Durabilit
   if (kept.ticket) {
     acks_.OnAsked(track, group, *kept.ticket);
   }
+  // What a tier has had since before this run may have no date yet, and be in memory now.
+  if (stay.until && (kept.is_new || !expiries_.Has(track, group))) {
+    expiries_.Add(track, object.location, *stay.until);
+  }
   if (!kept.is_new) {
     return false;
-  }
-  if (stay.until) {
-    expiries_.Add(track, object.location, *stay.until);
   }
   if (object.location.object == 0 && Catalogs::CanList(track)) {
     const Result<std::optional<Digest>> key = BlockKeyIn(object.properties);
@@ -183,15 +186,21 @@ std::optional<Instant> Stock::deadline() const {
   for (const std::optional<Instant> other : {store_.deadline(), acks_.next()}) {
     first = other && (!first || *other < *first) ? other : first;
   }
+  const bool may_date = dating_.size() < kDateAtOnce;
+  if (may_date && !undated_later_.empty()) {
+    const Instant later = undated_later_.front().first;
+    first = first ? std::min(*first, later) : later;
+  }
   // There is more to list: at once.
-  return listings_.empty() ? first : std::optional(Instant());
+  const bool more = !listings_.empty() || (may_date && !undated_.empty());
+  return more ? std::optional(Instant()) : first;
 }
 
 void Stock::TakeEvents(Instant now) {
   while (std::optional<StoreEvent> event = store_.Next()) {
     if (auto* read = std::get_if<StoreRead>(&*event)) {
       if (dating_.contains(read->ticket)) {
-        OnDated(*read);
+        OnDated(*read, now);
       } else {
         reads_.push_back(std::move(*read));
       }
@@ -291,29 +300,58 @@ void Stock::List(const ListedGroup& group) {
   if (facts && max_cache_ms_ && max_cache_ms_(facts->properties)) {
     undated_.push_back(group);
   } else {
-    NoteKey(group.track, group.group, *group.key);
-    Relist(group.track, group.group);
+    ListDated(group);
   }
 }
 
-void Stock::DateSome(Instant now) {
-  while (!undated_.empty() && dating_.size() < kDateAtOnce) {
-    ListedGroup next = std::move(undated_.front());
+std::optional<ListedGroup> Stock::NextUndated(Instant now) {
+  std::optional<ListedGroup> next;
+  if (!undated_.empty()) {
+    next = std::move(undated_.front());
     undated_.pop_front();
-    // What is in memory already came in this run, and has its date.
-    const Store::Got got = store_.Get(next.track, {next.group, 0}, now);
+  } else if (!undated_later_.empty() && undated_later_.front().first <= now) {
+    next = std::move(undated_later_.front().second);
+    undated_later_.pop_front();
+  }
+  return next;
+}
+
+void Stock::DateSome(Instant now) {
+  for (size_t looks = 0; looks < kListAtOnce && dating_.size() < kDateAtOnce; ++looks) {
+    std::optional<ListedGroup> next = NextUndated(now);
+    if (!next) {
+      return;
+    }
+    const Store::Got got = store_.Get(next->track, {next->group, 0}, now);
     if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
-      dating_.emplace(*ticket, std::move(next));
+      dating_.emplace(*ticket, *std::move(next));
+    } else if (std::holds_alternative<Object>(got)) {
+      ListDated(*next);  // What is in memory came or was read in this run, and has its date.
+    } else {
+      DateLater(*std::move(next), now);
     }
   }
 }
 
 // When it is due was told with the read.
-void Stock::OnDated(const StoreRead& read) {
-  const ListedGroup dated = std::move(dating_.extract(read.ticket).mapped());
-  if (read.found) {  // Else it is served while it may be, and not listed.
-    NoteKey(dated.track, dated.group, *dated.key);
-    Relist(dated.track, dated.group);
+void Stock::OnDated(const StoreRead& read, Instant now) {
+  ListedGroup dated = std::move(dating_.extract(read.ticket).mapped());
+  if (read.found) {
+    ListDated(dated);
+  } else {
+    DateLater(std::move(dated), now);
+  }
+}
+
+void Stock::ListDated(const ListedGroup& group) {
+  NoteKey(group.track, group.group, *group.key);
+  Relist(group.track, group.group);
+}
+
+// Until then it is served while it may be, and not listed.
+void Stock::DateLater(ListedGroup group, Instant now) {
+  if (store_.tiers().FindGroup(group.track, group.group)) {
+    undated_later_.emplace_back(now + kDateAgain, std::move(group));
   }
 }
 

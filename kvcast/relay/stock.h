@@ -117,7 +117,10 @@ class Stock {
   void ListSome();
   void List(const ListedGroup& group);
   void DateSome(Instant now);
-  void OnDated(const StoreRead& read);
+  void OnDated(const StoreRead& read, Instant now);
+  std::optional<ListedGroup> NextUndated(Instant now);
+  void ListDated(const ListedGroup& group);
+  void DateLater(ListedGroup group, Instant now);
   void NoteKey(const TrackName& track, uint64_t group, const Digest& key);
   void DropKey(const TrackName& track, uint64_t group);
   // What the books take is part of the memory for blocks.
@@ -136,6 +139,9 @@ class Stock {
   std::deque<Listing> listings_;
   // Groups that may be kept only for so long, and nobody knows since when.
   std::deque<ListedGroup> undated_;
+  // Those of them that could not be read, and when they are to be read again: nobody waits for
+  // them.
+  std::deque<std::pair<Instant, ListedGroup>> undated_later_;
   std::map<StoreTicket, ListedGroup> dating_;
   std::vector<StoreRead> reads_;
   std::vector<TrackName> emptied_;
