@@ -162,6 +162,7 @@ void NodeServer::OnStoreInput() {
 }
 
 void NodeServer::Flush() {
+  relay_.Flush(Now());
   for (const auto& disk : disks_) {
     disk->Seal();
   }

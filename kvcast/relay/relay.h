@@ -64,6 +64,9 @@ class Relay {
   // What tiers hold that are ready is listed; others may come later.
   bool listed() const { return stock_.listed(); }
 
+  // Whoever is about to stop calls it before the tiers are closed.
+  void Flush(Instant now) { stock_.store().TellAll(now); }
+
   // A server's session takes part until Leave(), which must come before its end.
   PeerId Join(moqt::Session& session);
   void Leave(PeerId peer);

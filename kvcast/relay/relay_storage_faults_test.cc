@@ -104,5 +104,27 @@ TEST_F(RelayStorage, WhatWasReadBeforeItCouldBeDatedIsListed) {
   EXPECT_EQ(world_->relay().listed_blocks(), 0u);
 }
 
+// Nothing more comes of a track that has ended.
+TEST_F(RelayStorage, ATrackEndIsKnownAfterARestartThoughATierRefusedItOnce) {
+  Start();
+  Client& publisher = world_->Join();
+  const RequestId request = PublishDurably(publisher, 2);
+  RunAll();
+  disk_->refuses = true;
+  ASSERT_TRUE(publisher->EndTrack(request, moqt::DoneCode::kTrackEnded, "").ok());
+  world_->Run();
+  disk_->refuses = false;
+  ASSERT_TRUE(world_->relay().deadline().has_value());
+  world_->Wait(seconds(1));
+  RunAll();
+  Start();
+  Client& reader = world_->Join();
+  const RequestId subscribed = *reader->Subscribe(kStored, {});
+  RunAll();
+  Brought live;
+  live.TakeFrom(reader.session(), subscribed);
+  EXPECT_TRUE(live.track_end.has_value());
+}
+
 }  // namespace
 }  // namespace kvcast::relay

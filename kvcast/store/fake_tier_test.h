@@ -94,6 +94,8 @@ class FakeTier final : public LowerTier {
     writes_.push_back({++last_ticket_, track, std::nullopt});
     return last_ticket_;
   }
+  bool HasOwed() const override { return owes; }
+  void PayAllOwed(Instant) override { owes = owes && !Takes(); }
   Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
                             Instant) override {
     if (!Takes()) {

@@ -154,6 +154,9 @@ void IndexedTier::PayOwed(const TrackName& track, Instant now) {
 }
 
 void IndexedTier::PayAllOwed(Instant now) {
+  if (owed_.empty() || !CheckTakes(now).ok()) {
+    return;
+  }
   for (const TrackName& track : owed_.Tracks()) {
     if (CheckTakes(now).ok()) {
       PayOwed(track, now);

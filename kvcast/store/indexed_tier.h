@@ -26,6 +26,8 @@ class IndexedTier : public LowerTier {
   Result<void> CheckSame(const TrackName& track, const Object& object) const final;
   Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant now) final;
   Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now) final;
+  bool HasOwed() const final { return !owed_.empty(); }
+  void PayAllOwed(Instant now) final;
   Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,
                             Instant now) final;
 
@@ -91,10 +93,8 @@ class IndexedTier : public LowerTier {
   // Before a group, or the whole track, leaves the index.
   virtual void OnRemove(const TrackName& track, std::optional<uint64_t> group) = 0;
 
-  // Writes once more what was told and did not become durable, of a track or of all, as far as the
-  // tier takes anything now.
+  // Writes once more what was told of a track and did not become durable. REQUIRES: CheckTakes().
   void PayOwed(const TrackName& track, Instant now);
-  void PayAllOwed(Instant now);
   // Counts a record among those that wait for what comes of it.
   uint64_t Await(Waiting waiting);
   // A record has settled, and nobody waits for it any more once he has been told.

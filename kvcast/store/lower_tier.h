@@ -48,8 +48,8 @@ struct EvictedContents {
 using TierTicket = uint64_t;
 
 // What was asked for under a ticket is durable, or failed. An object that failed is not here; what
-// was told of a track is known all the same, and written once more with the next write of that
-// track. What was removed has gone until the next start.
+// was told of a track is known all the same, and owed: written once more with the next write of
+// that track, or by PayAllOwed(). What was removed has gone until the next start.
 struct TierWritten {
   TierTicket ticket = 0;
   std::optional<Error> error;
@@ -101,6 +101,10 @@ class LowerTier {
   virtual Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts,
                                       Instant now) = 0;
   virtual Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant now) = 0;
+  // Something that it was told of tracks could not be written: that is written once more, as far as
+  // anything is taken now.
+  virtual bool HasOwed() const { return false; }
+  virtual void PayAllOwed(Instant /*now*/) {}
   // One group, or the track and all that is known of it. It is gone at once, and for good when it
   // is acknowledged.
   virtual Result<TierTicket> Remove(const TrackName& track, std::optional<uint64_t> group,

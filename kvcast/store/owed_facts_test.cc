@@ -78,6 +78,23 @@ TEST(OwedFacts, ADiskThatIsStoppedCleanlyWritesThem) {
   EXPECT_TRUE(disk.tier->FindGroup(kOwedTrack, 2)->whole());
 }
 
+// Of a track that has ended nothing else is written, and nobody stops a node that dies.
+TEST(OwedFacts, ADiskWritesThemWhenItIsAskedTo) {
+  DiskTierFixture disk(16);
+  disk.Start();
+  ASSERT_TRUE(disk.Put(kOwedTrack, DiskObject({2, 0}, "kv")).ok());
+  EXPECT_FALSE(disk.tier->HasOwed());
+  ASSERT_FALSE(FailOnce(disk, disk.tier->Describe(kOwedTrack, DatedFacts(), disk.now)).ok());
+  EXPECT_TRUE(disk.tier->HasOwed());
+  disk.tier->PayAllOwed(disk.now);
+  disk.Run();
+  EXPECT_FALSE(disk.tier->HasOwed());
+  Random random(3);
+  disk.device = disk.device.AfterPowerCut(random);
+  disk.Start();
+  EXPECT_EQ(*disk.tier->FindTrack(kOwedTrack), DatedFacts());
+}
+
 TEST(OwedFacts, TheEndOfAGroupThatNeverCameIsForgotten) {
   DiskTierFixture disk(16);
   disk.Start();

@@ -11,6 +11,10 @@ namespace {
 // What is remembered of a write until it is durable.
 constexpr size_t kPledgeBytes = 512;
 
+// What a tier did not hear or could not write it is told again after this, of so many tracks.
+constexpr Duration kTellAgain = std::chrono::seconds(1);
+constexpr size_t kTellAtOnce = 1024;
+
 Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
 }
@@ -247,7 +251,7 @@ std::vector<StoreTicket> Store::AddGap(const TrackName& track, const LocationRan
     }
     const Result<TierTicket> asked = to.Describe(track, told, now);
     if (!asked.ok()) {
-      untold_.insert(track);
+      NoteUntold(track, now);
     } else if (LevelOf(tiers_.kind(tier)) == ReachedBy(level)) {
       tickets.push_back(Promise(tier, *asked, 0, track));
     }
@@ -272,15 +276,56 @@ bool Store::TellTiers(const TrackName& track, Instant now) {
     known_below = known_below || asked.ok();
     // What contradicts what it knows it will never hear.
     if (!asked.ok() && asked.error().code() != ErrorCode::kMismatch) {
-      untold_.insert(track);
+      NoteUntold(track, now);
     }
   }
   return known_below;
 }
 
+void Store::NoteUntold(const TrackName& track, Instant now) {
+  untold_.insert(track);
+  tell_again_ = tell_again_.value_or(now + kTellAgain);
+}
+
 void Store::TellAgain(const TrackName& track, Instant now) {
   if (untold_.erase(track) > 0) {
     (void)TellTiers(track, now);
+  }
+}
+
+void Store::TellSome(Instant now) {
+  auto next = told_up_to_ ? untold_.upper_bound(*told_up_to_) : untold_.begin();
+  for (size_t told = 0; told < kTellAtOnce && next != untold_.end(); ++told) {
+    told_up_to_ = *next++;
+    TellAgain(*told_up_to_, now);
+  }
+  if (next == untold_.end()) {
+    told_up_to_.reset();
+  }
+}
+
+void Store::TellAll(Instant now) {
+  told_up_to_.reset();
+  do {
+    TellSome(now);
+  } while (told_up_to_);
+}
+
+void Store::TellInTime(Instant now) {
+  bool owed = false;
+  const bool is_time = tell_again_ && now >= *tell_again_;
+  if (is_time) {
+    tell_again_.reset();
+    TellSome(now);
+  }
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    if (is_time) {
+      tiers_.at(tier).PayAllOwed(now);
+    }
+    owed = owed || tiers_.at(tier).HasOwed();
+  }
+  if (!tell_again_ && (owed || !untold_.empty())) {
+    tell_again_ = now + kTellAgain;
   }
 }
 

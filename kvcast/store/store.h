@@ -19,6 +19,7 @@
 #include "kvcast/store/demotion_desk.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/read_desk.h"
+#include "kvcast/store/store_events.h"
 #include "kvcast/store/tier_set.h"
 #include "kvcast/store/warm_queue.h"
 
@@ -39,38 +40,6 @@ struct StoreOptions {
   // How long a track with these properties lets its objects be kept, in milliseconds.
   std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms{};
 };
-
-// What was to be written has reached a level, or never will: then nothing of it is promised.
-struct StoreWritten {
-  StoreTicket ticket = 0;
-  Durability level = Durability::kMemory;
-  std::optional<Error> error;
-};
-// Absent: not to be had within the patience. It is not evidence of anything.
-struct StoreRead {
-  StoreTicket ticket = 0;
-  std::optional<StoredObject> found;
-};
-// What the tiers hold of a group is not what it was.
-struct StoreMoved {
-  EvictedGroup group;
-};
-// A tier has come to be ready, with what it held.
-struct StoreTierReady {
-  size_t tier = 0;
-};
-// Something of a group was read whose track lets nothing be kept for ever: none of it may be kept
-// longer than this.
-struct StoreDue {
-  EvictedGroup group;
-  uint64_t left_ms = 0;
-};
-// A tier has a whole group that was not put here.
-struct StoreArrived {
-  ListedGroup group;
-};
-using StoreEvent =
-    std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue, StoreArrived>;
 
 struct StoreCounts {
   uint64_t ram_hits = 0;
@@ -115,6 +84,8 @@ class Store {
   void Pump(Instant now);
   std::optional<Instant> deadline() const;
   std::optional<StoreEvent> Next();
+  // For whoever is about to stop: tells tiers once more what they refused to hear.
+  void TellAll(Instant now);
 
   // What is to reach more than memory has a ticket. Unsupported: there is no tier for this level.
   // Machine and too large: there is, and it is full, failing or too busy.
@@ -210,8 +181,12 @@ class Store {
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
-  // Tells them what they refused to be told before, now that one takes something of the track.
+  void NoteUntold(const TrackName& track, Instant now);
+  // Tells them what they refused to be told before, now that one takes something of the track,
   void TellAgain(const TrackName& track, Instant now);
+  // or when it is time: of a track that has ended nothing else may ever be written. Some of them.
+  void TellSome(Instant now);
+  void TellInTime(Instant now);
   // Forgets in RAM what a tier below knows of a track that has nothing in RAM.
   void LeaveToTiers(const TrackName& track, Instant now);
   void On(size_t tier, TierEvent event, Instant now);
@@ -236,7 +211,9 @@ class Store {
   std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
   std::map<Durability, uint64_t> pledged_bytes_;
   std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
-  std::set<TrackName> untold_;  // Of which a tier that has some of it does not know all.
+  std::set<TrackName> untold_;           // Of which a tier that has some of it does not know all,
+  std::optional<TrackName> told_up_to_;  // those up to here were told, of all that wait,
+  std::optional<Instant> tell_again_;    // and the next are told then.
   StoreTicket last_ticket_ = 0;
   std::deque<StoreEvent> events_;
   // Of all tiers, which may have to look for it: asked for only when something was done to one.

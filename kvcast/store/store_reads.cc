@@ -74,6 +74,7 @@ void Store::OnTime(Instant now) {
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     tiers_.at(tier).OnTime(now);
   }
+  TellInTime(now);
   Pump(now);
 }
 
@@ -82,6 +83,7 @@ std::optional<Instant> Store::deadline() const {
   const auto take = [&](std::optional<Instant> other) {
     first = other && (!first || *other < *first) ? other : first;
   };
+  take(tell_again_);
   if (std::exchange(tiers_touched_, false)) {
     tiers_deadline_.reset();
     for (size_t tier = 0; tier < tiers_.size(); ++tier) {

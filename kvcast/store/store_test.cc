@@ -333,6 +333,33 @@ TEST_F(StoreTest, ATierIsToldAgainWhatItRefusedToHear) {
   EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->gaps.size(), 1u);
 }
 
+// Nothing more may come of a track that has ended.
+TEST_F(StoreTest, ATierIsToldAgainInTimeThoughNothingElseIsWritten) {
+  Make(1);
+  ASSERT_TRUE(PutGroup(0, 2, Durability::kDisk).has_value());
+  Finish();
+  disks_[0]->refuses = true;
+  ASSERT_TRUE(store_->EndTrack(kStoreTrack, {7, 0}, now_).ok());
+  for (int turn = 0; turn < 3; ++turn) {
+    ASSERT_TRUE(store_->deadline().has_value());
+    now_ = *store_->deadline();
+    Take();
+  }
+  EXPECT_FALSE(disks_[0]->FindTrack(kStoreTrack)->end.has_value());
+  disks_[0]->refuses = false;
+  now_ = *store_->deadline();
+  Finish();
+  EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->end, (Location{7, 0}));
+  // The same of what it heard, and could not write.
+  disks_[0]->owes = true;
+  Take();
+  now_ = *store_->deadline();
+  Take();
+  EXPECT_FALSE(disks_[0]->owes);
+  Take();
+  EXPECT_FALSE(store_->deadline().has_value()) << "all is told";
+}
+
 TEST_F(StoreTest, KeepsInMemoryWhatATierHasAndCannotBeReadFrom) {
   Fill();
   ASSERT_EQ(InMemory({0, 0}), std::nullopt);
