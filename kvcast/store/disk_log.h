@@ -129,8 +129,9 @@ class DiskLog {
   void Settle(OpenSegment& open, Instant now);
   void Fail(PendingRecord record, const Error& error);
   void SetCeiling() {
-    ceiling_ = std::min(ceiling_,
-                        std::max(options_.bytes_max, table_->allocated + options_.segment_bytes));
+    const uint64_t came_with_more =
+        table_->allocated > options_.bytes_max ? table_->allocated + options_.segment_bytes : 0;
+    ceiling_ = std::min(ceiling_, std::max(options_.bytes_max, came_with_more));
   }
 
   Options options_;
