@@ -18,7 +18,8 @@ DiskModel::DiskModel() {
 }
 
 TrackName DiskModel::Track(uint64_t track) {
-  return *TrackName::Of(*TrackNamespace::Of({"service", "tenant"}), std::to_string(track));
+  const std::string tenant = track == kReserved ? kReserver : "tenant";
+  return *TrackName::Of(*TrackNamespace::Of({"service", tenant}), std::to_string(track));
 }
 
 Properties DiskModel::PropertiesOf(uint64_t track) {

@@ -18,6 +18,9 @@ class DiskModel {
   static constexpr uint64_t kTracks = 3;
   static constexpr uint64_t kGroups = 6;
   static constexpr uint64_t kObjects = 4;
+  // Of a tenant by itself, who may have reserved room for all of it.
+  static constexpr uint64_t kReserved = 2;
+  static constexpr const char* kReserver = "reserver";
 
   struct Name {
     uint64_t track = 0;

@@ -7,7 +7,8 @@ namespace {
 
 constexpr uint64_t kSegmentBytes = 32 << 10;
 constexpr uint64_t kBudget = kSuperblockBytes + 7 * kSegmentBytes;
-constexpr size_t kFlips = 20;
+// More than all objects of a track take.
+constexpr uint64_t kReservedBytes = 3 * kSegmentBytes;
 // As when all that came at one time expires.
 constexpr size_t kRemovalsAtOnce = 24;
 // Longer than a tier leaves a disk alone that failed.
@@ -75,6 +76,7 @@ std::unique_ptr<DiskPolicy> DiskWorld::Policy(uint64_t bytes_max) const {
   }
   DiskEvictionOptions options;
   options.limits = {.bytes_max = bytes_max, .ghosts_max = 100};
+  options.reservations = {{DiskModel::kReserver, kReservedBytes}};
   return *DiskEviction::Of(options);
 }
 
@@ -146,7 +148,7 @@ std::string DiskWorld::Play(size_t steps) {
     return "the directory is not open at the end";
   }
   wrong = LookThrough(device_.AfterKill(), kBudget, 0);
-  wrong = wrong.empty() ? TryFlips(kFlips) : wrong;
+  wrong = wrong.empty() ? TryFlips(plan_.value_or(DiskPlan()).flips) : wrong;
   return wrong.empty() ? TryPut() : wrong;
 }
 
@@ -302,6 +304,10 @@ std::string DiskWorld::TakeEvents() {
       Note("evicted " + evicted.track.name() + " " + std::to_string(evicted.group));
       model_.OnEvicted(evicted);
       ++counts_.evicted;
+      if (by_worth_ && evicted.track == DiskModel::Track(DiskModel::kReserved) &&
+          tier_->counts().gave_up == 0 && misdirected_ == 0) {
+        return "group " + std::to_string(evicted.group) + " is evicted, which is reserved";
+      }
     }
   }
   return "";

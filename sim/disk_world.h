@@ -35,6 +35,7 @@ struct DiskWorldCounts {
 struct DiskPlan {
   uint64_t fail_at = 0;         // This request of the whole play fails, and no other; 0: none.
   double power_cut_chance = 1;  // After each step of the device.
+  size_t flips = 20;            // At the end.
 };
 
 // A disk tier on a disk that loses its power after every step that it takes, and worse. Whatever
@@ -44,6 +45,7 @@ struct DiskPlan {
 //   every object that was acknowledged is found, unless it was removed or reported as evicted;
 //   what was removed for good is not found;
 //   what is found is what was put, to the bit;
+//   what a tenant has reserved is not evicted;
 //   files never take more than the budget;
 //   in the end, with a disk that is well again and large enough, a put is acknowledged.
 //

@@ -22,16 +22,20 @@ TEST(DiskWorld, KeepsItsPromisesAfterEveryPowerCut) {
   }
 }
 
-// A whole world for each request that it makes: kvcast_sim disk-errors --seed N goes on.
+// A whole world for each request that it makes, and long enough for segments to be emptied in which
+// something is reserved: kvcast_sim disk-errors --seed N goes on.
 TEST(DiskWorld, KeepsItsPromisesWhicheverRequestFails) {
   uint64_t fail_at = 0;
   uint64_t requests = 1;
+  uint64_t carried = 0;
   for (; fail_at < requests; ++fail_at) {
-    DiskWorld world(3, DiskPlan{.fail_at = fail_at + 1, .power_cut_chance = 0.02});
-    ASSERT_EQ(world.Play(60), "") << "an error at request " << fail_at + 1;
+    DiskWorld world(3, {{.fail_at = fail_at + 1, .power_cut_chance = 0.01, .flips = 1}});
+    ASSERT_EQ(world.Play(250), "") << "an error at request " << fail_at + 1;
     requests = world.request_count();
+    carried += world.counts().carried;
   }
-  EXPECT_GT(fail_at, 20u);
+  EXPECT_GT(fail_at, 100u);
+  EXPECT_GT(carried, 100u);
 }
 
 TEST(DiskWorld, IsReplayedByItsSeed) {

@@ -2,8 +2,11 @@
 // removals that have to be moved along.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "kvcast/store/disk_eviction.h"
 #include "kvcast/store/disk_tier_fixture_test.h"
@@ -127,6 +130,120 @@ TEST(DiskTierDrain, ADrainIsHeldOnlyWhenNothingIsReadAnyMore) {
   EXPECT_EQ(disk.tier->segments().segments.at(1).state, SegmentState::kHeld);
   disk.WaitDrained(3, seconds(10));
   EXPECT_FALSE(disk.tier->segments().segments.contains(1));
+}
+
+// A tenant with far less than is reserved for it, beside a flow of others' objects for which a
+// small disk has to give up one segment after another. What is reserved is moved along all the
+// time.
+class ReservedDisk : public DrainedDisk {
+ public:
+  ReservedDisk() : DrainedDisk(10) {
+    DiskEvictionOptions wanted;
+    wanted.limits = {.bytes_max = options.bytes_max, .ghosts_max = 100};
+    wanted.reservations = {{"anna", 2 * kSegmentBytes}};
+    tier = std::make_unique<DiskTier>(options, *DiskEviction::Of(wanted));
+    RunDrained();
+  }
+  static TrackName Reserved() {
+    return *TrackName::Of(*TrackNamespace::Of({"service", "anna/model", "prefix"}), "kept");
+  }
+  bool PutDrained(const TrackName& track, Location location, size_t bytes) {
+    const auto ticket = tier->Put(track, DiskObject(location, std::string(bytes, 'p')), 1, now);
+    RunDrained();
+    return ticket.ok() && written.contains(*ticket);
+  }
+  // Groups of two objects that are reserved, the first well before the second, and others.
+  void Flow(uint64_t first, uint64_t count) {
+    for (uint64_t i = first; i < first + count; ++i) {
+      if (i % 5 == 0 && i < 20) {
+        const Location location{i / 10, i / 5 % 2};
+        if (PutDrained(Reserved(), location, 9000)) {
+          acknowledged.push_back(location);
+        }
+      }
+      (void)PutDrained(DiskTrack("flow"), {i, 0}, 20000);
+      WaitDrained(1, seconds(2));
+    }
+  }
+  // Of what was acknowledged, as reads tell.
+  std::vector<Location> Lost() {
+    std::vector<Location> lost;
+    fails = nullptr;
+    for (const Location location : acknowledged) {
+      if (!Get(Reserved(), location)) {
+        lost.push_back(location);
+      }
+    }
+    return lost;
+  }
+
+  std::vector<Location> acknowledged;
+};
+
+TEST(DiskTierDrain, WhicheverReadFailsOnceNothingThatIsReservedGoes) {
+  uint64_t reads = 1;  // In all.
+  uint64_t carried = 0;
+  for (uint64_t fail_at = 0; fail_at < reads; ++fail_at) {
+    ReservedDisk disk;
+    reads = 0;
+    disk.fails = [&](const DeviceRequest& request) {
+      return request.kind == Kind::kRead && reads++ == fail_at;
+    };
+    disk.Flow(0, 40);
+    ASSERT_EQ(disk.acknowledged.size(), 4u) << fail_at;
+    ASSERT_EQ(disk.Lost(), std::vector<Location>()) << "read " << fail_at << " of " << reads;
+    EXPECT_EQ(disk.tier->counts().gave_up, 0u);
+    carried += disk.tier->counts().carried;
+  }
+  EXPECT_GT(carried, 100u);
+}
+
+// Its room is taken in the end; that costs what cannot be read, and not what belongs to it.
+TEST(DiskTierDrain, WhatCanNeverBeReadGoesAloneAfterAFewTries) {
+  ReservedDisk disk;
+  std::optional<std::pair<DeviceFile, uint64_t>> bad;  // The first that is to be moved.
+  uint64_t failures = 0;
+  disk.fails = [&](const DeviceRequest& request) {
+    const std::pair place(request.file, request.offset);
+    const bool moves = request.kind == Kind::kRead && request.length <= 16384 && request.offset > 0;
+    const bool fails = moves && bad.value_or(place) == place;
+    bad = fails ? place : bad;
+    failures += fails ? 1 : 0;
+    return fails;
+  };
+  disk.Flow(0, 100);
+  ASSERT_EQ(disk.acknowledged.size(), 4u);
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(failures, 4u);
+  EXPECT_FALSE(disk.tier->segments().segments.contains(static_cast<uint32_t>(bad->first)));
+  EXPECT_EQ(disk.Lost().size(), 1u);
+  EXPECT_EQ(std::ranges::count(disk.evicted, ReservedDisk::Reserved(), &EvictedGroup::track), 1);
+}
+
+// As for a bucket, which then has it.
+TEST(DiskTierDrain, AGroupIsHandedOverAlthoughItsFirstReadFails) {
+  DrainedDisk disk;
+  disk.Start();
+  disk.tier->HandOverEvicted();
+  ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({0, 0}, std::string(5000, 'x'))).ok());
+  ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({0, 1}, std::string(5000, 'y'))).ok());
+  ASSERT_TRUE(disk.tier->EndGroup(DiskTrack("a"), {0, 2}, disk.now).ok());
+  disk.Run();
+  int failures = 1;
+  disk.fails = [&](const DeviceRequest& request) {
+    return request.kind == Kind::kRead && request.file == 1 && request.length <= 12288 &&
+           request.offset >= kDeviceBlockBytes && failures-- > 0;
+  };
+  for (uint64_t group = 10; group < 40; ++group) {
+    (void)disk.tier->Put(DiskTrack("f"), DiskObject({group, 0}, std::string(20000, 'f')), 1,
+                         disk.now);
+    disk.RunDrained();
+    disk.WaitDrained(1, seconds(2));
+  }
+  ASSERT_LT(failures, 1);
+  EXPECT_FALSE(disk.tier->FindGroup(DiskTrack("a"), 0).has_value());
+  ASSERT_TRUE(disk.handed_over.contains(0));
+  EXPECT_EQ(disk.handed_over.at(0).objects.size(), 2u);
 }
 
 // A disk full of what may go, and a track whose groups come and are removed, as they do that

@@ -65,6 +65,7 @@ bool GroupReader::OnCompletion(const DeviceCompletion& completion) {
 
 bool GroupReader::Keep(const Reading& reading, const DeviceCompletion& completion) {
   if (completion.error) {
+    unreadable_ = true;
     return false;
   }
   const DiskPlace place = reading.found.place;

@@ -34,6 +34,8 @@ class GroupReader {
   const EvictedGroup& group() const { return contents_.group; }
   // Absent: not all of it could be read. REQUIRES: done().
   std::optional<EvictedContents> Take();
+  // The device failed to give some of it, which may be had another time.
+  bool unreadable() const { return unreadable_; }
   // Of what was read, and is being read: the blocks that it lies in.
   uint64_t bytes() const { return contents_.bytes; }
 
@@ -53,6 +55,7 @@ class GroupReader {
   std::optional<uint64_t> next_object_;  // Absent: all have been asked for.
   std::map<DeviceToken, Reading> readings_;
   bool failed_ = false;
+  bool unreadable_ = false;
 };
 
 }  // namespace kvcast

@@ -57,8 +57,15 @@ void SegmentDrain::OnLoaded() {
   damaged_ += outcome.damaged;
   // What could not be read now may be read another time: there may be objects that were never
   // evicted, removals of what lies elsewhere, facts. A disk that says so again and again means it.
-  held_ = outcome.unreadable &&
-          (why_ == Why::kRescue || parts_.table->segments.at(segment_).held_count < kHeldMax);
+  held_ = outcome.unreadable && MayHold();
+}
+
+bool SegmentDrain::MayHold() const {
+  return why_ == Why::kRescue || parts_.table->segments.at(segment_).held_count < kHeldMax;
+}
+
+bool SegmentDrain::held() const {
+  return held_ && readings_.empty() && (!leaving_ || leaving_->done());
 }
 
 void SegmentDrain::Pump() {
@@ -66,6 +73,9 @@ void SegmentDrain::Pump() {
     return;
   }
   EvictRead();
+  if (held_) {
+    return;
+  }
   WalkObjects();
   if (next_ == contents_.entries.size() && readings_.empty() && !leaving_ && !notes_moved_) {
     notes_moved_ = true;
@@ -140,6 +150,10 @@ void SegmentDrain::LetGo(const TrackName& track, uint64_t group) {
 
 void SegmentDrain::EvictRead() {
   if (leaving_ && leaving_->done()) {
+    if (leaving_->unreadable() && !given_up_ && MayHold()) {
+      held_ = true;
+      return;
+    }
     const EvictedGroup group = leaving_->group();
     std::optional<EvictedContents> contents = leaving_->Take();
     leaving_.reset();
@@ -166,6 +180,11 @@ void SegmentDrain::Evict(const TrackName& track, uint64_t group,
   }
 }
 
+void SegmentDrain::Lose(const TrackName& track, Location location, DiskPlace place) {
+  parts_.index->Erase(track, location, place);
+  evicted_.push_back({{track, location.group}});
+}
+
 void SegmentDrain::Read(const SegmentEntry& entry) {
   const uint64_t offset = BlocksDown(entry.offset);
   const uint64_t length = BlocksUp(entry.offset + entry.length) - offset;
@@ -180,12 +199,16 @@ void SegmentDrain::OnRead(const Reading& reading, const DeviceCompletion& comple
   if (!IsLive(entry, object)) {
     return;
   }
+  if (completion.error && given_up_) {
+    Evict(track, object.location.group);
+    return;
+  }
+  if (completion.error && MayHold()) {
+    held_ = true;
+    return;
+  }
   if (completion.error) {
-    if (why_ == Why::kRescue && !given_up_) {
-      held_ = true;
-    } else {
-      Evict(track, object.location.group);
-    }
+    Lose(track, object.location, {segment_, entry.offset});
     return;
   }
   const RecordSeat seat{
@@ -196,8 +219,7 @@ void SegmentDrain::OnRead(const Reading& reading, const DeviceCompletion& comple
   if (stored == nullptr || parsed->record.track != track ||
       stored->object.location != object.location) {
     ++damaged_;
-    parts_.index->Erase(track, object.location, seat.place);
-    evicted_.push_back({{track, object.location.group}});
+    Lose(track, object.location, seat.place);
     return;
   }
   auto draft = RecordDraft::Of(parsed->record);

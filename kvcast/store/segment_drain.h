@@ -60,7 +60,7 @@ class SegmentDrain {
   bool drained() const;
   // The device failed to give what must not be evicted: the segment stays. Nothing of it is being
   // read any more; what was moved already may still be on its way.
-  bool held() const { return held_ && readings_.empty(); }
+  bool held() const;
   std::vector<TierEvicted> TakeEvicted() { return std::exchange(evicted_, {}); }
   uint64_t damaged() const { return damaged_; }
   // Of what is being read to be handed over.
@@ -84,6 +84,10 @@ class SegmentDrain {
   void EvictRead();
   void Evict(const TrackName& track, uint64_t group,
              std::optional<EvictedContents> contents = std::nullopt);
+  // The rest of its group may still be had.
+  void Lose(const TrackName& track, Location location, DiskPlace place);
+  // What cannot be read now may be read another time.
+  bool MayHold() const;
   void Read(const SegmentEntry& entry);
   void OnRead(const Reading& reading, const DeviceCompletion& completion);
   bool RemovalMatters(const Removal& removal, uint64_t offset) const;
