@@ -9,8 +9,9 @@ namespace {
 
 constexpr uint64_t kWindowBytes = 4 << 20;
 constexpr size_t kDamagedAtMax = 4096;
-// Of a segment that is bad all over no more is looked for in each window.
-constexpr uint64_t kBadBlocksMax = 16;
+// The end of a long run of bad blocks is looked for in leaps, or a segment that is bad all over
+// would keep everybody waiting. No more is leapt over than this part of what was bad.
+constexpr uint64_t kLeapShare = 16;
 
 }  // namespace
 
@@ -53,6 +54,9 @@ void SegmentScan::OnWindow(const Window& window, const std::optional<Bytes>& byt
     OnUnreadable(window);
     return;
   }
+  if (run_ && !EndsRun(window)) {
+    return;
+  }
   window_bytes_ = std::min(kWindowBytes, 2 * window_bytes_);
   const std::string flat = bytes->ToString();
   while (at_ + kRecordHeaderBytes <= window.offset + window.length && Step(window, *bytes, flat)) {
@@ -61,23 +65,48 @@ void SegmentScan::OnWindow(const Window& window, const std::optional<Bytes>& byt
 
 // One bad block must not cost all that was read with it: less is asked for, until it is found.
 void SegmentScan::OnUnreadable(const Window& window) {
-  if (bad_blocks_ >= kBadBlocksMax) {
-    window_bytes_ = kWindowBytes;
-  }
-  const uint64_t least = BlocksUp(at_ - window.offset + record_bytes_);
-  const bool narrows = bad_blocks_ < kBadBlocksMax;
-  if (narrows && window.length > least) {
+  if (window.length > BlocksUp(at_ - window.offset + record_bytes_)) {
     window_bytes_ = std::max(kDeviceBlockBytes, BlocksDown(window.length / 8));
     return;
   }
-  ++bad_blocks_;
-  Damaged(at_);
+  unreadable_ = true;
   if (record_bytes_ > kRecordHeaderBytes) {
-    at_ += kRecordAlignment;  // Perhaps one begins within what its header says that it takes.
+    Damaged(at_);  // Its header says how far it reaches.
+    at_ += RecordUp(record_bytes_);
+    end_ = at_;
     record_bytes_ = kRecordHeaderBytes;
-  } else {
-    at_ = window.offset + (narrows ? kDeviceBlockBytes : window.length);
+    return;
   }
+  if (!run_) {
+    run_ = BadRun{.begin = window.offset};
+    Damaged(at_);
+    ++damaged_since_;
+  }
+  // Where a header would lie in two blocks, the second is looked at by itself.
+  window_bytes_ = kDeviceBlockBytes;
+  run_->end = window.offset + std::min(window.length, kDeviceBlockBytes);
+  LeapOn();
+}
+
+void SegmentScan::LeapOn() {
+  const uint64_t last = BlocksDown(segment_bytes_ - kRecordHeaderBytes);
+  if (run_->good >= run_->end) {
+    at_ = run_->end + BlocksDown((run_->good - run_->end) / 2);
+  } else if (run_->end >= last) {
+    at_ = run_->end;
+  } else {
+    at_ = std::min(run_->end + BlocksDown((run_->end - run_->begin) / kLeapShare), last);
+  }
+}
+
+bool SegmentScan::EndsRun(const Window& window) {
+  run_->good = window.offset;
+  if (run_->good > run_->end) {
+    LeapOn();
+    return false;
+  }
+  run_.reset();
+  return true;
 }
 
 bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::string& flat) {
@@ -100,11 +129,11 @@ bool SegmentScan::Step(const Window& window, const Bytes& bytes, const std::stri
     at_ += kRecordAlignment;
     return true;
   }
+  OnOrdinal(header->ordinal);
   if (within + header->size() > window.length) {
     record_bytes_ = header->size();
     return false;
   }
-  OnOrdinal(header->ordinal);
   const auto parsed = ParseRecord(bytes.Slice(within, header->size()), seat_);
   if (parsed.ok()) {
     builder_.Add(parsed->record.track, at_, header->size(),

@@ -30,10 +30,11 @@ class SegmentScan {
 
   // REQUIRES: nothing is wanted.
   SegmentContents Take() { return builder_.Take(); }
-  // Records whose contents are damaged, and blocks that cannot be read.
+  // Records whose contents are damaged or cannot be read, and runs of blocks of which that is all
+  // that is known.
   uint64_t damaged() const { return damaged_; }
-  // There are such blocks, so there may be more records.
-  bool unreadable() const { return bad_blocks_ > 0; }
+  // There are blocks that cannot be read, so there may be more records.
+  bool unreadable() const { return unreadable_; }
   // Where the first of them are. Ordinals tell of records of which nothing is left to be seen.
   const std::vector<uint64_t>& damaged_at() const { return damaged_at_; }
   // Behind the last record something stands that is none: torn, damaged, or what remains of a
@@ -43,10 +44,20 @@ class SegmentScan {
   }
 
  private:
+  // Blocks that cannot be read, next to each other.
+  struct BadRun {
+    uint64_t begin = 0;
+    uint64_t end = 0;   // Of what is known to be bad.
+    uint64_t good = 0;  // What was read behind that; 0: nothing yet.
+  };
+
   void Damaged(uint64_t offset);
   // A header of this ordinal stands here.
   void OnOrdinal(uint32_t ordinal);
   void OnUnreadable(const Window& window);
+  // Looks for the end of the run that is being stepped over; true if it is here.
+  bool EndsRun(const Window& window);
+  void LeapOn();
   // Looks at what begins at at_; false if more must be read for that.
   bool Step(const Window& window, const Bytes& bytes, const std::string& flat);
 
@@ -56,7 +67,8 @@ class SegmentScan {
   uint64_t at_ = kDeviceBlockBytes;
   uint64_t record_bytes_ = kRecordHeaderBytes;  // Of what begins at at_, as far as it is known.
   uint64_t window_bytes_;
-  uint64_t bad_blocks_ = 0;
+  bool unreadable_ = false;
+  std::optional<BadRun> run_;
   uint64_t damaged_ = 0;
   uint64_t next_ordinal_ = 0;
   uint64_t damaged_since_ = 0;          // Without a header that tells its ordinal.
