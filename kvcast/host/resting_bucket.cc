@@ -255,9 +255,13 @@ void RestingBucket::Lose(const TrackName& track, const ObjectEntry& object, Veri
 
 Result<StoreVerdict> RestingBucket::Verify(const StoreProgress& progress) {
   Verification to;
-  // Whoever cannot read a pack cannot tell what was in it.
-  to.verdict.damage = Unlisted();
-  to.verdict.unlisted = to.verdict.damage.size();
+  // Whoever cannot read a pack cannot tell what was in it. One that came damaged is read below.
+  for (StoreDamage& pack : Unlisted()) {
+    if (!driven_->tier().packs().Has(pack.file)) {
+      to.verdict.damage.push_back(std::move(pack));
+      ++to.verdict.unlisted;
+    }
+  }
   const auto& packs = driven_->tier().packs().packs;
   uint64_t total = 0;
   for (const auto& [segment, pack] : packs) {

@@ -64,7 +64,8 @@ void BucketTier::Pump(Instant now) {
   }
   for (const BucketCalls::Ended& ended : calls_.TakeEnded()) {
     (void)(reads_.OnEnded(ended, table_) || queue_.OnEnded(ended) || OnLeaving(ended, now) ||
-           OnTakenBack(ended, now) || (survey_ && survey_->OnEnded(ended, now)));
+           OnTakenBack(ended, now) || OnLooked(ended, now) ||
+           (survey_ && survey_->OnEnded(ended, now)));
   }
   if (survey_) {
     OnSurveyed(now);
@@ -73,7 +74,8 @@ void BucketTier::Pump(Instant now) {
     return;
   }
   SettlePacks(now);
-  TakeAnswers();
+  TakeAnswers(now);
+  StartLooks(now);
   reads_.Start(table_, calls_, now);
   queue_.Pump(calls_, now);
   SettlePacks(now);
@@ -103,6 +105,9 @@ std::optional<Instant> BucketTier::deadline() const {
   take(calls_.deadline());
   take(reads_.deadline());
   take(queue_.deadline());
+  if (MayLook()) {
+    take(doubts_.deadline());
+  }
   if (!survey_) {
     take(state_ == State::kOpening ? next_survey_.value_or(Instant()) : next_survey_);
   }
@@ -142,7 +147,8 @@ Result<void> BucketTier::CheckFits(const TrackName& track, const RecordDraft& dr
 // been removed by a pack that no listing has shown: only a pack of its own is out of its reach.
 bool BucketTier::IsDurable(DiskPlace place) const {
   const Pack* pack = table_.Find(place.segment);
-  return pack != nullptr && !pack->leaving && pack->id.node == table_.node;
+  const bool doubtful = doubts_.full() || doubts_.Has(place);
+  return pack != nullptr && !pack->leaving && pack->id.node == table_.node && !doubtful;
 }
 
 void BucketTier::Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
@@ -162,7 +168,7 @@ std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location locat
   if (!found) {
     return std::nullopt;
   }
-  if (calls_.breaker().Refuses(now)) {
+  if (calls_.breaker().Refuses(now) || doubts_.Has(found->place)) {
     events_.push_back(TierRead{++last_ticket_, std::nullopt});
     return last_ticket_;
   }
@@ -170,25 +176,17 @@ std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location locat
   return last_ticket_;
 }
 
-void BucketTier::TakeAnswers() {
+void BucketTier::TakeAnswers(Instant now) {
   for (BucketReads::Answer& answer : reads_.TakeAnswers()) {
     using Fault = BucketReads::Answer::Fault;
     const BucketReads::Reading& reading = answer.reading;
-    counts_.late += answer.fault == Fault::kLate ? 1 : 0;
-    counts_.read_errors += answer.fault == Fault::kFailed ? 1 : 0;
-    if (answer.fault == Fault::kDamaged) {
-      ++counts_.damaged;
-      const DiskPlace damaged = reading.found.place;
-      copies_.Shelter(
-          reading.track, reading.location.group, [&](DiskPlace place) { return place == damaged; },
-          *index_);
-      index_->Erase(reading.track, reading.location, damaged);
-      if (!index_->Find(reading.track, reading.location)) {
-        events_.push_back(TierEvicted{{reading.track, reading.location.group}});
-      }
-      const Pack* pack = table_.Find(reading.found.place.segment);
-      logger_.Warning("record damaged", {{"pack", pack != nullptr ? pack->key : "gone"},
-                                         {"offset", reading.found.place.offset}});
+    const bool is_look = record_looks_.erase(reading.ticket) > 0;
+    counts_.late += answer.fault == Fault::kLate && !is_look ? 1 : 0;
+    counts_.read_errors += answer.fault == Fault::kFailed && !is_look ? 1 : 0;
+    if (answer.fault == Fault::kNone) {
+      doubts_.Lift(reading.found.place);
+    } else if (answer.fault == Fault::kDamaged) {
+      OnDamagedRecord(reading, is_look, now);
     } else if (answer.fault == Fault::kGone) {
       const Pack* pack = table_.Find(reading.found.place.segment);
       if (pack != nullptr && !pack->leaving) {
@@ -196,7 +194,9 @@ void BucketTier::TakeAnswers() {
         DropPack(reading.found.place.segment);
       }
     }
-    events_.push_back(TierRead{reading.ticket, std::move(answer.found)});
+    if (!is_look) {
+      events_.push_back(TierRead{reading.ticket, std::move(answer.found)});
+    }
   }
 }
 
@@ -231,12 +231,13 @@ void BucketTier::ForgetOldest() {
   table_.packs.at(*oldest).forgotten = true;
   ++counts_.forgotten;
   TellFull();
+  doubts_.Drop(*oldest);
   ForgetEmptyTracks(EraseContents(*oldest));
 }
 
 bool BucketTier::idle() const {
   return state_ != State::kOpening && !survey_ && !leaving_ && taken_back_.empty() &&
-         reads_.idle() && queue_.idle() && waiting_.empty();
+         pack_looks_.empty() && reads_.idle() && queue_.idle() && waiting_.empty();
 }
 
 BucketTierCounts BucketTier::counts() const {

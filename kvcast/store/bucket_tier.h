@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "kvcast/store/bucket_survey.h"
 #include "kvcast/store/indexed_tier.h"
 #include "kvcast/store/pack_copies.h"
+#include "kvcast/store/pack_doubts.h"
 #include "kvcast/store/pack_queue.h"
 #include "kvcast/store/pack_removals.h"
 #include "kvcast/store/pack_table.h"
@@ -105,13 +107,16 @@ class BucketTier final : public IndexedTier {
   // Answered within `get_patience`, and at once while the bucket is known to be away.
   std::optional<TierTicket> Get(const TrackName& track, Location location, Instant now) override;
 
-  // Of the index, of what stands in more than one pack, of removals and how far they reach.
+  // Of the index, of what stands in more than one pack or is in doubt, of removals and how far they
+  // reach.
   size_t index_bytes() const {
-    return index_->bytes() + copies_.bytes() + removals_.bytes() + table_.horizon_bytes();
+    return index_->bytes() + copies_.bytes() + doubts_.bytes() + removals_.bytes() +
+           table_.horizon_bytes();
   }
 
   const PackTable& packs() const { return table_; }
-  // Packs that the last whole survey saw and could not take in, with why: the first of them.
+  // Packs that the last whole survey saw and could not take in, or not with certainty all of them,
+  // with why: the first ones.
   struct PassedOver {
     std::string key;
     std::string why;
@@ -142,6 +147,9 @@ class BucketTier final : public IndexedTier {
   void OnSurveyed(Instant now);
   void AddPack(BucketSurvey::Found found, Instant now);
   void PassOver(const std::string& key, const std::string& why);
+  // What a pack says, but for what is about to be removed from it.
+  void ApplyContents(const SegmentContents& contents, uint32_t segment, bool only_removals,
+                     const PackQueue::Removed& removed);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
                   uint32_t length);
   // Groups that a pack says something of, and whether they are whole now.
@@ -162,7 +170,21 @@ class BucketTier final : public IndexedTier {
   void Settle(PackQueue::Settled settled, Instant now);
   void SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
                     const std::optional<Error>& error);
-  void TakeAnswers();
+  void TakeAnswers(Instant now);
+
+  // What came damaged is looked at again.
+  struct PackLook {
+    uint32_t segment = 0;
+    PackLoad load;
+  };
+  bool MayLook() const;
+  void StartLooks(Instant now);
+  void LookAtPack(uint32_t segment, Instant now);
+  bool OnLooked(const BucketCalls::Ended& ended, Instant now);
+  void SettleLook(uint32_t segment, PackLoad::Outcome outcome, Instant now);
+  void LookAtRecord(DiskPlace place, const PackDoubts::Record& record, Instant now);
+  void OnDamagedRecord(const BucketReads::Reading& reading, bool is_look, Instant now);
+  void EraseDamaged(const BucketReads::Reading& reading);
 
   // Packs that were given up and may be there all the same are deleted: nobody was told that they
   // are, and a removal that reaches them must not go before them.
@@ -199,6 +221,9 @@ class BucketTier final : public IndexedTier {
   PackCopies copies_;
   PackQueue queue_;
   BucketReads reads_;
+  PackDoubts doubts_;
+  std::list<PackLook> pack_looks_;
+  std::set<TierTicket> record_looks_;
   std::optional<BucketSurvey> survey_;
   std::optional<Instant> next_survey_;
   bool survey_unread_ = false;

@@ -57,6 +57,9 @@ BucketCompletion MemoryBucket::Do(const BucketRequest& request) {
     hit = static_cast<char>(hit ^ (1 << random_.Below(8)));
     completion.bytes = Bytes::Of(bytes);
   }
+  if (!completion.bytes.empty() && Fails(faults_.garble)) {
+    completion.bytes = Bytes::Of(std::string(completion.bytes.size(), '?'));
+  }
   return completion;
 }
 

@@ -21,6 +21,7 @@ struct BucketFaults {
   double lost_reply = 0;  // It is done, and said to have failed.
   double cut = 0;         // What comes is too short, which is noticed.
   double flip = 0;        // A bit of what comes is wrong, and nobody says so.
+  double garble = 0;      // All of what comes is wrong, and nobody says so.
   double other = 0;
   double stale_list = 0;       // A listing is an earlier one.
   bool dead = false;           // Everything hangs.

@@ -42,7 +42,13 @@ bool PackCopies::Has(const TrackName& name, Location location) const {
 }
 
 void PackCopies::AddEnd(const TrackName& track, const GroupEnd& end, DiskPlace place) {
-  TrackFor(track).ends.emplace(end.group, End{place, end.end});
+  auto& ends = TrackFor(track).ends;
+  const auto [first, last] = ends.equal_range(end.group);
+  const bool known =
+      std::any_of(first, last, [&](const auto& one) { return one.second.place == place; });
+  if (!known) {
+    ends.emplace(end.group, End{place, end.end});
+  }
 }
 
 void PackCopies::ShelterObjects(const TrackName& name, Track& track, std::optional<uint64_t> group,

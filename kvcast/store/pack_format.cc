@@ -143,6 +143,12 @@ Result<PackTrailer> PackTrailer::Parse(std::span<const std::byte> bytes, const P
   return found;
 }
 
+bool PackBody::has_removals() const {
+  return std::ranges::any_of(contents.entries, [](const SegmentEntry& entry) {
+    return std::holds_alternative<Removal>(entry.body);
+  });
+}
+
 Result<PackBody> ParsePackBody(const Bytes& bytes, const PackTrailer& trailer) {
   if (bytes.size() != trailer.body_bytes || Crc32c(bytes) != trailer.body_sum) {
     return Error(ErrorCode::kMalformed, "The pack's index is damaged.");

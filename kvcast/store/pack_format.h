@@ -72,6 +72,8 @@ struct PackBody {
   uint64_t written_us = 0;  // Since 1970: when the last of its objects was received.
   PackHorizon seen;
   SegmentContents contents;
+
+  bool has_removals() const;
 };
 
 // `bytes` as the trailer counts them.

@@ -16,8 +16,13 @@ constexpr uint32_t kLoadTries = 5;
 }  // namespace
 
 PackLoad::PackLoad(const PackId& id, std::string key, uint64_t bytes, uint64_t key_property,
-                   BucketCalls& calls, Instant now)
-    : id_(id), key_(std::move(key)), bytes_(bytes), key_property_(key_property), calls_(&calls) {
+                   BucketCalls& calls, Instant now, Depth depth)
+    : id_(id),
+      key_(std::move(key)),
+      bytes_(bytes),
+      key_property_(key_property),
+      calls_(&calls),
+      depth_(depth) {
   ReadEnd(now);
 }
 
@@ -112,6 +117,10 @@ void PackLoad::OnDamage(Instant now) {
     return;
   }
   ++outcome_.damaged;
+  if (depth_ == Depth::kEnd) {
+    state_ = State::kDone;
+    return;
+  }
   state_ = State::kHeader;
   Read(0, kDeviceBlockBytes, now);
 }

@@ -16,6 +16,8 @@ namespace kvcast {
 // Finds out what a pack holds: from its end, or, if that is damaged, from its records.
 class PackLoad {
  public:
+  enum class Depth : uint8_t { kEnd, kRecords };  // How far it is read if its end is damaged.
+
   struct Outcome {
     PackBody body;
     uint64_t damaged = 0;
@@ -26,7 +28,7 @@ class PackLoad {
 
   // The calls must outlive this.
   PackLoad(const PackId& id, std::string key, uint64_t bytes, uint64_t key_property,
-           BucketCalls& calls, Instant now);
+           BucketCalls& calls, Instant now, Depth depth = Depth::kRecords);
 
   // False: not of this load.
   bool OnEnded(const BucketCalls::Ended& ended, Instant now);
@@ -56,6 +58,7 @@ class PackLoad {
   uint64_t bytes_;
   uint64_t key_property_;
   BucketCalls* calls_;
+  Depth depth_;
   BucketCalls::Id call_ = 0;
   State state_ = State::kEnd;
   bool again_ = false;

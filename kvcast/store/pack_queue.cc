@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kvcast/base/check_sum.h"
+#include "kvcast/store/pack_removals.h"
 
 namespace kvcast {
 namespace {
@@ -168,6 +169,33 @@ bool PackQueue::OnEnded(const BucketCalls::Ended& ended) {
 }
 
 std::vector<PackQueue::Settled> PackQueue::TakeSettled() { return std::exchange(settled_, {}); }
+
+PackQueue::Removed PackQueue::RemovedFrom(const PackId& pack) const {
+  Removed removed;
+  const auto add = [&](const std::vector<Record>& records) {
+    for (const Record& record : records) {
+      if (const auto* removal = std::get_if<Removal>(&record.entry)) {
+        removed.emplace(record.track, removal->group);
+      }
+    }
+  };
+  const auto add_closed = [&](const Settled& settled) {
+    const Pack& remover = settled.pack;
+    if (remover.has_removals && Reaches(remover.id, *remover.seen, pack)) {
+      add(settled.records);
+    }
+  };
+  if (open_ && open_->removes) {
+    add(open_->records);  // It will reach all that is known when it is closed.
+  }
+  for (const ClosedPack& closed : closed_) {
+    add_closed(closed.settled);
+  }
+  for (const auto& [call, uploading] : uploading_) {
+    add_closed(uploading.settled);
+  }
+  return removed;
+}
 
 std::optional<Instant> PackQueue::deadline() const {
   std::optional<Instant> first;

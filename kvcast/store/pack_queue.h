@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/random.h"
@@ -70,6 +71,9 @@ class PackQueue {
   // A removal waits in the pack that is open.
   bool open_removes() const { return open_ && open_->removes; }
   bool IsOpen() const { return open_.has_value(); }
+  // Groups, and whole tracks, of which what lies in a pack is about to be removed.
+  using Removed = std::set<std::pair<TrackName, std::optional<uint64_t>>>;
+  Removed RemovedFrom(const PackId& pack) const;
   // A pack waits for nothing but room.
   bool wants_room() const { return wants_room_; }
   bool Holds(const std::string& key) const { return keys_.contains(key); }

@@ -22,6 +22,7 @@ void PackRemovals::Add(const TrackName& track, std::optional<uint64_t> group, co
             : of->second.whole;
   const auto [one, is_new_one] = ones.try_emplace(pack, One{offset, seen});
   one->second.offset = std::max(one->second.offset, offset);
+  one->second.seen = seen;  // It may not have been known when the pack was first read.
   count_ += is_new_one ? 1 : 0;
 }
 

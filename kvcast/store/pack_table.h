@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "kvcast/base/check.h"
 #include "kvcast/store/pack_format.h"
@@ -55,6 +56,16 @@ struct PackTable {
     removers_seen_bytes += pack.seen ? pack.seen->bytes() : 0;
     packs.emplace(last_segment, std::move(pack));
     return last_segment;
+  }
+  // It was read again, and says this of itself.
+  void Reread(uint32_t segment, uint64_t written_us, bool has_removals,
+              std::shared_ptr<const PackHorizon> its_seen) {
+    Pack& pack = packs.at(segment);
+    removers_seen_bytes -= pack.seen ? pack.seen->bytes() : 0;
+    removers_seen_bytes += its_seen ? its_seen->bytes() : 0;
+    pack.written_us = written_us;
+    pack.has_removals = has_removals;
+    pack.seen = std::move(its_seen);
   }
   // That there is, or was, such a pack.
   void Learn(const PackId& id) {

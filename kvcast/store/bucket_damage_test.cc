@@ -1,0 +1,227 @@
+// A bucket that gives back something else than was put: for a while, or for good.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kvcast/store/bucket_tier_fixture_test.h"
+
+namespace kvcast {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// A bit of the first pack that says so.
+void Damage(MemoryBucket& bucket, std::string_view text) {
+  const auto wanted = AsBytes(text);
+  for (auto& [key, pack] : bucket.objects()) {
+    const auto at = std::search(pack.begin(), pack.end(), wanted.begin(), wanted.end());
+    if (at != pack.end()) {
+      *at ^= std::byte{4};
+      return;
+    }
+  }
+  FAIL() << "there is no " << text;
+}
+
+size_t Said(const BucketNode& node, std::string_view event) {
+  return static_cast<size_t>(std::ranges::count(node.log.records(), event, &LogRecord::event));
+}
+
+TEST(BucketDamage, WhatCameGarbledWhenANodeStartedIsFoundLater) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  for (uint64_t i = 0; i < 20; ++i) {
+    ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({i, 0}, "kv"), 17, node.now).ok());
+    ASSERT_TRUE(node.Settle(node.tier->EndGroup(kBucketTrack, {i, 1}, node.now)).ok());
+  }
+  BucketNode fresh(bucket, 2);
+  bucket.faults().garble = 1;
+  fresh.Start();
+  ASSERT_TRUE(fresh.tier->ready());
+  EXPECT_EQ(fresh.tier->index().object_count(), 0u);
+  ASSERT_EQ(fresh.tier->passed_over().size(), 20u);
+  EXPECT_TRUE(fresh.tier->passed_over().front().why.starts_with("came damaged"));
+  fresh.Wait(minutes(2));
+  EXPECT_EQ(fresh.tier->index().object_count(), 0u);
+  bucket.faults().garble = 0;
+  fresh.Wait(minutes(10));
+  EXPECT_EQ(fresh.tier->index().object_count(), 20u);
+  EXPECT_EQ(fresh.arrived.size(), 20u);
+  EXPECT_TRUE(fresh.evicted.empty());
+  EXPECT_TRUE(fresh.tier->passed_over().empty());
+  EXPECT_EQ(fresh.Payload(kBucketTrack, {7, 0}), "kv");
+}
+
+// Its records tell what it holds, and cost as much to read as the whole pack.
+TEST(BucketDamage, APackThatIsDamagedForGoodIsReadAFewTimesAndThenPassedOver) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, std::string(50'000, 'x'))).ok());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({1, 0}, "kv")).ok());
+  bucket.objects().begin()->second.back() ^= std::byte{1};
+  BucketNode fresh(bucket, 2);
+  fresh.options.survey_every = hours(1);
+  fresh.Start();
+  EXPECT_EQ(fresh.tier->index().object_count(), 2u);
+  fresh.Wait(hours(24));
+  EXPECT_EQ(Said(fresh, "pack damaged"), 1u);
+  ASSERT_EQ(fresh.tier->passed_over().size(), 1u);
+  EXPECT_EQ(fresh.tier->passed_over().front().key, bucket.objects().begin()->first);
+  const uint64_t read = fresh.tier->counts().bytes_read;
+  EXPECT_LT(read, 20 * BucketNode::kPackBytes);
+  fresh.Wait(hours(24));
+  EXPECT_EQ(fresh.tier->counts().bytes_read, read);
+  EXPECT_TRUE(fresh.evicted.empty());
+  EXPECT_EQ(fresh.Payload(kBucketTrack, {0, 0}), std::string(50'000, 'x'));
+}
+
+TEST(BucketDamage, APackThatIsGoneWhenItIsLookedAtAgainIsDropped) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  bucket.objects().begin()->second.back() ^= std::byte{1};
+  node.Start();
+  ASSERT_EQ(node.tier->packs().packs.size(), 1u);
+  bucket.objects().clear();
+  node.Wait(seconds(10));
+  EXPECT_TRUE(node.tier->packs().packs.empty());
+  EXPECT_EQ(node.tier->counts().packs_gone, 1u);
+  EXPECT_EQ(node.evicted.size(), 1u);
+}
+
+// How far removals reach stands at the end of their pack.
+TEST(BucketDamage, RemovalsReachAsFarAsTheirPackSaysWhenItComesRight) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  first.Start();
+  ASSERT_TRUE(first.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  BucketNode second(bucket, 2);
+  second.Start();
+  ASSERT_TRUE(second.Settle(second.tier->Remove(kBucketTrack, 0, second.now)).ok());
+  std::byte& last = bucket.objects().rbegin()->second.back();
+  last ^= std::byte{1};
+  BucketNode fresh(bucket, 3);
+  fresh.Start();
+  EXPECT_EQ(fresh.tier->index().object_count(), 1u);
+  last ^= std::byte{1};
+  fresh.Wait(seconds(10));
+  EXPECT_EQ(fresh.tier->index().object_count(), 0u);
+}
+
+TEST(BucketDamage, WhatIsBeingRemovedDoesNotComeBackWithItsPack) {
+  MemoryBucket bucket(1);
+  BucketNode first(bucket, 1);
+  first.Start();
+  ASSERT_TRUE(first.tier->Put(kBucketTrack, BucketObject({0, 0}, "a"), 17, first.now).ok());
+  ASSERT_TRUE(first.Put(kBucketTrack, BucketObject({1, 0}, "b")).ok());
+  bucket.faults().garble = 1;
+  BucketNode second(bucket, 2);
+  second.Start();
+  second.Wait(seconds(3));
+  bucket.faults().garble = 0;
+  const auto removed = second.tier->Remove(kBucketTrack, 0, second.now);
+  second.tier->Flush(second.now);
+  bucket.faults().dead = true;  // So that it waits.
+  second.Run();
+  bucket.faults().dead = false;
+  second.Wait(seconds(5));
+  EXPECT_FALSE(second.written.contains(*removed));
+  EXPECT_FALSE(second.tier->FindGroup(kBucketTrack, 0).has_value());
+  EXPECT_TRUE(second.tier->FindGroup(kBucketTrack, 1).has_value());
+  ASSERT_TRUE(second.Settle(removed).ok());
+  EXPECT_FALSE(second.tier->FindGroup(kBucketTrack, 0).has_value());
+  EXPECT_EQ(second.Payload(kBucketTrack, {1, 0}), "b");
+}
+
+TEST(BucketDamage, ARecordThatCameWrongIsAMissUntilItComesRight) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  ASSERT_TRUE(node.Settle(node.tier->EndGroup(kBucketTrack, {0, 1}, node.now)).ok());
+  bucket.faults().garble = 1;
+  EXPECT_FALSE(node.Payload(kBucketTrack, {0, 0}).has_value());
+  // At once, and without another request.
+  const uint64_t requests = bucket.request_count();
+  const auto ticket = node.tier->Get(kBucketTrack, {0, 0}, node.now);
+  ASSERT_TRUE(ticket.has_value());
+  node.TakeEvents();
+  ASSERT_TRUE(node.reads.contains(*ticket));
+  EXPECT_FALSE(node.reads.at(*ticket).has_value());
+  EXPECT_EQ(bucket.request_count(), requests);
+  // What stands there is known all the same.
+  EXPECT_EQ(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "no"), 17, node.now).error().code(),
+            ErrorCode::kMismatch);
+  node.Wait(minutes(1));
+  bucket.faults().garble = 0;
+  node.Wait(minutes(10));
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "kv");
+  EXPECT_TRUE(node.tier->FindGroup(kBucketTrack, 0)->whole());
+  EXPECT_TRUE(node.evicted.empty());
+}
+
+TEST(BucketDamage, ARecordThatIsDamagedForGoodIsToldAndForgotten) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.survey_every = Duration(0);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "payload")).ok());
+  Damage(bucket, "payload");
+  EXPECT_FALSE(node.Payload(kBucketTrack, {0, 0}).has_value());
+  const uint64_t before = bucket.request_count();
+  node.Wait(hours(24));
+  EXPECT_LE(bucket.request_count() - before, 6u);
+  ASSERT_EQ(node.evicted.size(), 1u);
+  EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 0).has_value());
+  EXPECT_FALSE(node.tier->deadline().has_value());
+}
+
+// What may be damaged is not durable.
+TEST(BucketDamage, APutOfWhatCameWrongIsWrittenAgain) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "payload")).ok());
+  Damage(bucket, "payload");
+  EXPECT_FALSE(node.Payload(kBucketTrack, {0, 0}).has_value());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "payload")).ok());
+  EXPECT_EQ(bucket.put_count(), 2u);
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "payload");
+  node.Wait(hours(24));
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "payload");
+  EXPECT_TRUE(node.evicted.empty());
+}
+
+// Garbage that lasts must not fill the memory.
+TEST(BucketDamage, OfRecordsThatCameWrongOnlySoManyAreRemembered) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.read_bytes_max = 1 << 30;
+  node.Start();
+  constexpr uint64_t kObjects = PackDoubts::kRecordsMax + 10;
+  for (uint64_t i = 0; i < kObjects; ++i) {
+    ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({i, 0}, "kv"), 17, node.now).ok());
+    node.Run();
+  }
+  node.Wait(seconds(2));
+  ASSERT_EQ(node.written.size(), kObjects);
+  bucket.faults().garble = 1;
+  for (uint64_t i = 0; i < kObjects; ++i) {
+    ASSERT_TRUE(node.tier->Get(kBucketTrack, {i, 0}, node.now).has_value());
+  }
+  node.Run();
+  EXPECT_EQ(node.tier->index().object_count(), kObjects);
+  bucket.faults().garble = 0;
+  node.Wait(minutes(10));
+  for (const uint64_t i : {uint64_t{0}, kObjects / 2, kObjects - 1}) {
+    EXPECT_EQ(node.Payload(kBucketTrack, {i, 0}), "kv") << i;
+  }
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,174 @@
+// How a bucket tier gets room for new packs.
+#include <algorithm>
+#include <set>
+
+#include "kvcast/store/bucket_tier.h"
+
+namespace kvcast {
+namespace {
+
+constexpr Duration kLeaveAgain = std::chrono::seconds(5);
+constexpr uint32_t kLeaveTries = 4;
+
+}  // namespace
+
+std::optional<uint32_t> BucketTier::Victim() const {
+  std::optional<uint32_t> victim;
+  std::pair<uint64_t, uint32_t> oldest(UINT64_MAX, 0);
+  for (const auto& one : table_.packs) {
+    const Pack& pack = one.second;
+    const std::pair age(pack.written_us, pack.id.number);
+    if (!table_.Own(pack) || age >= oldest) {
+      continue;
+    }
+    // With its removals, what they reach would be back.
+    const auto reached = [&pack](const auto& other) {
+      return other.second.id != pack.id && Reaches(pack.id, *pack.seen, other.second.id);
+    };
+    if (!pack.has_removals || (std::ranges::none_of(table_.packs, reached) &&
+                               std::ranges::none_of(taken_back_, reached))) {
+      victim = one.first;
+      oldest = age;
+    }
+  }
+  return victim;
+}
+
+void BucketTier::StartLeaving(Instant now) {
+  if (leaving_ || !queue_.wants_room() || now < leave_again_) {
+    return;
+  }
+  const auto victim = Victim();
+  if (!victim) {
+    leave_again_ = now + kLeaveAgain;
+    return;
+  }
+  Pack& pack = table_.packs.at(*victim);
+  pack.leaving = true;
+  leaving_.emplace(*victim);
+  leaving_->load.emplace(pack.id, pack.key, pack.bytes, options_.key_property, calls_, now);
+}
+
+bool BucketTier::OnLeaving(const BucketCalls::Ended& ended, Instant now) {
+  if (!leaving_) {
+    return false;
+  }
+  if (leaving_->load && leaving_->load->OnEnded(ended, now)) {
+    if (leaving_->load->done()) {
+      const PackLoad::Outcome outcome = leaving_->load->Take();
+      leaving_->load.reset();
+      Pack& pack = table_.packs.at(leaving_->segment);
+      // What came damaged may be whole where it lies.
+      const bool again = outcome.damaged > 0 && ++pack.damaged_count < kLeaveTries;
+      if (outcome.unread || again) {
+        pack.leaving = false;
+        leaving_.reset();
+        leave_again_ = now + kLeaveAgain;
+      } else {
+        WriteNotes(outcome.body.contents, now);
+      }
+    }
+    return true;
+  }
+  if (leaving_->deleting == 0 || ended.id != leaving_->deleting) {
+    return false;
+  }
+  if (ended.completion.error && ended.completion.error->kind != BucketError::Kind::kNotFound) {
+    // Nothing of it is listed any more; its room is not ours before it has gone.
+    logger_.Warning("pack not removed", {{"reason", ended.completion.error->message}});
+    leave_again_ = now + kLeaveAgain;
+    table_.packs.at(leaving_->segment).leaving = false;
+  } else {
+    DropPack(leaving_->segment);
+    ++counts_.packs_removed;
+  }
+  leaving_.reset();
+  return true;
+}
+
+void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant now) {
+  const auto draft = RecordDraft::Of({track, body});
+  EntryBody entry = EntryOf(body, 0, 0);
+  if (!draft.ok() || !queue_.CheckFits(track, *draft, entry).ok()) {
+    return;
+  }
+  Waiting waiting{{}, track};
+  const auto* const end = std::get_if<GroupEnd>(&entry);
+  waiting.group = end == nullptr ? std::nullopt : std::optional(end->group);
+  waiting.describes = std::holds_alternative<TrackFacts>(entry);
+  leaving_->last_note = Await(std::move(waiting));
+  queue_.Append(*leaving_->last_note, track, *draft, std::move(entry), 0, now);
+}
+
+// With what came damaged when the pack was first read, and so was never listed here.
+void BucketTier::TellLost(const SegmentContents& contents) {
+  std::set<std::pair<uint32_t, uint64_t>> lost;
+  for (const SegmentEntry& entry : contents.entries) {
+    const auto* object = std::get_if<ObjectEntry>(&entry.body);
+    const TrackName& track = contents.track_of(entry);
+    if (object != nullptr && !index_->Find(track, object->location) &&
+        lost.insert({entry.track, object->location.group}).second) {
+      events_.push_back(TierEvicted{{track, object->location.group}});
+    }
+  }
+}
+
+void BucketTier::ForgetEmptyTracks(const std::set<TrackName>& tracks) {
+  std::set<TrackName> waited;
+  for (const auto& [record, waiting] : waiting_) {
+    waited.insert(waiting.track);
+  }
+  for (const TrackName& track : tracks) {
+    if (!index_->GroupFrom(track, 0) && !waited.contains(track)) {
+      index_->EraseTrack(track);
+      copies_.Forget(track, std::nullopt);
+    }
+  }
+}
+
+void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
+  const uint32_t segment = leaving_->segment;
+  copies_.ShelterFrom(segment, *index_);
+  index_->EraseSegment(segment);
+  TellLost(contents);
+  // Of a track without objects nothing is known: that is never wrong.
+  ForgetEmptyTracks({contents.tracks.begin(), contents.tracks.end()});
+  queue_.Close(now);
+  std::set<uint32_t> noted;
+  for (const SegmentEntry& entry : contents.entries) {
+    const TrackName& track = contents.track_of(entry);
+    if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
+      const auto group = index_->FindGroup(track, end->group);
+      if (group && group->end == end->end) {
+        Note(track, *end, now);
+      }
+    } else if (!std::holds_alternative<Removal>(entry.body) && index_->FactsNeed(track, segment) &&
+               noted.insert(entry.track).second) {
+      // What was the largest object of a track is known from its objects, too.
+      Note(track, *index_->FindTrack(track), now);
+    }
+  }
+  if (queue_.IsOpen() && !queue_.CloseWithLastRoom(now)) {
+    SettlePacks(now);
+    leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
+  }
+}
+
+void BucketTier::DeleteIfNoted(Instant now) {
+  if (!leaving_ || leaving_->load || leaving_->deleting != 0) {
+    return;
+  }
+  if (leaving_->last_note && waiting_.contains(*leaving_->last_note)) {
+    return;
+  }
+  Pack& pack = table_.packs.at(leaving_->segment);
+  if (leaving_->notes_failed) {
+    pack.leaving = false;
+    leaving_.reset();
+    leave_again_ = now + kLeaveAgain;
+    return;
+  }
+  leaving_->deleting = StartDelete(pack.key, now);
+}
+
+}  // namespace kvcast

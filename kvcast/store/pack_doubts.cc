@@ -1,0 +1,110 @@
+#include "kvcast/store/pack_doubts.h"
+
+namespace kvcast {
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::seconds(5);
+constexpr uint32_t kLookSlower = 4;  // So many times as long, each time.
+// With a pack all that it holds may be hidden: it is looked at for two hours. A record is listed as
+// long as it is in doubt, and so is not put again: seven minutes.
+constexpr uint32_t kPackLooks = 6;
+constexpr uint32_t kRecordLooks = 4;
+
+Duration LookDelay(uint32_t looks) {
+  Duration delay = kLookAgain;
+  for (uint32_t i = 0; i < looks; ++i) {
+    delay *= kLookSlower;
+  }
+  return delay;
+}
+
+uint32_t LooksFor(const PackDoubts::Doubt& doubt) {
+  return doubt.record ? kRecordLooks : kPackLooks;
+}
+
+size_t HeapOf(const PackDoubts::Doubt& doubt) {
+  return doubt.record ? HeapBytesOf(doubt.record->track) : 0;
+}
+
+}  // namespace
+
+void PackDoubts::Add(const Doubt& doubt, Instant now) {
+  if (Has(doubt.place) || (doubt.record && full())) {
+    return;
+  }
+  record_count_ += doubt.record ? 1u : 0u;
+  bytes_ += HeapOf(doubt);
+  State& state = doubts_.emplace(doubt.place, State{doubt}).first->second;
+  Schedule(state, now + LookDelay(0));
+}
+
+void PackDoubts::Schedule(State& state, std::optional<Instant> again) {
+  if (state.again) {
+    due_.erase({*state.again, state.doubt.place});
+  }
+  state.again = again;
+  if (again) {
+    due_.emplace(*again, state.doubt.place);
+  }
+}
+
+bool PackDoubts::OnDamaged(DiskPlace place, Instant now) {
+  const auto found = doubts_.find(place);
+  if (found == doubts_.end()) {
+    return true;
+  }
+  State& state = found->second;
+  const bool more = ++state.looks < LooksFor(state.doubt);
+  Schedule(state, more ? std::optional(now + LookDelay(state.looks)) : std::nullopt);
+  return more;
+}
+
+PackDoubts::Doubts::iterator PackDoubts::Erase(Doubts::iterator doubt) {
+  Schedule(doubt->second, std::nullopt);
+  record_count_ -= doubt->second.doubt.record ? 1u : 0u;
+  bytes_ -= HeapOf(doubt->second.doubt);
+  return doubts_.erase(doubt);
+}
+
+void PackDoubts::Lift(DiskPlace place) {
+  if (const auto found = doubts_.find(place); found != doubts_.end()) {
+    Erase(found);
+  }
+}
+
+void PackDoubts::Drop(uint32_t segment) {
+  auto doubt = doubts_.lower_bound(PlaceOf(segment));
+  while (doubt != doubts_.end() && doubt->first.segment == segment) {
+    doubt = Erase(doubt);
+  }
+}
+
+std::optional<PackDoubts::Doubt> PackDoubts::TakeDue(Instant now) {
+  if (due_.empty() || now < due_.begin()->first) {
+    return std::nullopt;
+  }
+  State& state = doubts_.at(due_.begin()->second);
+  Schedule(state, now + LookDelay(state.looks));
+  return state.doubt;
+}
+
+std::optional<Instant> PackDoubts::deadline() const {
+  return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
+}
+
+bool PackDoubts::OnlyOnceMore(DiskPlace place) const {
+  const auto found = doubts_.find(place);
+  return found != doubts_.end() && found->second.looks + 1 == LooksFor(found->second.doubt);
+}
+
+std::vector<uint32_t> PackDoubts::Packs() const {
+  std::vector<uint32_t> packs;
+  for (const auto& [place, state] : doubts_) {
+    if (!state.doubt.record) {
+      packs.push_back(place.segment);
+    }
+  }
+  return packs;
+}
+
+}  // namespace kvcast
