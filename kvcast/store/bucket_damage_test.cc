@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "kvcast/store/bucket_tier_fixture_test.h"
 
@@ -221,6 +224,47 @@ TEST(BucketDamage, OfRecordsThatCameWrongOnlySoManyAreRemembered) {
   for (const uint64_t i : {uint64_t{0}, kObjects / 2, kObjects - 1}) {
     EXPECT_EQ(node.Payload(kBucketTrack, {i, 0}), "kv") << i;
   }
+}
+
+// Each of so many groups is here, or was told to have gone.
+void ExpectHereOrTold(const BucketNode& node, uint64_t groups) {
+  std::set<uint64_t> told;
+  for (const EvictedGroup& group : node.evicted) {
+    told.insert(group.group);
+  }
+  for (uint64_t i = 0; i < groups; ++i) {
+    EXPECT_NE(node.tier->FindGroup(kBucketTrack, i).has_value(), told.contains(i)) << i;
+  }
+}
+
+TEST(BucketDamage, WhatWentIsToldWhenAPackIsGoneBeforeItsRoomIsWanted) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.bytes_max = 6 * BucketNode::kPackBytes;
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, std::string(20'000, 'x'))).ok());
+  bucket.objects().clear();
+  for (uint64_t i = 1; i < 30; ++i) {
+    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({i, 0}, std::string(20'000, 'x'))).ok());
+  }
+  EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 0).has_value());
+  ExpectHereOrTold(node, 30);
+}
+
+TEST(BucketDamage, WhatWentIsToldWhenAPackIsDamagedBeforeItsRoomIsWanted) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.bytes_max = 6 * BucketNode::kPackBytes;
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, std::string(20'000, 'x'))).ok());
+  std::vector<std::byte>& pack = bucket.objects().begin()->second;
+  pack.back() ^= std::byte{1};                    // Its end,
+  pack[kDeviceBlockBytes + 300] ^= std::byte{1};  // and its only record.
+  for (uint64_t i = 1; i < 40; ++i) {
+    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({i, 0}, std::string(20'000, 'x'))).ok());
+  }
+  EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 0).has_value());
+  ExpectHereOrTold(node, 40);
 }
 
 }  // namespace

@@ -128,11 +128,12 @@ void BucketTier::ForgetEmptyTracks(const std::set<TrackName>& tracks) {
 
 void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
   const uint32_t segment = leaving_->segment;
-  copies_.ShelterFrom(segment, *index_);
-  index_->EraseSegment(segment);
   TellLost(contents);
+  // What the pack says now may be less than what was known of it: it may be damaged, or gone.
+  std::set<TrackName> tracks = EraseContents(segment);
+  tracks.insert(contents.tracks.begin(), contents.tracks.end());
   // Of a track without objects nothing is known: that is never wrong.
-  ForgetEmptyTracks({contents.tracks.begin(), contents.tracks.end()});
+  ForgetEmptyTracks(tracks);
   queue_.Close(now);
   std::set<uint32_t> noted;
   for (const SegmentEntry& entry : contents.entries) {
