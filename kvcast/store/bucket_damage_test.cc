@@ -267,5 +267,69 @@ TEST(BucketDamage, WhatWentIsToldWhenAPackIsDamagedBeforeItsRoomIsWanted) {
   ExpectHereOrTold(node, 40);
 }
 
+// With properties, and an end, that nothing but the first pack says; the others have objects.
+class LostFacts : public testing::Test {
+ protected:
+  LostFacts() { facts_.properties = PropertiesBuilder().Number(4, 1000).Build(); }
+
+  void PutPacks() {
+    ASSERT_TRUE(node_.tier->Describe(kBucketTrack, facts_, node_.now).ok());
+    const Object large = BucketObject({0, 0}, std::string(40'000, 'a'));
+    ASSERT_TRUE(node_.tier->Put(kBucketTrack, large, 17, node_.now).ok());
+    ASSERT_TRUE(node_.Settle(node_.tier->EndGroup(kBucketTrack, {1, 2}, node_.now)).ok());
+    ASSERT_EQ(bucket_.objects().size(), 1u);
+    first_ = bucket_.objects().begin()->first;
+    ASSERT_TRUE(node_.tier->Put(kBucketTrack, BucketObject({1, 0}, "b"), 17, node_.now).ok());
+    ASSERT_TRUE(node_.Put(kBucketTrack, BucketObject({1, 1}, "c")).ok());
+  }
+  void ExpectKnownAfterAStart() {
+    node_.Start();
+    ASSERT_EQ(node_.Payload(kBucketTrack, {1, 0}), "b");
+    EXPECT_EQ(node_.tier->FindTrack(kBucketTrack)->properties, facts_.properties);
+    EXPECT_TRUE(node_.tier->FindGroup(kBucketTrack, 1)->whole());
+  }
+
+  MemoryBucket bucket_{1};
+  BucketNode node_{bucket_};
+  TrackFacts facts_;
+  std::string first_;
+};
+
+TEST_F(LostFacts, AreWrittenAgainWithTheNextPutWhenTheirPackIsGone) {
+  node_.Start();
+  PutPacks();
+  bucket_.objects().erase(first_);
+  EXPECT_FALSE(node_.Payload(kBucketTrack, {0, 0}).has_value());
+  EXPECT_FALSE(node_.tier->Covers(kBucketTrack, facts_));
+  ASSERT_TRUE(node_.Put(kBucketTrack, BucketObject({2, 0}, "d")).ok());
+  EXPECT_TRUE(node_.tier->Covers(kBucketTrack, facts_));
+  ExpectKnownAfterAStart();
+}
+
+TEST_F(LostFacts, AreWrittenAgainWhenTheirPackIsGoneBeforeItsRoomIsWanted) {
+  node_.options.bytes_max = 6 * BucketNode::kPackBytes;
+  node_.Start();
+  PutPacks();
+  bucket_.objects().erase(first_);
+  for (uint64_t i = 0; node_.tier->counts().packs_removed == 0; ++i) {
+    ASSERT_LT(i, 100u);
+    ASSERT_TRUE(node_.Put(BucketTrack("other"), BucketObject({i, 0}, "x")).ok());
+  }
+  ExpectKnownAfterAStart();
+}
+
+TEST_F(LostFacts, OfATrackWithoutObjectsAreForgotten) {
+  node_.Start();
+  PutPacks();
+  bucket_.objects().clear();
+  EXPECT_FALSE(node_.Payload(kBucketTrack, {0, 0}).has_value());
+  EXPECT_FALSE(node_.Payload(kBucketTrack, {1, 0}).has_value());
+  EXPECT_EQ(node_.tier->FindTrack(kBucketTrack), nullptr);
+  const uint64_t puts = bucket_.put_count();
+  node_.tier->Flush(node_.now);
+  node_.Wait(seconds(5));
+  EXPECT_EQ(bucket_.put_count(), puts);
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -161,6 +161,7 @@ class BucketTier final : public IndexedTier {
   // Gives the tracks that lost something.
   std::set<TrackName> EraseContents(uint32_t segment);
   void DropPack(uint32_t segment);
+  void OweWhatWasSaid(const PackCopies::Said& said, uint32_t segment);
   // When the index has no room: no more packs are read, and what lies in old ones is forgotten, so
   // that puts go on.
   bool IndexIsFull() const;
@@ -200,6 +201,7 @@ class BucketTier final : public IndexedTier {
   void TellLost(const SegmentContents& contents);
   void ForgetEmptyTracks(const std::set<TrackName>& tracks);
   void WriteNotes(const SegmentContents& contents, Instant now);
+  void NoteWhatWasSaid(const PackCopies::Said& said, Instant now);
   void Note(const TrackName& track, const RecordBody& body, Instant now);
   void DeleteIfNoted(Instant now);
 

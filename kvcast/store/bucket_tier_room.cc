@@ -129,29 +129,41 @@ void BucketTier::ForgetEmptyTracks(const std::set<TrackName>& tracks) {
 void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
   const uint32_t segment = leaving_->segment;
   TellLost(contents);
-  // What the pack says now may be less than what was known of it: it may be damaged, or gone.
+  // What the pack says now may be less than what was known of it: it may be damaged, or gone. And
+  // it may be more: the index may have forgotten it.
+  PackCopies::Said said = copies_.SaidIn(segment);
   std::set<TrackName> tracks = EraseContents(segment);
-  tracks.insert(contents.tracks.begin(), contents.tracks.end());
-  // Of a track without objects nothing is known: that is never wrong.
-  ForgetEmptyTracks(tracks);
-  queue_.Close(now);
-  std::set<uint32_t> noted;
   for (const SegmentEntry& entry : contents.entries) {
     const TrackName& track = contents.track_of(entry);
     if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
-      const auto group = index_->FindGroup(track, end->group);
-      if (group && group->end == end->end) {
-        Note(track, *end, now);
-      }
-    } else if (!std::holds_alternative<Removal>(entry.body) && index_->FactsNeed(track, segment) &&
-               noted.insert(entry.track).second) {
-      // What was the largest object of a track is known from its objects, too.
-      Note(track, *index_->FindTrack(track), now);
+      said[track].insert(end->group);
+    } else if (!std::holds_alternative<Removal>(entry.body)) {
+      said[track];
     }
+    tracks.insert(track);
   }
+  // Of a track without objects nothing is known: that is never wrong.
+  ForgetEmptyTracks(tracks);
+  queue_.Close(now);
+  NoteWhatWasSaid(said, now);
   if (queue_.IsOpen() && !queue_.CloseWithLastRoom(now)) {
     SettlePacks(now);
     leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
+  }
+}
+
+void BucketTier::NoteWhatWasSaid(const PackCopies::Said& said, Instant now) {
+  for (const auto& [track, ends] : said) {
+    for (const uint64_t end : ends) {
+      const auto group = index_->FindGroup(track, end);
+      if (group && group->end) {
+        Note(track, GroupEnd{end, *group->end}, now);
+      }
+    }
+    if (index_->FactsNeed(track, leaving_->segment)) {
+      // What was the largest object of a track is known from its objects, too.
+      Note(track, *index_->FindTrack(track), now);
+    }
   }
 }
 

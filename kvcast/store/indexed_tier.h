@@ -95,6 +95,8 @@ class IndexedTier : public LowerTier {
 
   // Writes once more what was told of a track and did not become durable. REQUIRES: CheckTakes().
   void PayOwed(const TrackName& track, Instant now);
+  // What was written of a track, or the end of a group, has gone: it is owed once more.
+  void OnLost(const TrackName& track, std::optional<uint64_t> group) { owed_.OnLost(track, group); }
   // Counts a record among those that wait for what comes of it.
   uint64_t Await(Waiting waiting);
   // A record has settled, and nobody waits for it any more once he has been told.

@@ -18,6 +18,12 @@ void OwedFacts::OnSettled(const TrackName& track, About group, uint64_t record, 
   }
 }
 
+void OwedFacts::OnLost(const TrackName& track, About group) {
+  if (!under_way_.contains({track, group})) {
+    owed_.insert({track, group});
+  }
+}
+
 void OwedFacts::Forget(const TrackName& track, About group) {
   if (group) {
     under_way_.erase({track, group});

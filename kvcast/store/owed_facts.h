@@ -23,6 +23,8 @@ class OwedFacts {
   // Such a record is under way: nothing is owed until it has settled.
   void OnAsked(const TrackName& track, About group, uint64_t record);
   void OnSettled(const TrackName& track, About group, uint64_t record, bool durable);
+  // It was written, and what it was written into has gone.
+  void OnLost(const TrackName& track, About group);
   // The group, or the track and its groups, went: nothing of it is owed any more.
   void Forget(const TrackName& track, About group);
 

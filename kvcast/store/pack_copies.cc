@@ -99,6 +99,24 @@ void PackCopies::TellEnds(const TrackName& name, std::optional<uint64_t> group,
   }
 }
 
+PackCopies::Said PackCopies::SaidIn(uint32_t segment) const {
+  Said said;
+  for (const auto& [name, track] : tracks_) {
+    if (!track.mentions.contains(segment)) {
+      continue;
+    }
+    std::set<uint64_t>& groups = said[name];
+    for (const auto& [group, end] : track.ends) {
+      const auto [first, last] = track.ends.equal_range(group);
+      if (std::all_of(first, last,
+                      [&](const auto& one) { return one.second.place.segment == segment; })) {
+        groups.insert(group);
+      }
+    }
+  }
+  return said;
+}
+
 void PackCopies::ShelterFrom(uint32_t segment, DiskIndex& index) {
   const Goes goes = [segment](DiskPlace place) { return place.segment == segment; };
   for (auto track = tracks_.begin(); track != tracks_.end();) {

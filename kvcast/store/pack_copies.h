@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "kvcast/store/counted_allocator.h"
@@ -37,6 +38,9 @@ class PackCopies {
                DiskIndex& index);
   // After it did so: ends that were told elsewhere as well are told again.
   void TellEnds(const TrackName& track, std::optional<uint64_t> group, DiskIndex& index) const;
+  // Tracks that a pack says anything of, each with the groups whose ends stand nowhere else.
+  using Said = std::map<TrackName, std::set<uint64_t>>;
+  Said SaidIn(uint32_t segment) const;
   // The same as Shelter() before it erases a pack.
   void ShelterFrom(uint32_t segment, DiskIndex& index);
   // Of a group, or of the track.
