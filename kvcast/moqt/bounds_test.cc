@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <functional>
+
 #include "kvcast/moqt/codec_test.h"
 #include "kvcast/moqt/session.h"
 
@@ -140,6 +142,74 @@ TEST(Bounds, HoldOnlySoManyAnswersOfAllRequests) {
   EXPECT_LT(answered, 1000u);
   EXPECT_GT(server.stopped(ResetCode::kTooFarBehind), 10u);
   EXPECT_FALSE(server.closed().has_value());
+}
+
+// A subscription that cannot end: a subgroup of it was ended, and the peer lets none of it be sent.
+class StarvedSubscription : public Server {
+ public:
+  explicit StarvedSubscription(const Limits& limits = {}) : Server(limits) {
+    Accept(*this, kStream, 0, "t");
+    const StreamId subgroup = *session().OpenSubgroup(0, {});
+    EXPECT_TRUE(session().EndSubgroup(0, subgroup).ok());
+    Drain();
+  }
+  // Updates it without end, and counts what that leads to.
+  void Update(const std::function<void()>& answer) {
+    for (uint64_t i = 0; i < 1000; ++i) {
+      Say(kStream, RequestUpdate{2 + 2 * i, {}});
+      answer();
+    }
+    while (const auto event = session().NextEvent()) {
+      cancellations += std::holds_alternative<RequestCancelled>(*event) ? 1u : 0u;
+    }
+    while (const auto action = session().NextAction()) {
+      const auto* send = std::get_if<SendBytes>(&*action);
+      errors += send != nullptr && Hex(send->bytes).starts_with("05") ? 1u : 0u;
+      const auto* reset = std::get_if<ResetStream>(&*action);
+      resets += reset != nullptr && reset->stream == kStream ? 1u : 0u;
+    }
+    EXPECT_FALSE(closed().has_value());
+  }
+
+  size_t errors = 0;
+  size_t cancellations = 0;
+  size_t resets = 0;
+
+ private:
+  static constexpr StreamId kStream = 0;
+};
+
+// The one refusal ends the subscription: what follows is not answered, since nobody could tell
+// those answers from it.
+TEST(Bounds, RefuseUpdatesOfARequestThatIsAboutToEndOnce) {
+  StarvedSubscription refused;
+  const RequestError error{RequestCode::kUnauthorized, {}, "no", {}};
+  refused.Update([&] { (void)refused.session().RefuseUpdate(0, error).ok(); });
+  EXPECT_EQ(refused.errors, 1u);
+  EXPECT_EQ(refused.cancellations, 1u);
+  EXPECT_EQ(refused.resets, 0u);
+
+  Limits limits;
+  limits.updates_max = 2;
+  StarvedSubscription crowded(limits);
+  const size_t before = crowded.session().kept_bytes();
+  crowded.Update([] {});
+  EXPECT_EQ(crowded.errors, 1u);
+  EXPECT_EQ(crowded.cancellations, 1u);
+  EXPECT_FALSE(crowded.session().AcceptUpdate(0, {}).ok());
+  EXPECT_EQ(crowded.session().kept_bytes(), before);
+}
+
+// A refusal waits as any other answer does.
+TEST(Bounds, CountRefusalsAmongAnswersThatThePeerDoesNotRead) {
+  Limits limits;
+  limits.answer_bytes = 100;
+  StarvedSubscription world(limits);
+  const RequestError error{RequestCode::kUnauthorized, {}, "no", {}};
+  world.Update([&] { (void)world.session().RefuseUpdate(0, error).ok(); });
+  EXPECT_EQ(world.resets, 1u);
+  EXPECT_EQ(world.cancellations, 1u);
+  EXPECT_EQ(world.session().queued_bytes(), 0u);
 }
 
 TEST(Bounds, LetAPeerThatReadsUpdateForEver) {

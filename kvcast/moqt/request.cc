@@ -81,6 +81,9 @@ void Request::OnTimer(Timers::Kind kind) {
 Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
   KVCAST_TRY_VOID(state_->requests.NotePeerId(update.request_id));
   KVCAST_TRY_VOID(CheckTokens(update.parameters));
+  if (update_refused_) {
+    return {};
+  }
   const size_t bytes =
       sizeof(TheirUpdate) +
       (update.parameters.namespace_prefix ? KeptOf(*update.parameters.namespace_prefix) : 0);
@@ -93,7 +96,7 @@ Decoded<void> Request::OnRequestUpdate(RequestUpdate& update) {
     refusal = RefusalOfUpdate(update.parameters);
   }
   if (refusal) {
-    FailUpdate(*refusal);
+    RefuseUpdates(*refusal);
     return {};
   }
   their_updates_.push_back(
@@ -137,9 +140,14 @@ Result<void> Request::RefuseUpdate(const RequestError& error) {
   if (awaits_answer()) {
     return Refuse(error);
   }
+  RefuseUpdates(error);
+  return {};
+}
+
+void Request::RefuseUpdates(const RequestError& error) {
+  update_refused_ = true;
   their_updates_.clear();
   FailUpdate(error);
-  return {};
 }
 
 void Request::FailUpdate(const RequestError& error) {

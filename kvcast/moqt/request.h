@@ -176,6 +176,9 @@ class Request {
 
   Decoded<void> OnGoAway(GoAway& message);
   Decoded<void> OnRequestUpdate(RequestUpdate& update);
+  // One error is for all that wait and for those that follow: it ends the request, though perhaps
+  // not at once.
+  void RefuseUpdates(const RequestError& error);
   Decoded<void> OnUpdateOk(RequestOk& ok);
   Decoded<void> OnUpdateError(RequestError& error);
   Decoded<void> CheckRedirect(const RequestError& error) const;
@@ -192,6 +195,7 @@ class Request {
   std::set<StreamId> data_streams_;
   std::deque<OurUpdate> our_updates_;      // Sent, and not answered.
   std::deque<TheirUpdate> their_updates_;  // Received, and not answered.
+  bool update_refused_ = false;            // Later ones are not looked at.
   size_t maybe_owed_ = 0;                  // Those that a refusal may have answered, or not.
   bool going_away_ = false;                // The peer said so.
   bool sent_away_ = false;                 // We did.

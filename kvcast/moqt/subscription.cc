@@ -73,7 +73,10 @@ void PublisherSide::OnUpdate(const Parameters& parameters, Parameters& answer) {
 }
 
 void PublisherSide::FailUpdate(const RequestError& error) {
-  Send(error);
+  SendAnswer(error);
+  if (over()) {
+    return;
+  }
   if (awaits_answer()) {  // Nothing was established that could be ended by more than this.
     Finish();
   } else if (ending()) {
