@@ -175,6 +175,7 @@ void LossyLink::Take(Way& way, const moqt::TransportAction& action) {
     Put(way, ConnectionMax{back.granted});
   } else if (const auto* datagram = std::get_if<moqt::SendDatagram>(&action)) {
     Put(way, Datagram{datagram->bytes.ToString()});
+    way.from->OnDatagramsGone(datagram->order.request, 1);
   } else if (const auto* close = std::get_if<moqt::CloseConnection>(&action)) {
     closed_ = true;
     way.to->OnConnectionClosed(close->code, close->reason);

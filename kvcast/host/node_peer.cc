@@ -55,6 +55,11 @@ void NodePeer::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
 
 void NodePeer::OnDelivered(moqt::StreamId stream) { session_.OnDelivered(stream); }
 
+void NodePeer::OnDatagramsGone(uint64_t request, uint64_t count) {
+  session_.OnDatagramsGone(request, count);
+  has_more_room_ = true;
+}
+
 void NodePeer::OnDatagram(std::span<const std::byte> bytes) { session_.OnDatagram(bytes); }
 
 void NodePeer::OnStreamsAllowed(uint64_t bidi_total) {

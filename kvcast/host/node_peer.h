@@ -41,6 +41,7 @@ class NodePeer final : public moqt::TransportUser {
   void OnStopSending(moqt::StreamId stream, uint64_t code) override;
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override;
   void OnDelivered(moqt::StreamId stream) override;
+  void OnDatagramsGone(uint64_t request, uint64_t count) override;
   void OnDatagram(std::span<const std::byte> bytes) override;
   void OnStreamsAllowed(uint64_t bidi_total) override;
   void OnConnectionClosed(uint64_t code, std::string_view reason) override;

@@ -77,6 +77,11 @@ void NodeSession::OnBytesSent(moqt::StreamId stream, uint64_t bytes) {
 
 void NodeSession::OnDelivered(moqt::StreamId stream) { session_.OnDelivered(stream); }
 
+void NodeSession::OnDatagramsGone(uint64_t request, uint64_t count) {
+  session_.OnDatagramsGone(request, count);
+  has_input_ = true;
+}
+
 void NodeSession::OnDatagram(std::span<const std::byte> bytes) {
   session_.OnDatagram(bytes);
   has_input_ = true;

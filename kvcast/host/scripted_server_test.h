@@ -38,6 +38,9 @@ class ScriptedSession final : public moqt::TransportUser {
     session_.OnBytesSent(stream, bytes);
   }
   void OnDelivered(moqt::StreamId stream) override { session_.OnDelivered(stream); }
+  void OnDatagramsGone(uint64_t request, uint64_t count) override {
+    session_.OnDatagramsGone(request, count);
+  }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override {
     session_.OnConnectionClosed(code, reason);
   }

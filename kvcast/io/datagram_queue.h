@@ -22,6 +22,7 @@ class DatagramQueue {
   // False if it was dropped.
   bool Push(Bytes bytes, const moqt::SendOrder& order, Instant until = Instant::max()) {
     if (bytes.size() > bytes_max_ - bytes_) {
+      ++gone_[order.request];
       return false;
     }
     bytes_ += bytes.size();
@@ -42,6 +43,7 @@ class DatagramQueue {
     bytes_ -= front().size();
     Level& level = levels_.begin()->second;
     const auto request = level.requests.find(level.turns.front());
+    ++gone_[request->first];
     request->second.erase(request->second.begin());
     if (request->second.empty()) {
       level.requests.erase(request);
@@ -51,6 +53,10 @@ class DatagramQueue {
       levels_.erase(levels_.begin());
     }
   }
+
+  // How many of each request's were dropped or popped, since the last call.
+  std::map<uint64_t, uint64_t> TakeGone() { return std::exchange(gone_, {}); }
+  bool any_gone() const { return !gone_.empty(); }
 
  private:
   struct Frame {
@@ -70,6 +76,7 @@ class DatagramQueue {
   size_t bytes_max_;
   size_t bytes_ = 0;
   std::map<uint32_t, Level> levels_;  // By urgency.
+  std::map<uint64_t, uint64_t> gone_;
 };
 
 }  // namespace kvcast

@@ -57,6 +57,7 @@ class Receiver : public moqt::TransportUser {
   void OnStopSending(moqt::StreamId, uint64_t) override {}
   void OnBytesSent(moqt::StreamId, uint64_t) override {}
   void OnDelivered(moqt::StreamId) override {}
+  void OnDatagramsGone(uint64_t, uint64_t) override {}
   void OnConnectionClosed(uint64_t, std::string_view reason) override {
     std::fprintf(stderr, "closed: %s\n", std::string(reason).c_str());
     loop_->Stop();
@@ -108,6 +109,7 @@ class Sender : public moqt::TransportUser {
   void OnStopSending(moqt::StreamId, uint64_t) override {}
   void OnBytesSent(moqt::StreamId, uint64_t) override {}
   void OnDelivered(moqt::StreamId) override {}
+  void OnDatagramsGone(uint64_t, uint64_t) override {}
   void OnConnectionClosed(uint64_t, std::string_view) override {}
   std::optional<moqt::TransportAction> NextAction() override {
     if (!asked_) {

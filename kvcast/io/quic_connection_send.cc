@@ -370,11 +370,16 @@ bool QuicConnection::SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal) {
 }
 
 void QuicConnection::TellSent() {
-  const std::vector<Sent> told = std::move(sent_);
-  sent_.clear();
-  for (const Sent& sent : told) {
-    user_->OnBytesSent(sent.stream, sent.bytes);
-    Drain();
+  while (!sent_.empty() || datagrams_.any_gone()) {
+    const std::vector<Sent> told = std::exchange(sent_, {});
+    for (const Sent& sent : told) {
+      user_->OnBytesSent(sent.stream, sent.bytes);
+      Drain();
+    }
+    for (const auto& [request, count] : datagrams_.TakeGone()) {
+      user_->OnDatagramsGone(request, count);
+      Drain();
+    }
   }
 }
 

@@ -62,6 +62,21 @@ TEST(DatagramQueue, WhatDoesNotFitIsDropped) {
   EXPECT_TRUE(queue.Push(Bytes::Of("12345"), {}));
 }
 
+TEST(DatagramQueue, CountsWhatIsGoneByRequest) {
+  DatagramQueue queue(10);
+  moqt::SendOrder second = Order(1);
+  second.request = 2;
+  queue.Push(Bytes::Of("123456"), Order(1));
+  queue.Push(Bytes::Of("1234"), second);
+  EXPECT_FALSE(queue.any_gone());
+  queue.Push(Bytes::Of("dropped"), second);
+  EXPECT_EQ(queue.TakeGone(), (std::map<uint64_t, uint64_t>{{2, 1}}));
+  EXPECT_FALSE(queue.any_gone());
+  queue.Pop();
+  queue.Pop();
+  EXPECT_EQ(queue.TakeGone(), (std::map<uint64_t, uint64_t>{{0, 1}, {2, 1}}));
+}
+
 using QuicDatagramTest = QuicPairTest;
 
 TEST_F(QuicDatagramTest, GoBothWays) {
@@ -81,6 +96,7 @@ TEST_F(QuicDatagramTest, OneThatIsTooLateIsNotSent) {
   client_user_->Act(moqt::SendDatagram{Bytes::Of("in time"), {}});
   ASSERT_TRUE(Until([&] { return !server_user_->datagrams.empty(); }));
   EXPECT_EQ(server_user_->datagrams, std::vector<std::string>{"in time"});
+  EXPECT_EQ(client_user_->datagrams_gone[0], 2u);
 }
 
 TEST_F(QuicDatagramTest, ThatIsWrittenBeforeTheHandshakeArrives) {
@@ -100,6 +116,7 @@ TEST_F(QuicDatagramTest, OneThatIsTooLargeForThePathIsDroppedAlone) {
   client_user_->Act(moqt::SendDatagram{Bytes::Of(fits), {}});
   ASSERT_TRUE(Until([&] { return !server_user_->datagrams.empty(); }));
   EXPECT_EQ(server_user_->datagrams, std::vector<std::string>{fits});
+  EXPECT_EQ(client_user_->datagrams_gone[0], 2u);
   client_user_->Open(2);
   client_user_->Send(2, Bytes::Of("and streams go on"), true);
   ASSERT_TRUE(Until([&] { return server_user_->streams[2].fin; }));
@@ -159,6 +176,7 @@ TEST_F(QuicDatagramTest, NoMoreWaitThanTheQueueHolds) {
   ASSERT_TRUE(Until([&] { return server_user_ != nullptr && server_user_->streams[2].fin; }));
   ASSERT_TRUE(Until([&] { return server_user_->datagrams.size() >= 3; }));
   EXPECT_EQ(server_user_->datagrams.size(), 3U);
+  EXPECT_EQ(client_user_->datagrams_gone[0], 10U);
 }
 
 }  // namespace

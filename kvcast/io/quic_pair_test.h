@@ -48,6 +48,7 @@ class TestUser : public moqt::TransportUser {
   std::map<moqt::StreamId, Arrival> streams;
   std::vector<moqt::StreamId> ended;  // Streams in the order in which their fin came.
   std::vector<std::string> datagrams;
+  std::map<uint64_t, uint64_t> datagrams_gone;  // Of ours, by request.
   std::optional<uint64_t> streams_allowed;
   std::optional<std::pair<uint64_t, std::string>> closed;
   std::function<bool(moqt::StreamId)> grants = [](moqt::StreamId) { return true; };
@@ -99,6 +100,9 @@ class TestUser : public moqt::TransportUser {
   void OnDelivered(moqt::StreamId stream) override {
     EXPECT_FALSE(streams[stream].delivered);
     streams[stream].delivered = true;
+  }
+  void OnDatagramsGone(uint64_t request, uint64_t count) override {
+    datagrams_gone[request] += count;
   }
   void OnDatagram(std::span<const std::byte> bytes) override {
     datagrams.emplace_back(AsText(bytes));

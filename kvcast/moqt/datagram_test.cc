@@ -68,6 +68,33 @@ TEST_P(DatagramObjectsInEveryShape, ArriveAsTheyWereSent) {
   }
 }
 
+TEST_P(DatagramObjectsInEveryShape, ArriveBeforeTheEndOfTheirTrackOrAreLost) {
+  constexpr size_t kWaiting = 30;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SessionPair::Options options;
+    options.seed = seed;
+    options.datagrams_max = kWaiting;
+    DatagramWorld world(options);
+    world.pair.Run();
+    ASSERT_TRUE(world.pair.server().AcceptPublish(world.request, {}).ok());
+    world.pair.Run();
+    for (uint64_t i = 0; i < kWaiting + 5; ++i) {
+      ASSERT_TRUE(
+          world.pair.client().SendDatagramObject(world.request, Alone({0, i}, "x"), false).ok());
+    }
+    ASSERT_TRUE(world.pair.client().EndTrack(world.request, DoneCode::kTrackEnded, "").ok());
+    world.pair.Run();
+    size_t objects = 0;
+    bool ended = false;
+    while (const std::optional<Received> item = world.pair.server().Take(world.request)) {
+      objects += std::holds_alternative<ReceivedObject>(*item) ? 1u : 0u;
+      ended = std::holds_alternative<TrackEnd>(*item);
+    }
+    EXPECT_EQ(objects, kWaiting) << "seed " << seed;
+    EXPECT_TRUE(ended) << "seed " << seed;
+  }
+}
+
 TEST_P(DatagramObjectsInEveryShape, TellTheEndOfAGroupOrTrack) {
   DatagramWorld world;
   Object end = Alone({3, 5}, "");

@@ -115,7 +115,7 @@ class MemoryConnection {
     uint64_t credit;
     uint64_t bidi_streams;  // That `from` may open.
     std::map<StreamId, Stream> streams;
-    std::deque<std::string> datagrams;
+    std::deque<std::pair<uint64_t, std::string>> datagrams;  // And whose they are.
   };
   static constexpr StreamId kDatagram = ~StreamId{0};
 
@@ -161,7 +161,9 @@ class MemoryConnection {
       } else if (auto* datagram = std::get_if<SendDatagram>(&*action)) {
         if (datagram->bytes.size() <= options_.datagram_bytes_max &&
             out.datagrams.size() < options_.datagrams_max) {
-          out.datagrams.push_back(datagram->bytes.ToString());
+          out.datagrams.emplace_back(datagram->order.request, datagram->bytes.ToString());
+        } else {
+          out.from->OnDatagramsGone(datagram->order.request, 1);
         }
       } else if (auto* close = std::get_if<CloseConnection>(&*action)) {
         closed_ = true;
@@ -174,8 +176,9 @@ class MemoryConnection {
   void DeliverDatagram(Way& way) {
     const auto chosen =
         way.datagrams.begin() + static_cast<ptrdiff_t>(random_.Below(way.datagrams.size()));
-    const std::string bytes = std::move(*chosen);
+    const auto [request, bytes] = std::move(*chosen);
     way.datagrams.erase(chosen);
+    way.from->OnDatagramsGone(request, 1);
     way.to->OnDatagram(AsBytes(bytes));
   }
 

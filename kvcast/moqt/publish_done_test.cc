@@ -141,6 +141,24 @@ TEST(PublishDone, IsSaidOnceAllStreamsHaveBeenSent) {
   EXPECT_TRUE(world.resets.empty());
 }
 
+// Also where streams are not waited for: a datagram needs no credit to leave.
+TEST(PublishDone, IsSaidOnceNoDatagramWaits) {
+  for (const DoneCode code : {DoneCode::kTrackEnded, DoneCode::kTooFarBehind}) {
+    SlowSubscription world;
+    for (uint64_t i = 0; i < 3; ++i) {
+      Object object;
+      object.location = {0, i};
+      object.forwarding = Forwarding::kDatagram;
+      ASSERT_TRUE(world.session().SendDatagramObject(0, object, false).ok());
+    }
+    world.session().OnDatagramsGone(0, 1);
+    ASSERT_TRUE(world.session().EndTrack(0, code, "over").ok());
+    EXPECT_FALSE(world.said(SlowSubscription::kRequest, {code, 0, "over"}));
+    world.session().OnDatagramsGone(0, 2);
+    EXPECT_TRUE(world.said(SlowSubscription::kRequest, {code, 0, "over"}));
+  }
+}
+
 TEST(PublishDone, IsNotHeldByStreamsThatWereReset) {
   SlowSubscription world;
   const StreamId open = *world.session().OpenSubgroup(0, {});

@@ -50,6 +50,8 @@ class Request {
   virtual void OnBytesSent(StreamId stream, uint64_t bytes) { (void)stream, (void)bytes; }
   // All of a stream of ours has arrived, for those that state.undelivered lists.
   virtual void OnDelivered(StreamId stream) { (void)stream; }
+  // So many datagrams of ours were sent or dropped.
+  virtual void OnDatagramsGone(uint64_t count) { (void)count; }
   // A subgroup of the peer's has ended, and the receiving half knows.
   virtual void OnSubgroupEnded() {}
   // A time that was set with the session's timers has come.

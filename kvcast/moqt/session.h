@@ -49,6 +49,9 @@ class Session final : public TransportUser {
   void OnStopSending(StreamId stream, uint64_t code) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override;
   void OnDelivered(StreamId stream) override { streams_.OnDelivered(stream); }
+  void OnDatagramsGone(uint64_t request, uint64_t count) override {
+    streams_.OnDatagramsGone(request, count);
+  }
   void OnDatagram(std::span<const std::byte> bytes) override { streams_.OnDatagram(bytes); }
   void OnStreamsAllowed(uint64_t bidi_total) override;
   void OnConnectionClosed(uint64_t code, std::string_view reason) override {
@@ -93,8 +96,8 @@ class Session final : public TransportUser {
                                   std::optional<Instant> since = std::nullopt);
   Result<void> EndSubgroup(RequestId request, StreamId subgroup);
   Result<void> ResetSubgroup(RequestId request, StreamId subgroup, ResetCode code);
-  // Subgroups that are still open are reset. The peer hears of it once the others have been sent,
-  // and may cancel or change the subscription until then.
+  // Subgroups that are still open are reset. The peer hears of it once the others, and datagrams,
+  // have been sent, and may cancel or change the subscription until then.
   Result<void> EndTrack(RequestId request, DoneCode code, std::string reason);
   // Whether the peer has yet to hear of a track's end: it can be published to it again after that.
   bool IsEnding(const TrackName& track) const;

@@ -225,7 +225,7 @@ class World {
   void On(const ConnectionCredit& credit) {
     KVCAST_CHECK((credited_all_ += credit.bytes) <= arrived_all_);
   }
-  void On(const SendDatagram&) {}
+  void On(const SendDatagram& datagram) { session_.OnDatagramsGone(datagram.order.request, 1); }
   void On(const ReorderStream& reorder) { KVCAST_CHECK(MayWrite(reorder.stream)); }
   void On(const CloseConnection&) { ++closes_; }
 

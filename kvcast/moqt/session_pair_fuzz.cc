@@ -69,6 +69,9 @@ class Tamperer final : public TransportUser {
     session_->OnBytesSent(stream, bytes);
   }
   void OnDelivered(StreamId stream) override { session_->OnDelivered(stream); }
+  void OnDatagramsGone(uint64_t request, uint64_t count) override {
+    session_->OnDatagramsGone(request, count);
+  }
   void OnDatagram(std::span<const std::byte> bytes) override { session_->OnDatagram(bytes); }
   void OnStreamsAllowed(uint64_t bidi_total) override { session_->OnStreamsAllowed(bidi_total); }
   void OnConnectionClosed(uint64_t code, std::string_view reason) override {

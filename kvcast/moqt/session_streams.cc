@@ -135,6 +135,14 @@ void SessionStreams::OnDelivered(StreamId stream) {
   }
 }
 
+void SessionStreams::OnDatagramsGone(RequestId request, uint64_t count) {
+  Request* const found = closed_ ? nullptr : state_->requests.Find(request);
+  if (found != nullptr) {
+    found->OnDatagramsGone(count);
+    Settle();
+  }
+}
+
 void SessionStreams::OnDatagram(std::span<const std::byte> bytes) {
   if (closed_) {
     return;

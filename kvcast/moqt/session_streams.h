@@ -30,6 +30,7 @@ class SessionStreams {
   void OnStopSending(StreamId stream, uint64_t code);
   void OnBytesSent(StreamId stream, uint64_t bytes);
   void OnDelivered(StreamId stream);
+  void OnDatagramsGone(RequestId request, uint64_t count);
   void OnDatagram(std::span<const std::byte> bytes);
   void OnConnectionClosed(uint64_t code, std::string_view reason);
   void OnStreamsAllowed(uint64_t bidi_total) { state_->bidi_allowed = bidi_total; }

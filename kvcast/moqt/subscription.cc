@@ -31,6 +31,11 @@ void PublisherSide::OnBytesSent(StreamId stream, uint64_t bytes) {
   FinishIfSent();
 }
 
+void PublisherSide::OnDatagramsGone(uint64_t count) {
+  sender_.OnDatagramsGone(count);
+  FinishIfSent();
+}
+
 Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
   if (over() || ending() || awaits_answer()) {
     return Error(ErrorCode::kInvalid, "The subscription is not open.");

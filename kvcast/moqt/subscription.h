@@ -21,6 +21,7 @@ class PublisherSide : public Request {
   void OnDataStopped(StreamId stream) override;
   void OnBytesSent(StreamId stream, uint64_t bytes) override;
   void OnDelivered(StreamId stream) override { sender_.OnDelivered(stream); }
+  void OnDatagramsGone(uint64_t count) override;
   void OnTimer(Timers::Kind kind) override;
 
   const TrackName& track() const { return track_; }
@@ -31,8 +32,9 @@ class PublisherSide : public Request {
   void Join(RequestId fetch);
 
   // We publish no more: streams that are still open are reset, so end them before. The peer hears
-  // of it once all of those has been sent: what it is told of sooner than of them, it might not
-  // wait for. Only one that is too far behind is not kept waiting for what it did not take.
+  // of it once all of those has been sent, and all datagrams: what it is told of sooner than of
+  // them, it might not wait for. Only one that is too far behind is not kept waiting for what it
+  // did not take.
   Result<void> EndTrack(DoneCode code, std::string reason);
   // That was said to us, though the peer may not know yet.
   bool ending() const { return done_.has_value(); }

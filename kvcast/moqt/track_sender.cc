@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/base/check.h"
+
 namespace kvcast::moqt {
 namespace {
 
@@ -139,6 +141,7 @@ Result<void> TrackSender::SendAlone(const Object& object, bool end_of_group, Ins
   datagram.object = object;
   datagram.default_priority = object.priority == traits_.default_priority;
   datagram.end_of_group = end_of_group;
+  ++waiting_datagrams_;
   state_->outbox.Do(
       SendDatagram{state_->codec.EncodeDatagram(datagram),
                    OrderOf(object.priority, object.location.group, object.location.object), until});
@@ -182,6 +185,11 @@ void TrackSender::OnDelivered(StreamId subgroup) {
     Forget(found);
     SetTimer();
   }
+}
+
+void TrackSender::OnDatagramsGone(uint64_t count) {
+  KVCAST_CHECK(count <= waiting_datagrams_);
+  waiting_datagrams_ -= count;
 }
 
 Result<void> TrackSender::Reset(StreamId subgroup, ResetCode code) {

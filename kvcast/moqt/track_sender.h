@@ -49,6 +49,8 @@ class TrackSender {
   void OnSent(StreamId subgroup, uint64_t bytes);
   // All of a stream has arrived.
   void OnDelivered(StreamId subgroup);
+  // So many datagrams were sent or dropped.
+  void OnDatagramsGone(uint64_t count);
   // Some timeout has passed.
   void OnTimeout();
   // The subscriber wants no more of it. False if it had ended.
@@ -57,8 +59,8 @@ class TrackSender {
   void Close(ResetCode code);
   // The subscription is over: whatever was not sent is not sent any more.
   void Stop(ResetCode code);
-  // Every stream that was opened has been sent to its end, or was reset.
-  bool sent_all() const { return unsent_streams_ == 0; }
+  // Every stream that was opened has been sent to its end, or was reset, and no datagram waits.
+  bool sent_all() const { return unsent_streams_ == 0 && waiting_datagrams_ == 0; }
 
   // Whether the subscriber wants objects now, or did when there were some.
   bool forward() const { return forward_; }
@@ -110,7 +112,8 @@ class TrackSender {
   uint64_t subgroup_timeout_ms_ = 0;
   std::optional<Location> largest_;
   uint64_t stream_count_ = 0;
-  size_t unsent_streams_ = 0;  // Of those below, the ones of which not all was sent.
+  size_t unsent_streams_ = 0;       // Of those below, the ones of which not all was sent.
+  uint64_t waiting_datagrams_ = 0;  // Which the connection has, and has not told us of since.
   Streams streams_;  // Also those that ended, until all of them was sent, or has to arrive in time.
   std::set<std::pair<Instant, StreamId>> deadlines_;
 };

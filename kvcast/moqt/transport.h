@@ -82,7 +82,7 @@ struct ConnectionCredit {
   uint64_t bytes;
 };
 // One DATAGRAM frame, which may be lost: the connection drops it where it does not fit the path,
-// too many wait, or it is later than this.
+// too many wait, or it is later than this. Either way it says so once the frame waits no longer.
 struct SendDatagram {
   Bytes bytes;
   SendOrder order;
@@ -124,6 +124,9 @@ class TransportUser {
   // Nothing of a one-way stream that we ended is under way any more: the peer has acknowledged all
   // of it, its end included, or wants no more of it. At most once, and never after a reset of ours.
   virtual void OnDelivered(StreamId stream) = 0;
+  // So many datagrams of a request, as their order names it, wait no longer: they were sent, or
+  // dropped.
+  virtual void OnDatagramsGone(uint64_t request, uint64_t count) = 0;
   // One DATAGRAM frame. `bytes` is only lent.
   virtual void OnDatagram(std::span<const std::byte> bytes) { (void)bytes; }
   // How many two-way streams, in all, the peer lets us open from the connection's beginning on. One

@@ -19,6 +19,7 @@ using kvcast::Metrics;
 using kvcast::moqt::IsUni;
 using kvcast::moqt::OpenerOf;
 using kvcast::moqt::Role;
+using kvcast::moqt::SendDatagram;
 using kvcast::moqt::Session;
 using kvcast::moqt::StreamId;
 using kvcast::relay::PeerId;
@@ -100,7 +101,10 @@ class Peer {
     }
   }
   void Drain() {
-    while (session_.NextAction()) {
+    while (const auto action = session_.NextAction()) {
+      if (const auto* datagram = std::get_if<SendDatagram>(&*action)) {
+        session_.OnDatagramsGone(datagram->order.request, 1);
+      }
     }
     KVCAST_CHECK(session_.untaken_bytes() == 0);  // A node takes at once.
     KVCAST_CHECK(session_.queued_bytes() < 3000 + 2 * 4096 + 1'000'000);
