@@ -42,6 +42,7 @@ struct NodeScript {
   // have.
   std::optional<size_t> reset_after;
   bool reset_at_once = false;
+  bool accept_fetch_last = false;  // Once its items have left.
   // Leaves the answer open after its last item.
   bool never_end = false;
   bool tells_nothing = false;  // Of a track, in its answers to fetches.
@@ -63,6 +64,9 @@ class ScriptedNode {
   void OnInput() {
     for (const moqt::RequestId request : std::exchange(resets_, {})) {
       (void)session_->ResetFetch(request, moqt::ResetCode::kInternalError);
+    }
+    if (accept_last_ && session_->queued_bytes(accept_last_->request) == 0) {
+      AcceptFetch(*std::exchange(accept_last_, std::nullopt));
     }
     while (std::optional<moqt::Event> event = session_->NextEvent()) {
       std::visit([&](const auto& any) { On(any); }, *event);
@@ -247,11 +251,11 @@ class ScriptedNode {
     if (script.alter) {
       script.alter(items);
     }
-    (void)session_->AcceptFetch(asked.request,
-                                {false,
-                                 asked.range.last,
-                                 {},
-                                 script.tells_nothing ? Properties() : properties_[asked.track]});
+    if (script.accept_fetch_last) {
+      accept_last_ = asked;
+    } else {
+      AcceptFetch(asked);
+    }
     for (size_t i = 0; i < items.size(); ++i) {
       if (script.reset_after == i) {
         if (script.reset_at_once) {
@@ -267,6 +271,11 @@ class ScriptedNode {
     if (!script.never_end) {
       (void)session_->EndFetch(asked.request);
     }
+  }
+
+  void AcceptFetch(const moqt::FetchReceived& asked) {
+    const Properties told = script.tells_nothing ? Properties() : properties_[asked.track];
+    (void)session_->AcceptFetch(asked.request, {false, asked.range.last, {}, told});
   }
 
   void ServeCatalog(const moqt::FetchReceived& asked) {
@@ -341,6 +350,7 @@ class ScriptedNode {
   std::map<moqt::RequestId, TrackName> publications_;
   std::vector<moqt::FetchReceived> fetches_;
   std::vector<moqt::RequestId> resets_;
+  std::optional<moqt::FetchReceived> accept_last_;  // When all of it has left.
   CatalogWriter writer_;
   std::vector<Object> epoch_;
   uint8_t boot_ = 1;

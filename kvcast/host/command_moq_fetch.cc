@@ -23,95 +23,147 @@ struct FetchFlags {
   bool descending = false;
 };
 
-// Takes what has come, as far as it can be written; whether the fetch's stream is over, and how.
-Result<std::optional<moqt::FetchEnd>> TakeAll(RelayConnection& relay, moqt::RequestId request,
-                                              ObjectOutput& output) {
-  while (!output.blocked()) {
-    std::optional<moqt::Received> received = relay.session().Take(request);
-    if (!received) {
-      break;
-    }
-    if (const auto* object = std::get_if<moqt::ReceivedObject>(&*received)) {
-      KVCAST_TRY_VOID(output.Write(object->object));
-    } else if (const auto* gap = std::get_if<moqt::RangeEnd>(&*received)) {
-      output.WriteGap(gap->last, gap->unknown);
-    } else if (const auto* end = std::get_if<moqt::FetchEnd>(&*received)) {
-      return std::optional(*end);
-    }
-  }
-  return std::optional<moqt::FetchEnd>();
-}
+// One fetch. Its objects and the relay's answer come in any order, so neither is waited for alone:
+// who takes nothing stops the stream, and perhaps the answer that stands behind it.
+class Fetcher {
+ public:
+  Fetcher(const FetchFlags& flags, RelayConnection& relay, ObjectOutput& output)
+      : flags_(flags), relay_(relay), output_(output) {}
 
-// All has come, and who reads it takes their time; meanwhile the session goes on.
-Result<void> WriteRest(RelayConnection& relay, ObjectOutput& output) {
-  while (output.blocked() && !relay.interrupted()) {
-    if (!relay.Next(Now() + ObjectOutput::kLook).ok()) {
-      std::this_thread::sleep_for(ObjectOutput::kLook);  // It is over, and nothing depends on it.
+  Result<void> Run(const TrackName& track, const LocationRange& range) {
+    track_ = track.Render();
+    moqt::Parameters parameters;
+    parameters.group_order =
+        flags_.descending ? moqt::GroupOrder::kDescending : moqt::GroupOrder::kAscending;
+    KVCAST_TRY(request_, relay_.session().Fetch(track, range, parameters));
+    Result<std::optional<std::string>> trouble = Follow();
+    if (!trouble.ok()) {
+      if (answered_ || output_.objects() > 0) {
+        output_.Finish(false, "");
+      }
+      return std::move(trouble).error();
     }
-    KVCAST_TRY_VOID(output.Continue());
+    output_.Finish(!*trouble, trouble->value_or(""));
+    if (*trouble) {
+      return Error(ErrorCode::kMachine, "Not everything came: " + **trouble + ".");
+    }
+    return {};
   }
-  return {};
-}
 
-// Until the stream is over. Absent if it is whole; otherwise why it is not.
-Result<std::optional<std::string>> Follow(const FetchFlags& flags, RelayConnection& relay,
-                                          moqt::RequestId request, ObjectOutput& output) {
-  std::optional<std::string> cancellation;
-  while (true) {
-    KVCAST_TRY_VOID(output.Continue());
-    KVCAST_TRY(const std::optional<moqt::FetchEnd> end, TakeAll(relay, request, output));
-    if (end) {
-      KVCAST_TRY_VOID(WriteRest(relay, output));
-      return end->complete ? std::optional<std::string>()
-                           : "the relay reset the stream, " + WordOfReset(end->code);
-    }
-    if (cancellation && !output.blocked()) {
-      return cancellation;
-    }
-    const bool blocked = output.blocked();
-    KVCAST_TRY(const std::optional<moqt::Event> event,
-               relay.Next(blocked ? Now() + ObjectOutput::kLook : flags.moq.Deadline()));
-    if (!event && (!blocked || relay.interrupted())) {
-      return std::optional<std::string>(
-          relay.interrupted() ? "interrupted"
-                              : fmt::format("nothing came for {} s", flags.moq.timeout_s));
-    }
-    const auto* cancelled = event ? std::get_if<moqt::RequestCancelled>(&*event) : nullptr;
-    if (cancelled != nullptr) {
-      cancellation = Cancellation("the fetch", *cancelled);
+ private:
+  // Until the stream is over and the relay has answered. Absent if it is whole; otherwise why it is
+  // not.
+  Result<std::optional<std::string>> Follow() {
+    while (true) {
+      KVCAST_TRY_VOID(output_.Continue());
+      KVCAST_TRY_VOID(TakeAll());
+      if (end_ && answered_) {
+        KVCAST_TRY_VOID(WriteRest());
+        return end_->complete ? std::optional<std::string>()
+                              : "the relay reset the stream, " + WordOfReset(end_->code);
+      }
+      const bool blocked = output_.blocked();
+      if (cancellation_ && !blocked) {
+        return cancellation_;
+      }
+      KVCAST_TRY(const std::optional<moqt::Event> event,
+                 relay_.Next(blocked ? Now() + ObjectOutput::kLook : flags_.moq.Deadline()));
+      if (event) {
+        KVCAST_TRY_VOID(std::visit([this](const auto& what) { return On(what); }, *event));
+      } else if (!blocked || relay_.interrupted()) {
+        return Silence();
+      }
     }
   }
-}
+
+  // As far as it can be written.
+  Result<void> TakeAll() {
+    while (!output_.blocked()) {
+      std::optional<moqt::Received> received = relay_.session().Take(request_);
+      if (!received) {
+        break;
+      }
+      if (const auto* object = std::get_if<moqt::ReceivedObject>(&*received)) {
+        KVCAST_TRY_VOID(output_.Write(object->object));
+      } else if (const auto* gap = std::get_if<moqt::RangeEnd>(&*received)) {
+        output_.WriteGap(gap->last, gap->unknown);
+      } else if (const auto* end = std::get_if<moqt::FetchEnd>(&*received)) {
+        end_ = *end;
+      }
+    }
+    return {};
+  }
+
+  // All has come, and who reads it takes their time; meanwhile the session goes on.
+  Result<void> WriteRest() {
+    while (output_.blocked() && !relay_.interrupted()) {
+      if (!relay_.Next(Now() + ObjectOutput::kLook).ok()) {
+        std::this_thread::sleep_for(ObjectOutput::kLook);  // It is over, and nothing depends on it.
+      }
+      KVCAST_TRY_VOID(output_.Continue());
+    }
+    return {};
+  }
+
+  // Nothing comes any more: what that means.
+  Result<std::optional<std::string>> Silence() const {
+    if (!answered_) {
+      return Error(ErrorCode::kMachine,
+                   relay_.interrupted()
+                       ? "Interrupted before the relay had answered " + what() + "."
+                       : NoAnswer(what(), std::chrono::seconds(flags_.moq.timeout_s)));
+    }
+    return std::optional<std::string>(
+        relay_.interrupted() ? "interrupted"
+                             : fmt::format("nothing came for {} s", flags_.moq.timeout_s));
+  }
+
+  template <typename T>
+  Result<void> On(const T&) {
+    return {};
+  }
+  Result<void> On(const moqt::FetchAccepted& accepted) {
+    answered_ = true;
+    if (!flags_.moq.json) {
+      const Location last = accepted.answer.last;
+      fmt::print(stderr, "fetching {} up to {}{}\n", track_,
+                 last.object == LocationRange::kWholeGroup
+                     ? fmt::format("the end of group {}", last.group)
+                     : last.ToString(),
+                 accepted.answer.end_of_track ? ", the end of the track" : "");
+    }
+    return {};
+  }
+  Result<void> On(const moqt::RequestRefused& refused) {
+    return refused.request == request_ ? Error(ErrorCode::kNotFound, Refusal(what(), refused.error))
+                                       : Result<void>();
+  }
+  // What had come by then is written nevertheless.
+  Result<void> On(const moqt::RequestCancelled& cancelled) {
+    if (cancelled.request == request_) {
+      cancellation_ = Cancellation("the fetch", cancelled);
+    }
+    return {};
+  }
+
+  std::string what() const { return "FETCH of " + track_; }
+
+  const FetchFlags& flags_;
+  RelayConnection& relay_;
+  ObjectOutput& output_;
+  std::string track_;
+  moqt::RequestId request_ = 0;
+  bool answered_ = false;              // By FETCH_OK.
+  std::optional<moqt::FetchEnd> end_;  // Of the stream.
+  std::optional<std::string> cancellation_;
+};
 
 Result<void> RunFetch(const FetchFlags& flags) {
   KVCAST_TRY(const TrackName track, ParseTrackArgument(flags.track));
   KVCAST_TRY(const LocationRange range, ParseLocationRange(flags.range));
   KVCAST_TRY(ObjectOutput output, ObjectOutput::Open({flags.output, flags.moq.json}));
   KVCAST_TRY(const MoqRun run, flags.moq.Connect());
-  moqt::Parameters parameters;
-  parameters.group_order =
-      flags.descending ? moqt::GroupOrder::kDescending : moqt::GroupOrder::kAscending;
-  KVCAST_TRY(const moqt::RequestId request, run.relay->session().Fetch(track, range, parameters));
-  KVCAST_TRY(const moqt::Event answer,
-             run.relay->Answer(request, "FETCH of " + track.Render(), flags.moq.Deadline()));
-  if (const auto* accepted = std::get_if<moqt::FetchAccepted>(&answer); !flags.moq.json) {
-    const Location last = accepted->answer.last;
-    fmt::print(stderr, "fetching {} up to {}{}\n", track.Render(),
-               last.object == LocationRange::kWholeGroup
-                   ? fmt::format("the end of group {}", last.group)
-                   : last.ToString(),
-               accepted->answer.end_of_track ? ", the end of the track" : "");
-  }
-  Result<std::optional<std::string>> trouble = Follow(flags, *run.relay, request, output);
-  if (!trouble.ok()) {
-    output.Finish(false, "");
-    return std::move(trouble).error();
-  }
-  output.Finish(!*trouble, trouble->value_or(""));
-  if (*trouble) {
-    return Error(ErrorCode::kMachine, "Not everything came: " + **trouble + ".");
-  }
-  return {};
+  return Fetcher(flags, *run.relay, output).Run(track, range);
 }
 
 }  // namespace

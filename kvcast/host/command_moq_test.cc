@@ -74,6 +74,27 @@ TEST_F(MoqCommandTest, WhatIsPublishedIsFetchedByteForByte) {
   EXPECT_EQ(raw.out, Text(small));
 }
 
+// FETCH_OK "can come at any time relative to object delivery": here, when all of it has left, which
+// is more than a stream may bring before something of it is taken.
+TEST_F(MoqCommandTest, AFetchIsTakenBeforeItIsAnswered) {
+  NodeScript script;
+  script.accept_fetch_last = true;
+  script.alter = [](std::vector<moqt::FetchItem>& items) {
+    items.clear();
+    for (uint64_t i = 0; i < 12; ++i) {
+      Object object;
+      object.location = {0, i};
+      object.payload = Bytes::Of(std::string(1024 * 1024, 'x'));
+      items.emplace_back(object);
+    }
+  };
+  const ScriptedServer server(script);
+  const CommandOutcome fetched =
+      Moq({"fetch", server.flag(), "demo--t", "0", "--json", "--timeout", "5"});
+  EXPECT_EQ(fetched.status, kExitOk) << fetched.err;
+  EXPECT_EQ(Lines(fetched.out, "object").size(), 12U);
+}
+
 TEST_F(MoqCommandTest, GroupsAndSubgroupsAreLaidOutAsAsked) {
   const LocalNode node;
   const CommandOutcome published =
