@@ -29,6 +29,8 @@ struct NodeScript {
   // these, and anew when the one before is done.
   std::string wanted_name = {};
   std::vector<moqt::SubscriptionFilter> wanted_filters = {};
+  bool asks_everything = false;  // A request of each kind, as soon as there is a session.
+  std::function<void(const moqt::RequestError&)> on_refused = {};
   bool give_up_publish = false;
   bool never_list = false;
   bool refuse_acks = false;
@@ -147,6 +149,23 @@ class ScriptedNode {
   template <typename T>
   void On(const T&) {}
   void On(const moqt::RequestCancelled&) { ++cancelled_; }
+  void On(const moqt::SetupDone&) {
+    if (script.asks_everything) {
+      const TrackName track = *TrackName::Parse("no-such--track");
+      (void)session_->Subscribe(track, {});
+      (void)session_->Fetch(track, {{0, 0}, {1, 1}}, {});
+      (void)session_->AskTrackStatus(track, {});
+      (void)session_->Publish(track, {}, {});
+      (void)session_->PublishNamespace(track.space(), {});
+      (void)session_->SubscribeNamespace(track.space(), {});
+      (void)session_->SubscribeTracks(track.space(), {});
+    }
+  }
+  void On(const moqt::RequestRefused& refused) {
+    if (script.on_refused) {
+      script.on_refused(refused.error);
+    }
+  }
 
   void On(const moqt::SubscribeTracksReceived& asked) {
     if (script.refuse_tracks) {

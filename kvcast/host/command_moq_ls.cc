@@ -136,6 +136,9 @@ class Listing {
 Result<void> RunLs(const LsFlags& flags) {
   KVCAST_TRY(const TrackNamespace prefix, ParseNamespaceArgument(flags.prefix));
   KVCAST_TRY(const MoqRun run, flags.moq.Connect());
+  run.relay->ServeOnly([](const moqt::Event& event) {
+    return std::holds_alternative<moqt::PublishReceived>(event);
+  });
   Listing listing(flags, *run.relay);
   KVCAST_TRY_VOID(listing.Run(prefix));
   if (!flags.moq.json) {

@@ -48,7 +48,11 @@ struct PubFlags {
 class Publisher {
  public:
   Publisher(const PubFlags& flags, RelayConnection& relay, PayloadSource source)
-      : flags_(flags), relay_(relay), source_(std::move(source)) {}
+      : flags_(flags), relay_(relay), source_(std::move(source)) {
+    relay_.ServeOnly([](const moqt::Event& event) {
+      return std::holds_alternative<moqt::SubscribeReceived>(event);
+    });
+  }
 
   Result<void> Announce(const TrackName& track) {
     if (flags_.announce == "namespace") {
@@ -353,10 +357,6 @@ class Publisher {
       OnUpdate(*update);
     } else if (const auto* asked = std::get_if<moqt::SubscribeReceived>(&*event)) {
       OnSubscribe(*asked);
-    } else if (const auto* fetch = std::get_if<moqt::FetchReceived>(&*event)) {
-      Refuse(fetch->request, moqt::RequestCode::kNotSupported);
-    } else if (const auto* status = std::get_if<moqt::TrackStatusReceived>(&*event)) {
-      Refuse(status->request, moqt::RequestCode::kNotSupported);
     } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&*event)) {
       if (cancelled->request == space_ || (!announced_ && subscribed_)) {
         return Error(ErrorCode::kMachine, Cancellation(what_, *cancelled));

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/local_node_test.h"
+#include "kvcast/host/moq_flags.h"
 #include "kvcast/host/relay_connection.h"
 #include "kvcast/host/scripted_server_test.h"
 #include "kvcast/io/clock.h"
@@ -353,6 +355,28 @@ TEST_F(MoqCommandTest, ARelayThatDoesNotAnswerARequestIsSaidInTime) {
     EXPECT_NE(outcome.err.find("has not answered"), std::string::npos)
         << command << ": " << outcome.err;
   }
+}
+
+// A relay may ask us for anything, and is to be answered.
+TEST_F(MoqCommandTest, WhatNoCommandServesIsRefused) {
+  NodeScript script;
+  script.asks_everything = true;
+  std::atomic<int> refused = 0;
+  script.on_refused = [&](const moqt::RequestError& error) {
+    refused += error.code == moqt::RequestCode::kNotSupported ? 1 : 0;
+  };
+  const ScriptedServer server(script);
+  MoqFlags flags;
+  flags.relay = server.flag();
+  flags.timeout_s = 60;  // Only so as not to hang.
+  const MoqRun run = *flags.Connect();
+  const Instant until = Now() + std::chrono::seconds(10);
+  while (refused < 7 && Now() < until) {
+    const auto event = run.relay->Next(Now() + std::chrono::milliseconds(1));
+    ASSERT_TRUE(event.ok()) << event.error().ToString();
+    EXPECT_FALSE(event->has_value());
+  }
+  EXPECT_EQ(refused, 7);
 }
 
 TEST_F(MoqCommandTest, SaysHowToWriteWhatWasWrittenWrong) {

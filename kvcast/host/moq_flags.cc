@@ -54,6 +54,7 @@ Result<MoqRun> MoqFlags::Connect() const {
   MoqRun run;
   KVCAST_TRY(run.loop, EventLoop::Make());
   KVCAST_TRY(run.relay, RelayConnection::Open(*run.loop, target, Deadline()));
+  run.relay->ServeOnly([](const moqt::Event&) { return false; });
   KVCAST_TRY_VOID(run.relay->WatchSignals());
   return run;
 }

@@ -33,7 +33,7 @@ struct MoqFlags {
 
   // How to reach the relay; warns if its certificate is not to be checked.
   Result<RelayConnection::Options> Target() const;
-  // Connects; Ctrl-C ends waits from then on.
+  // Connects; Ctrl-C ends waits from then on, and what the relay asks us for is refused.
   Result<MoqRun> Connect() const;
   // The end of a wait that begins now.
   Instant Deadline() const { return Now() + std::chrono::seconds(timeout_s); }

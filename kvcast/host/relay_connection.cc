@@ -1,6 +1,7 @@
 #include "kvcast/host/relay_connection.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -32,6 +33,26 @@ std::optional<moqt::RequestId> RequestOf(const moqt::Event& event) {
     return cancelled->request;
   }
   return std::nullopt;
+}
+
+// The request of the relay's that the event tells of, if it does.
+std::optional<moqt::RequestId> AskedBy(const moqt::Event& event) {
+  return std::visit(
+      [](const auto& each) -> std::optional<moqt::RequestId> {
+        using T = std::decay_t<decltype(each)>;
+        if constexpr (std::is_same_v<T, moqt::PublishReceived> ||
+                      std::is_same_v<T, moqt::SubscribeReceived> ||
+                      std::is_same_v<T, moqt::FetchReceived> ||
+                      std::is_same_v<T, moqt::TrackStatusReceived> ||
+                      std::is_same_v<T, moqt::SubscribeTracksReceived> ||
+                      std::is_same_v<T, moqt::PublishNamespaceReceived> ||
+                      std::is_same_v<T, moqt::SubscribeNamespaceReceived>) {
+          return each.request;
+        } else {
+          return std::nullopt;
+        }
+      },
+      event);
 }
 
 Result<moqt::Event> AsAnswer(moqt::Event event, const std::string& what) {
@@ -153,6 +174,19 @@ void RelayConnection::Turn(Instant deadline) {
   }
 }
 
+std::optional<moqt::Event> RelayConnection::TakeEvent() {
+  while (std::optional<moqt::Event> event = session_->NextEvent()) {
+    const std::optional<moqt::RequestId> asked = AskedBy(*event);
+    if (!asked || !serves_ || serves_(*event)) {
+      return event;
+    }
+    moqt::RequestError no;
+    no.code = moqt::RequestCode::kNotSupported;
+    (void)session().RefuseRequest(*asked, no).ok();
+  }
+  return std::nullopt;
+}
+
 Result<std::optional<moqt::Event>> RelayConnection::NextOfSession(Instant deadline) {
   if (end_) {
     return *end_;
@@ -160,7 +194,7 @@ Result<std::optional<moqt::Event>> RelayConnection::NextOfSession(Instant deadli
   for (bool first = true;; first = false) {
     std::optional<moqt::Event> event;
     if (session_ != nullptr) {
-      event = session_->NextEvent();
+      event = TakeEvent();
     }
     if (event) {
       if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
@@ -224,7 +258,7 @@ Result<bool> RelayConnection::AwaitDelivery(Instant deadline) {
       return false;
     }
     Turn(deadline);
-    while (std::optional<moqt::Event> event = session_->NextEvent()) {
+    while (std::optional<moqt::Event> event = TakeEvent()) {
       if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
         end_ = Error(ErrorCode::kMachine, Closing(*closed));
       } else if (kept_.size() < kKeptEventsMax) {

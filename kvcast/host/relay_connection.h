@@ -1,9 +1,11 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/result.h"
@@ -46,6 +48,11 @@ class RelayConnection {
   Result<void> WatchSignals();
   bool interrupted() const { return interrupted_; }
 
+  // From now on, requests of the relay's come out of Next() only if `serves` says so of their
+  // event; others are refused with NOT_SUPPORTED. A relay may ask for anything, and must be
+  // answered.
+  void ServeOnly(std::function<bool(const moqt::Event&)> serves) { serves_ = std::move(serves); }
+
   // What the session says next; absent at `deadline`, or when interrupted. The session's end is an
   // error, with the code and the reason that the relay gave.
   Result<std::optional<moqt::Event>> Next(Instant deadline);
@@ -66,6 +73,7 @@ class RelayConnection {
   Result<void> Connect(const Options& options, const SocketAddress& place);
   Result<bool> IsReady();
   Result<void> AwaitSetup(Instant deadline);
+  std::optional<moqt::Event> TakeEvent();
   Result<std::optional<moqt::Event>> NextOfSession(Instant deadline);
   void Turn(Instant deadline);
 
@@ -75,6 +83,7 @@ class RelayConnection {
   moqt::Session* session_ = nullptr;  // The connection's.
   moqt::Setup relay_setup_;
   std::string connection_id_;
+  std::function<bool(const moqt::Event&)> serves_;  // None: everything.
   std::deque<moqt::Event> kept_;
   std::optional<Error> end_;
   bool commanded_ = false;
