@@ -105,7 +105,9 @@ int QuicConnection::OnHandshakeCompleted() {
 int QuicConnection::OnStreamOpened(int64_t id) {
   moqt::SendOrder order;
   order.tier = moqt::SendOrder::Tier::kRequest;
-  streams_.Open(streams_.Add(static_cast<moqt::StreamId>(id), order), id);
+  QuicStream& stream = streams_.Add(static_cast<moqt::StreamId>(id), order);
+  stream.is_new = !moqt::IsUni(stream.id);
+  streams_.Open(stream, id);
   return 0;
 }
 
@@ -115,6 +117,13 @@ int QuicConnection::OnStreamData(int64_t id, std::span<const std::byte> bytes, b
     return 0;
   }
   stream->receive_over = fin;
+  if (stream->is_new) {
+    if (stream->first_bytes.empty()) {
+      new_streams_.push_back(stream->id);
+    }
+    stream->first_bytes += AsText(bytes);
+    return 0;
+  }
   user_->OnStreamData(stream->id, bytes, fin);
   Drain();
   return 0;
@@ -126,6 +135,7 @@ int QuicConnection::OnStreamReset(int64_t id, uint64_t code) {
     return 0;
   }
   if (stream != nullptr) {
+    HandOver(*stream);
     stream->receive_over = true;
   }
   // Without a stream, it was given up before anything of it came, and never becomes one.
@@ -181,6 +191,29 @@ int QuicConnection::OnMoreStreams(uint64_t bidi_total) {
   return 0;
 }
 
+// A request that the peer makes in place of one that it has stopped comes after word of that, which
+// has to be looked for, and cannot be while a packet is read.
+void QuicConnection::HandOverNew() {
+  if (phase_ != Phase::kOpen || new_streams_.empty()) {
+    return;
+  }
+  NoticeStopped();
+  for (const moqt::StreamId id : std::exchange(new_streams_, {})) {
+    if (QuicStream* const stream = streams_.Find(id)) {
+      HandOver(*stream);
+    }
+  }
+  heard_ = true;  // These have not been looked at.
+}
+
+void QuicConnection::HandOver(QuicStream& stream) {
+  const std::string bytes = std::exchange(stream.first_bytes, {});
+  if (std::exchange(stream.is_new, false) && (!bytes.empty() || stream.receive_over)) {
+    user_->OnStreamData(stream.id, AsBytes(bytes), stream.receive_over);
+    Drain();
+  }
+}
+
 // QUIC is done with these streams; whatever of their end the session does not know, it hears now.
 void QuicConnection::BuryStreams() {
   for (size_t i = 0; i < dead_.size(); ++i) {  // The session may act, but no stream dies of that.
@@ -189,6 +222,7 @@ void QuicConnection::BuryStreams() {
     if (stream == nullptr || user_ == nullptr) {
       continue;
     }
+    HandOver(*stream);
     // Our half ends by an end or a reset of ours, or else because the peer wanted no more.
     if (can_send(dead.stream) && (stream->stopped || !stream->send_over)) {
       stream->send_over = true;
@@ -259,6 +293,7 @@ bool QuicConnection::UpdateKeys() {
 
 void QuicConnection::Flush() {
   Drain();  // Somebody may have poked it.
+  HandOverNew();
   LetOpenMore();
   if (phase_ == Phase::kOpen && probe_due() <= Now()) {
     NoticeStopped();

@@ -51,10 +51,9 @@ class QuicConnectionOwner {
 // The session is told everything on the loop's thread. It acts only when asked, so after changing
 // it from elsewhere call Poke(). Streams of the peer's answer as requests do: before data.
 //
-// What is not told as precisely as it might be: that a peer wants no more of a stream that goes
-// both ways (STOP_SENDING) is noticed up to a second later, because ngtcp2 1.11, which Debian 12
-// (backports) and 13 have, does not report it by itself. ngtcp2 answers with a reset all the same,
-// so the peer waits for nothing; but the session hears the code 0 instead of the peer's.
+// What is not told as precisely as it might be, for want of word from ngtcp2 1.11: that a peer
+// wants no more of a stream that goes both ways (STOP_SENDING) is noticed up to a second later, or
+// before the peer's next such stream; and the session hears the code 0 instead of the peer's.
 class QuicConnection {
  public:
   // Makes the session, once there is a connection for it; called at most once.
@@ -105,10 +104,8 @@ class QuicConnection {
   ngtcp2_cid first_id() const { return *ngtcp2_conn_get_client_initial_dcid(connection_); }
   // Whether the peer has acknowledged everything that the session has sent so far.
   bool all_delivered() const { return streams_.AllDelivered(); }
-  // The largest datagrams that this path was found to carry.
-  size_t datagram_bytes() const;
-  // How often either side has changed the keys.
-  uint64_t key_updates() const { return key_updates_; }
+  size_t datagram_bytes() const;  // The largest that this path was found to carry.
+  uint64_t key_updates() const { return key_updates_; }  // By either side.
 
   // For the owner alone: a datagram for this connection, and then, after some of them, the answer.
   void Receive(const UdpPath& path, std::span<const std::byte> datagram);
@@ -169,6 +166,8 @@ class QuicConnection {
   void TellStopped();
   Instant probe_due() const;
   void NoticeStopped();
+  void HandOverNew();
+  void HandOver(QuicStream& stream);
   void BuryStreams();
   void LetOpenMore();
 
@@ -236,6 +235,7 @@ class QuicConnection {
   uint64_t growth_left_;              // By which windows of streams may grow.
   std::deque<moqt::StreamId> waiting_bidi_;  // Streams that QUIC has yet to open.
   StreamAllowance allowance_;
+  std::vector<moqt::StreamId> new_streams_;  // The peer's, whose first bytes wait, see HandOver().
   std::vector<Dead> dead_;   // Streams that QUIC has closed, of which the session may not know.
   size_t streams_owed_ = 0;  // The peer's, over, in whose place it may not open others.
   std::vector<Sent> sent_;   // What the session has yet to hear: bytes that left,

@@ -412,7 +412,7 @@ void QuicConnection::NoticeStopped() {
   probed_ = Now();
   const ngtcp2_vec impossible{nullptr, SIZE_MAX};
   for (const auto& [id, stream] : streams_.two_way()) {
-    if (!stream->open || stream->send_over) {
+    if (!stream->open || stream->send_over || stream->is_new) {
       continue;
     }
     const ngtcp2_ssize refusal = ngtcp2_conn_writev_stream(

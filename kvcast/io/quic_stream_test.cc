@@ -364,6 +364,34 @@ TEST_F(QuicStreamTest, ThatAnIdleStreamWasStoppedIsNoticed) {
   EXPECT_EQ(client_user_->streams[kClientBidi + 4].bytes, "ab");
 }
 
+// A session that is asked again, after the peer has left by STOP_SENDING, knows that it has:
+// whether both came in one packet, or the peer waited for our half to end.
+TEST_F(QuicStreamTest, ThatAStreamWasStoppedIsKnownBeforeAnotherOneBegins) {
+  std::map<moqt::StreamId, bool> known;  // Of each that began: whether the one before was over.
+  ListenAndConnect({}, [&](TestUser& server) {
+    server.echoes = true;
+    server.grants = [&](moqt::StreamId id) {
+      known[id] = id == kClientBidi || server.streams[id - 4].stop.has_value();
+      return true;
+    };
+  });
+  moqt::StreamId id = kClientBidi;
+  for (const bool waits : {false, true, false, true}) {
+    client_user_->Open(id);
+    client_user_->Send(id, Bytes::Of("a"), false);
+    ASSERT_TRUE(Until([&] { return client_user_->streams[id].bytes == "a"; }));
+    client_user_->Act(moqt::StopSending{id, 1});
+    ASSERT_TRUE(Until([&] { return !waits || client_user_->streams[id].reset.has_value(); }));
+    id += 4;
+  }
+  client_user_->Open(id);
+  client_user_->Send(id, Bytes::Of("a"), false);
+  ASSERT_TRUE(Until([&] { return known.contains(id); }));
+  for (const auto& [stream, was_known] : known) {
+    EXPECT_TRUE(was_known) << stream;
+  }
+}
+
 // The same without the kernel's help, as where it has none.
 TEST_F(QuicStreamTest, DatagramsMayGoOneByOne) {
   QuicServer::Options options;

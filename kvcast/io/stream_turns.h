@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -31,6 +32,9 @@ struct QuicStream {
   bool send_over = false;     // No more is sent: the end was, or it was given up.
   bool receive_over = false;  // The session knows that no more comes.
   bool stopped = false;       // The peer wants no more of it, and the session does not know.
+  // The peer's, of which the session has not heard: nothing came, or it waits, see HandOver().
+  bool is_new = false;
+  std::string first_bytes;
   // It was given up before anything of it was sent. The peer has to hear of it all the same, or it
   // would count it as open for ever, and ngtcp2 says nothing of such a stream by itself.
   bool unheard_of = false;
