@@ -36,6 +36,10 @@ class NodePeer final : public moqt::TransportUser {
 
   void OnTime(Instant now) override { session_.OnTime(now); }
   bool MayOpenMore() const override { return session_.MayOpenMore(); }
+  void OnStreamsUsedUp() override {
+    session_.OnStreamsUsedUp();
+    SetTimer();
+  }
   void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override;
   void OnStreamReset(moqt::StreamId stream, uint64_t code) override;
   void OnStopSending(moqt::StreamId stream, uint64_t code) override;

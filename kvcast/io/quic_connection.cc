@@ -107,6 +107,7 @@ int QuicConnection::OnStreamOpened(int64_t id) {
   order.tier = moqt::SendOrder::Tier::kRequest;
   QuicStream& stream = streams_.Add(static_cast<moqt::StreamId>(id), order);
   stream.is_new = !moqt::IsUni(stream.id);
+  peer_unis_ += moqt::IsUni(stream.id) ? 1U : 0U;
   streams_.Open(stream, id);
   return 0;
 }
@@ -245,6 +246,7 @@ void QuicConnection::BuryStreams() {
       user_->OnStreamsAllowed(allowance_.total());
     }
     if (!is_ours(dead.stream) && moqt::IsUni(dead.stream)) {
+      --peer_unis_;
       ++streams_owed_;
     } else if (!is_ours(dead.stream)) {
       ngtcp2_conn_extend_max_streams_bidi(connection_, 1);
@@ -257,8 +259,14 @@ void QuicConnection::BuryStreams() {
 // A stream that is over takes no more credit, but what it brought may still wait to be taken: a
 // peer that sends many short streams is held up by their number.
 void QuicConnection::LetOpenMore() {
-  if (streams_owed_ > 0 && user_ != nullptr && user_->MayOpenMore()) {
+  if (user_ == nullptr) {
+    return;
+  }
+  const bool may_open = user_->MayOpenMore();
+  if (may_open && streams_owed_ > 0) {
     ngtcp2_conn_extend_max_streams_uni(connection_, std::exchange(streams_owed_, 0));
+  } else if (!may_open && peer_unis_ + streams_owed_ >= options_.peer_streams_uni) {
+    user_->OnStreamsUsedUp();
   }
 }
 

@@ -102,8 +102,7 @@ class QuicConnection {
   moqt::TransportUser* user() { return user_.get(); }
   // The id that the client's first packet was addressed to: traces on both sides go by it.
   ngtcp2_cid first_id() const { return *ngtcp2_conn_get_client_initial_dcid(connection_); }
-  // Whether the peer has acknowledged everything that the session has sent so far.
-  bool all_delivered() const { return streams_.AllDelivered(); }
+  bool all_delivered() const { return streams_.AllDelivered(); }  // And acknowledged, so far.
   size_t datagram_bytes() const;  // The largest that this path was found to carry.
   uint64_t key_updates() const { return key_updates_; }  // By either side.
 
@@ -237,7 +236,8 @@ class QuicConnection {
   StreamAllowance allowance_;
   std::vector<moqt::StreamId> new_streams_;  // The peer's, whose first bytes wait, see HandOver().
   std::vector<Dead> dead_;   // Streams that QUIC has closed, of which the session may not know.
-  size_t streams_owed_ = 0;  // The peer's, over, in whose place it may not open others.
+  size_t peer_unis_ = 0;     // One-way streams of the peer's that are there,
+  size_t streams_owed_ = 0;  // and that are over, in whose place it may not open others.
   std::vector<Sent> sent_;   // What the session has yet to hear: bytes that left,
   std::vector<moqt::StreamId> stopped_;  // and streams that the peer wants no more of.
   std::optional<moqt::CloseConnection> close_;

@@ -54,6 +54,7 @@ class TestUser : public moqt::TransportUser {
   std::function<bool(moqt::StreamId)> grants = [](moqt::StreamId) { return true; };
   bool echoes = false;
   bool has_room = true;  // For streams in place of those that are over.
+  size_t used_up = 0;    // How often we were told that it can begin none.
   Instant told{};        // How late it is.
   QuicConnection* connection = nullptr;
 
@@ -70,6 +71,7 @@ class TestUser : public moqt::TransportUser {
 
   void OnTime(Instant now) override { told = now; }
   bool MayOpenMore() const override { return has_room; }
+  void OnStreamsUsedUp() override { ++used_up; }
   void OnStreamData(moqt::StreamId stream, std::span<const std::byte> bytes, bool fin) override {
     Arrival& arrival = streams[stream];
     EXPECT_FALSE(arrival.fin || arrival.reset) << "after the end of stream " << stream;

@@ -102,9 +102,31 @@ TEST_F(QuicStreamTest, NoStreamsAreBegunInPlaceOfOthersWhileTheSessionHasNoRoom)
   ASSERT_TRUE(Until([&] {
     return server_user_->ended.size() == 11 && client_user_->streams[kClientUni + 4 * 9].delivered;
   }));
+  EXPECT_GT(server_user_->used_up, 0U);
   server_user_->has_room = true;
+  server_user_->used_up = 0;
   server_user_->connection->Poke();
   ASSERT_TRUE(Until([&] { return server_user_->ended.size() == kStreams + 1; }));
+  EXPECT_EQ(server_user_->used_up, 0U);
+}
+
+// Those that are open count, too.
+TEST_F(QuicStreamTest, ThatThePeerHasBegunAllItsStreamsIsSaidWhileTheSessionHasNoRoom) {
+  QuicServer::Options options;
+  options.connection.peer_streams_uni = 10;
+  ListenAndConnect(options);
+  server_user_->has_room = false;
+  for (size_t i = 0; i < 9; ++i) {
+    client_user_->Open(kClientUni + 4 * i);
+    client_user_->Send(kClientUni + 4 * i, Bytes::Of("x"), i < 4);
+  }
+  ASSERT_TRUE(Until([&] {
+    return server_user_->streams.size() == 9 && client_user_->streams[kClientUni + 4 * 3].delivered;
+  }));
+  EXPECT_EQ(server_user_->used_up, 0U);
+  client_user_->Open(kClientUni + 4 * 9);
+  client_user_->Send(kClientUni + 4 * 9, Bytes::Of("x"), false);
+  ASSERT_TRUE(Until([&] { return server_user_->used_up > 0; }));
 }
 
 // Streams of many tracks stay open, and none of them stands in another's way.

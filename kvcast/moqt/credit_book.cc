@@ -106,6 +106,13 @@ void CreditBook::EraseIfIdle(RequestId request) {
   }
 }
 
+std::optional<RequestId> CreditBook::largest() const {
+  const auto found =
+      std::ranges::max_element(takers_, {}, [](const auto& taker) { return taker.second.queued; });
+  const bool any = found != takers_.end() && found->second.queued > 0;
+  return any ? std::optional(found->first) : std::nullopt;
+}
+
 bool CreditBook::MayRead(StreamId stream) const {
   const auto found = accounts_.find(stream);
   return found == accounts_.end() ||

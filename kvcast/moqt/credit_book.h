@@ -19,7 +19,9 @@ namespace kvcast::moqt {
 // behind it; then it stops, and no other stream does. When all that waits in the session passes its
 // own limit, the streams of every request stop that has something untaken, and no stream may be
 // begun in place of one that is over. Others go on, and so does the connection: what controls the
-// session, and what is taken, never waits for what is not, short of a last limit, see full().
+// session never waits for what is not taken. Nor does what is taken, short of a last limit, see
+// full(), and of the streams that the peer may begin: when these are used up, the session ends the
+// request that has most untaken.
 //
 // What streams bring nevertheless, by the credit they have, stays unread: as objects, small ones
 // would take many times the memory. And of objects that have begun, only those that are nearest to
@@ -60,6 +62,8 @@ class CreditBook {
   bool crowded() const { return untaken_bytes() >= limits_->session_queue_bytes; }
   // How often that has ceased to be so.
   uint64_t times_cleared() const { return times_cleared_; }
+  // Who has most to take.
+  std::optional<RequestId> largest() const;
   // Nothing more should be queued.
   bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 

@@ -122,7 +122,7 @@ struct PublishBlockedReceived {
 
 // A request of either side is over before its time: the peer cancelled it, its track is malformed,
 // an update of it was refused, or the track comes by another request. What has arrived can still be
-// taken.
+// taken; unless nobody did for too long, and it was in the way of others (Limits::room_patience).
 struct RequestCancelled {
   RequestId request;
   uint64_t code;  // A ResetCode.

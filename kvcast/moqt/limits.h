@@ -28,6 +28,9 @@ struct Limits {
   // Objects of requests that had nothing untaken until they came: at this many bytes untaken, no
   // stream that brings objects gets more, or is read, and datagrams are dropped.
   size_t untaken_bytes_max = 256 * 1024 * 1024;
+  // How long either may keep the peer from sending what other requests take at once: then what
+  // waits must have fallen below the session's limit, or the request with most of it is ended.
+  Duration room_patience = std::chrono::seconds(5);
 
   // Bytes kept for later: on streams that came before SETUP, or before their track's alias. A
   // stream that would pass them is refused.

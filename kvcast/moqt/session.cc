@@ -92,6 +92,7 @@ void Session::OnTimeout(Instant now) {
       request->OnTimer(due->kind);
     }
   }
+  streams_.MakeRoom();
   streams_.DropLongWaiting();
   streams_.Settle();
 }

@@ -63,6 +63,7 @@ class Session final : public TransportUser {
   // GOAWAY are as exact as this is.
   void OnTime(Instant now) override { state_.now = std::max(state_.now, now); }
   bool MayOpenMore() const override { return !state_.credit.crowded(); }
+  void OnStreamsUsedUp() override { streams_.OnNoRoom(); }
   // The same, and does what is due.
   void OnTimeout(Instant now);
   std::optional<Instant> deadline() const;

@@ -215,6 +215,9 @@ void SessionStreams::Settle() {
     }
     EndRequests();
   }
+  if (state_->credit.full()) {
+    OnNoRoom();
+  }
 }
 
 bool SessionStreams::ReadOn() {
@@ -272,7 +275,55 @@ std::optional<Instant> SessionStreams::deadline() const {
   if (!waiting_datagrams_.empty()) {
     since = std::min(since.value_or(Instant::max()), waiting_datagrams_.front().since);
   }
-  return since ? std::optional(*since + state_->limits.track_patience) : std::nullopt;
+  std::optional<Instant> due = room_due();
+  if (since) {
+    due = std::min(due.value_or(Instant::max()), *since + state_->limits.track_patience);
+  }
+  return due;
+}
+
+void SessionStreams::OnNoRoom() {
+  const uint64_t cleared = state_->credit.times_cleared();
+  if (!no_room_since_ || times_cleared_ != cleared) {
+    no_room_since_ = state_->now;
+    times_cleared_ = cleared;
+  }
+}
+
+// Who is alone is not in anybody's way, and may take as long as they like.
+std::optional<Instant> SessionStreams::room_due() const {
+  const CreditBook& credit = state_->credit;
+  if (!no_room_since_ || credit.times_cleared() != times_cleared_ || !credit.crowded() ||
+      !credit.largest()) {
+    return std::nullopt;
+  }
+  const auto takes_all = [this](RequestId id) {
+    Request* const request = state_->requests.Find(id);
+    return !request->over() && request->queue() != nullptr && request->queue()->empty();
+  };
+  return std::ranges::any_of(state_->requests.Ids(), takes_all)
+             ? std::optional(*no_room_since_ + state_->limits.room_patience)
+             : std::nullopt;
+}
+
+void SessionStreams::MakeRoom() {
+  for (auto due = room_due(); due && *due <= state_->now; due = room_due()) {
+    GiveUpUntaken(*state_->requests.Find(*state_->credit.largest()));
+    Settle();
+  }
+}
+
+void SessionStreams::GiveUpUntaken(Request& request) {
+  constexpr auto kCode = static_cast<uint64_t>(ResetCode::kExcessiveLoad);
+  const std::string reason = "What nobody took was in the way of other requests.";
+  if (request.over()) {
+    state_->outbox.Tell(RequestCancelled{request.id(), kCode, reason});
+    request.queue()->Clear();
+    EraseRequest(request);
+  } else {
+    request.Fail(kCode, reason);
+    request.queue()->Clear();
+  }
 }
 
 void SessionStreams::EndRequests() {

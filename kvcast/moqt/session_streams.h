@@ -51,6 +51,11 @@ class SessionStreams {
   void DropLongWaiting();
   std::optional<Instant> deadline() const;
 
+  // What nobody takes keeps the peer from sending anything else. If that lasts, and somebody waits
+  // for other things, the request is ended that has most of it.
+  void OnNoRoom();
+  void MakeRoom();
+
   // Closes the session if there is a fault; false if so.
   bool Check(const Decoded<void>& done);
   void Close(SessionCode code, const std::string& reason);
@@ -71,6 +76,8 @@ class SessionStreams {
   void HandDatagrams();
   void ResumeStreams(const WaitingStreams::Cause& cause);
   void EndRequests();
+  void GiveUpUntaken(Request& request);
+  std::optional<Instant> room_due() const;
   void ForgetUni(std::map<StreamId, UniStream>::iterator stream);
   void ForgetBidi(std::map<StreamId, RequestStream>::iterator stream);
 
@@ -80,6 +87,8 @@ class SessionStreams {
   std::map<StreamId, UniStream> unis_;
   std::map<StreamId, RequestStream> bidis_;
   std::vector<WaitingDatagram> waiting_datagrams_;  // In the order they came.
+  std::optional<Instant> no_room_since_;            // As long as
+  uint64_t times_cleared_ = 0;                      // the credit book still says this.
   bool was_set_up_ = false;
   bool closed_ = false;
 };

@@ -112,6 +112,9 @@ class TransportUser {
   // Whether the peer may open one-way streams in place of those that are over. Asked after every
   // input, and whenever somebody has poked the connection.
   virtual bool MayOpenMore() const { return true; }
+  // The peer can begin no one-way stream: all that it may have are open, or over and not replaced,
+  // because of MayOpenMore(). Told after every input while that is so.
+  virtual void OnStreamsUsedUp() {}
 
   // In order per stream; the first for an id of the peer's is how a stream opens. `bytes` is only
   // lent. Nothing comes after `fin`, and nothing but OnStopSending after a reset.

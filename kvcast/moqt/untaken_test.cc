@@ -75,6 +75,100 @@ TEST_P(UntakenInEveryShape, LetsThePeerBeginNoMoreStreamsWhenItFillsTheSession) 
   EXPECT_TRUE(pair.server().MayOpenMore());
 }
 
+// Two tracks, of which nobody takes the first, on a connection whose streams are all used up.
+class NoRoomTest : public testing::Test {
+ protected:
+  NoRoomTest() : pair_(Crowdable()) {
+    for (const char* name : {"slow", "fast"}) {
+      (void)pair_.client().Publish(Track(name), {}, {}).value();
+    }
+    pair_.Run();
+    for (const PublishReceived& received : pair_.Take<PublishReceived>(pair_.server())) {
+      (received.track == Track("slow") ? slow_ : fast_) = received.request;
+    }
+    pair_.server().OnTime(kStart);
+    SendGroup(pair_.client(), slow_, 0, 12, 1000);  // Over,
+    SubgroupHeader header;
+    header.group = 1;
+    const StreamId open = *pair_.client().OpenSubgroup(slow_, header);
+    Object object;
+    object.location = {1, 0};
+    object.payload = Bytes::Of("x");
+    EXPECT_TRUE(pair_.client().SendObject(slow_, open, object).ok());  // and not over.
+    pair_.Run();
+    EXPECT_FALSE(pair_.server().MayOpenMore());
+  }
+  static SessionPair::Options Crowdable() {
+    SessionPair::Options options;
+    options.limits.session_queue_bytes = 10'000;
+    return options;
+  }
+  std::vector<RequestCancelled> CancelledBy(Instant now) {
+    pair_.server().OnTimeout(now);
+    return pair_.Take<RequestCancelled>(pair_.server());
+  }
+
+  static constexpr Instant kStart = Instant(std::chrono::hours(1));
+  const Duration patience_ = Limits().room_patience;
+  SessionPair pair_;
+  RequestId slow_ = 0;
+  RequestId fast_ = 0;
+};
+
+TEST_F(NoRoomTest, WhatNobodyTakesGivesWayToWhatIsTaken) {
+  EXPECT_FALSE(pair_.server().deadline().has_value());  // Nobody is kept from anything yet.
+  pair_.server().OnStreamsUsedUp();
+  pair_.server().OnTime(kStart + patience_ / 2);
+  pair_.server().OnStreamsUsedUp();  // Again, which does not begin it anew.
+  EXPECT_EQ(pair_.server().deadline(), kStart + patience_);
+  EXPECT_TRUE(CancelledBy(kStart + patience_ - Duration(1)).empty());
+  const auto cancelled = CancelledBy(kStart + patience_);
+  ASSERT_EQ(cancelled.size(), 1u);
+  EXPECT_EQ(cancelled[0].request, slow_);
+  EXPECT_EQ(cancelled[0].code, static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+  EXPECT_EQ(pair_.server().untaken_bytes(), 0u);
+  EXPECT_TRUE(pair_.server().MayOpenMore());
+  SendGroup(pair_.client(), fast_, 0, 5, 1000);
+  pair_.Run();
+  EXPECT_EQ(CountTaken(pair_.server(), fast_), 5u);
+  EXPECT_EQ(pair_.One<RequestCancelled>(pair_.client()).request, slow_);
+  EXPECT_FALSE(pair_.server().deadline().has_value());
+}
+
+TEST_F(NoRoomTest, WhoMakesRoomInTimeLosesNothing) {
+  pair_.server().OnStreamsUsedUp();
+  while (!pair_.server().MayOpenMore()) {
+    ASSERT_TRUE(pair_.server().Take(slow_).has_value());
+  }
+  EXPECT_TRUE(CancelledBy(kStart + patience_).empty());
+  SendGroup(pair_.client(), slow_, 2, 12, 1000);
+  pair_.Run();
+  EXPECT_FALSE(pair_.server().MayOpenMore());
+  pair_.server().OnStreamsUsedUp();  // From here on it counts anew.
+  EXPECT_TRUE(CancelledBy(kStart + 2 * patience_ - Duration(1)).empty());
+  EXPECT_GT(CountTaken(pair_.server(), slow_), 12u);
+}
+
+// There is nobody whom it could keep from anything.
+TEST_F(NoRoomTest, WhoIsAloneMayTakeTheirTime) {
+  pair_.server().Cancel(fast_, ResetCode::kCancelled);
+  pair_.server().OnStreamsUsedUp();
+  EXPECT_TRUE(CancelledBy(kStart + 100 * patience_).empty());
+  EXPECT_EQ(CountTaken(pair_.server(), slow_), 13u);
+}
+
+// All of it has come, and its user has yet to take it: they hear that it is gone.
+TEST_F(NoRoomTest, ARequestThatIsOverGivesWayToo) {
+  ASSERT_TRUE(pair_.client().EndTrack(slow_, DoneCode::kTrackEnded, "").ok());
+  pair_.Run();
+  pair_.server().OnStreamsUsedUp();
+  const auto cancelled = CancelledBy(kStart + patience_);
+  ASSERT_EQ(cancelled.size(), 1u);
+  EXPECT_EQ(cancelled[0].request, slow_);
+  EXPECT_EQ(pair_.server().untaken_bytes(), 0u);
+  EXPECT_FALSE(pair_.server().Take(slow_).has_value());
+}
+
 // What a user takes: objects, and streams that did not end well.
 struct TakenCount {
   size_t objects = 0;
