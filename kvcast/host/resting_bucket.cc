@@ -283,6 +283,7 @@ void RestingBucket::VerifyPack(uint32_t segment, const Pack& pack, const StorePr
   const auto block = ReadAt(pack, 0, kDeviceBlockBytes);
   if (!block.ok() && block.error().code() != ErrorCode::kMalformed) {
     to.verdict.damage.push_back({pack.key, 0, "cannot be read: " + block.error().message()});
+    ++to.verdict.unlisted;
     return;
   }
   const std::string header = block.ok() ? block->ToString() : std::string();
