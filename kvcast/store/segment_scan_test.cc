@@ -10,8 +10,8 @@
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kObjects = 300;
-const TrackName kTrack = DiskTrack("t");
+constexpr uint64_t kScanned = 300;
+TrackName ScannedTrack() { return DiskTrack("t"); }
 
 // A segment without a footer, some blocks of which cannot be read.
 class ScannedSegment {
@@ -20,9 +20,10 @@ class ScannedSegment {
     disk_.options.segment_bytes = 8 << 20;
     disk_.options.bytes_max = disk_.options.LeastBytes();
     disk_.Start();
-    for (uint64_t group = 0; group < kObjects; ++group) {
+    for (uint64_t group = 0; group < kScanned; ++group) {
       EXPECT_TRUE(disk_.tier
-                      ->Put(kTrack, DiskObject({group, 0}, std::string(9000 + group * 7, 'x')), 1,
+                      ->Put(ScannedTrack(),
+                            DiskObject({group, 0}, std::string(9000 + group * 7, 'x')), 1,
                             disk_.now)
                       .ok());
     }
@@ -47,8 +48,8 @@ class ScannedSegment {
   // Objects of which not a byte lies in these blocks.
   std::set<uint64_t> OutOf(const std::set<uint64_t>& bad) const {
     std::set<uint64_t> out;
-    for (uint64_t group = 0; group < kObjects; ++group) {
-      const auto found = *disk_.tier->index().Find(kTrack, {group, 0});
+    for (uint64_t group = 0; group < kScanned; ++group) {
+      const auto found = *disk_.tier->index().Find(ScannedTrack(), {group, 0});
       const auto first = bad.lower_bound(found.place.offset / kDeviceBlockBytes);
       if (first == bad.end() || *first * kDeviceBlockBytes >= found.place.offset + found.length) {
         out.insert(group);
@@ -105,9 +106,9 @@ TEST(SegmentScan, BadBlocksCostWhatLiesInThem) {
       EXPECT_TRUE(scan.unreadable());
       const std::set<uint64_t> found = FoundBy(scan);
       EXPECT_EQ(found, segment.OutOf(bad));
-      EXPECT_GE(scan.damaged(), kObjects - found.size());
+      EXPECT_GE(scan.damaged(), kScanned - found.size());
       // Nobody knows how many there were in several runs without a header in between.
-      EXPECT_TRUE(stride == 2 || scan.damaged() == kObjects - found.size()) << scan.damaged();
+      EXPECT_TRUE(stride == 2 || scan.damaged() == kScanned - found.size()) << scan.damaged();
       EXPECT_LT(segment.reads, 100 + bad.size() * 10);
     }
   }
