@@ -289,14 +289,16 @@ Result<void> DiskTier::CheckFits(const TrackName& track, const RecordDraft& draf
   return log_->CheckFits(track, draft, entry);
 }
 
-// What lies in a frail segment may be there by chance, and what lies before an unread one may have
-// been removed in that: it is written again.
+// What lies in a frail segment may be there by chance, what lies before an unread one may have been
+// removed in that, and what lies in one that is being emptied may be about to go: it is written
+// again.
 bool DiskTier::IsDurable(DiskPlace place) const {
   if (place.segment < newest_unread_) {
     return false;
   }
-  const SegmentState state = table_.segments.at(place.segment).state;
-  return state == SegmentState::kSealed || state == SegmentState::kWriting;
+  const Segment& segment = table_.segments.at(place.segment);
+  return !segment.draining &&
+         (segment.state == SegmentState::kSealed || segment.state == SegmentState::kWriting);
 }
 
 void DiskTier::Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,

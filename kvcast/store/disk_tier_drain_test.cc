@@ -246,6 +246,28 @@ TEST(DiskTierDrain, AGroupIsHandedOverAlthoughItsFirstReadFails) {
   EXPECT_EQ(disk.handed_over.at(0).objects.size(), 2u);
 }
 
+TEST(DiskTierDrain, APutOfWhatIsAboutToGoIsWrittenAgain) {
+  DrainedDisk disk;
+  disk.Start();
+  const Object object = DiskObject({0, 0}, std::string(5000, 'x'));
+  ASSERT_TRUE(disk.Put(DiskTrack("a"), object).ok());
+  disk.keeps_back = [](const DeviceRequest& request) {
+    return request.kind == Kind::kRead && request.file == 1;
+  };
+  for (uint64_t group = 0; disk.kept.empty(); ++group) {
+    (void)disk.tier->Put(DiskTrack("f"), DiskObject({group, 0}, std::string(20000, 'f')), 1,
+                         disk.now);
+    disk.RunDrained();
+  }
+  ASSERT_TRUE(disk.tier->segments().segments.at(1).draining);
+  const auto ticket = disk.tier->Put(DiskTrack("a"), object, 1, disk.now);
+  ASSERT_TRUE(ticket.ok());
+  disk.LetGo();
+  EXPECT_TRUE(disk.written.contains(*ticket));
+  EXPECT_FALSE(disk.tier->segments().segments.contains(1));
+  EXPECT_TRUE(disk.Payload(DiskTrack("a"), {0, 0}).has_value());
+}
+
 // A disk full of what may go, and a track whose groups come and are removed, as they do that
 // expire.
 class ExpiringDisk : public DiskTierFixture {
