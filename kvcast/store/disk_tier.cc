@@ -248,6 +248,12 @@ void DiskTier::SettleCarry(const DiskLog::Settled& settled) {
   const PendingRecord& record = settled.record;
   const auto length = static_cast<uint32_t>(record.draft.size());
   CountRemoval(settled);
+  if (settled.error && std::holds_alternative<Removal>(record.entry)) {
+    // What it is of has left the index, so nothing else says it again, and a start would find what
+    // lies elsewhere of a group. Whoever empties the segment goes on waiting for it.
+    log_->Queue(record);
+    return;
+  }
   if (!settled.error && record.origin == PendingRecord::Origin::kCarry) {
     // Unless it was removed or put again meanwhile.
     const auto now = index_->Find(record.track, std::get<ObjectEntry>(record.entry).location);

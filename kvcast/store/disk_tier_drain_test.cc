@@ -268,6 +268,40 @@ TEST(DiskTierDrain, APutOfWhatIsAboutToGoIsWrittenAgain) {
   EXPECT_TRUE(disk.Payload(DiskTrack("a"), {0, 0}).has_value());
 }
 
+// That a group has gone is written down where something of it lies in other segments.
+TEST(DiskTierDrain, AGroupThatWentDoesNotComeBackInPartBecauseAWriteFailed) {
+  DrainedDisk disk;
+  disk.Start();
+  const TrackName track = DiskTrack("a");
+  const auto fill = [&](uint64_t group) {
+    (void)disk.tier->Put(DiskTrack("f"), DiskObject({group, 0}, std::string(20000, 'f')), 1,
+                         disk.now);
+    disk.RunDrained();
+  };
+  ASSERT_TRUE(disk.Put(track, DiskObject({0, 0}, std::string(5000, 'x'))).ok());
+  uint64_t group = 0;
+  while (disk.tier->segments().segments.size() < 3) {
+    fill(group++);
+  }
+  ASSERT_TRUE(disk.Put(track, DiskObject({0, 1}, std::string(5000, 'y'))).ok());
+  const uint32_t second = disk.tier->index().Find(track, {0, 1})->place.segment;
+  ASSERT_GT(second, 1u);
+  int failures = 1;
+  disk.fails = [&](const DeviceRequest& request) {
+    return request.kind == Kind::kWrite && !disk.tier->index().Find(track, {0, 1}) &&
+           failures-- > 0;
+  };
+  while (disk.tier->segments().segments.contains(1)) {
+    fill(group++);
+  }
+  ASSERT_LT(failures, 1);
+  ASSERT_TRUE(disk.tier->segments().segments.contains(second));
+  disk.fails = nullptr;
+  disk.WaitDrained(3, seconds(2));
+  disk.StartDrained();
+  EXPECT_FALSE(disk.tier->index().Find(track, {0, 1}).has_value());
+}
+
 // A disk full of what may go, and a track whose groups come and are removed, as they do that
 // expire.
 class ExpiringDisk : public DiskTierFixture {
