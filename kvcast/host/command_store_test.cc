@@ -277,6 +277,20 @@ TEST_F(StoreTools, VerifySeesHeadersFootersAndSuperblock) {
 }
 
 // Whatever sector it is: what it takes is lost, the rest can be read, and verify says all of it.
+// Whatever a file system lost of a file, its header says how long it was.
+TEST_F(StoreTools, VerifySeesWhatWasCutOff) {
+  const std::filesystem::path segment = store_ / "segment-0000000000000001";
+  const uint64_t bytes = std::filesystem::file_size(segment);
+  // Everything behind the last record, a part of a record, all but the header, and more than that.
+  for (const uint64_t left : {bytes - 4096, bytes / 2 + 99, uint64_t{37919}, uint64_t{8192},
+                              uint64_t{4096}, uint64_t{100}}) {
+    std::filesystem::resize_file(segment, left);
+    const CommandOutcome outcome = RunKvcast({"store", "verify", store_.c_str(), "--json"});
+    EXPECT_EQ(outcome.status, kExitFailed) << left << outcome.out;
+    EXPECT_GT((*ParseJson(outcome.out))["nameless"], 0u) << left << outcome.out;
+  }
+}
+
 void ExpectABadSectorToCostWhatLiesInIt(const std::filesystem::path& store, bool has_footer) {
   const std::shared_ptr<DiskFiles> files = *DiskFiles::OpenToRead(store, true);
   const uint64_t blocks = kSegmentBytes / kDeviceBlockBytes;

@@ -259,13 +259,21 @@ void DiskDirectory::VerifySegment(uint32_t number, const Segment& segment,
       to.verdict.damage.push_back(
           {file, 0, "neither header, footer nor first record is whole: nothing of it can be read"});
       ++to.verdict.nameless;
+    } else if (!start.ok() && segment.bytes > 0 && !outcome.unreadable) {
+      to.verdict.damage.push_back({file, 0, "it was cut short: not even its header is left"});
+      ++to.verdict.nameless;
     }
     return;  // Made, and never written.
   }
   VerifyHeader(number, outcome, to);
   const uint64_t end = BlocksDown(segment.bytes);
   const auto last = ReadAt(number, end - kTrailerBytes, kTrailerBytes);
-  if (!outcome.sealed && last.ok() && *last != ZeroBytes(kTrailerBytes)) {
+  if (outcome.missing_bytes > 0) {
+    to.verdict.damage.push_back({file, end,
+                                 "it was cut short: its last " +
+                                     std::to_string(outcome.missing_bytes) + " bytes are missing"});
+    ++to.verdict.nameless;
+  } else if (!outcome.sealed && last.ok() && *last != ZeroBytes(kTrailerBytes)) {
     to.verdict.damage.push_back(
         {file, end - kTrailerBytes, "its footer is damaged; its records say the same"});
   }

@@ -126,6 +126,10 @@ void SegmentLoad::OnHeader() {
   if (header.ok()) {
     outcome_.foreign = header->directory != directory_ || header->segment != segment_;
     outcome_.marker = header->marker;
+    if (header->bytes > segment_bytes_ && !outcome_.foreign) {
+      outcome_.missing_bytes = header->bytes - segment_bytes_;
+      ++outcome_.damaged;
+    }
   } else if (header.error().code() == ErrorCode::kUnsupported) {
     outcome_.refused = Error(header.error()).In(DiskFileName(segment_));
   }

@@ -27,6 +27,7 @@ class SegmentLoad {
     uint64_t damaged_records = 0;      // Of those.
     std::vector<uint64_t> damaged_at;  // Where the first of the damaged records are.
     std::optional<uint64_t> tail_at;   // Behind the last record, what is none.
+    uint64_t missing_bytes = 0;        // The file is so much shorter than it was made.
     std::optional<Error> refused;      // A version that we do not know.
   };
 
