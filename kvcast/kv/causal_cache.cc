@@ -117,8 +117,10 @@ Result<void> RefuseSparseByLength(const ConfigText& text) {
         .At(text.Place(name));
   };
   if (const Json* sparse = text.Find("sparse_config")) {
-    const bool always = sparse->is_object() && sparse->contains("dense_len") &&
-                        sparse->find("dense_len").value() == -1;
+    const auto length = sparse->is_object() ? sparse->find("dense_len") : sparse->end();
+    // The library would take 2^64 - 1 for -1.
+    const bool always =
+        length != sparse->end() && !length->is_number_unsigned() && length.value() == -1;
     if (!always) {
       return refuse("sparse_config");
     }

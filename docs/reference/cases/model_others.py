@@ -111,7 +111,7 @@ REFUSED_OTHERS = [
       for name in ("ADiffusionLM", "XDLLMForCausalLM", "Fast_dLLM_QwenForCausalLM", "DreamModel",
                    "LLaDA2MoeModelLM", "SDARForCausalLM")),
     *((f"sparse from a length on: {config}", tiny(sparse_config=config))
-      for config in ({"dense_len": 8192}, {}, {"dense_len": None}, True)),
+      for config in ({"dense_len": 8192}, {"dense_len": 2**64 - 1}, {}, {"dense_len": None}, True)),
     *((f"sparse in long prompts: {config}", tiny(dual_chunk_attention_config=config))
       for config in ({}, {"chunk_size": 8, "sparse_attention_enabled": True}, 1,
                      {"sparse_attention_enabled": 0})),
