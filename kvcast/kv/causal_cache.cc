@@ -44,12 +44,23 @@ std::string TypeThatFollowsTheLength(const Json& rope) {
 }
 
 constexpr std::string_view kWithoutScaling =
-    "Serve the model without that scaling, and take it out here.";
+    " Serve the model without that scaling, and take it out here.";
 // Models are trained with one of the lists, so that none can be served without them.
 constexpr std::string_view kWithOneList =
-    "Where the engine takes one list of factors for all prompts, as one does that is held to "
+    " Where the engine takes one list of factors for all prompts, as one does that is held to "
     "\"original_max_position_embeddings\", write that list in as \"short_factor\" and as "
     "\"long_factor\".";
+
+Error NotByPrefix(const std::string& what, std::string_view what_to_do = "") {
+  return Error(ErrorCode::kUnsupported, what +
+                                            ": the KV of a prefix is not the same in every prompt, "
+                                            "so it cannot be shared." +
+                                            std::string(what_to_do));
+}
+
+Error TurnsByLength(const std::string& what, std::string_view what_to_do = "") {
+  return NotByPrefix(what + " turns keys by the length of the whole prompt", what_to_do);
+}
 
 Result<void> RefuseRopeByLength(const ConfigText& text, std::string_view name) {
   const Json* rope = text.Find(name);
@@ -63,21 +74,11 @@ Result<void> RefuseRopeByLength(const ConfigText& text, std::string_view name) {
     }
   }
   if (!type.empty()) {
-    return Error(ErrorCode::kUnsupported,
-                 "RoPE of type \"" + Printable(type) +
-                     "\" turns keys by the length of the whole prompt: the KV of a prefix is not "
-                     "the same in every prompt, so it cannot be shared. " +
-                     std::string(Has(type, "dynamic") ? kWithoutScaling : kWithOneList))
+    return TurnsByLength("RoPE of type \"" + Printable(type) + "\"",
+                         Has(type, "dynamic") ? kWithoutScaling : kWithOneList)
         .At(text.Place(name));
   }
   return {};
-}
-
-Error TurnsByLength(std::string_view who) {
-  return Error(ErrorCode::kUnsupported,
-               "\"" + Printable(who) +
-                   "\" turns keys by the length of the whole prompt: the KV of a prefix is not the "
-                   "same in every prompt, so it cannot be shared.");
 }
 
 Error AttendsToLaterTokens(std::string_view who) {
@@ -101,7 +102,7 @@ Result<void> RefuseFlags(const ConfigText& text) {
     return value != false && Has(name, "use_dynamic_ntk");
   };
   if (const std::optional<std::string> name = text.FirstWhere(turns_by_length)) {
-    return TurnsByLength(*name).At(text.Place(*name));
+    return TurnsByLength("\"" + Printable(*name) + "\"").At(text.Place(*name));
   }
   return {};
 }
@@ -109,11 +110,7 @@ Result<void> RefuseFlags(const ConfigText& text) {
 // Attention that is sparse, or scaled, from some length of the prompt on.
 Result<void> RefuseSparseByLength(const ConfigText& text) {
   const auto refuse = [&](std::string_view name) {
-    return Error(
-               ErrorCode::kUnsupported,
-               "\"" + std::string(name) +
-                   "\" makes attention another one in long prompts: the KV of a prefix is not the "
-                   "same in every prompt, so it cannot be shared.")
+    return NotByPrefix("\"" + std::string(name) + "\" makes attention another one in long prompts")
         .At(text.Place(name));
   };
   if (const Json* sparse = text.Find("sparse_config")) {
@@ -166,7 +163,8 @@ Result<void> RefuseFamilies(const ConfigText& text) {
   }
   const std::string family = text.Family();
   if (Has(family, kTurnsByLength)) {
-    return TurnsByLength(text.Word("model_type")).At(text.Place("model_type"));
+    return TurnsByLength("\"" + Printable(text.Word("model_type")) + "\"")
+        .At(text.Place("model_type"));
   }
   const Json* decoder = text.Find("is_decoder");
   const bool is_encoder =

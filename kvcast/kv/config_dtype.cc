@@ -22,6 +22,12 @@ std::optional<SaidDtype> DtypeSaidBy(const ConfigText& part) {
   return std::nullopt;
 }
 
+Error KvIsQuantized(const std::string& where, const std::string& name) {
+  return Error(ErrorCode::kInvalid, "\"" + where + "\" has \"" + name +
+                                        "\", which some engines follow and others do not; say with "
+                                        "--kv-dtype what this one computes KV in.");
+}
+
 Result<void> RefuseQuantizedKv(const ConfigText& part) {
   const Json* quantized = part.Find("quantization_config");
   for (const char* name : {"kv_cache_scheme", "kv_cache_quant_algo"}) {
@@ -29,10 +35,7 @@ Result<void> RefuseQuantizedKv(const ConfigText& part) {
       continue;
     }
     if (const auto found = quantized->find(name); found != quantized->end() && !found->is_null()) {
-      return Error(ErrorCode::kInvalid, "\"quantization_config\" has \"" + std::string(name) +
-                                            "\", which some engines follow and others do not; say "
-                                            "with --kv-dtype what this one computes KV in.")
-          .At(part.Place("quantization_config"));
+      return KvIsQuantized("quantization_config", name).At(part.Place("quantization_config"));
     }
   }
   return {};
@@ -53,10 +56,7 @@ Result<void> CheckQuantConfig(std::string_view text) {
   if (algorithm == quantization->end() || algorithm->is_null()) {
     return {};
   }
-  return Error(ErrorCode::kInvalid,
-               "\"quantization\" has \"kv_cache_quant_algo\", which some engines follow and others "
-               "do not; say with --kv-dtype what this one computes KV in.")
-      .At(0);
+  return KvIsQuantized("quantization", "kv_cache_quant_algo").At(0);
 }
 
 Result<KvDtype> UsualKvDtype(const ConfigText& whole, const ConfigText& text) {

@@ -161,7 +161,9 @@ class BucketTier final : public IndexedTier {
   // Gives the tracks that lost something.
   std::set<TrackName> EraseContents(uint32_t segment);
   void DropPack(uint32_t segment);
-  void OweWhatWasSaid(const PackCopies::Said& said, uint32_t segment);
+  // Of what only a pack said: ends of groups, and facts (no group), of tracks that are still here.
+  using Needed = std::vector<std::pair<TrackName, std::optional<uint64_t>>>;
+  Needed StillNeeded(const PackCopies::Said& said, uint32_t segment) const;
   // When the index has no room: no more packs are read, and what lies in old ones is forgotten, so
   // that puts go on.
   bool IndexIsFull() const;
@@ -201,7 +203,6 @@ class BucketTier final : public IndexedTier {
   void TellLost(const SegmentContents& contents);
   void ForgetEmptyTracks(const std::set<TrackName>& tracks);
   void WriteNotes(const SegmentContents& contents, Instant now);
-  void NoteWhatWasSaid(const PackCopies::Said& said, Instant now);
   void Note(const TrackName& track, const RecordBody& body, Instant now);
   void DeleteIfNoted(Instant now);
 

@@ -9,6 +9,12 @@ namespace {
 // At the same time.
 constexpr size_t kLooksMax = 16;
 
+// What stands elsewhere, too, is read from there.
+void ShelterFrom(const BucketReads::Reading& damaged, PackCopies& copies, DiskIndex& index) {
+  const auto goes = [&](DiskPlace place) { return place == damaged.found.place; };
+  copies.Shelter(damaged.track, damaged.location.group, goes, index);
+}
+
 }  // namespace
 
 bool BucketTier::MayLook() const {
@@ -126,8 +132,7 @@ void BucketTier::OnDamagedRecord(const BucketReads::Reading& reading, bool is_lo
   if (doubts_.Has(damaged)) {
     logger_.Warning("record came damaged", {{"pack", pack->key}, {"offset", damaged.offset}});
   }
-  const auto goes = [&](DiskPlace place) { return place == damaged; };
-  copies_.Shelter(reading.track, reading.location.group, goes, *index_);
+  ShelterFrom(reading, copies_, *index_);
   const auto found = index_->Find(reading.track, reading.location);
   if (found && found->place != damaged) {
     copies_.Add(reading.track, reading.location, damaged, reading.found.length);
@@ -135,10 +140,8 @@ void BucketTier::OnDamagedRecord(const BucketReads::Reading& reading, bool is_lo
 }
 
 void BucketTier::EraseDamaged(const BucketReads::Reading& reading) {
-  const DiskPlace damaged = reading.found.place;
-  const auto goes = [&](DiskPlace place) { return place == damaged; };
-  copies_.Shelter(reading.track, reading.location.group, goes, *index_);
-  index_->Erase(reading.track, reading.location, damaged);
+  ShelterFrom(reading, copies_, *index_);
+  index_->Erase(reading.track, reading.location, reading.found.place);
   if (!index_->Find(reading.track, reading.location)) {
     events_.push_back(TierEvicted{{reading.track, reading.location.group}});
   }

@@ -275,28 +275,33 @@ void BucketTier::DropPack(uint32_t segment) {
   const Pack pack = table_.packs.at(segment);
   const PackCopies::Said said = copies_.SaidIn(segment);
   (void)EraseContents(segment);
-  OweWhatWasSaid(said, segment);
+  for (const auto& [track, group] : StillNeeded(said, segment)) {
+    OnLost(track, group);
+  }
+  std::set<TrackName> tracks;
+  for (const auto& [track, ends] : said) {
+    tracks.insert(track);
+  }
+  ForgetEmptyTracks(tracks);
   doubts_.Drop(segment);
   removals_.Drop(pack.id);
   table_.Drop(segment);
 }
 
-// Of tracks that are still here, nothing but the pack may have said it.
-void BucketTier::OweWhatWasSaid(const PackCopies::Said& said, uint32_t segment) {
-  std::set<TrackName> tracks;
+BucketTier::Needed BucketTier::StillNeeded(const PackCopies::Said& said, uint32_t segment) const {
+  Needed needed;
   for (const auto& [track, ends] : said) {
-    tracks.insert(track);
     for (const uint64_t end : ends) {
       const auto group = index_->FindGroup(track, end);
       if (group && group->end) {
-        OnLost(track, end);
+        needed.emplace_back(track, end);
       }
     }
     if (index_->FactsNeed(track, segment)) {
-      OnLost(track, std::nullopt);
+      needed.emplace_back(track, std::nullopt);
     }
   }
-  ForgetEmptyTracks(tracks);
+  return needed;
 }
 
 void BucketTier::SettlePacks(Instant now) {

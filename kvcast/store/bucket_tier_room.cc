@@ -145,25 +145,17 @@ void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
   // Of a track without objects nothing is known: that is never wrong.
   ForgetEmptyTracks(tracks);
   queue_.Close(now);
-  NoteWhatWasSaid(said, now);
-  if (queue_.IsOpen() && !queue_.CloseWithLastRoom(now)) {
-    SettlePacks(now);
-    leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
-  }
-}
-
-void BucketTier::NoteWhatWasSaid(const PackCopies::Said& said, Instant now) {
-  for (const auto& [track, ends] : said) {
-    for (const uint64_t end : ends) {
-      const auto group = index_->FindGroup(track, end);
-      if (group && group->end) {
-        Note(track, GroupEnd{end, *group->end}, now);
-      }
-    }
-    if (index_->FactsNeed(track, leaving_->segment)) {
+  for (const auto& [track, group] : StillNeeded(said, segment)) {
+    if (group) {
+      Note(track, GroupEnd{*group, *index_->FindGroup(track, *group)->end}, now);
+    } else {
       // What was the largest object of a track is known from its objects, too.
       Note(track, *index_->FindTrack(track), now);
     }
+  }
+  if (queue_.IsOpen() && !queue_.CloseWithLastRoom(now)) {
+    SettlePacks(now);
+    leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
   }
 }
 
