@@ -217,6 +217,27 @@ TEST_F(Load, RefusesADamagedToken) {
   }
 }
 
+// Tokens wait for each other before they are decoded; what is wrong with one that waits is told,
+// and not what came after it.
+TEST_F(Load, TellsOfADamagedTokenWhateverFollowsIt) {
+  const auto damaged = [](Items& items) {
+    Object& object = ObjectAt(items, {2, 0});
+    object.payload = WithBitFlipped(object.payload, object.payload.size() - 1);
+  };
+  const LoadReport gap = LoadAltered([&](Items& items) {
+    damaged(items);
+    Drop(items, {2, 1});
+  });
+  EXPECT_EQ(gap.loaded(), 2u);
+  EXPECT_EQ(gap.outcomes[2], BlockOutcome::kWrong) << gap.reason;
+  const LoadReport end = LoadAltered([&](Items& items) {
+    damaged(items);
+    items.resize(2 * kTestBlockTokens + 1);
+  });
+  EXPECT_EQ(end.loaded(), 2u);
+  EXPECT_EQ(end.outcomes[2], BlockOutcome::kWrong) << end.reason;
+}
+
 TEST_F(Load, RefusesTokensOfAnotherSize) {
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{7}, size_t{8}, size_t{1000}}) {
     const LoadReport report = LoadAltered([&](Items& items) {

@@ -35,27 +35,50 @@ std::optional<LoadFault> RunDecoder::OnObject(const Object& object) {
     return std::nullopt;  // All that was wanted is there; what else the node sends is its affair.
   }
   const Location next = Next();
-  if (object.location < next) {
-    return Wrong("Object " + object.location.ToString() + " belongs to no token of a block.");
-  }
-  if (next < object.location) {
-    return NotHeld("Token " + next.ToString() + " is missing.");
+  if (object.location != next) {
+    if (std::optional<LoadFault> fault = DecodeWaiting()) {
+      return fault;
+    }
+    return object.location < next
+               ? Wrong("Object " + object.location.ToString() + " belongs to no token of a block.")
+               : NotHeld("Token " + next.ToString() + " is missing.");
   }
   if (next_token_ == 0) {
     if (std::optional<LoadFault> fault = CheckKey(object)) {
       return fault;
     }
     block_.emplace(pages_->Block(first_block_ + blocks_done_));
+    first_waiting_ = 0;
   }
-  const Result<uint32_t> tokens = codec_->Decode(object.payload, next_token_, *block_);
-  if (!tokens.ok()) {
-    return Wrong("Token " + next.ToString() + ": " + tokens.error().message());
+  waiting_.push_back(object.payload);
+  next_token_ += codec_->TokensFrom(next_token_);
+  const bool is_last = next_token_ == pages_->shape().tokens();
+  if (!is_last && waiting_.size() < codec_->Together()) {
+    return std::nullopt;
   }
-  bytes_ += object.payload.size();
-  next_token_ += *tokens;
-  if (next_token_ == pages_->shape().tokens()) {
+  if (std::optional<LoadFault> fault = DecodeWaiting()) {
+    return fault;
+  }
+  if (is_last) {
     next_token_ = 0;
     ++blocks_done_;
+  }
+  return std::nullopt;
+}
+
+std::optional<LoadFault> RunDecoder::DecodeWaiting() {
+  if (waiting_.empty()) {
+    return std::nullopt;
+  }
+  const Codec::Decoded decoded = codec_->DecodeSeveral(waiting_, first_waiting_, *block_);
+  for (size_t i = 0; i < decoded.objects; ++i) {
+    bytes_ += waiting_[i].size();
+    first_waiting_ += codec_->TokensFrom(first_waiting_);
+  }
+  waiting_.clear();
+  if (decoded.fault) {
+    const Location wrong{first_group_ + blocks_done_, first_waiting_};
+    return Wrong("Token " + wrong.ToString() + ": " + decoded.fault->message());
   }
   return std::nullopt;
 }
@@ -76,12 +99,18 @@ std::optional<LoadFault> RunDecoder::OnRangeEnd(Location last) {
   if (complete() || last < Next()) {
     return std::nullopt;  // What is not there is behind the last token of a group.
   }
+  if (std::optional<LoadFault> fault = DecodeWaiting()) {
+    return fault;
+  }
   return NotHeld("The node has no token " + Next().ToString() + ".");
 }
 
-std::optional<LoadFault> RunDecoder::OnEnd() const {
+std::optional<LoadFault> RunDecoder::OnEnd() {
   if (complete()) {
     return std::nullopt;
+  }
+  if (std::optional<LoadFault> fault = DecodeWaiting()) {
+    return fault;
   }
   return NotHeld("The answer ended before token " + Next().ToString() + ".");
 }

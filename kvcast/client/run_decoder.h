@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kvcast/base/bytes.h"
 #include "kvcast/client/load_plan.h"
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/prompt_pages.h"
@@ -20,8 +21,9 @@ namespace kvcast {
 
 // Takes the objects of one run in their order and writes them into pages, each only once it has
 // been checked: that its block is the one wanted, that it holds the next token, and that its bytes
-// are whole and of this model's shape. The first thing that is not as it must be ends the run; the
-// blocks that were whole before stay so.
+// are whole and of this model's shape. A few of a block wait for each other, as the codec likes it.
+// The first thing that is not as it must be ends the run; the blocks that were whole before stay
+// so.
 class RunDecoder {
  public:
   // `blocks` are the wanted hashes of the whole prompt. REQUIRES: the run lies within them and
@@ -38,7 +40,7 @@ class RunDecoder {
   // Nothing exists, or is known, between the item before and this location.
   std::optional<LoadFault> OnRangeEnd(Location last);
   // Nothing more comes.
-  std::optional<LoadFault> OnEnd() const;
+  std::optional<LoadFault> OnEnd();
 
   size_t blocks_done() const { return blocks_done_; }
   bool complete() const { return blocks_done_ == block_count_; }
@@ -47,6 +49,7 @@ class RunDecoder {
  private:
   Location Next() const { return {first_group_ + blocks_done_, next_token_}; }
   std::optional<LoadFault> CheckKey(const Object& object) const;
+  std::optional<LoadFault> DecodeWaiting();
 
   const uint64_t first_group_;
   const size_t first_block_;
@@ -57,6 +60,8 @@ class RunDecoder {
   std::optional<BlockView> block_;  // The one that is being written.
   size_t blocks_done_ = 0;
   uint32_t next_token_ = 0;
+  uint32_t first_waiting_ = 0;  // The token of the first object that waits.
+  std::vector<Bytes> waiting_;
   uint64_t bytes_ = 0;
 };
 

@@ -142,6 +142,39 @@ void Avx512SplitBf16(const std::byte* from, uint32_t count, uint8_t* exponents, 
   kScalarKernels.coder->split_bf16(from + i * kPageValueBytes, count - i, exponents + i, low + i);
 }
 
+namespace {
+
+void Avx512JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to) {
+  uint32_t i = 0;
+  for (; i + kGroupValues <= count; i += kGroupValues) {
+    const __m512i rest =
+        _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low + i)));
+    const __m512i middle = _mm512_slli_epi16(
+        _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(exponents + i))),
+        7);
+    const __m512i ends = _mm512_ternarylogic_epi64(
+        _mm512_set1_epi16(127), rest,
+        _mm512_and_si512(_mm512_slli_epi16(rest, 8),
+                         _mm512_set1_epi16(static_cast<int16_t>(kSignBit))),
+        0xca);
+    const __m512i line = _mm512_or_si512(ends, middle);
+    std::byte* const at = to + i * kPageValueBytes;
+    // Past the caches, as the row kernels do.
+    if (reinterpret_cast<uintptr_t>(at) % sizeof(line) == 0) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line);
+    } else {
+      _mm512_storeu_si512(at, line);
+    }
+  }
+  kScalarKernels.coder->join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
+}
+
+}  // namespace
+
+constexpr CoderKernels kAvx512Coder = {
+    Avx512ReadValues, Avx512WriteSymbols, Avx512NameValues, Avx512JoinBf16, Avx512SplitBf16,
+};
+
 }  // namespace kvcast
 
 KVCAST_TARGET_END

@@ -1,6 +1,7 @@
 #include "kvcast/codec/codec.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -109,16 +110,37 @@ size_t Codec::ObjectBytesMax(uint32_t tokens) const {
 
 size_t Codec::EncodeInto(const BlockView& block, uint32_t first_token,
                          std::span<std::byte> out) const {
+  EncodeSeveral(block, first_token, {&out, 1});
+  return out.size();
+}
+
+void Codec::EncodeSeveral(const BlockView& block, uint32_t first_token,
+                          std::span<std::span<std::byte>> outs) const {
   KVCAST_CHECK(block.shape() == shape_ && block.value_bytes() == kPageValueBytes);
   KVCAST_CHECK(pages_ == format_.value_type && first_token % format_.run_tokens == 0);
-  const uint32_t tokens = TokensFrom(first_token);
-  const size_t bytes_max = ObjectBytesMax(tokens);
-  KVCAST_CHECK(out.size() >= bytes_max);
-  const std::span<std::byte> body =
-      out.subspan(CodedObject::kHeaderBytes, bytes_max - CodedObject::kHeaderBytes);
-  const size_t bytes = CodedObject::kHeaderBytes + EncodeBody(block, first_token, tokens, body);
-  CodedObject::Seal(format_.rung, tokens, format_sum_, out.first(bytes));
-  return bytes;
+  std::array<Body<std::byte>, kTogetherMax> bodies;
+  while (!outs.empty()) {
+    const size_t count = std::min(outs.size(), Together());
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t tokens = TokensFrom(first_token);
+      KVCAST_CHECK(outs[i].size() >= ObjectBytesMax(tokens));
+      bodies[i] = {first_token, tokens,
+                   outs[i].subspan(CodedObject::kHeaderBytes, BodyBytesMax(tokens))};
+      first_token += tokens;
+    }
+    EncodeBodies(block, std::span(bodies).first(count));
+    for (size_t i = 0; i < count; ++i) {
+      outs[i] = outs[i].first(CodedObject::kHeaderBytes + bodies[i].bytes.size());
+      CodedObject::Seal(format_.rung, bodies[i].tokens, format_sum_, outs[i]);
+    }
+    outs = outs.subspan(count);
+  }
+}
+
+void Codec::EncodeBodies(const BlockView& block, std::span<Body<std::byte>> bodies) const {
+  for (Body<std::byte>& body : bodies) {
+    body.bytes = body.bytes.first(EncodeBody(block, body.first_token, body.tokens, body.bytes));
+  }
 }
 
 Bytes Codec::Encode(const BlockView& block, uint32_t first_token) const {
@@ -134,27 +156,66 @@ Bytes Codec::Encode(const BlockView& block, uint32_t first_token) const {
 
 std::vector<Bytes> Codec::EncodeBlock(const BlockView& block) const {
   std::vector<Bytes> objects;
-  for (uint32_t token = 0; token < format_.block_tokens; token += format_.run_tokens) {
-    objects.push_back(Encode(block, token));
+  objects.reserve((format_.block_tokens + format_.run_tokens - 1) / format_.run_tokens);
+  if (format_.run_tokens != 1 || ObjectBytesMax() > kChunkBytesMax) {
+    for (uint32_t token = 0; token < format_.block_tokens; token += format_.run_tokens) {
+      objects.push_back(Encode(block, token));
+    }
+    return objects;
+  }
+  std::array<std::span<std::byte>, kTogetherMax> outs;
+  std::array<ChunkRef, kTogetherMax> chunks;
+  for (uint32_t token = 0; token < format_.block_tokens;) {
+    const size_t count = std::min<size_t>(format_.block_tokens - token, Together());
+    for (size_t i = 0; i < count; ++i) {
+      chunks[i] = ChunkRef::OnHeap(ObjectBytesMax());
+      outs[i] = {chunks[i].mutable_data(), ObjectBytesMax()};
+    }
+    EncodeSeveral(block, token, std::span(outs).first(count));
+    for (size_t i = 0; i < count; ++i) {
+      objects.push_back(Bytes::Of(std::move(chunks[i]), 0, outs[i].size()));
+    }
+    token += static_cast<uint32_t>(count);
   }
   return objects;
 }
 
 Result<uint32_t> Codec::Decode(const Bytes& payload, uint32_t first_token, BlockView& block) const {
-  if (payload.piece_count() == 1) {
-    return Decode(payload.piece(0), first_token, block);
+  const Decoded decoded = DecodeSeveral(std::span(&payload, 1), first_token, block);
+  if (decoded.fault) {
+    return *decoded.fault;
   }
-  if (payload.size() > ObjectBytesMax(format_.run_tokens)) {
-    return Error(ErrorCode::kMismatch, "The object is larger than any of this shape and rung.");
-  }
-  std::vector<std::byte> whole(payload.size());
-  payload.CopyTo(whole);
-  return Decode(whole, first_token, block);
+  return TokensFrom(first_token);
 }
 
-Result<uint32_t> Codec::Decode(std::span<const std::byte> payload, uint32_t first_token,
-                               BlockView& block) const {
-  KVCAST_CHECK(block.shape() == shape_ && block.value_bytes() == kPageValueBytes);
+Codec::Decoded Codec::DecodeSeveral(std::span<const Bytes> payloads, uint32_t first_token,
+                                    BlockView& block) const {
+  std::vector<std::span<const std::byte>> spans;
+  std::vector<std::vector<std::byte>> copies;  // Of those that came in pieces.
+  spans.reserve(payloads.size());
+  copies.reserve(payloads.size());
+  std::optional<Error> fault;
+  for (const Bytes& payload : payloads) {
+    if (payload.size() > ObjectBytesMax(format_.run_tokens)) {
+      fault.emplace(ErrorCode::kMismatch, "The object is larger than any of this shape and rung.");
+      break;
+    }
+    if (payload.piece_count() == 1) {
+      spans.push_back(payload.piece(0));
+      continue;
+    }
+    payload.CopyTo(copies.emplace_back(payload.size()));
+    spans.push_back(copies.back());
+  }
+  Decoded decoded = DecodeSeveral(spans, first_token, block);
+  if (!decoded.fault) {
+    decoded.fault = fault;
+  }
+  return decoded;
+}
+
+Result<Codec::Body<const std::byte>> Codec::Open(std::span<const std::byte> payload,
+                                                 uint32_t first_token) const {
   KVCAST_CHECK(first_token < format_.block_tokens);
   KVCAST_TRY(const CodedObject object, CodedObject::Open(format_sum_, payload));
   if (object.rung != format_.rung) {
@@ -166,9 +227,57 @@ Result<uint32_t> Codec::Decode(std::span<const std::byte> payload, uint32_t firs
                                            std::to_string(object.tokens) + ".")
         .At(2);
   }
-  const Result<void> decoded = DecodeBody(object.body, first_token, object.tokens, block);
+  return Body<const std::byte>{first_token, object.tokens, object.body};
+}
+
+Result<uint32_t> Codec::Decode(std::span<const std::byte> payload, uint32_t first_token,
+                               BlockView& block) const {
+  const Decoded decoded = DecodeSeveral({&payload, 1}, first_token, block);
+  if (decoded.fault) {
+    return *decoded.fault;
+  }
+  return TokensFrom(first_token);
+}
+
+Codec::Decoded Codec::DecodeSeveral(std::span<const std::span<const std::byte>> payloads,
+                                    uint32_t first_token, BlockView& block) const {
+  KVCAST_CHECK(block.shape() == shape_ && block.value_bytes() == kPageValueBytes);
+  Decoded decoded;
+  std::array<Body<const std::byte>, kTogetherMax> bodies;
+  while (decoded.objects < payloads.size() && !decoded.fault) {
+    const auto next = payloads.subspan(decoded.objects);
+    size_t count = 0;
+    for (; count < std::min(Together(), next.size()); ++count) {
+      const Result<Body<const std::byte>> body = Open(next[count], first_token);
+      if (!body.ok()) {
+        decoded.fault = body.error();
+        break;
+      }
+      bodies[count] = *body;
+      first_token += body->tokens;
+    }
+    const Decoded part = DecodeBodies(std::span(bodies).first(count), block);
+    decoded.objects += part.objects;
+    if (part.fault) {
+      decoded.fault = part.fault;
+    }
+  }
   FinishWrites();
-  return decoded.ok() ? Result<uint32_t>(uint32_t{object.tokens}) : decoded.error();
+  return decoded;
+}
+
+Codec::Decoded Codec::DecodeBodies(std::span<const Body<const std::byte>> bodies,
+                                   BlockView& block) const {
+  Decoded decoded;
+  for (const Body<const std::byte>& body : bodies) {
+    const Result<void> written = DecodeBody(body.bytes, body.first_token, body.tokens, block);
+    if (!written.ok()) {
+      decoded.fault = written.error();
+      break;
+    }
+    ++decoded.objects;
+  }
+  return decoded;
 }
 
 }  // namespace kvcast

@@ -81,6 +81,69 @@ TEST(Codec, CarriesABlockFromAnyLayoutIntoAnyOther) {
   }
 }
 
+// More tokens than are worked on together.
+const BlockShape& LongShape() {
+  static const BlockShape shape({{2, 40, 24}, {4, 64, 64}}, 21);
+  return shape;
+}
+
+std::vector<std::span<const std::byte>> SpansOf(const std::vector<Bytes>& objects) {
+  std::vector<std::span<const std::byte>> spans;
+  for (const Bytes& object : objects) {
+    EXPECT_EQ(object.piece_count(), 1);
+    spans.push_back(object.piece(0));
+  }
+  return spans;
+}
+
+TEST(Codec, MakesOfSeveralTokensWhatItMakesOfEach) {
+  for (const Rung rung : kBuiltRungs) {
+    const Source source(rung, LongShape());
+    const Codec& codec = *source.codec;
+    const std::vector<Bytes> objects = codec.EncodeBlock(source.pages.Block());
+    for (size_t i = 0; i < objects.size(); ++i) {
+      const auto token = static_cast<uint32_t>(i) * codec.format().run_tokens;
+      EXPECT_EQ(codec.Encode(source.pages.Block(), token), objects[i]) << ToString(rung);
+    }
+    TestPages one_by_one(LongShape());
+    BlockView expected = one_by_one.Block();
+    ASSERT_TRUE(DecodeAll(codec, objects, expected).ok());
+    TestPages together(LongShape());
+    BlockView got = together.Block();
+    const Codec::Decoded decoded = codec.DecodeSeveral(SpansOf(objects), 0, got);
+    EXPECT_FALSE(decoded.fault);
+    EXPECT_EQ(decoded.objects, objects.size());
+    EXPECT_EQ(together.buffers(), one_by_one.buffers()) << ToString(rung);
+  }
+}
+
+TEST(Codec, DecodesSeveralUpToTheFirstThatIsDamaged) {
+  for (const Rung rung : kBuiltRungs) {
+    const Source source(rung, LongShape());
+    const Codec& codec = *source.codec;
+    const std::vector<Bytes> objects = codec.EncodeBlock(source.pages.Block());
+    for (const size_t wrong : {size_t{0}, size_t{3}, objects.size() - 1}) {
+      std::vector<std::byte> damaged(objects[wrong].size());
+      objects[wrong].CopyTo(damaged);
+      damaged.back() ^= std::byte{1};
+      std::vector<std::span<const std::byte>> spans = SpansOf(objects);
+      spans[wrong] = damaged;
+      TestPages expected(LongShape());
+      BlockView expected_block = expected.Block();
+      const std::vector<Bytes> before(objects.begin(),
+                                      objects.begin() + static_cast<std::ptrdiff_t>(wrong));
+      ASSERT_TRUE(DecodeAll(codec, before, expected_block).ok());
+      TestPages pages(LongShape());
+      BlockView block = pages.Block();
+      const Codec::Decoded decoded = codec.DecodeSeveral(spans, 0, block);
+      ASSERT_TRUE(decoded.fault) << ToString(rung);
+      EXPECT_EQ(decoded.objects, wrong) << ToString(rung);
+      EXPECT_EQ(decoded.fault->code(), ErrorCode::kMismatch);
+      EXPECT_EQ(pages.buffers(), expected.buffers()) << ToString(rung);
+    }
+  }
+}
+
 TEST(Codec, ComesAsNearAsTheRungPromises) {
   const std::pair<Rung, float> most[] = {{Rung::kFp16, 0.0F},         {Rung::kBf16, 0.0F},
                                          {Rung::kBf16Lossless, 0.0F}, {Rung::kFp16Lossless, 0.0F},

@@ -30,6 +30,20 @@ struct PageRows {
   Byte* Row(uint32_t row) const { return values + row * stride; }
 };
 
+// What FP8's codes are worth with one head's scale, in the type of the pages, and which codes
+// BF16's values become: kernels that look things up find it here.
+struct Fp8Table {
+  static constexpr size_t kMagnitudes = 128;
+  alignas(64) uint8_t low[kMagnitudes];  // Of each magnitude's value: the lower byte,
+  uint8_t high[kMagnitudes];             // and the upper.
+  // The code of a value by the 7 bits of its mantissa, if it has this exponent: the least with
+  // which all are normal as codes. The next exponent has codes larger by 8.
+  uint8_t codes[kMagnitudes];
+  uint8_t first_exponent;
+
+  static Fp8Table Of(float scale, HalfType pages);
+};
+
 // The same as codes, dense, with what they are multiplied by; which parts there are, the rung says.
 //
 //   Int8  codes int8 per value; scales BF16 per row
@@ -42,6 +56,7 @@ struct CodedRows {
   Byte* scales = nullptr;
   Byte* offsets = nullptr;
   const float* statics = nullptr;
+  const Fp8Table* tables = nullptr;  // FP8: of each row.
   HalfType offset_type = HalfType::kBf16;
   bool careful = false;  // Take the time to look for the scale that errs least.
 };

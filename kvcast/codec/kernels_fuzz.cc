@@ -156,13 +156,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const HalfType type = (choice & 1) != 0 ? HalfType::kFp16 : HalfType::kBf16;
   const HalfType out = (choice & 2) != 0 ? HalfType::kFp16 : HalfType::kBf16;
-  const uint32_t key_size = 1 + input.Byte() % 100;
-  const kvcast::BlockShape shape({{1 + (choice >> 5 & 1U), key_size, input.Byte() % 100U}}, 1);
+  const uint32_t said = input.Byte();
+  const bool many = said >= 200;  // Groups enough for kernels that work on many at once.
+  const uint32_t key_size = many ? 128 : 1 + said % 100;
+  const uint32_t heads = many ? 8 + said % 4 : 1 + (choice >> 5 & 1U);
+  const kvcast::BlockShape shape({{heads, key_size, input.Byte() % 100U}}, 1);
   kvcast::TestPages pages(shape);
   for (std::vector<std::byte>& buffer : pages.buffers()) {
     const std::span<const std::byte> bytes = input.Bytes(buffer.size());
-    if (!bytes.empty()) {
-      std::memcpy(buffer.data(), bytes.data(), bytes.size());
+    for (size_t i = 0; i < buffer.size() && !bytes.empty(); ++i) {  // Again and again.
+      buffer[i] = bytes[i % bytes.size()];
     }
   }
   const bool lossless = (choice & 4) != 0;

@@ -66,6 +66,27 @@ TEST(Kernels, AgreeOnWhatCachesLookLike) {
   }
 }
 
+// Rows enough for kernels that work on many groups at once, and some left over; among values as
+// caches have them, now and then any bits.
+TEST(Kernels, AgreeOnManyGroups) {
+  for (const uint32_t size : {32U, 64U, 128U, 256U, 576U}) {
+    const BlockShape shape({{8, size, size}, {11, size, 0}}, 3);
+    for (const double odd : {0.0, 0.0003, 0.02}) {
+      TestPages pages(shape, PageOrder::kNhd, KvPlacement::kApart);
+      pages.FillLikeACache(HalfType::kBf16, size);
+      Random random(size);
+      for (auto& buffer : pages.buffers()) {
+        for (std::byte& byte : buffer) {
+          byte = random.Happens(odd) ? static_cast<std::byte>(random.Below(256)) : byte;
+        }
+      }
+      for (const Rung rung : kKernelRungs) {
+        ExpectAgreement(shape, pages, HalfType::kBf16, rung);
+      }
+    }
+  }
+}
+
 TEST(Kernels, AgreeOnAnyBitsAtAll) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const BlockShape shape = KernelShape(static_cast<uint32_t>(16 + seed * 5));

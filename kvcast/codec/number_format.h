@@ -83,6 +83,7 @@ inline uint16_t FromFloat(HalfType type, float value) {
 // NaN, 0x7f, is never written.
 inline constexpr float kE4m3Max = 448.0F;
 inline constexpr uint8_t kE4m3LastCode = 0x7e;
+inline constexpr uint8_t kE4m3FirstNormal = 8;
 
 // Saturates. REQUIRES: not NaN.
 inline uint8_t FloatToE4m3(float value) {

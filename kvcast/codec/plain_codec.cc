@@ -1,7 +1,6 @@
 #include "kvcast/codec/plain_codec.h"
 
 #include <cstring>
-#include <string>
 
 namespace kvcast {
 namespace {
@@ -29,38 +28,30 @@ void ForEachRun(const BlockView& block, Visit visit) {
 }  // namespace
 
 PlainCodec::PlainCodec(const TrackFormat& format, HalfType pages)
-    : Codec(format, pages), token_bytes_(shape().values_per_token() * kPageValueBytes) {}
+    : TokenCodec(format, pages), token_bytes_(shape().values_per_token() * kPageValueBytes) {}
 
-size_t PlainCodec::BodyBytesMax(uint32_t tokens) const { return tokens * token_bytes_; }
-
-size_t PlainCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
-                              std::span<std::byte> body) const {
-  std::byte* out = body.data();
-  for (uint32_t token = first_token; token < first_token + tokens; ++token) {
-    ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
-      std::memcpy(out, block.Row(token, layer, plane, head).data(), bytes);
-      out += bytes;
-    });
-  }
-  return tokens * token_bytes_;
+void PlainCodec::EncodeTokens(const BlockView& block, uint32_t first_token,
+                              std::span<std::byte* const> tokens) const {
+  size_t at = 0;
+  ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
+    uint32_t token = first_token;
+    for (std::byte* const out : tokens) {
+      std::memcpy(out + at, block.Row(token++, layer, plane, head).data(), bytes);
+    }
+    at += bytes;
+  });
 }
 
-Result<void> PlainCodec::DecodeBody(std::span<const std::byte> body, uint32_t first_token,
-                                    uint32_t tokens, BlockView& block) const {
-  if (body.size() != tokens * token_bytes_) {
-    return Error(ErrorCode::kMismatch, "Tokens of this shape have " + std::to_string(token_bytes_) +
-                                           " bytes each; " + std::to_string(tokens) +
-                                           " of them have " + std::to_string(body.size()) +
-                                           " here.");
-  }
-  const std::byte* in = body.data();
-  for (uint32_t token = first_token; token < first_token + tokens; ++token) {
-    ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
-      std::memcpy(block.MutableRow(token, layer, plane, head).data(), in, bytes);
-      in += bytes;
-    });
-  }
-  return {};
+void PlainCodec::DecodeTokens(std::span<const std::byte* const> tokens, uint32_t first_token,
+                              BlockView& block) const {
+  size_t at = 0;
+  ForEachRun(block, [&](size_t layer, Plane plane, uint32_t head, size_t bytes) {
+    uint32_t token = first_token;
+    for (const std::byte* const in : tokens) {
+      std::memcpy(block.MutableRow(token++, layer, plane, head).data(), in + at, bytes);
+    }
+    at += bytes;
+  });
 }
 
 }  // namespace kvcast

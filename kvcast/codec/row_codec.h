@@ -2,13 +2,13 @@
 
 #include <vector>
 
-#include "kvcast/codec/codec.h"
+#include "kvcast/codec/token_codec.h"
 
 namespace kvcast {
 
 // The fixed-rate rungs Int8, FP8, Int4 and FP4: one token an object, whose body is all scales, then
 // all offsets, then all codes, each in canonical order (layer, K before V, head).
-class RowCodec final : public Codec {
+class RowCodec final : public TokenCodec {
  public:
   // REQUIRES: a format that Codec::Of has looked at, of such a rung.
   RowCodec(const TrackFormat& format, HalfType pages, const Kernels& kernels);
@@ -26,20 +26,19 @@ class RowCodec final : public Codec {
     size_t statics = 0;
   };
 
-  size_t BodyBytesMax(uint32_t tokens) const override;
-  size_t EncodeBody(const BlockView& block, uint32_t first_token, uint32_t tokens,
-                    std::span<std::byte> body) const override;
-  Result<void> DecodeBody(std::span<const std::byte> body, uint32_t first_token, uint32_t tokens,
-                          BlockView& block) const override;
-  // Malformed: a scale or an offset that no encoder writes.
-  Result<void> CheckParts(std::span<const std::byte> token) const;
-  void PrefetchPlane(const BlockView& block, uint32_t token, size_t index) const;
+  size_t TokenBytes() const override { return scale_bytes_ + offset_bytes_ + code_bytes_; }
+  void EncodeTokens(const BlockView& block, uint32_t first_token,
+                    std::span<std::byte* const> tokens) const override;
+  bool IsSound(std::span<const std::byte> token) const override;
+  void DecodeTokens(std::span<const std::byte* const> tokens, uint32_t first_token,
+                    BlockView& block) const override;
   template <typename Byte>
   CodedRows<Byte> PartsOf(const Segment& segment, Byte* token) const;
 
   const RowKernel kernel_;
   std::vector<Segment> segments_;
-  size_t scale_bytes_ = 0;  // Of a token.
+  std::vector<Fp8Table> tables_;  // FP8: one a static.
+  size_t scale_bytes_ = 0;        // Of a token.
   size_t offset_bytes_ = 0;
   size_t code_bytes_ = 0;
 };

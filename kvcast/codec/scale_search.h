@@ -20,9 +20,8 @@ inline float WholeOf(float value) {
 // steps of 1/1024 of the scale, times the scale's square.
 inline constexpr float kFp4ErrorSteps = 1024.0F;
 inline int FourIsBetter(uint8_t six, float six_error, uint8_t four, float four_error) {
-  constexpr uint8_t kFirstNormal = 8;  // Below it, and where they saturate, scales are too coarse.
-  // Nobody could foretell it: no branches.
-  return static_cast<int>(six >= kFirstNormal) & static_cast<int>(four < kE4m3LastCode) &
+  // Below, and where they saturate, scales are too coarse. Nobody could foretell it: no branches.
+  return static_cast<int>(six >= kE4m3FirstNormal) & static_cast<int>(four < kE4m3LastCode) &
          static_cast<int>(four_error < six_error);
 }
 

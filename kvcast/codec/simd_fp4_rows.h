@@ -2,7 +2,8 @@
 // region, as simd_rows.h is.
 #pragma once
 
-#include "kvcast/codec/simd_packed_rows.h"
+#include "kvcast/codec/scale_search.h"
+#include "kvcast/codec/simd_int4_rows.h"
 
 namespace kvcast {
 namespace {

@@ -75,15 +75,16 @@ Result<Duration> DecodeAll(const KvcFile& file, const Codec& codec, const PagedC
   for (size_t i = 0; i < file.blocks(); ++i) {
     KVCAST_TRY(BlockView block, BlockView::Of(cache, pages, i * block_tokens, block_tokens));
     const Instant start = Now();
-    uint32_t token = 0;
+    std::vector<std::span<const std::byte>> payloads;
     for (size_t object = 0; object < file.objects_per_block(); ++object) {
-      const Result<uint32_t> tokens = codec.Decode(file.Payload(i, object), token, block);
-      if (!tokens.ok()) {
-        return Error(tokens.error().code(),
-                     fmt::format("Block {}, token {}: {}", i, token, tokens.error().message()))
-            .At(file.Place(i, object));
-      }
-      token += *tokens;
+      payloads.push_back(file.Payload(i, object));
+    }
+    const Codec::Decoded decoded = codec.DecodeSeveral(payloads, 0, block);
+    if (decoded.fault) {
+      const size_t token = decoded.objects * file.format().run_tokens;
+      return Error(decoded.fault->code(),
+                   fmt::format("Block {}, token {}: {}", i, token, decoded.fault->message()))
+          .At(file.Place(i, decoded.objects));
     }
     decoding += Now() - start;
     progress.Update(i + 1, file.blocks());

@@ -1,0 +1,25 @@
+// All of AVX-512's kernels. Included inside a target region by the source of each of its sets.
+#pragma once
+
+#include "kvcast/codec/avx512_decoders.h"
+#include "kvcast/codec/avx512_encoders.h"
+#include "kvcast/codec/avx512_fp4_encoder.h"
+
+namespace kvcast {
+namespace {
+
+template <typename Rounding>
+constexpr Kernels Avx512KernelsOf(std::string_view name) {
+  return {name,
+          {EncodeInt8Rows, DecodeInt8Rows<Rounding>},
+          {EncodeFp8Rows, DecodeFp8Rows},
+          {EncodeInt4Rows, DecodeInt4Rows<Rounding>},
+          {EncodeFp4Rows, DecodeFp4Rows<Rounding>},
+          &kAvx512Coder,
+          &kAvx512Bands,
+          &kAvx512Bytes,
+          Avx512Multiply};
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,264 @@
+// AVX-512's vectors for the row kernels. Included inside a target region.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kvcast/codec/simd_fp4_rows.h"
+
+namespace kvcast {
+namespace {
+
+// 32 values in two registers of 16 floats.
+struct Avx512 {
+  struct Floats {
+    __m512 a;
+    __m512 b;
+  };
+  using Words = __m512i;
+  using ByteCodes = __m256i;  // One a value.
+
+  static Words NoWords() { return _mm512_setzero_si512(); }
+  static Words LoadWords(const std::byte* from) { return _mm512_loadu_si512(from); }
+  static Words LargerMagnitudes(Words a, Words b) {
+    return _mm512_max_epu16(a, _mm512_and_si512(b, _mm512_set1_epi16(kMagnitude)));
+  }
+  static uint16_t LargestWord(Words words) {
+    const __m256i half =
+        _mm256_max_epu16(_mm512_castsi512_si256(words), _mm512_extracti64x4_epi64(words, 1));
+    return LargestOf(half);
+  }
+  static uint16_t LargestOf(__m256i words) {
+    const __m128i quarter =
+        _mm_max_epu16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    return static_cast<uint16_t>(
+        ~_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_xor_si128(quarter, _mm_set1_epi16(-1)))));
+  }
+  static void LargestOfHalves(const std::byte* from, uint16_t& first, uint16_t& second) {
+    const __m512i magnitudes = _mm512_and_si512(LoadWords(from), _mm512_set1_epi16(kMagnitude));
+    first = LargestOf(_mm512_castsi512_si256(magnitudes));
+    second = LargestOf(_mm512_extracti64x4_epi64(magnitudes, 1));
+  }
+
+  template <HalfType kType>
+  static __m512i BoundedWords(const std::byte* from) {
+    constexpr uint16_t kLargest = kType == HalfType::kBf16 ? kBf16Largest : kHalfLargest;
+    const __m512i words = LoadWords(from);
+    const __m512i magnitudes =
+        _mm512_min_epu16(_mm512_and_si512(words, _mm512_set1_epi16(kMagnitude)),
+                         _mm512_set1_epi16(static_cast<int16_t>(kLargest)));
+    // Where the mask is set the word's bit, elsewhere the magnitude's.
+    return _mm512_ternarylogic_epi64(_mm512_set1_epi16(static_cast<int16_t>(kSignBit)), words,
+                                     magnitudes, 0xca);
+  }
+  template <HalfType kType>
+  static Floats Load(const std::byte* from) {
+    const __m512i words = BoundedWords<kType>(from);
+    const __m256i first = _mm512_castsi512_si256(words);
+    const __m256i second = _mm512_extracti64x4_epi64(words, 1);
+    if constexpr (kType == HalfType::kFp16) {
+      return {_mm512_cvtph_ps(first), _mm512_cvtph_ps(second)};
+    } else {
+      return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(first), 16)),
+              _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(second), 16))};
+    }
+  }
+
+  // Words whose order as signed numbers is that of the values.
+  static __m512i Ordered(__m512i words) {
+    const __m512i negative = _mm512_srai_epi16(words, 15);
+    return _mm512_xor_si512(words, _mm512_and_si512(negative, _mm512_set1_epi16(kMagnitude)));
+  }
+  static uint16_t Unordered(int32_t key) {
+    const auto bits = static_cast<uint16_t>(key);
+    return (bits & kSignBit) != 0 ? static_cast<uint16_t>(bits ^ kMagnitude) : bits;
+  }
+  template <HalfType kType>
+  static void LowAndHigh(const std::byte* from, uint16_t& low, uint16_t& high) {
+    const __m512i keys = Ordered(BoundedWords<kType>(from));
+    const __m256i first = _mm512_castsi512_si256(keys);
+    const __m256i second = _mm512_extracti64x4_epi64(keys, 1);
+    const __m256i least = _mm256_min_epi16(first, second);
+    const __m256i most = _mm256_max_epi16(first, second);
+    const __m128i least8 =
+        _mm_min_epi16(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
+    const __m128i most8 =
+        _mm_max_epi16(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
+    const __m128i upward = _mm_set1_epi16(static_cast<int16_t>(kSignBit));
+    const __m128i downward = _mm_set1_epi16(kMagnitude);
+    low = Unordered(_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_xor_si128(least8, upward))) ^ kSignBit);
+    high =
+        Unordered(_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_xor_si128(most8, downward))) ^ kMagnitude);
+  }
+
+  static Floats Scaled(const Floats& x, float by) { return ScaledHalves(x, by, by); }
+  static Floats ScaledHalves(const Floats& x, float first, float second) {
+    return {_mm512_mul_ps(x.a, _mm512_set1_ps(first)), _mm512_mul_ps(x.b, _mm512_set1_ps(second))};
+  }
+  static Floats Plus(const Floats& x, float y) {
+    return {_mm512_add_ps(x.a, _mm512_set1_ps(y)), _mm512_add_ps(x.b, _mm512_set1_ps(y))};
+  }
+
+  static Floats Minus(const Floats& x, const Floats& y) {
+    return {_mm512_sub_ps(x.a, y.a), _mm512_sub_ps(x.b, y.b)};
+  }
+  static Floats Times(const Floats& x, const Floats& y) {
+    return {_mm512_mul_ps(x.a, y.a), _mm512_mul_ps(x.b, y.b)};
+  }
+  static __m512 SumOfHalves(const Floats& x) { return _mm512_add_ps(x.a, x.b); }
+  // Of 16 floats each, at once.
+  static __m128 FourSums(__m512 a, __m512 b, __m512 c, __m512 d) {
+    const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    const __m512 all =
+        _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  }
+  static void StoreFourSums(float* to, const Floats& a, const Floats& b, const Floats& c,
+                            const Floats& d) {
+    _mm_storeu_ps(to, FourSums(SumOfHalves(a), SumOfHalves(b), SumOfHalves(c), SumOfHalves(d)));
+  }
+  // Of each half of two.
+  static void StoreSumsOfHalves(float* to, const Floats& x, const Floats& y) {
+    _mm_storeu_ps(to, FourSums(x.a, x.b, y.a, y.b));
+  }
+  static Floats Over(const Floats& x, const Floats& y) {
+    return {_mm512_div_ps(x.a, y.a), _mm512_div_ps(x.b, y.b)};
+  }
+  static Floats LoadFloats(const float* from) {
+    return {_mm512_loadu_ps(from), _mm512_loadu_ps(from + 16)};
+  }
+  static void StoreFloats(float* to, const Floats& x) {
+    _mm512_storeu_ps(to, x.a);
+    _mm512_storeu_ps(to + 16, x.b);
+  }
+  static __m512 SmallAsZero(__m512 x) {
+    const __mmask16 large =
+        _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(kSpanMin), _CMP_GE_OQ);
+    return _mm512_maskz_mov_ps(large, x);
+  }
+  static Floats SmallAsZero(const Floats& x) { return {SmallAsZero(x.a), SmallAsZero(x.b)}; }
+  static __m512 InverseOrZero(__m512 x) {
+    const __mmask16 any = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+    return _mm512_maskz_div_ps(any, _mm512_set1_ps(1.0F), x);
+  }
+  static void StoreInversesOrZeros(float* to, const Floats& x) {
+    _mm512_storeu_ps(to, InverseOrZero(x.a));
+    _mm512_storeu_ps(to + 16, InverseOrZero(x.b));
+  }
+
+  static __m512i RoundedToBf16(__m512 x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+    return _mm512_srli_epi32(_mm512_add_epi32(bits, up), 16);
+  }
+  static __m256i RoundedToHalf(__m512 x) {
+    const __m512 most = _mm512_set1_ps(65504.0F);
+    const __m512 within = _mm512_max_ps(_mm512_min_ps(x, most), _mm512_set1_ps(-65504.0F));
+    return _mm512_cvtps_ph(within, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
+  // Past the caches where it fills a line of them: pages are far larger, and a line that is not
+  // read first costs half as much. The caller has a fence behind it.
+  static void StoreLine(std::byte* to, __m512i line) {
+    if (reinterpret_cast<uintptr_t>(to) % sizeof(line) == 0) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
+    } else {
+      _mm512_storeu_si512(to, line);
+    }
+  }
+  template <HalfType kType>
+  static void Store(std::byte* to, const Floats& x) {
+    if constexpr (kType == HalfType::kFp16) {
+      StoreLine(to, _mm512_inserti64x4(_mm512_castsi256_si512(RoundedToHalf(x.a)),
+                                       RoundedToHalf(x.b), 1));
+    } else {
+      const __m512i mixed = _mm512_packus_epi32(RoundedToBf16(x.a), RoundedToBf16(x.b));
+      const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+      StoreLine(to, _mm512_permutexvar_epi64(order, mixed));
+    }
+  }
+
+  static __m256i Joined(__m128i first, __m128i second) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
+  }
+  static void StoreBytes(std::byte* to, ByteCodes codes) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), codes);
+  }
+  static void StorePacked(std::byte* to, ByteCodes codes) {
+    const __m128i upper = _mm_slli_epi16(_mm256_extracti128_si256(codes, 1), 4);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm_or_si128(_mm256_castsi256_si128(codes), upper));
+  }
+  static ByteCodes ToInt8(const Floats& x) {
+    return Joined(_mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.a)),
+                  _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x.b)));
+  }
+  static ByteCodes ToNibbles(const Floats& x) {
+    const __m256i most = _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
+    return _mm256_max_epi8(most, _mm256_setzero_si256());
+  }
+  static __m128i E4m3Bytes(__m512 x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512 largest = _mm512_set1_ps(kE4m3Max);
+    const __m512 magnitude = _mm512_min_ps(_mm512_abs_ps(x), largest);
+    const __m512i wide = _mm512_castps_si512(magnitude);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(wide, 20), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7ffff - (120 << 23)));
+    const __m512i normal = _mm512_srli_epi32(_mm512_add_epi32(wide, up), 20);
+    const __m512i small = _mm512_cvtps_epi32(_mm512_mul_ps(magnitude, _mm512_set1_ps(0x1p9F)));
+    const __mmask16 is_small = _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(0x1p-6F), _CMP_LT_OQ);
+    const __m512i codes = _mm512_mask_mov_epi32(normal, is_small, small);
+    const __m512i sign = _mm512_and_si512(_mm512_srli_epi32(bits, 24), _mm512_set1_epi32(0x80));
+    return _mm512_cvtepi32_epi8(_mm512_or_si512(codes, sign));
+  }
+  static ByteCodes ToE4m3(const Floats& x) { return Joined(E4m3Bytes(x.a), E4m3Bytes(x.b)); }
+  static __m128i SignedQuarters(__m512 x) {
+    const __m512 quarters = _mm512_min_ps(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(4.0F)),
+                                          _mm512_set1_ps(kE2m1QuartersMax));
+    const __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(x), 24);
+    // The quarters, and the sign as the byte's highest bit.
+    return _mm512_cvtepi32_epi8(_mm512_ternarylogic_epi32(_mm512_cvttps_epi32(quarters), sign,
+                                                          _mm512_set1_epi32(0x80), 0xf8));
+  }
+  static ByteCodes ToE2m1(const Floats& x) {
+    const __m256i table = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kE2m1OfQuarters));
+    const __m256i quarters = Joined(SignedQuarters(x.a), SignedQuarters(x.b));
+    const __m256i sign = _mm256_and_si256(_mm256_srli_epi16(quarters, 4), _mm256_set1_epi8(0x08));
+    return _mm256_or_si256(_mm256_permutexvar_epi8(quarters, table), sign);
+  }
+
+  static __m128i LoadBytes(const std::byte* from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  }
+  static Floats FromInt8(const std::byte* from) {
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadBytes(from))),
+            _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadBytes(from + 16)))};
+  }
+  static Floats FromNibbles(const std::byte* from) {
+    const __m512i both = _mm512_cvtepu8_epi32(LoadBytes(from));
+    return {_mm512_cvtepi32_ps(_mm512_and_si512(both, _mm512_set1_epi32(15))),
+            _mm512_cvtepi32_ps(_mm512_srli_epi32(both, 4))};
+  }
+  static Floats FromE4m3AsHalf(const std::byte* from) {
+    const __m512i wide =
+        _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    const __m512i sign = _mm512_slli_epi16(wide, 8);
+    const __m512i rest = _mm512_slli_epi16(wide, 7);
+    const __m512i halves =
+        _mm512_ternarylogic_epi64(_mm512_set1_epi16(static_cast<int16_t>(kSignBit)), sign,
+                                  _mm512_and_si512(rest, _mm512_set1_epi16(0x3f80)), 0xca);
+    return {_mm512_cvtph_ps(_mm512_castsi512_si256(halves)),
+            _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1))};
+  }
+  static Floats FromE2m1(const std::byte* from) {
+    const __m512 table = _mm512_setr_ps(0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F, -0.0F,
+                                        -0.5F, -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F);
+    const __m512i both = _mm512_cvtepu8_epi32(LoadBytes(from));
+    return {_mm512_permutexvar_ps(both, table),
+            _mm512_permutexvar_ps(_mm512_srli_epi32(both, 4), table)};
+  }
+};
+
+}  // namespace
+}  // namespace kvcast
