@@ -59,6 +59,12 @@ class IdRuns {
       runs_.erase(runs_.begin());
     }
   }
+  // All between the lowest run and the next is in it from now on. REQUIRES: run_count() > 1.
+  void FillLowestGap() {
+    const auto second = std::next(runs_.begin());
+    runs_.begin()->second = second->second;
+    runs_.erase(second);
+  }
   // Forgets the runs that end before `id`.
   void ForgetBelow(uint64_t id) {
     while (!runs_.empty() && runs_.begin()->second < id) {

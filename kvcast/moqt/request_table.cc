@@ -20,7 +20,7 @@ RequestTable::~RequestTable() = default;
 RequestId RequestTable::NextId() { return std::exchange(next_id_, next_id_ + 2); }
 
 Decoded<void> RequestTable::NotePeerId(RequestId id) {
-  if (!peer_ids_.Add(id) || requests_.contains(id)) {
+  if (!peer_ids_.Add(id)) {
     return Fault::Session(SessionCode::kInvalidRequestId,
                           "Request id " + std::to_string(id) + " is not the peer's, or not new.");
   }

@@ -361,28 +361,6 @@ TEST(Padding, IsThrownAwayAndCredited) {
   EXPECT_EQ(peer.CreditOf(Uni(0)), 11u);
 }
 
-TEST(RequestIds, AreTakenInAnyOrderOnce) {
-  RequestIds ids(1);
-  EXPECT_EQ(ids.next(), 1u);
-  EXPECT_FALSE(ids.Add(2));
-  EXPECT_TRUE(ids.Add(5));
-  EXPECT_TRUE(ids.Add(1));
-  EXPECT_TRUE(ids.Add(3));
-  EXPECT_FALSE(ids.Add(3));
-  EXPECT_FALSE(ids.Add(1));
-  EXPECT_EQ(ids.next(), 7u);
-  for (uint64_t id = 9; id < 9000; id += 4) {
-    EXPECT_TRUE(ids.Add(id));
-  }
-  EXPECT_TRUE(ids.Add(7));  // A gap too old to be remembered.
-  EXPECT_FALSE(ids.Add(1));
-  EXPECT_FALSE(ids.Add(5));
-  EXPECT_FALSE(ids.Add(8993));
-  EXPECT_TRUE(ids.Add(8995));
-  EXPECT_FALSE(ids.Add(8995));
-  EXPECT_FALSE(ids.Add(~uint64_t{0}));
-}
-
 TEST(Update, ChangesWhatThePublisherSends) {
   Peer peer;
   // SUBSCRIBE of request 0, then an update to FORWARD=0.
