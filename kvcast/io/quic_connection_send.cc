@@ -369,17 +369,17 @@ bool QuicConnection::SettleRefusal(QuicStream& stream, ngtcp2_ssize refusal) {
   }
 }
 
+// All of it before the session acts: what it thinks unsent, it may give up.
 void QuicConnection::TellSent() {
   while (!sent_.empty() || datagrams_.any_gone()) {
     const std::vector<Sent> told = std::exchange(sent_, {});
     for (const Sent& sent : told) {
       user_->OnBytesSent(sent.stream, sent.bytes);
-      Drain();
     }
     for (const auto& [request, count] : datagrams_.TakeGone()) {
       user_->OnDatagramsGone(request, count);
-      Drain();
     }
+    Drain();
   }
 }
 

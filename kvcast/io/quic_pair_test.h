@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -53,9 +54,10 @@ class TestUser : public moqt::TransportUser {
   std::optional<std::pair<uint64_t, std::string>> closed;
   std::function<bool(moqt::StreamId)> grants = [](moqt::StreamId) { return true; };
   bool echoes = false;
-  bool has_room = true;  // For streams in place of those that are over.
-  size_t used_up = 0;    // How often we were told that it can begin none.
-  Instant told{};        // How late it is.
+  bool has_room = true;          // For streams in place of those that are over.
+  size_t used_up = 0;            // How often we were told that it can begin none.
+  Instant told{};                // How late it is.
+  size_t most_sent_at_once = 0;  // Reports of bytes sent, before we were asked what to do.
   QuicConnection* connection = nullptr;
 
   void Act(moqt::TransportAction action) {
@@ -98,6 +100,7 @@ class TestUser : public moqt::TransportUser {
   }
   void OnBytesSent(moqt::StreamId stream, uint64_t bytes) override {
     streams[stream].sent_bytes += bytes;
+    most_sent_at_once = std::max(most_sent_at_once, ++sent_reports_);
   }
   void OnDelivered(moqt::StreamId stream) override {
     EXPECT_FALSE(streams[stream].delivered);
@@ -115,6 +118,7 @@ class TestUser : public moqt::TransportUser {
     closed.emplace(code, std::string(reason));
   }
   std::optional<moqt::TransportAction> NextAction() override {
+    sent_reports_ = 0;
     if (actions_.empty()) {
       return std::nullopt;
     }
@@ -125,6 +129,7 @@ class TestUser : public moqt::TransportUser {
 
  private:
   std::deque<moqt::TransportAction> actions_;
+  size_t sent_reports_ = 0;
 };
 
 // A client and a server in one loop, over loopback.

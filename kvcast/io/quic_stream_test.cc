@@ -482,6 +482,17 @@ TEST_F(QuicStreamTest, AStreamWhoseOrderChangesIsSentInItsNewPlace) {
   EXPECT_EQ(EndedSizes(*server_user_), (std::vector<size_t>{3'000'002, 3'000'000, 3'000'001}));
 }
 
+// Whoever acts on one of them has to know of the others: what was not sent, it may give up.
+TEST_F(QuicStreamTest, ASessionHearsOfAllThatWasSentAtOnceBeforeItActs) {
+  ListenAndConnect();
+  for (uint8_t i = 0; i < 3; ++i) {
+    client_user_->Open(kClientUni + 4 * i, DataOrder(1));
+    client_user_->Send(kClientUni + 4 * i, Bytes::Of("kv"), true);
+  }
+  ASSERT_TRUE(Until([&] { return server_user_->ended.size() == 3; }));
+  EXPECT_EQ(client_user_->most_sent_at_once, 3U);
+}
+
 // What is sent lies in the memory it was given in, and that is let go when the peer has the bytes,
 // chunk by chunk, and not before.
 TEST_F(QuicStreamTest, PayloadIsHeldOnceAndReleasedWhenAcknowledged) {

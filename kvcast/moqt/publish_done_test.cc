@@ -162,7 +162,9 @@ TEST(PublishDone, IsSaidOnceNoDatagramWaits) {
 TEST(PublishDone, IsNotHeldByStreamsThatWereReset) {
   SlowSubscription world;
   const StreamId open = *world.session().OpenSubgroup(0, {});
+  world.Send(open);
   const StreamId stopped = world.Group(1);
+  world.Send(stopped, 50);
   ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kInternalError, "").ok());
   const PublishDone done{DoneCode::kInternalError, 2, ""};
   EXPECT_FALSE(world.said(SlowSubscription::kRequest, done));
@@ -173,6 +175,52 @@ TEST(PublishDone, IsNotHeldByStreamsThatWereReset) {
   EXPECT_EQ(world.session().queued_bytes(), 0u);
 }
 
+// One stream is sent whole, one is reset later; two are reset before anything of them is sent, the
+// last one by the end.
+void SendSomeAndEnd(SlowSubscription& world, DoneCode code) {
+  const StreamId whole = world.Group(0);
+  const StreamId reset_later = *world.session().OpenSubgroup(0, {});
+  const StreamId reset_before = *world.session().OpenSubgroup(0, {});
+  const StreamId open = *world.session().OpenSubgroup(0, {});
+  world.Send(reset_later, 1);
+  ASSERT_TRUE(world.session().ResetSubgroup(0, reset_later, ResetCode::kCancelled).ok());
+  ASSERT_TRUE(world.session().ResetSubgroup(0, reset_before, ResetCode::kCancelled).ok());
+  ASSERT_TRUE(world.session().EndTrack(0, code, "").ok());
+  world.Send(whole, 50);
+  world.Send(whole, world.written[whole].size() - 50);
+  EXPECT_TRUE(world.resets.contains(open));
+}
+
+// A connection opens a stream when it has its turn: one that is reset before that never comes, and
+// whoever counts on it would wait in vain.
+TEST(PublishDone, CountsStreamsOfWhichSomethingWasSent) {
+  for (const DoneCode code :
+       {DoneCode::kInternalError, DoneCode::kGoingAway, DoneCode::kTooFarBehind}) {
+    SlowSubscription world;
+    SendSomeAndEnd(world, code);
+    const uint64_t streams = code == DoneCode::kTooFarBehind ? 1 : 2;
+    EXPECT_TRUE(world.said(SlowSubscription::kRequest, {code, streams, ""}));
+  }
+}
+
+// To count only what came would say that this was all there is.
+TEST(PublishDone, DoesNotKnowTheCountOfAnEndThatLacksStreams) {
+  for (const DoneCode code : {DoneCode::kTrackEnded, DoneCode::kSubscriptionEnded}) {
+    SlowSubscription world;
+    SendSomeAndEnd(world, code);
+    EXPECT_TRUE(world.said(SlowSubscription::kRequest, {code, PublishDone::kStreamsUnknown, ""}));
+  }
+}
+
+// Nor if the streams that are lacking never came to who sends on what it got.
+TEST(PublishDone, DoesNotKnowTheCountIfItIsToldSo) {
+  SlowSubscription world;
+  world.Send(world.Group(0));
+  ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "", true).ok());
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest,
+                         {DoneCode::kTrackEnded, PublishDone::kStreamsUnknown, ""}));
+}
+
 TEST(PublishDone, FollowsWhatIsLateAndSoIsNotSent) {
   Parameters wanted;
   wanted.subgroup_delivery_timeout_ms = 100;
@@ -181,7 +229,8 @@ TEST(PublishDone, FollowsWhatIsLateAndSoIsNotSent) {
   ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTrackEnded, "").ok());
   ASSERT_EQ(world.session().deadline(), Instant() + 100ms);
   world.session().OnTimeout(Instant() + 100ms);
-  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kTrackEnded, 1, ""}));
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest,
+                         {DoneCode::kTrackEnded, PublishDone::kStreamsUnknown, ""}));
   EXPECT_EQ(world.resets.at(late), static_cast<uint64_t>(ResetCode::kDeliveryTimeout));
 }
 
@@ -190,7 +239,7 @@ TEST(PublishDone, IsSaidAtOnceToOneThatIsTooFarBehind) {
   SlowSubscription world;
   const StreamId waiting = world.Group(0);
   ASSERT_TRUE(world.session().EndTrack(0, DoneCode::kTooFarBehind, "").ok());
-  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kTooFarBehind, 1, ""}));
+  EXPECT_TRUE(world.said(SlowSubscription::kRequest, {DoneCode::kTooFarBehind, 0, ""}));
   EXPECT_EQ(world.resets.at(waiting), static_cast<uint64_t>(ResetCode::kTooFarBehind));
   EXPECT_EQ(world.session().queued_bytes(), 0u);
 }

@@ -99,7 +99,9 @@ class Session final : public TransportUser {
   Result<void> ResetSubgroup(RequestId request, StreamId subgroup, ResetCode code);
   // Subgroups that are still open are reset. The peer hears of it once the others, and datagrams,
   // have been sent, and may cancel or change the subscription until then.
-  Result<void> EndTrack(RequestId request, DoneCode code, std::string reason);
+  // `lacks_some`: not all that belongs to the track has come to us, so nobody is to count on it.
+  Result<void> EndTrack(RequestId request, DoneCode code, std::string reason,
+                        bool lacks_some = false);
   // Whether the peer has yet to hear of a track's end: it can be published to it again after that.
   bool IsEnding(const TrackName& track) const;
 

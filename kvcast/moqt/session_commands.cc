@@ -223,9 +223,10 @@ Result<void> Session::ResetSubgroup(RequestId request, StreamId subgroup, ResetC
   return sender->Reset(subgroup, code);
 }
 
-Result<void> Session::EndTrack(RequestId request, DoneCode code, std::string reason) {
+Result<void> Session::EndTrack(RequestId request, DoneCode code, std::string reason,
+                               bool lacks_some) {
   KVCAST_TRY(PublisherSide * found, Find<PublisherSide>(request));
-  return Done(found->EndTrack(code, std::move(reason)));
+  return Done(found->EndTrack(code, std::move(reason), lacks_some));
 }
 
 bool Session::IsEnding(const TrackName& track) const {

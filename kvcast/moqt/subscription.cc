@@ -17,6 +17,11 @@ ResetCode ResetCodeOf(DoneCode code) {
   }
 }
 
+// Whether a subscription that ends so, and whose streams have all come, has brought everything.
+bool MeansAll(DoneCode code) {
+  return code == DoneCode::kTrackEnded || code == DoneCode::kSubscriptionEnded;
+}
+
 }  // namespace
 
 void PublisherSide::OnDataStopped(StreamId stream) {
@@ -36,7 +41,7 @@ void PublisherSide::OnDatagramsGone(uint64_t count) {
   FinishIfSent();
 }
 
-Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
+Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason, bool lacks_some) {
   if (over() || ending() || awaits_answer()) {
     return Error(ErrorCode::kInvalid, "The subscription is not open.");
   }
@@ -45,13 +50,17 @@ Result<void> PublisherSide::EndTrack(DoneCode code, std::string reason) {
   } else {
     sender_.Close(ResetCodeOf(code));
   }
-  done_ = PublishDone{code, sender_.stream_count(), std::move(reason)};
+  lacks_some_ = lacks_some;
+  done_ = PublishDone{code, 0, std::move(reason)};
   FinishIfSent();
   return {};
 }
 
 void PublisherSide::FinishIfSent() {
   if (ending() && !over() && sender_.sent_all()) {
+    const bool lacks_some = lacks_some_ || sender_.left_out();
+    done_->streams =
+        MeansAll(done_->code) && lacks_some ? PublishDone::kStreamsUnknown : sender_.stream_count();
     Send(*done_, true);
     Finish();
   }

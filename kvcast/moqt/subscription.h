@@ -35,7 +35,11 @@ class PublisherSide : public Request {
   // of it once all of those has been sent, and all datagrams: what it is told of sooner than of
   // them, it might not wait for. Only one that is too far behind is not kept waiting for what it
   // did not take.
-  Result<void> EndTrack(DoneCode code, std::string reason);
+  //
+  // Those of which something was sent are counted. Where others were given up before, or something
+  // never came to us, of which `lacks_some` tells, an end that means all does not say how many
+  // there were: the subscriber would take those for everything.
+  Result<void> EndTrack(DoneCode code, std::string reason, bool lacks_some = false);
   // That was said to us, though the peer may not know yet.
   bool ending() const { return done_.has_value(); }
 
@@ -59,7 +63,8 @@ class PublisherSide : public Request {
   bool established_ = false;
   std::optional<Location> joining_location_;
   std::vector<RequestId> joins_;
-  std::optional<PublishDone> done_;  // As it is to be said.
+  std::optional<PublishDone> done_;  // As it is to be said, but for how many streams there were.
+  bool lacks_some_ = false;          // Of what came to us, see EndTrack().
 };
 
 // We subscribe. The publisher says when it is done.

@@ -80,7 +80,6 @@ Result<StreamId> TrackSender::OpenSubgroup(SubgroupHeader header) {
   KVCAST_TRY_VOID(MaySend());
   header.alias = alias_;
   const StreamId id = state_->OpenUni(OrderOf(header));
-  ++stream_count_;
   ++unsent_streams_;
   Stream& stream = streams_[id];
   stream.header = header;
@@ -244,6 +243,7 @@ void TrackSender::Forget(Streams::iterator stream) {
   }
   state_->undelivered.erase(stream->first);
   unsent_streams_ -= stream->second.sent_all ? 0u : 1u;
+  left_out_ = left_out_ || stream->second.sent == 0;
   streams_.erase(stream);
 }
 
@@ -261,6 +261,7 @@ void TrackSender::OnSent(StreamId subgroup, uint64_t bytes) {
     return;
   }
   Stream& stream = found->second;
+  stream_count_ += stream.sent == 0 && bytes > 0 ? 1u : 0u;
   stream.sent += bytes;
   const bool all = stream.ended && stream.sent >= stream.written;
   if (!all && (stream.unsent.empty() || stream.unsent.front().begin >= stream.sent)) {

@@ -64,7 +64,10 @@ class TrackSender {
 
   // Whether the subscriber wants objects now, or did when there were some.
   bool forward() const { return forward_; }
+  // Streams of which something was sent. A connection need not open others: see left_out().
   uint64_t stream_count() const { return stream_count_; }
+  // Whether any stream was given up before that, so that the subscriber never hears of it.
+  bool left_out() const { return left_out_; }
   std::optional<Location> largest() const { return largest_; }
 
  private:
@@ -112,6 +115,7 @@ class TrackSender {
   uint64_t subgroup_timeout_ms_ = 0;
   std::optional<Location> largest_;
   uint64_t stream_count_ = 0;
+  bool left_out_ = false;
   size_t unsent_streams_ = 0;       // Of those below, the ones of which not all was sent.
   uint64_t waiting_datagrams_ = 0;  // Which the connection has, and has not told us of since.
   Streams streams_;  // Also those that ended, until all of them was sent, or has to arrive in time.

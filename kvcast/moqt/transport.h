@@ -15,7 +15,8 @@
 // The port between a session and the connection that carries it: QUIC in `io`, faults in `sim`.
 //
 // The connection tells the session what happened, by the functions of TransportUser, and after each
-// takes actions out of it until there are none. It never calls from within an action.
+// takes actions out of it until there are none; of what was sent at once it may tell all before. It
+// never calls from within an action.
 //
 // Flow control is real on both ways. Receiving: bytes handed over are the session's; the peer may
 // send more only as far as the session gives credit, so a stream whose objects nobody takes stops

@@ -196,7 +196,8 @@ std::optional<Instant> Audience::deadline() const {
   return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
 }
 
-void Audience::EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason) {
+void Audience::EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason,
+                        bool lacks_some) {
   const auto found = tracks_.find(track);
   if (found == tracks_.end()) {
     return;
@@ -206,7 +207,7 @@ void Audience::EndTrack(const TrackName& track, moqt::DoneCode code, const std::
   deserted_.insert(track);
   for (const SubscriberId& id : ended) {
     const auto member = members_.find(id);
-    member->second.subscription.End(code, reason);
+    member->second.subscription.End(code, reason, lacks_some);
     Erase(member);
     touched_.insert(id.peer);
   }

@@ -64,8 +64,9 @@ class Audience {
   void OnGaps(const TrackName& track, std::span<const LocationRange> gaps);
   void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete,
                    Instant now);
-  // Ends every subscription of a track.
-  void EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason);
+  // Ends every subscription of a track. `lacks_some`: more of it may exist than came to us.
+  void EndTrack(const TrackName& track, moqt::DoneCode code, const std::string& reason,
+                bool lacks_some = false);
 
   // What a node knows of a track that decides whether more of a range may come.
   struct Knowledge {

@@ -87,6 +87,7 @@ TEST(RelayEndings, AMalformedTrackEndsForThoseWhoFetchIt) {
 TEST(RelayEndings, AStreamThatNeverComesMakesABadEnd) {
   Followed w;
   const moqt::StreamId lost = *w.publisher->OpenSubgroup(w.published, moqt::SubgroupHeader{});
+  w.publisher->OnBytesSent(lost, 1);  // Which get lost, and are not sent again after a reset.
   ASSERT_TRUE(
       w.publisher->ResetSubgroup(w.published, lost, moqt::ResetCode::kDeliveryTimeout).ok());
   ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kTrackEnded, "").ok());
@@ -97,6 +98,24 @@ TEST(RelayEndings, AStreamThatNeverComesMakesABadEnd) {
   w.publisher.SendGroup(*w.publisher->Publish(w.track, {}, {}), w.track, 7, 1);
   w.world.Run();
   (void)w.world.Fetch(w.subscriber, w.track, {{7, 0}, {7, 0}});
+  EXPECT_FALSE(w.subscriber.One<moqt::FetchAccepted>().answer.end_of_track);
+}
+
+// What was given up before anything of it was sent, nobody can wait for. Its publisher says that it
+// does not know how much there is, and those behind us must not hear that this was all.
+TEST(RelayEndings, AStreamThatWasNeverBegunMakesAnEndThatNobodyKnows) {
+  Followed w;
+  w.publisher.SendGroup(w.published, w.track, 0, 1);
+  const moqt::StreamId left_out = *w.publisher->OpenSubgroup(w.published, moqt::SubgroupHeader{});
+  ASSERT_TRUE(w.publisher->ResetSubgroup(w.published, left_out, moqt::ResetCode::kCancelled).ok());
+  ASSERT_TRUE(w.publisher->EndTrack(w.published, DoneCode::kTrackEnded, "").ok());
+  w.world.Run();
+  w.world.Wait(moqt::Limits().end_patience);
+  w.world.Run();
+  const moqt::PublishDone done = w.subscriber.One<moqt::PublishDoneReceived>().done;
+  EXPECT_EQ(done.code, DoneCode::kTrackEnded);
+  EXPECT_EQ(done.streams, moqt::PublishDone::kStreamsUnknown);
+  (void)w.world.Fetch(w.subscriber, w.track, {{0, 0}, {0, 0}});
   EXPECT_FALSE(w.subscriber.One<moqt::FetchAccepted>().answer.end_of_track);
 }
 

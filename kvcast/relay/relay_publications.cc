@@ -204,7 +204,8 @@ void Relay::OnTrackEnd(Peer& peer, Publications::iterator publication, const moq
     if (end.complete && !publication->second.lost_some()) {
       (void)stock_.EndTrack(track, now_).ok();  // Its publisher may have told another end itself.
     }
-    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, end.done.reason);
+    // What its publisher does not know, we do not know better.
+    audience_.EndTrack(track, moqt::DoneCode::kTrackEnded, end.done.reason, !end.complete);
   }
   EndPublication(peer, publication, ForAudience(end.done.code), end.done.reason);
 }

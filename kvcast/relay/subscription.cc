@@ -123,8 +123,8 @@ void Subscription::EndRange(const std::string& reason) {
   End(moqt::DoneCode::kSubscriptionEnded, reason);
 }
 
-void Subscription::End(moqt::DoneCode code, std::string reason) {
-  (void)session_->EndTrack(request_, code, std::move(reason)).ok();
+void Subscription::End(moqt::DoneCode code, std::string reason, bool lacks_some) {
+  (void)session_->EndTrack(request_, code, std::move(reason), lacks_some).ok();
   streams_.clear();
 }
 

@@ -35,7 +35,7 @@ class Subscription {
   void Update(const moqt::Parameters& parameters, const TrackFacts& facts);
 
   // Streams that are open are reset.
-  void End(moqt::DoneCode code, std::string reason);
+  void End(moqt::DoneCode code, std::string reason, bool lacks_some = false);
   // Nothing of the range follows: streams that are open end well, unless something was left out.
   void EndRange(const std::string& reason);
   // What is left of the range; only of use where that has an end.
