@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "kvcast/moqt/codec.h"
@@ -61,6 +62,14 @@ struct SessionState {
   RequestTable requests;     // After what requests let go of when they end.
 
   std::vector<RequestId> ended;  // Requests that are over, until the session has cleaned up.
+
+  // Tracks of ours whose streams do not stand yet as their subscribers have said by now, and how
+  // many streams may be changed for such a reason. It grows with every input: a peer cannot have us
+  // change thousands with each small message.
+  static constexpr int64_t kChangesMax = 16 * 1024;
+  static constexpr int64_t kChangesPerInput = 16;
+  std::set<RequestId> behind;
+  int64_t changes_left = kChangesMax;
 
   // Fetches that join a subscription which has not come yet: streams come in any order.
   std::multimap<RequestId, RequestId> early_joins;

@@ -135,6 +135,18 @@ void SessionStreams::OnDelivered(StreamId stream) {
   }
 }
 
+// Of many updates that came at once only the last one counts.
+std::optional<TransportAction> SessionStreams::NextAction() {
+  while (!state_->behind.empty() && state_->changes_left > 0) {
+    const RequestId id = *state_->behind.begin();
+    state_->behind.erase(state_->behind.begin());
+    if (Request* const request = state_->requests.Find(id)) {
+      request->sender()->CatchUp();
+    }
+  }
+  return state_->outbox.NextAction();
+}
+
 void SessionStreams::OnDatagramsGone(RequestId request, uint64_t count) {
   Request* const found = closed_ ? nullptr : state_->requests.Find(request);
   if (found != nullptr) {
@@ -199,6 +211,8 @@ void SessionStreams::Close(SessionCode code, const std::string& reason) {
 }
 
 void SessionStreams::Settle() {
+  state_->changes_left =
+      std::min(SessionState::kChangesMax, state_->changes_left + SessionState::kChangesPerInput);
   // Each may give the other work: a track that begins lets streams go on, which may end requests.
   for (bool more = true; more && !closed_;) {
     const std::vector<uint64_t> aliases = state_->requests.TakeChangedAliases();

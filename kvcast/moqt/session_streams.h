@@ -34,7 +34,7 @@ class SessionStreams {
   void OnDatagram(std::span<const std::byte> bytes);
   void OnConnectionClosed(uint64_t code, std::string_view reason);
   void OnStreamsAllowed(uint64_t bidi_total) { state_->bidi_allowed = bidi_total; }
-  std::optional<TransportAction> NextAction() { return state_->outbox.NextAction(); }
+  std::optional<TransportAction> NextAction();
 
   // A control message of the peer's that came on no stream of ours: a shape has it.
   void OnControlFrame(const std::string& frame);

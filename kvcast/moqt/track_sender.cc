@@ -25,17 +25,41 @@ void TrackSender::Begin(uint64_t alias, const TrackTraits& traits, const Paramet
 }
 
 void TrackSender::Update(const Parameters& parameters) {
+  const std::pair place(subscriber_priority_, order_);
+  const std::pair timeouts(object_timeout_ms_, subgroup_timeout_ms_);
   forward_ = parameters.forward.value_or(forward_);
   object_timeout_ms_ = parameters.object_delivery_timeout_ms.value_or(object_timeout_ms_);
   subgroup_timeout_ms_ = parameters.subgroup_delivery_timeout_ms.value_or(subgroup_timeout_ms_);
-  const auto before = std::pair(subscriber_priority_, order_);
   subscriber_priority_ = parameters.subscriber_priority.value_or(subscriber_priority_);
   order_ = parameters.group_order.value_or(order_);
-  const bool reordered = before != std::pair(subscriber_priority_, order_);
+  const bool retimed = timeouts != std::pair(object_timeout_ms_, subgroup_timeout_ms_);
+  if (streams_.empty() || (!retimed && place == std::pair(subscriber_priority_, order_))) {
+    return;
+  }
+  retimed_ = retimed_ || retimed;
+  state_->behind.insert(request_);
+  if (state_->changes_left > 0) {
+    SetDeadlines();
+  }
+}
+
+void TrackSender::CatchUp() {
+  SetDeadlines();
+  state_->changes_left -= static_cast<int64_t>(streams_.size());
+  const std::pair place(subscriber_priority_, order_);
   for (auto& [id, stream] : streams_) {
-    if (reordered) {
+    if (!stream.sent_all && std::exchange(stream.place, place) != place) {
       state_->outbox.Do(ReorderStream{id, OrderOf(stream.header)});
     }
+  }
+}
+
+void TrackSender::SetDeadlines() {
+  if (!std::exchange(retimed_, false)) {
+    return;
+  }
+  state_->changes_left -= static_cast<int64_t>(streams_.size());
+  for (auto& [id, stream] : streams_) {
     SetDeadline(id, stream);
   }
   SetTimer();
@@ -83,6 +107,7 @@ Result<StreamId> TrackSender::OpenSubgroup(SubgroupHeader header) {
   ++unsent_streams_;
   Stream& stream = streams_[id];
   stream.header = header;
+  stream.place = {subscriber_priority_, order_};
   stream.writer = state_->codec.WriteSubgroup(header);
   state_->ledger.Open(id, request_);
   Write(id, stream, stream.writer->Header());

@@ -29,8 +29,12 @@ class TrackSender {
 
   // Objects may be sent from now on. `parameters` are those that the subscriber or we began with.
   void Begin(uint64_t alias, const TrackTraits& traits, const Parameters& parameters);
-  // What the subscriber changes later. Streams that are open change their order.
+  // What the subscriber changes later. Streams that are open stand so after CatchUp(), which is due
+  // before actions are taken out, unless that was too often; deadlines at once, by the same
+  // measure.
   void Update(const Parameters& parameters);
+  // Moves each stream that has another place by now.
+  void CatchUp();
 
   // Opens a stream; the header's alias is filled in. Not found: the subscription is not open.
   // Invalid: the subscriber does not want objects now.
@@ -80,6 +84,7 @@ class TrackSender {
   struct Stream {
     SubgroupHeader header;
     std::unique_ptr<SubgroupWriter> writer;
+    std::pair<uint8_t, GroupOrder> place;  // By which the connection knows it, of the subscriber's.
     uint64_t written = 0;
     uint64_t sent = 0;
     std::deque<Unsent> unsent;        // Only where there is a timeout for it.
@@ -97,6 +102,7 @@ class TrackSender {
   uint64_t subgroup_timeout_ms() const;
   void OnSentAll(Streams::iterator stream);
   void SetDeadline(StreamId id, Stream& stream);
+  void SetDeadlines();
   void Forget(Streams::iterator stream);
   void GiveUp(Streams::iterator stream, ResetCode code);
   void ResetLate(Streams::iterator stream);
@@ -120,6 +126,7 @@ class TrackSender {
   uint64_t waiting_datagrams_ = 0;  // Which the connection has, and has not told us of since.
   Streams streams_;  // Also those that ended, until all of them was sent, or has to arrive in time.
   std::set<std::pair<Instant, StreamId>> deadlines_;
+  bool retimed_ = false;  // Those are by timeouts that hold no longer.
 };
 
 }  // namespace kvcast::moqt

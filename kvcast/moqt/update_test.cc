@@ -1,6 +1,11 @@
 // REQUEST_UPDATE, of every kind of request that can be changed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "kvcast/moqt/every_shape_test.h"
 #include "kvcast/moqt/session.h"
 
@@ -37,6 +42,16 @@ struct SubscribedForUpdate {
   RequestId received;
 };
 
+std::vector<StreamId> OpenGroups(Session& session, RequestId request, uint64_t count) {
+  std::vector<StreamId> streams;
+  for (uint64_t group = 0; group < count; ++group) {
+    SubgroupHeader header;
+    header.group = group;
+    streams.push_back(*session.OpenSubgroup(request, header));
+  }
+  return streams;
+}
+
 std::vector<ReorderStream> Reordered(Session& session) {
   std::vector<ReorderStream> found;
   while (const std::optional<TransportAction> action = session.NextAction()) {
@@ -65,6 +80,63 @@ TEST_P(UpdateInEveryShape, ChangesThePriorityOfASubscriptionAndOfItsStreams) {
   EXPECT_EQ(reordered[0].order.subscriber_priority, 7);
   EXPECT_FALSE(server.AcceptUpdate(world.received, {}).ok());
   EXPECT_NE(update, world.request);
+}
+
+// However many there are, streams move once; and not at all if they stand where they did.
+TEST(Update, MovesStreamsOnlyAsTheLastOneSays) {
+  SubscribedForUpdate world;
+  Session& server = world.pair.server();
+  const auto update = [&](const std::vector<uint8_t>& priorities) {
+    for (const uint8_t priority : priorities) {
+      ASSERT_TRUE(world.pair.client().Update(world.request, Priority(priority)).ok());
+    }
+    world.pair.Run();
+    for (size_t i = 0; i < priorities.size(); ++i) {
+      ASSERT_TRUE(server.AcceptUpdate(world.received, {}).ok());
+    }
+  };
+  OpenGroups(server, world.received, 3);
+  update({1, 2, 3});
+  const auto reordered = Reordered(server);
+  ASSERT_EQ(reordered.size(), 3u);
+  EXPECT_EQ(reordered[0].order.subscriber_priority, 3);
+  update({4, 3});
+  EXPECT_TRUE(Reordered(server).empty());
+}
+
+// A message of a few bytes must not have a thousand streams moved each time it comes. What is sent
+// meanwhile pays for that, and all stand in their place at last.
+TEST(Update, MovesFewStreamsHoweverOftenItComes) {
+  SubscribedForUpdate world;
+  Session& server = world.pair.server();
+  const std::vector<StreamId> streams = OpenGroups(server, world.received, 1000);
+  std::map<StreamId, uint8_t> places;
+  size_t moves = 0;
+  const auto look = [&] {
+    for (const ReorderStream& each : Reordered(server)) {
+      places[each.stream] = each.order.subscriber_priority;
+      ++moves;
+    }
+  };
+  for (uint64_t i = 1; i <= 500; ++i) {
+    const RequestUpdate update{2 * i, Priority(static_cast<uint8_t>(i % 100))};
+    server.OnStreamData(0, AsBytes(DefaultCodec().Encode(update).value().ToString()), false);
+    ASSERT_TRUE(server.AcceptUpdate(world.received, {}).ok());
+    look();
+    EXPECT_GE(moves, std::min<uint64_t>(i, 10) * 1000);  // At once, unless it is too often.
+  }
+  EXPECT_LT(moves, 50'000u);
+  const RequestUpdate last{2000, Priority(200)};
+  server.OnStreamData(0, AsBytes(DefaultCodec().Encode(last).value().ToString()), false);
+  ASSERT_TRUE(server.AcceptUpdate(world.received, {}).ok());
+  for (const StreamId stream : streams) {
+    look();
+    server.OnBytesSent(stream, 1);
+  }
+  look();
+  for (const StreamId stream : streams) {
+    EXPECT_EQ(places[stream], 200);
+  }
 }
 
 TEST_P(UpdateInEveryShape, IsAnsweredWithTheLargestObject) {
