@@ -1,18 +1,9 @@
-#include "kvcast/codec/simd_target.h"
+#define KVCAST_AVX512_BF16 1
+#include "kvcast/codec/avx512_rows.h"
 
 #ifdef KVCAST_X86_KERNELS
 
-#include <immintrin.h>
-
-#include <array>
-#include <cstring>
-
-#include "kvcast/codec/number_format.h"
-#include "kvcast/codec/scale_search.h"
-
-KVCAST_AVX512_BF16_BEGIN
-
-#include "kvcast/codec/avx512_rows.h"
+KVCAST_AVX512_BEGIN
 
 namespace kvcast {
 namespace {
@@ -21,7 +12,7 @@ namespace {
 // denormals for zeros, and there are none.
 struct RoundingAtOnce {
   static __m512i Bf16(__m512 first, __m512 second) {
-    return (__m512i)_mm512_cvtne2ps_pbh(second, first);
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
   }
 };
 

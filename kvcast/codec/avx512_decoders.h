@@ -1,14 +1,23 @@
 // Rows decoded in ways that only AVX-512 has: where few codes are possible, the values of all of
 // them are made first, and then looked up. Whatever else there is goes by the kernels that all
-// instruction sets share. Included inside a target region.
+// instruction sets share.
 //
 // `Rounding` gives 32 floats as BF16, in order. Of rows there are no results that are denormal: see
 // number_format.h.
 #pragma once
 
+#include "kvcast/codec/simd_target.h"
+
+#ifdef KVCAST_X86_KERNELS
+
 #include <immintrin.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "kvcast/codec/avx512_vectors.h"
+
+KVCAST_AVX512_BEGIN
 
 namespace kvcast {
 namespace {
@@ -139,3 +148,7 @@ void DecodeFp4Rows(const SimdConstCoded& from, const SimdTarget& to) {
 
 }  // namespace
 }  // namespace kvcast
+
+KVCAST_TARGET_END
+
+#endif

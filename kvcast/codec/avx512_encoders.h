@@ -1,14 +1,22 @@
 // Rows of BF16 encoded in ways that only AVX-512 has. Whatever else there is goes by the kernels
 // that all instruction sets share: other types, rows that are not whole groups, values that are not
-// finite. Included inside a target region.
+// finite.
 //
 // Of 32 words, the 16 with even numbers and the 16 with odd ones are floats as soon as the others
 // are masked out: no value changes its place.
 #pragma once
 
+#include "kvcast/codec/simd_target.h"
+
+#ifdef KVCAST_X86_KERNELS
+
 #include <immintrin.h>
 
+#include <array>
+
 #include "kvcast/codec/avx512_vectors.h"
+
+KVCAST_AVX512_BEGIN
 
 namespace kvcast {
 namespace {
@@ -285,3 +293,7 @@ inline void EncodeInt4Rows(const SimdSource& from, const SimdCoded& to) {
 
 }  // namespace
 }  // namespace kvcast
+
+KVCAST_TARGET_END
+
+#endif

@@ -1,10 +1,18 @@
-// FP4's rows of BF16 encoded in ways that only AVX-512 has, as in avx512_encoders.h. Included
-// inside a target region.
+// FP4's rows of BF16 encoded in ways that only AVX-512 has, as in avx512_encoders.h.
 #pragma once
+
+#include "kvcast/codec/simd_target.h"
+
+#ifdef KVCAST_X86_KERNELS
 
 #include <immintrin.h>
 
+#include <array>
+#include <cstring>
+
 #include "kvcast/codec/avx512_encoders.h"
+
+KVCAST_AVX512_BEGIN
 
 namespace kvcast {
 namespace {
@@ -198,3 +206,7 @@ inline void EncodeFp4Rows(const SimdSource& from, const SimdCoded& to) {
 
 }  // namespace
 }  // namespace kvcast
+
+KVCAST_TARGET_END
+
+#endif

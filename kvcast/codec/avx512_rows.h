@@ -1,5 +1,9 @@
-// All of AVX-512's kernels. Included inside a target region by the source of each of its sets.
+// All of AVX-512's kernels, by how they round to BF16.
 #pragma once
+
+#include "kvcast/codec/simd_target.h"
+
+#ifdef KVCAST_X86_KERNELS
 
 #include "kvcast/codec/avx512_decoders.h"
 #include "kvcast/codec/avx512_encoders.h"
@@ -23,3 +27,5 @@ constexpr Kernels Avx512KernelsOf(std::string_view name) {
 
 }  // namespace
 }  // namespace kvcast
+
+#endif

@@ -1,7 +1,18 @@
-// AVX-512's vectors for the row kernels. Included inside a target region.
+// AVX-512's vectors for the row kernels.
 #pragma once
 
+#include "kvcast/codec/simd_target.h"
+
+#ifdef KVCAST_X86_KERNELS
+
 #include <immintrin.h>
+
+#include <cstring>
+
+#include "kvcast/codec/number_format.h"
+#include "kvcast/codec/scale_search.h"
+
+KVCAST_AVX512_BEGIN
 
 #include "kvcast/codec/simd_fp4_rows.h"
 
@@ -262,3 +273,7 @@ struct Avx512 {
 
 }  // namespace
 }  // namespace kvcast
+
+KVCAST_TARGET_END
+
+#endif

@@ -37,12 +37,12 @@ typename V::Floats WholeFloats(const typename V::Floats& x) {
 // done for all of them at once.
 struct GroupBatch {
   static constexpr uint32_t kMost = 32;
-  const std::byte* values[kMost];
-  uint32_t count = 0;
   // One a group, or a block; not on a line's border, as in Padded.
   alignas(64) std::byte unused[16];
   std::byte words[2][kMost * sizeof(uint16_t)] = {};
   float inverses[kMost];
+  const std::byte* values[kMost];
+  uint32_t count = 0;
 
   explicit GroupBatch(const std::byte* group) : count(1) { values[0] = group; }
   // The groups of `from` from number `first` on. REQUIRES: rows of whole groups.

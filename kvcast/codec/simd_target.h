@@ -16,8 +16,14 @@
 #define KVCAST_TARGET_END _Pragma("GCC pop_options")
 #endif
 #define KVCAST_AVX2_BEGIN KVCAST_TARGET_BEGIN("avx2,f16c,popcnt")
-#define KVCAST_AVX512_SET \
-  "avx2,f16c,popcnt,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni"
-#define KVCAST_AVX512_BEGIN KVCAST_TARGET_BEGIN(KVCAST_AVX512_SET)
-#define KVCAST_AVX512_BF16_BEGIN KVCAST_TARGET_BEGIN(KVCAST_AVX512_SET ",avx512bf16")
+// Who defines KVCAST_AVX512_BF16 first has all of it compiled for those instructions, too.
+#ifdef KVCAST_AVX512_BF16
+#define KVCAST_AVX512_MORE ",avx512bf16"
+#else
+#define KVCAST_AVX512_MORE
+#endif
+#define KVCAST_AVX512_BEGIN                                                              \
+  KVCAST_TARGET_BEGIN(                                                                   \
+      "avx2,f16c,popcnt,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2," \
+      "avx512vnni" KVCAST_AVX512_MORE)
 #endif

@@ -100,8 +100,26 @@ Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view 
   return {};
 }
 
-// A clone without Git LFS, or half a download, would get a name that no other host has. Only
-// headers are read here.
+// Only the header is read. `seen` are the tensors of the parts before; an adapter's parts have
+// nothing to do with each other.
+Result<void> CheckWeights(const std::filesystem::path& path, bool is_adapter,
+                          std::set<std::string>& seen) {
+  KVCAST_TRY(const MappedFile weights, MappedFile::Open(path));
+  KVCAST_TRY(std::vector<std::string> tensors, In(path, Safetensors::CheckWhole(weights.span())));
+  for (std::string& tensor : tensors) {
+    const auto [at, is_new] = seen.insert(std::move(tensor));
+    if (!is_new && !is_adapter) {
+      return Error(ErrorCode::kMalformed, "\"" + Printable(*at) +
+                                              "\" is in another part of the weights too: which one "
+                                              "counts depends on the engine.")
+          .At(0)
+          .In(path.string());
+    }
+  }
+  return {};
+}
+
+// A clone without Git LFS, or half a download, would get a name that no other host has.
 Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<std::string>& files,
                         std::string_view what) {
   std::set<std::string> seen;
@@ -116,19 +134,7 @@ Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<s
       KVCAST_TRY_VOID(CheckNoPointer(path, what));
     }
     if (file.ends_with(".safetensors")) {
-      KVCAST_TRY(const MappedFile weights, MappedFile::Open(path));
-      KVCAST_TRY(std::vector<std::string> tensors,
-                 In(path, Safetensors::CheckWhole(weights.span())));
-      for (std::string& tensor : tensors) {
-        const auto [at, is_new] = seen.insert(std::move(tensor));
-        if (!is_new && what != kAdapter) {
-          return Error(ErrorCode::kMalformed, "\"" + Printable(*at) +
-                                                  "\" is in another part of the weights too: which "
-                                                  "one counts depends on the engine.")
-              .At(0)
-              .In(path.string());
-        }
-      }
+      KVCAST_TRY_VOID(CheckWeights(path, what == kAdapter, seen));
     } else if (file.ends_with(".json") && what == kAdapter) {
       KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
       KVCAST_TRY_VOID(In(path, CheckAdapterConfig(text)));
