@@ -107,7 +107,8 @@ Result<CatalogObject> ReadHeader(ByteReader& reader) {
   KVCAST_TRY(const uint8_t kind, reader.U8());
   KVCAST_TRY(const uint16_t zero, reader.U16Le());
   if (kind > 1 || zero != 0) {
-    return Error(ErrorCode::kMalformed, "A catalog object is a snapshot or a delta.").At(5);
+    return Error(ErrorCode::kMalformed, "A catalog object is a snapshot or a delta.")
+        .At(CatalogObject::kKindAt);
   }
   object.kind = static_cast<CatalogKind>(kind);
   KVCAST_TRY(object.part, reader.U32Le());
@@ -116,7 +117,7 @@ Result<CatalogObject> ReadHeader(ByteReader& reader) {
   if (object.part >= object.parts || (is_delta && object.parts != 1)) {
     return Error(ErrorCode::kMalformed, "Part " + std::to_string(object.part) + " of " +
                                             std::to_string(object.parts) + " cannot be.")
-        .At(8);
+        .At(CatalogObject::kPartAt);
   }
   return object;
 }
@@ -136,7 +137,8 @@ Result<CatalogObject> CatalogObject::Parse(const Bytes& payload) {
   if (payload.size() > kBytesMax) {
     return Error(ErrorCode::kTooLarge, "A catalog object has at most " + std::to_string(kBytesMax) +
                                            " bytes; this one has " +
-                                           std::to_string(payload.size()) + ".");
+                                           std::to_string(payload.size()) + ".")
+        .At(kBytesMax);
   }
   if (payload.size() < kCheckBytes) {
     return Error(ErrorCode::kMalformed, "The object ends before its check.").At(payload.size());

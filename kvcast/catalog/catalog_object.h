@@ -26,6 +26,9 @@ struct CatalogObject {
   static constexpr size_t kBytesMax = 1024 * 1024;
   // Small records take fifty times their bytes once they are read.
   static constexpr size_t kRecordsMax = 128 * 1024;
+  // Where they stand.
+  static constexpr uint64_t kKindAt = 5;
+  static constexpr uint64_t kPartAt = 8;
 
   CatalogKind kind = CatalogKind::kDelta;
   uint32_t part = 0;  // Of a snapshot; a delta is its own only part.

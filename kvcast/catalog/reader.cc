@@ -29,10 +29,10 @@ Result<CatalogReader::Update> CatalogReader::OnObject(Location location, const B
   if (update.ok()) {
     ++wanted_.object;
     missed_ = false;
-  } else {
-    broken_ = true;
+    return update;
   }
-  return update;
+  broken_ = true;
+  return std::move(update).error().In("catalog object " + location.ToString());
 }
 
 Result<CatalogReader::Update> CatalogReader::Take(Location location, const Bytes& payload) {
@@ -41,14 +41,16 @@ Result<CatalogReader::Update> CatalogReader::Take(Location location, const Bytes
   if (snapshot_expected != (object.kind == CatalogKind::kSnapshot)) {
     return Error(ErrorCode::kMalformed, snapshot_expected
                                             ? "An epoch begins with a snapshot; this is a delta."
-                                            : "The snapshot is over; this is another part of one.");
+                                            : "The snapshot is over; this is another part of one.")
+        .At(CatalogObject::kKindAt);
   }
   if (snapshot_expected) {
     const bool first = location.object == 0;
     if (object.part != location.object || (!first && object.parts != snapshot_parts_)) {
       return Error(ErrorCode::kMalformed,
                    "Part " + std::to_string(object.part) + " of " + std::to_string(object.parts) +
-                       " does not belong at object " + std::to_string(location.object) + ".");
+                       " does not belong at object " + std::to_string(location.object) + ".")
+          .At(CatalogObject::kPartAt);
     }
     snapshot_parts_ = object.parts;
     synced_ = object.part + 1 == object.parts;

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstring>
 
-#include "kvcast/codec/avx512_encoders.h"
+#include "kvcast/codec/avx512_words.h"
 
 KVCAST_AVX512_BEGIN
 

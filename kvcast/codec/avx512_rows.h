@@ -8,6 +8,7 @@
 #include "kvcast/codec/avx512_decoders.h"
 #include "kvcast/codec/avx512_encoders.h"
 #include "kvcast/codec/avx512_fp4_encoder.h"
+#include "kvcast/codec/avx512_int4_encoder.h"
 
 namespace kvcast {
 namespace {

@@ -333,8 +333,8 @@ void BandCodec::WriteUnit(const CodedUnit& unit, Scratch& scratch, Writing& writ
     writing.places.push_back(first + at);
   }
   for (size_t i = writing.places.size(); i-- > 0;) {
-    const size_t place = writing.places[i];
-    writing.PutOther(table, scratch.narrow ? scratch.bytes[place] : scratch.numbers[place]);
+    const size_t at = writing.places[i];
+    writing.PutOther(table, scratch.narrow ? int16_t{scratch.bytes[at]} : scratch.numbers[at]);
   }
   kernels_->coder->write_symbols(writing.writer, coding, symbols);
 }

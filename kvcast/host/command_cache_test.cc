@@ -195,7 +195,7 @@ TEST_F(CacheCommands, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
   EXPECT_EQ(Name({}).status, kExitOk);
   Write("model/hf_quant_config.json",
         R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})");
-  EXPECT_NE(Name({}).err.find("hf_quant_config.json: byte 0: \"quantization\" has"),
+  EXPECT_NE(Name({}).err.find("hf_quant_config.json: byte 39: \"quantization\" has"),
             std::string::npos);
   EXPECT_EQ(Name({"--kv-dtype", "fp8_e4m3"}).status, kExitOk);
   Write("model/hf_quant_config.json", "{");

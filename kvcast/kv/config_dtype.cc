@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kvcast/base/json.h"
+#include "kvcast/base/json_place.h"
 
 namespace kvcast {
 namespace {
@@ -56,7 +57,8 @@ Result<void> CheckQuantConfig(std::string_view text) {
   if (algorithm == quantization->end() || algorithm->is_null()) {
     return {};
   }
-  return KvIsQuantized("quantization", "kv_cache_quant_algo").At(0);
+  return KvIsQuantized("quantization", "kv_cache_quant_algo")
+      .At(JsonPlace(text, {"quantization", "kv_cache_quant_algo"}));
 }
 
 Result<KvDtype> UsualKvDtype(const ConfigText& whole, const ConfigText& text) {

@@ -43,11 +43,12 @@ Result<void> IndexFeed::OnObject(Location location, const Bytes& payload) {
   if (broken_) {
     return {};
   }
-  for (const CatalogRecord& record : update->records) {
-    if (Result<void> applied = Apply(record); !applied.ok()) {
+  for (size_t i = 0; i < update->records.size(); ++i) {
+    if (Result<void> applied = Apply(update->records[i]); !applied.ok()) {
       broken_ = true;
       Forget();
-      return applied;
+      return std::move(applied).error().In("catalog object " + location.ToString() + ", record " +
+                                           std::to_string(i));
     }
   }
   return {};

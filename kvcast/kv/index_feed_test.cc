@@ -142,7 +142,12 @@ TEST(IndexFeed, RefusesNumbersThatStandForNothing) {
     PrefixIndex index;
     const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
     const CatalogObject object{CatalogKind::kSnapshot, 0, 1, records};
-    EXPECT_FALSE(feed->OnObject({0, 0}, object.Encode()).ok());
+    const Result<void> taken = feed->OnObject({0, 0}, object.Encode());
+    ASSERT_FALSE(taken.ok());
+    // Where to look: the last record of each.
+    EXPECT_TRUE(taken.error().ToString().starts_with(
+        "catalog object {0, 0}, record " + std::to_string(records.size() - 1) + ": Track number"))
+        << taken.error().ToString();
     EXPECT_EQ(index.track_count(), 0u);
   }
 }

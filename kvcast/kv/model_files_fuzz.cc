@@ -1,7 +1,9 @@
-// Any bytes as a weight index: plain names in rising order, or an error.
+// Any bytes as a weight index: plain names in rising order, or an error. As the configuration of an
+// adapter, or of a quantization: taken or not, and told where.
 #include <algorithm>
 
 #include "kvcast/base/check.h"
+#include "kvcast/kv/config_dtype.h"
 #include "kvcast/kv/model_files.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -11,6 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     KVCAST_CHECK(!files->empty() && std::ranges::is_sorted(*files));
   } else {
     KVCAST_CHECK(files.error().offset().value_or(0) <= size);
+  }
+  for (const auto check : {kvcast::CheckAdapterConfig, kvcast::CheckQuantConfig}) {
+    const kvcast::Result<void> checked = check(index);
+    KVCAST_CHECK(checked.ok() || checked.error().offset().value_or(size + 1) <= size);
   }
   return 0;
 }

@@ -48,10 +48,11 @@ bool ReadCanonical(ByteReader& reader, const std::string& name, int depth, RopeV
     const Result<uint32_t> length = reader.U32Le();
     Result<std::string> read =
         length.ok() ? reader.Text(*length) : Result<std::string>(std::string());
-    if (length.ok() && read.ok()) {
-      out = *std::move(read);
+    if (!length.ok() || !read.ok()) {
+      return false;
     }
-    return length.ok() && read.ok();
+    out = *std::move(read);
+    return true;
   };
   switch (*kind) {
     case 'i':

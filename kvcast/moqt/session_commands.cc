@@ -49,7 +49,7 @@ Result<void> Session::MayAsk(const TrackNamespace& space) const {
 }
 
 Result<void> Session::MayPublish(const TrackName& track) {
-  const Result<void> may_ask = MayAsk(track.space());
+  Result<void> may_ask = MayAsk(track.space());
   if (!may_ask.ok() && may_ask.error().code() != ErrorCode::kTooLarge) {
     return may_ask;
   }

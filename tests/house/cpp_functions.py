@@ -16,9 +16,13 @@ BLANKED = re.compile(
     r"|(?:\bu8|(?<![0-9a-fA-F]))'(?:\\.|[^'\\\n])+'",   # Not the ' of 1'000.
     re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
+# A macro on a line of its own ends no statement, though no semicolon follows.
+MACRO = re.compile(r"^[ \t]*[A-Z][A-Z0-9_]+[ \t]*$", re.MULTILINE)
 SCOPE = re.compile(r"^(?:template\b.*?>\s*)?(?:inline\s+|export\s+|typedef\s+)*"
-                   r"(?:namespace|class|struct|union|enum|extern)\b(?!.*\)\s*(?:(?:const|noexcept|override|final|try)\b.*)?$)",
+                   r"(?:namespace|class|struct|union|enum|extern)\b"
+                   r"(?!.*\)\s*(?:(?:const|noexcept|override|final|try)\b.*|&.*|->.*)?$)",
                    re.DOTALL)
+UNNAMED = re.compile(r"\]\s*(?:\([^()]*\))?[^\](){}]*$")  # What stands before a lambda's brace.
 MEMBER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*$", re.DOTALL)
 LAMBDA = re.compile(r"(\w+)\s*=\s*\[[^\]]*\]")
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*(\w+)\s*,\s*(\w+)")
@@ -33,7 +37,7 @@ class Function(NamedTuple):
 
 
 def functions(code: str) -> Iterator[Function]:
-    code = blank(code)
+    code = MACRO.sub("", blank(code))
     first, last = without_directives(code), without_directives(code, keep_first=False)
     yield from measured(first)
     if last != first:
@@ -57,7 +61,9 @@ def measured(code: str) -> Iterator[Function]:
             continue
         elif step == 1:
             head = code[begin:brace.start()]
-            if MEMBER.search(head):
+            # A default argument's braces are no body either.
+            argument = head.count("(") > head.count(")") and not UNNAMED.search(head)
+            if argument or MEMBER.search(head):
                 member = 1
                 continue
             if not SCOPE.match(head.strip()):

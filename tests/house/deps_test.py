@@ -1,5 +1,6 @@
 """Runs tools/deps on machines made of stand-ins: no root, no network, nothing installed."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -8,8 +9,10 @@ from pathlib import Path
 
 DEPS = Path(__file__).resolve().parents[2] / "tools" / "deps"
 
-# Says that everything asked for is installed, at 99 unless HAVE says otherwise.
+# Says that everything asked for is installed, at 99 unless HAVE says otherwise. Asked for all, names what was there, and what
+# has been installed since: with a peer there comes another package.
 DPKG_QUERY = """
+[ $# != 3 ] || { echo ssh-server; [ ! -e "$MACHINE/asked" ] || printf 'redis-server\\nwatchdog\\n'; exit; }
 shift 3
 for package; do
   version=99
@@ -39,7 +42,16 @@ APT_CACHE = """
   echo "$2 | 1.11.0-1~bpo12+1 | somewhere bookworm-backports/main amd64 Packages"
 [ "$1" != madison ] || [ -z "${ELSEWHERE:-}" ] || echo "$2 | 1.22.1-1 | somewhere trixie/main amd64 Packages"
 """
-TOOLS = "sh awk sed cut cat grep head tee cp rm chmod sort dpkg env".split()
+# What a package brings: services, by whichever name, and a file that is none.
+DPKG = """
+[ "$1" = -L ] || exec /usr/bin/dpkg "$@"
+shift
+for package; do
+  printf '/etc/init.d/%s\\n/lib/systemd/system/%s.service\\n/lib/systemd/system/%s.target\\n' $package $package $package
+  printf '/lib/systemd/system/%s@.service\\n/usr/bin/%s\\n' $package $package
+done
+"""
+TOOLS = "sh awk sed cut cat grep head tee cp rm chmod sort env".split()
 PROBED = "c++ cmake ninja nm clang++ clang-tidy clang-format python3 pkg-config".split()
 
 DEB822 = """# Comment
@@ -75,7 +87,7 @@ class Machine(unittest.TestCase):
         for tool in PROBED:
             self.stand_in(tool, "")
         self.stand_in("cmake", "echo cmake version 3.25.1")
-        for tool, script in {"dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "apt-cache": APT_CACHE,
+        for tool, script in {"dpkg": DPKG, "dpkg-query": DPKG_QUERY, "apt-get": APT_GET, "apt-cache": APT_CACHE,
                              "id": "echo 0"}.items():
             self.stand_in(tool, script)
         self.is_debian(12)
@@ -83,6 +95,7 @@ class Machine(unittest.TestCase):
 
     def stand_in(self, name: str, script: str) -> None:
         path = self.machine / "bin" / name
+        path.unlink(missing_ok=True)  # It may be a link to the machine's own.
         path.write_text("#!/bin/sh\n" + script)
         path.chmod(0o755)
 
@@ -163,7 +176,7 @@ class Installing(Machine):
         self.stand_in("pkg-config", 'case $* in *ngtcp2*) exit 1 ;; esac')
         ran = self.deps("run")
         self.assertEqual(ran.returncode, 1)
-        self.assertIn("missing: libngtcp2-dev libngtcp2-crypto-gnutls-dev.", ran.stderr)
+        self.assertIn("missing, or too old: libngtcp2-dev >= 1.0, libngtcp2-crypto-gnutls-dev >= 1.0.", ran.stderr)
         self.assertEqual(self.asked(), "")
 
     def test_elsewhere_it_asks_for_versions(self):
@@ -171,11 +184,11 @@ class Installing(Machine):
         self.stand_in("cmake", "echo cmake version 3.18.4")
         ran = self.deps("run")
         self.assertEqual(ran.returncode, 1)
-        self.assertIn("missing: cmake >= 3.25.", ran.stderr)
+        self.assertIn("missing, or too old: cmake >= 3.25.", ran.stderr)
         self.stand_in("cmake", "echo cmake version 4.0.1")
         self.assertEqual(self.deps("run").returncode, 0)
         self.stand_in("c++", "exit 1")
-        self.assertIn("missing: g++.", self.deps("run").stderr)
+        self.assertIn("too old: g++ >= 12 (or clang >= 14).", self.deps("run").stderr)
 
     def test_one_purpose_at_a_time(self):
         for words in [("run", "test"), ("list", "run", "test")]:
@@ -205,6 +218,14 @@ class Backports(Machine):
             "Components: main contrib\n"
             "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n"))
         self.assertTrue(self.asked().endswith(" libngtcp2-dev/bookworm-backports\n"))
+
+    def test_can_be_read_by_everybody_whatever_the_mask(self):
+        entry = self.source("debian.sources", DEB822, 2)
+        before = os.umask(0o077)
+        self.addCleanup(os.umask, before)
+        self.stand_in("tee", 'umask 077; cat >"$1"')  # As sudo would.
+        self.assertEqual(self.deps("run", HAVE=self.OLD, ENTRY=entry).returncode, 0)
+        self.assertEqual(self.added("sources").stat().st_mode & 0o777, 0o644)
 
     def test_are_copied_from_a_line_too(self):
         entry = self.source("debian.list", "# bookworm\ndeb [arch=amd64 signed-by=/k.gpg] "
@@ -268,6 +289,18 @@ class Peers(Machine):
         self.assertIn("redis-server", self.asked())
         self.assertIn("exit 101", (self.machine / "guard").read_text())
         self.assertFalse(self.policy.exists())
+
+    def test_and_what_comes_with_them_do_not_start_with_the_machine(self):
+        for tool in ["systemctl", "update-rc.d"]:
+            self.stand_in(tool, f'echo "{tool} $*" >>"$MACHINE/disabled"')
+        self.assertEqual(self.install().returncode, 0)
+        disabled = (self.machine / "disabled").read_text()
+        for name in ["redis-server", "watchdog"]:
+            for line in [f"systemctl disable {name}.service", f"systemctl disable {name}.target",
+                         f"update-rc.d {name} disable"]:
+                self.assertIn(line + "\n", disabled)
+        self.assertNotIn("ssh-server", disabled)  # It was there before.
+        self.assertNotIn("@", disabled)
 
     def test_leave_no_guard_behind_when_they_fail(self):
         self.assertEqual(self.install(APT_STATUS="100").returncode, 1)

@@ -4,6 +4,7 @@ What is longer stands in lengths.txt with its figure, and may only shrink: the l
 """
 
 import ast
+import re
 from pathlib import Path
 
 import tree
@@ -12,6 +13,7 @@ from layering import CODE
 
 FUNCTION = 70
 LIST = "tests/house/lengths.txt"
+BODY_END = re.compile(r"^}$", re.MULTILINE)
 
 
 def limit(name: str) -> int | None:
@@ -49,6 +51,13 @@ def measure(source: Path) -> dict[str, tuple[int, int, int]]:
     return figures
 
 
+def unmeasured(source: Path, figures: dict) -> list[str]:
+    """Files in which something ends as functions do, and none was found."""
+    measured = {name.split(":")[0] for name in figures if ":" in name}
+    return [name for name in figures if ":" not in name and name not in measured
+            and Path(name).suffix in CODE and BODY_END.search(tree.text(source / name))]
+
+
 def exceptions(source: Path) -> dict[str, int]:
     path = source / LIST
     lines = path.read_text().splitlines() if path.is_file() else []
@@ -62,6 +71,8 @@ def check(source: Path, build: Path) -> list[str]:
     allowed = exceptions(source)
     complaints = [f"{LIST}: {name} is not there; take it off" for name in allowed
                   if name not in figures]
+    complaints += [f"{name}:1: no function of {name} could be measured; mend cpp_functions.py"
+                   for name in unmeasured(source, figures)]
     for name, (lines, most, line) in figures.items():
         listed = allowed.get(name)
         where = f"{name.split(':')[0]}:{line}"

@@ -36,6 +36,25 @@ class Lengths(Planted):
         self.plant("a/a.cc", "\n\n" + body(71))
         self.assert_one(self.complaints(), "a/a.cc:3", "a/a.cc:Long has 71 lines")
 
+    def test_a_function_behind_a_macro_without_a_semicolon(self):
+        self.plant("a/a.cc", "TARGET_BEGIN\n\nnamespace a {\n" + body(71) + "}  // namespace a\n")
+        self.assert_one(self.complaints(), "a/a.cc:Long has 71 lines")
+
+    def test_a_function_with_braces_among_its_parameters(self):
+        self.plant("a/a.h", "struct S {\n" + body(71).replace("()", "(const A& a = {}, B b = B{1})", 1) + "};\n")
+        self.assert_one(self.complaints(), "a/a.h:Long has 71 lines")
+
+    def test_a_function_that_gives_a_struct(self):
+        for end in ["&& {", "const& {", "-> int {"]:
+            with self.subTest(end):
+                planted = self.plant("a/a.cc", body(71).replace("void", "struct Y").replace("{", end, 1))
+                self.assert_one(self.complaints(), "a/a.cc:Long has 71 lines")
+                planted.unlink()
+
+    def test_a_file_of_which_no_function_is_understood(self):
+        self.plant("a/a.cc", "x = y\n{\n}\n")
+        self.assert_one(self.complaints(), "no function of a/a.cc could be measured")
+
     def test_a_python_function_too(self):
         self.plant("a.py", "def long():\n" + "    x()\n" * 70)
         self.assert_one(self.complaints(), "a.py:long has 71 lines")
