@@ -116,32 +116,20 @@ void DecodeFp4Rows(const SimdConstCoded& from, const SimdTarget& to) {
                                       -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F);
   // The second block's values stand behind the first's.
   const __m512i second = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1);
-  constexpr uint32_t kBatch = 16;
-  const uint32_t row_groups = to.size / kGroupValues;
-  const uint32_t groups = to.rows * row_groups;
+  using Factors = Fp4Factors<Avx512>;
+  const uint32_t groups = to.rows * (to.size / kGroupValues);
   const std::byte* packed = from.codes;
-  uint32_t row = 0;
-  uint32_t in_row = 0;
-  for (uint32_t first = 0; first < groups; first += kBatch) {
-    const uint32_t count = std::min(kBatch, groups - first);
-    alignas(64) std::byte scale_codes[2 * kBatch] = {};
-    std::memcpy(scale_codes, from.scales + size_t{first} * 2, size_t{count} * 2);
-    alignas(64) float scales[2 * kBatch];
-    Avx512::StoreFloats(scales,
-                        Avx512::Scaled(Avx512::Scaled(Avx512::FromE4m3AsHalf(scale_codes), 0x1p8F),
-                                       from.statics[0]));
+  GroupPlaces<std::byte> places(to);
+  for (uint32_t first = 0; first < groups; first += Factors::kGroups) {
+    const uint32_t count = std::min(Factors::kGroups, groups - first);
+    const Factors factors(from.scales + size_t{first} * 2, count, from.statics[0]);
     for (uint32_t i = 0; i < count; ++i, packed += PackedBytes(kGroupValues)) {
-      const __m512i table =
-          Rounding::Bf16(_mm512_mul_ps(codes, _mm512_set1_ps(scales[size_t{i} * 2])),
-                         _mm512_mul_ps(codes, _mm512_set1_ps(scales[size_t{i} * 2 + 1])));
-      const __m512i places =
+      const float* const two = factors.own + size_t{i} * 2;
+      const __m512i table = Rounding::Bf16(_mm512_mul_ps(codes, _mm512_set1_ps(two[0])),
+                                           _mm512_mul_ps(codes, _mm512_set1_ps(two[1])));
+      const __m512i indexes =
           _mm512_ternarylogic_epi64(PackedWords(packed), _mm512_set1_epi16(15), second, 0xea);
-      Avx512::StoreLine(to.Row(row) + in_row * kGroupBytes,
-                        _mm512_permutexvar_epi16(places, table));
-      if (++in_row == row_groups) {
-        in_row = 0;
-        ++row;
-      }
+      Avx512::StoreLine(places.Take(), _mm512_permutexvar_epi16(indexes, table));
     }
   }
 }

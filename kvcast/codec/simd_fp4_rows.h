@@ -131,6 +131,19 @@ void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
   }
 }
 
+// What up to 32 blocks are multiplied by.
+template <typename V>
+struct Fp4Factors {
+  static constexpr uint32_t kGroups = GroupBatch::kMost / 2;
+  alignas(64) float own[GroupBatch::kMost];
+
+  Fp4Factors(const std::byte* scales, uint32_t groups, float tensor) {
+    std::byte codes[GroupBatch::kMost] = {};
+    std::memcpy(codes, scales, size_t{groups} * 2);
+    V::StoreFloats(own, V::Scaled(V::Scaled(V::FromE4m3AsHalf(codes), 0x1p8F), tensor));
+  }
+};
+
 template <typename V, HalfType kType>
 void SimdDecodeFp4(const SimdConstCoded& from, const SimdTarget& to) {
   const std::byte* codes = from.codes;

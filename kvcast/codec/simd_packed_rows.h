@@ -33,6 +33,30 @@ typename V::Floats WholeFloats(const typename V::Floats& x) {
   return V::Plus(V::Plus(x, kMagic), -kMagic);
 }
 
+// Where the groups of rows lie, one after the other. REQUIRES: rows of whole groups.
+template <typename Byte>
+struct GroupPlaces {
+  const PageRows<Byte> rows;
+  const uint32_t row_groups;
+  uint32_t row;
+  uint32_t in_row;
+
+  explicit GroupPlaces(const PageRows<Byte>& from, uint32_t first = 0)
+      : rows(from),
+        row_groups(from.size / kGroupValues),
+        row(first / row_groups),
+        in_row(first % row_groups) {}
+  bool any() const { return row < rows.rows; }
+  Byte* Take() {
+    Byte* const at = rows.Row(row) + in_row * kGroupBytes;
+    if (++in_row == row_groups) {
+      in_row = 0;
+      ++row;
+    }
+    return at;
+  }
+};
+
 // Up to 32 whole groups, of one row or several: what is a matter of a group and not of a value is
 // done for all of them at once.
 struct GroupBatch {
@@ -47,15 +71,8 @@ struct GroupBatch {
   explicit GroupBatch(const std::byte* group) : count(1) { values[0] = group; }
   // The groups of `from` from number `first` on. REQUIRES: rows of whole groups.
   GroupBatch(const SimdSource& from, uint32_t first, uint32_t most) {
-    const uint32_t row_groups = from.size / kGroupValues;
-    uint32_t row = first / row_groups;
-    uint32_t in_row = first % row_groups;
-    for (; count < most && row < from.rows; ++count) {
-      values[count] = from.Row(row) + in_row * kGroupBytes;
-      if (++in_row == row_groups) {
-        in_row = 0;
-        ++row;
-      }
+    for (GroupPlaces<const std::byte> places(from, first); count < most && places.any();) {
+      values[count++] = places.Take();
     }
   }
 };
