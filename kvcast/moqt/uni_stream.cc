@@ -36,7 +36,7 @@ Decoded<void> UniStream::Resume() {
 }
 
 Decoded<void> UniStream::ReadOn() {
-  const Decoded<void> done = Run(unread_.BeginReading());
+  Decoded<void> done = Run(unread_.BeginReading());
   unread_.EndReading();
   return done;
 }

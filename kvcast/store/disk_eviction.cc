@@ -38,8 +38,9 @@ Result<std::unique_ptr<DiskEviction>> DiskEviction::Of(const DiskEvictionOptions
 
 size_t DiskEviction::bytes() const {
   size_t bytes = sizeof(*this) + bytes_ + handles_.bytes();
+  constexpr size_t kNodeBytes = sizeof(decltype(pools_)::value_type) + 4 * sizeof(void*);
   for (const auto& [tenant, pool] : pools_) {
-    bytes += sizeof(tenant) + sizeof(pool) + 4 * sizeof(void*) + pool.eviction->bytes();
+    bytes += kNodeBytes + pool.eviction->bytes();
   }
   return bytes;
 }
