@@ -411,6 +411,19 @@ DiskIndex::Erased DiskIndex::EraseGroup(const TrackName& name, uint64_t number, 
   return erased;
 }
 
+size_t DiskIndex::EraseShare(const TrackName& name, uint64_t number, uint32_t segment) {
+  auto* const group = const_cast<Group*>(GroupIn(name, number));
+  if (group == nullptr) {
+    return 0;
+  }
+  const size_t erased =
+      EraseIf(*group, [&](const Indexed& object) { return object.segment == segment; });
+  if (group->objects.empty() && !group->end) {
+    tracks_.find(name)->second.groups.erase(number);
+  }
+  return erased;
+}
+
 void DiskIndex::EraseTrack(const TrackName& name) {
   const auto track = tracks_.find(name);
   if (track == tracks_.end()) {

@@ -91,6 +91,8 @@ class DiskIndex {
   // Only if it still lies there.
   void Erase(const TrackName& track, Location location, DiskPlace place);
   Erased EraseGroup(const TrackName& track, uint64_t group, uint32_t segment);
+  // What of it lies in a segment, and not its end: the rest may still come. Returns how many.
+  size_t EraseShare(const TrackName& track, uint64_t group, uint32_t segment);
   // With its facts.
   void EraseTrack(const TrackName& track);
   // Everything of a group, or of the track, that lies where `goes` says. With nothing left of it,

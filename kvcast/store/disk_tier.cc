@@ -218,21 +218,39 @@ void DiskTier::Settle(const DiskLog::Settled& settled) {
   const Waiting waiting = Take(record.id);
   progress_ = progress_ || durable;
   CountRemoval(settled);
-  // The end of a group and a removal took effect when they were told.
   const bool object = std::holds_alternative<ObjectEntry>(record.entry);
-  if (durable && !waiting.removed && (object || std::holds_alternative<TrackFacts>(record.entry))) {
-    index_->Apply(record.track, record.entry, settled.place,
-                  static_cast<uint32_t>(record.draft.size()));
-    if (object && policy_->listens()) {
-      const auto& entry = std::get<ObjectEntry>(record.entry);
-      policy_->OnStored(record.track, entry.location.group, entry.key,
-                        index_->RecordBytes(record.track, entry.location.group));
-    }
+  if (durable && !waiting.removed) {
+    SettlePut(settled);
   } else if (durable && object && !waiting.forgotten) {
     // Removed before it was durable, and yet it was there.
     LearnOf(record.track, std::get<ObjectEntry>(record.entry).location);
   }
   Tell(waiting, settled.error);
+}
+
+void DiskTier::SettlePut(const DiskLog::Settled& settled) {
+  const PendingRecord& record = settled.record;
+  const auto length = static_cast<uint32_t>(record.draft.size());
+  if (const auto* const object = std::get_if<ObjectEntry>(&record.entry)) {
+    const uint64_t group = object->location.group;
+    const auto before = index_->Find(record.track, object->location);
+    for (auto* drain : {&rescue_, &evict_}) {
+      if (before && *drain && (*drain)->segment() == before->place.segment) {
+        (*drain)->OnPutAgain(record.track, group);
+      }
+    }
+    index_->Apply(record.track, record.entry, settled.place, length);
+    if (policy_->listens()) {
+      policy_->OnStored(record.track, group, object->key, index_->RecordBytes(record.track, group));
+    }
+  } else if (const auto* const end = std::get_if<GroupEnd>(&record.entry)) {
+    // It took effect when it was told, but its group may have gone meanwhile and be coming again.
+    if (index_->FindGroup(record.track, end->group) || Expects(record.track, end->group)) {
+      index_->Apply(record.track, record.entry, settled.place, length);
+    }
+  } else if (std::holds_alternative<TrackFacts>(record.entry)) {
+    index_->Apply(record.track, record.entry, settled.place, length);
+  }
 }
 
 void DiskTier::CountRemoval(const DiskLog::Settled& settled) {

@@ -115,6 +115,7 @@ class DiskTier final : public IndexedTier {
   void Pump(Instant now);
   void SettleRecords();
   void Settle(const DiskLog::Settled& settled);
+  void SettlePut(const DiskLog::Settled& settled);
   void SettleCarry(const DiskLog::Settled& settled);
   void CountRemoval(const DiskLog::Settled& settled);
   void OnRead(const Reading& reading, const DeviceCompletion& completion);

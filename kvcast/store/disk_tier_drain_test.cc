@@ -17,68 +17,6 @@ namespace {
 using std::chrono::seconds;
 using Kind = DeviceRequest::Kind;
 
-// A disk on whose way some requests fail, and some are kept back until they are let go.
-class DrainedDisk : public DiskTierFixture {
- public:
-  using DiskTierFixture::DiskTierFixture;
-
-  void StartDrained() {
-    device = device.AfterKill();
-    ++options.seed;
-    tier = std::make_unique<DiskTier>(options, std::make_unique<OldestFirst>());
-    RunDrained();
-  }
-  void RunDrained() {
-    for (bool more = true; more;) {
-      more = false;
-      for (DeviceRequest& request : tier->TakeRequests()) {
-        more = true;
-        if (fails && fails(request)) {
-          failing.push_back(request.token);
-        } else if (keeps_back && keeps_back(request)) {
-          kept.push_back(std::move(request));
-        } else {
-          device.Submit(std::move(request));
-        }
-      }
-      more = Step() || more;
-      if (!more && !failing.empty()) {
-        tier->OnCompletion({.token = failing.front(), .error = DeviceError{false, "bad"}}, now);
-        failing.erase(failing.begin());
-        more = true;
-      }
-    }
-  }
-  void WaitDrained(int count, Duration each) {
-    for (int i = 0; i < count; ++i) {
-      now += each;
-      tier->OnTime(now);
-      RunDrained();
-    }
-  }
-  void LetGo() {
-    keeps_back = nullptr;
-    for (DeviceRequest& request : std::exchange(kept, {})) {
-      device.Submit(std::move(request));
-    }
-    RunDrained();
-  }
-  int Acknowledged(const TrackName& track, uint64_t count) {
-    int acknowledged = 0;
-    for (uint64_t group = 0; group < count; ++group) {
-      const auto ticket = tier->Put(track, DiskObject({group, 0}, std::string(5000, 'y')), 1, now);
-      RunDrained();
-      acknowledged += ticket.ok() && written.contains(*ticket) ? 1 : 0;
-    }
-    return acknowledged;
-  }
-
-  std::function<bool(const DeviceRequest&)> fails;
-  std::function<bool(const DeviceRequest&)> keeps_back;
-  std::vector<DeviceToken> failing;
-  std::vector<DeviceRequest> kept;
-};
-
 // A drain that had to be held has moved something already: what comes of that is not for the next
 // drain of the segment to count.
 TEST(DiskTierDrain, ASegmentIsEmptiedAgainWhileWhatWasMovedIsStillBeingWritten) {
@@ -244,28 +182,6 @@ TEST(DiskTierDrain, AGroupIsHandedOverAlthoughItsFirstReadFails) {
   EXPECT_FALSE(disk.tier->FindGroup(DiskTrack("a"), 0).has_value());
   ASSERT_TRUE(disk.handed_over.contains(0));
   EXPECT_EQ(disk.handed_over.at(0).objects.size(), 2u);
-}
-
-TEST(DiskTierDrain, APutOfWhatIsAboutToGoIsWrittenAgain) {
-  DrainedDisk disk;
-  disk.Start();
-  const Object object = DiskObject({0, 0}, std::string(5000, 'x'));
-  ASSERT_TRUE(disk.Put(DiskTrack("a"), object).ok());
-  disk.keeps_back = [](const DeviceRequest& request) {
-    return request.kind == Kind::kRead && request.file == 1;
-  };
-  for (uint64_t group = 0; disk.kept.empty(); ++group) {
-    (void)disk.tier->Put(DiskTrack("f"), DiskObject({group, 0}, std::string(20000, 'f')), 1,
-                         disk.now);
-    disk.RunDrained();
-  }
-  ASSERT_TRUE(disk.tier->segments().segments.at(1).draining);
-  const auto ticket = disk.tier->Put(DiskTrack("a"), object, 1, disk.now);
-  ASSERT_TRUE(ticket.ok());
-  disk.LetGo();
-  EXPECT_TRUE(disk.written.contains(*ticket));
-  EXPECT_FALSE(disk.tier->segments().segments.contains(1));
-  EXPECT_TRUE(disk.Payload(DiskTrack("a"), {0, 0}).has_value());
 }
 
 // That a group has gone is written down where something of it lies in other segments.

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/store/disk_tier.h"
@@ -130,6 +133,68 @@ class DiskTierFixture {
   std::map<TierTicket, std::optional<StoredObject>> reads;
   std::vector<EvictedGroup> evicted;
   std::map<uint64_t, EvictedContents> handed_over;  // By group.
+};
+
+// A disk on whose way some requests fail, and some are kept back until they are let go.
+class DrainedDisk : public DiskTierFixture {
+ public:
+  using DiskTierFixture::DiskTierFixture;
+
+  void StartDrained() {
+    device = device.AfterKill();
+    ++options.seed;
+    tier = std::make_unique<DiskTier>(options, std::make_unique<OldestFirst>());
+    RunDrained();
+  }
+  void RunDrained() {
+    for (bool more = true; more;) {
+      more = false;
+      for (DeviceRequest& request : tier->TakeRequests()) {
+        more = true;
+        if (fails && fails(request)) {
+          failing.push_back(request.token);
+        } else if (keeps_back && keeps_back(request)) {
+          kept.push_back(std::move(request));
+        } else {
+          device.Submit(std::move(request));
+        }
+      }
+      more = Step() || more;
+      if (!more && !failing.empty()) {
+        tier->OnCompletion({.token = failing.front(), .error = DeviceError{false, "bad"}}, now);
+        failing.erase(failing.begin());
+        more = true;
+      }
+    }
+  }
+  void WaitDrained(int count, Duration each) {
+    for (int i = 0; i < count; ++i) {
+      now += each;
+      tier->OnTime(now);
+      RunDrained();
+    }
+  }
+  void LetGo() {
+    keeps_back = nullptr;
+    for (DeviceRequest& request : std::exchange(kept, {})) {
+      device.Submit(std::move(request));
+    }
+    RunDrained();
+  }
+  int Acknowledged(const TrackName& track, uint64_t count) {
+    int acknowledged = 0;
+    for (uint64_t group = 0; group < count; ++group) {
+      const auto ticket = tier->Put(track, DiskObject({group, 0}, std::string(5000, 'y')), 1, now);
+      RunDrained();
+      acknowledged += ticket.ok() && written.contains(*ticket) ? 1 : 0;
+    }
+    return acknowledged;
+  }
+
+  std::function<bool(const DeviceRequest&)> fails;
+  std::function<bool(const DeviceRequest&)> keeps_back;
+  std::vector<DeviceToken> failing;
+  std::vector<DeviceRequest> kept;
 };
 
 }  // namespace kvcast

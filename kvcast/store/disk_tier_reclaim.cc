@@ -98,12 +98,14 @@ void DiskTier::StartEvicting(Instant now) {
 void DiskTier::StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment,
                           SegmentDrain::Why why) {
   table_.segments.at(segment).draining = true;
-  drain.emplace(segment, why,
-                SegmentDrain::Parts{++last_drain_, superblock_.directory, options_.key_property,
-                                    index_.get(), &*log_, policy_.get(), &table_, &outbox_,
-                                    unread_segments_ > 0 ? &removals_ : nullptr,
-                                    // The rest of the room is for those who ask.
-                                    hands_over_ ? options_.read_bytes_max / 2 : 0});
+  drain.emplace(
+      segment, why,
+      SegmentDrain::Parts{
+          ++last_drain_, superblock_.directory, options_.key_property, index_.get(), &*log_,
+          policy_.get(), &table_, &outbox_, unread_segments_ > 0 ? &removals_ : nullptr,
+          // The rest of the room is for those who ask.
+          hands_over_ ? options_.read_bytes_max / 2 : 0,
+          [this](const TrackName& track, uint64_t group) { return Expects(track, group); }});
 }
 
 std::optional<uint32_t> DiskTier::FrailSegment(Instant now) const {

@@ -1,7 +1,6 @@
 #include "kvcast/store/segment_drain.h"
 
 #include <algorithm>
-#include <set>
 
 namespace kvcast {
 namespace {
@@ -163,6 +162,14 @@ void SegmentDrain::EvictRead() {
 
 void SegmentDrain::Evict(const TrackName& track, uint64_t group,
                          std::optional<EvictedContents> contents) {
+  if (put_again_.contains({track, group}) || parts_.expects(track, group)) {
+    // Its new objects and its end are somebody's who waits for them or has been told that they are
+    // durable. No removal, then: what is under way may come to stand before what is durable now.
+    if (parts_.index->EraseShare(track, group, segment_) > 0) {
+      evicted_.push_back({{track, group}, std::move(contents)});
+    }
+    return;
+  }
   const DiskIndex::Erased erased = parts_.index->EraseGroup(track, group, segment_);
   if (erased.objects == 0) {
     return;
@@ -170,7 +177,7 @@ void SegmentDrain::Evict(const TrackName& track, uint64_t group,
   parts_.policy->OnGone(track, group);  // Before it says what else it owes.
   evicted_.push_back({{track, group}, std::move(contents)});
   if (erased.elsewhere) {
-    // Or a start would find a group with holes. What is being put into it right now stays.
+    // Or a start would find a group with holes.
     DiskPlace before = *erased.elsewhere;
     before.offset += kRecordAlignment;
     if (parts_.removals != nullptr) {
@@ -255,9 +262,10 @@ void SegmentDrain::MoveNotes() {
       with_facts.insert(entry.track);
     } else if (const auto* end = std::get_if<GroupEnd>(&entry.body)) {
       const auto group = parts_.index->FindGroup(track, end->group);
-      // Its objects may lie in a segment that nobody has read yet.
+      // Its objects may lie in a segment that nobody has read yet, or be on their way.
       const bool told = group && group->end == end->end;
-      if (told && (!group->hollow() || parts_.removals != nullptr)) {
+      if (told &&
+          (!group->hollow() || parts_.removals != nullptr || parts_.expects(track, end->group))) {
         Note(track, *end);
       }
     } else if (const auto* removal = std::get_if<Removal>(&entry.body)) {
@@ -302,6 +310,10 @@ void SegmentDrain::Note(const TrackName& track, const RecordBody& body) {
 void SegmentDrain::OnSettled(const DiskLog::Settled& settled) {
   --unsettled_;
   again_ = again_ || (settled.error.has_value() && !given_up_);
+}
+
+void SegmentDrain::OnPutAgain(const TrackName& track, uint64_t group) {
+  put_again_.emplace(track, group);
 }
 
 void SegmentDrain::GiveUpMoving() {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,8 @@ class SegmentDrain {
     SegmentRemovals* removals = nullptr;  // Null: no segment is unread.
     // Whole groups up to this size are read before they are evicted; 0: none is.
     uint64_t hand_over_bytes_max = 0;
+    // Whether an object of a group is on its way here.
+    std::function<bool(const TrackName& track, uint64_t group)> expects;
   };
 
   SegmentDrain(uint32_t segment, Why why, const Parts& parts);
@@ -50,6 +54,8 @@ class SegmentDrain {
   bool OnCompletion(const DeviceCompletion& completion);
   // Of a record that this drain queued.
   void OnSettled(const DiskLog::Settled& settled);
+  // An object that lay in this segment was put again, and is durable elsewhere.
+  void OnPutAgain(const TrackName& track, uint64_t group);
   // There is no room to move anything to: what has not been moved is evicted.
   void GiveUpMoving();
 
@@ -82,6 +88,7 @@ class SegmentDrain {
   // It is read first, if it is to be handed over.
   void LetGo(const TrackName& track, uint64_t group);
   void EvictRead();
+  // The whole group; but of one that is being put again only what lies here.
   void Evict(const TrackName& track, uint64_t group,
              std::optional<EvictedContents> contents = std::nullopt);
   // The rest of its group may still be had.
@@ -111,6 +118,7 @@ class SegmentDrain {
   bool held_ = false;
   uint64_t damaged_ = 0;
   std::optional<GroupReader> leaving_;
+  std::set<std::pair<TrackName, uint64_t>> put_again_;
   std::vector<TierEvicted> evicted_;
 };
 
