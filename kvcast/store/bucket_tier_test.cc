@@ -298,5 +298,37 @@ TEST(BucketTier, OldPacksGoWhenTheBudgetIsSpent) {
   EXPECT_EQ(node.tier->FindTrack(kBucketTrack)->largest, (Location{59, 0}));
 }
 
+// Each without knowing of the other.
+TEST(BucketTier, WhatOneNodeToldOfATrackOutlivesItsPackAlthoughAnotherNodeToldLess) {
+  MemoryBucket bucket(1);
+  BucketNode a(bucket, 1);
+  BucketNode b(bucket, 2);
+  a.options.bytes_max = 6 * BucketNode::kPackBytes;
+  a.Start();
+  b.Start();
+  TrackFacts from_a;
+  from_a.properties = PropertiesBuilder().Number(4, 1000).Build();
+  from_a.largest = Location{5, 0};
+  from_a.gaps = {{{0, 1}, {0, 3}}};
+  ASSERT_TRUE(a.tier->Describe(kBucketTrack, from_a, a.now).ok());
+  ASSERT_TRUE(a.Put(kBucketTrack, BucketObject({0, 0}, std::string(40'000, 'a'))).ok());
+  TrackFacts from_b;
+  from_b.largest = Location{9, 0};
+  ASSERT_TRUE(b.tier->Describe(kBucketTrack, from_b, b.now).ok());
+  ASSERT_TRUE(b.Put(kBucketTrack, BucketObject({9, 0}, "b")).ok());
+  a.Wait(minutes(2));
+  ASSERT_EQ(a.Payload(kBucketTrack, {9, 0}), "b");
+  for (uint64_t i = 0; a.tier->counts().packs_removed == 0; ++i) {
+    ASSERT_LT(i, 100u);
+    ASSERT_TRUE(a.Put(BucketTrack("other"), BucketObject({i, 0}, std::string(20'000, 'x'))).ok());
+  }
+  EXPECT_TRUE(a.tier->FindTrack(kBucketTrack)->HasGap(from_a.gaps[0]));
+  EXPECT_TRUE(a.tier->Covers(kBucketTrack, from_a));
+  a.Start();
+  ASSERT_NE(a.tier->FindTrack(kBucketTrack), nullptr);
+  EXPECT_TRUE(a.tier->FindTrack(kBucketTrack)->HasGap(from_a.gaps[0])) << "after a start";
+  EXPECT_EQ(a.tier->FindTrack(kBucketTrack)->properties, from_a.properties);
+}
+
 }  // namespace
 }  // namespace kvcast

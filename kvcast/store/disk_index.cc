@@ -86,6 +86,7 @@ void DiskIndex::Apply(const TrackName& track, const EntryBody& body, DiskPlace p
     // Segments become durable in any order, and what stands first may be removed by what follows.
     if (found.written < place) {
       SetWritten(found, place, length, facts->largest);
+      found.written_all = SaysAll(*facts, found.facts);
     }
   } else if (const auto* end = std::get_if<GroupEnd>(&body)) {
     LearnGroupEnd(track, *end);
@@ -318,12 +319,20 @@ DiskPlace DiskIndex::LastPlace(const TrackName& name, uint64_t number) const {
 
 bool DiskIndex::FactsNeed(const TrackName& name, uint32_t segment) const {
   const auto track = tracks_.find(name);
-  return track != tracks_.end() && (track->second.written.segment == segment ||
-                                    track->second.written_largest < track->second.facts.largest);
+  return track != tracks_.end() &&
+         (track->second.written.segment == segment || !track->second.written_all ||
+          track->second.written_largest < track->second.facts.largest);
+}
+
+bool DiskIndex::SaysAll(const TrackFacts& facts, const TrackFacts& known) {
+  return facts.properties == known.properties && facts.end == known.end &&
+         (facts.gaps == known.gaps ||
+          std::ranges::all_of(known.gaps, [&](const auto& gap) { return facts.HasGap(gap); }));
 }
 
 void DiskIndex::Merge(Track& track, const TrackFacts& facts) {
   TrackFacts& known = track.facts;
+  bool adds = (known.properties.empty() && !facts.properties.empty()) || (!known.end && facts.end);
   if (known.properties.empty()) {
     known.properties = facts.properties;
   }
@@ -332,8 +341,10 @@ void DiskIndex::Merge(Track& track, const TrackFacts& facts) {
   for (const LocationRange& gap : facts.gaps) {
     if (known.gaps.size() < kGapsMax && !known.HasGap(gap)) {
       known.gaps.push_back(gap);
+      adds = true;
     }
   }
+  track.written_all = track.written_all && !adds;
   const size_t heap = HeapOf(known);
   bytes_ += heap - track.facts_bytes;
   track.facts_bytes = heap;
@@ -373,6 +384,7 @@ void DiskIndex::MoveFacts(const TrackName& name, DiskPlace place,
   track->second.last = place;
   if (goes(track->second.written)) {
     SetWritten(track->second, {}, 0, std::nullopt);
+    track->second.written_all = false;
   }
 }
 

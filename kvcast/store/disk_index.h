@@ -142,7 +142,8 @@ class DiskIndex {
     DiskPlace last;                           // The last record of anything of the track.
     DiskPlace written;                        // The last record of its facts,
     uint32_t written_bytes = 0;               // what it takes,
-    std::optional<Location> written_largest;  // and what it says.
+    std::optional<Location> written_largest;  // what it says,
+    bool written_all = true;                  // and that it says all the rest that is known.
     GroupMap groups;
   };
   using TrackMap =
@@ -155,6 +156,8 @@ class DiskIndex {
   Indexed* ObjectIn(const TrackName& name, Location location);
   void Put(Track& track, const ObjectEntry& entry, DiskPlace place, uint32_t length);
   void Merge(Track& track, const TrackFacts& facts);
+  // But for the largest object.
+  static bool SaysAll(const TrackFacts& facts, const TrackFacts& known);
   // Drops those of a group's objects that `goes` says, and returns how many.
   size_t EraseIf(Group& found, const std::function<bool(const Indexed&)>& goes);
   void EraseTrackAt(TrackMap::iterator track);
