@@ -174,6 +174,9 @@ Result<Bytes> RestingBucket::ReadAt(const Pack& pack, uint64_t offset, uint64_t 
 }
 
 std::optional<PackBody> RestingBucket::ReadEnd(const Pack& pack) {
+  if (pack.bytes < kTrailerBytes) {
+    return std::nullopt;
+  }
   const auto last = Ask(pack.key, pack.bytes - kTrailerBytes, kTrailerBytes);
   if (!last.ok()) {
     return std::nullopt;
@@ -292,8 +295,8 @@ void RestingBucket::VerifyPack(uint32_t segment, const Pack& pack, const StorePr
   }
   const auto body = ReadEnd(pack);
   if (!body) {
-    to.verdict.damage.push_back(
-        {pack.key, pack.bytes - kTrailerBytes, "its end is damaged; its records say the same"});
+    to.verdict.damage.push_back({pack.key, pack.bytes - std::min(pack.bytes, kTrailerBytes),
+                                 "its end is damaged; its records say the same"});
   }
   const SegmentContents contents = body ? body->contents : Scan(pack, to);
   for (const SegmentEntry& entry : contents.entries) {

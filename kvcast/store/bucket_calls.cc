@@ -66,8 +66,11 @@ void BucketCalls::OnCompletion(BucketCompletion completion, Instant now) {
   under_way_.erase(found);
   Call& call = calls_.at(key);
   call.token = 0;
+  const bool damaged = completion.error && completion.error->kind == BucketError::Kind::kDamaged;
+  call.damaged += damaged ? 1 : 0;
   const bool final = !completion.error || completion.error->kind == BucketError::Kind::kNotFound ||
-                     call.attempts == call.terms.tries;
+                     call.attempts == call.terms.tries ||
+                     (damaged && call.damaged == call.terms.damaged_tries);
   if (final) {
     const uint32_t attempts = call.attempts;
     calls_.erase(key);

@@ -27,10 +27,11 @@ class BucketCalls {
   enum class Urgency : uint8_t { kReader, kWriter, kHousekeeping };
   struct Terms {
     Urgency urgency = Urgency::kHousekeeping;
-    Instant give_up{};   // No later than this it has ended.
-    Duration attempt{};  // What one request may take.
-    Duration delay{};    // Before the first retry.
-    uint32_t tries = 0;  // At most; 0: as many as there is time for.
+    Instant give_up{};           // No later than this it has ended.
+    Duration attempt{};          // What one request may take.
+    Duration delay{};            // Before the first retry.
+    uint32_t tries = 0;          // At most; 0: as many as there is time for.
+    uint32_t damaged_tries = 0;  // The same, of those that came damaged.
   };
   struct Ended {
     Id id = 0;
@@ -63,6 +64,7 @@ class BucketCalls {
     BucketRequest request;
     Terms terms;
     uint32_t attempts = 0;
+    uint32_t damaged = 0;  // Of these.
     Instant not_before{};
     BucketToken token = 0;  // While it is under way.
     std::optional<BucketError> error;

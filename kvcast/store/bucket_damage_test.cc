@@ -267,6 +267,76 @@ TEST(BucketDamage, WhatWentIsToldWhenAPackIsDamagedBeforeItsRoomIsWanted) {
   ExpectHereOrTold(node, 40);
 }
 
+// A server that says so itself, for it has less than is asked for.
+TEST(BucketDamage, WhatWasCutOffIsWrittenAgainWhenItIsPut) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.survey_every = Duration(0);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "payload")).ok());
+  bucket.objects().begin()->second.resize(kDeviceBlockBytes + 20);
+  EXPECT_FALSE(node.Payload(kBucketTrack, {0, 0}).has_value());
+  EXPECT_EQ(node.tier->counts().damaged, 1u);
+  node.Wait(hours(24));
+  EXPECT_TRUE(node.tier->idle());
+  EXPECT_EQ(node.evicted.size(), 1u);
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "payload")).ok());
+  EXPECT_EQ(bucket.put_count(), 2u);
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "payload");
+}
+
+// Records that are asked for together are read by one request, of which one may be to blame.
+TEST(BucketDamage, WhatWasCutOffDoesNotCostWhatIsReadWithIt) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.survey_every = Duration(0);
+  node.Start();
+  ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "first"), 17, node.now).ok());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 1}, "second")).ok());
+  ASSERT_EQ(bucket.put_count(), 1u);
+  const auto second = node.tier->index().Find(kBucketTrack, {0, 1});
+  bucket.objects().begin()->second.resize(second->place.offset + second->length - 1);
+  const auto whole = node.tier->Get(kBucketTrack, {0, 0}, node.now);
+  const auto cut = node.tier->Get(kBucketTrack, {0, 1}, node.now);
+  ASSERT_TRUE(whole && cut);
+  node.Run();
+  node.Wait(node.options.get_patience);
+  ASSERT_TRUE(node.reads.at(*whole).has_value());
+  EXPECT_EQ(node.reads.at(*whole)->object.payload.ToString(), "first");
+  EXPECT_FALSE(node.reads.at(*cut).has_value());
+  node.Wait(hours(24));
+  EXPECT_TRUE(node.tier->index().Find(kBucketTrack, {0, 0}).has_value());
+  EXPECT_FALSE(node.tier->index().Find(kBucketTrack, {0, 1}).has_value());
+}
+
+// Wherever it was cut: its name says that it is one.
+TEST(BucketDamage, APackThatWasCutShortGivesWhatIsLeftOfIt) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({0, 0}, "first"), 17, node.now).ok());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({1, 0}, "second")).ok());
+  const auto second = node.tier->index().Find(kBucketTrack, {1, 0});
+  auto& pack = bucket.objects().begin()->second;
+  for (const uint64_t bytes : {pack.size() - 1, second->place.offset + 3,
+                               kDeviceBlockBytes + uint64_t{9}, uint64_t{70}, uint64_t{0}}) {
+    pack.resize(bytes);
+    BucketNode fresh(bucket, 2);
+    fresh.Start();
+    fresh.Wait(minutes(1));  // What comes damaged is read once more.
+    ASSERT_TRUE(fresh.tier->ready()) << bytes;
+    EXPECT_EQ(fresh.tier->counts().foreign, 0u) << bytes;
+    ASSERT_EQ(fresh.tier->passed_over().size(), 1u) << bytes;
+    EXPECT_TRUE(fresh.tier->passed_over().front().why.starts_with("came damaged"));
+    const bool first_is_left = bytes > second->place.offset;
+    EXPECT_EQ(fresh.Payload(kBucketTrack, {0, 0}).has_value(), first_is_left) << bytes;
+    const bool second_is_left = bytes >= second->place.offset + second->length;
+    EXPECT_EQ(fresh.Payload(kBucketTrack, {1, 0}).has_value(), second_is_left) << bytes;
+    fresh.Wait(hours(24));
+    EXPECT_TRUE(fresh.tier->idle()) << bytes;
+  }
+}
+
 // With properties, and an end, that nothing but the first pack says; the others have objects.
 class LostFacts : public testing::Test {
  protected:

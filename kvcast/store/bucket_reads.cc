@@ -11,6 +11,8 @@ namespace {
 constexpr uint64_t kReadGapBytes = 64 << 10;
 constexpr uint64_t kReadRunBytes = 8 << 20;
 constexpr Duration kReadDelay = std::chrono::milliseconds(10);
+// What comes damaged so often, as the server itself says, is taken for it.
+constexpr uint32_t kReadDamagedTries = 3;
 
 }  // namespace
 
@@ -31,7 +33,11 @@ void BucketReads::Start(const PackTable& table, BucketCalls& calls, Instant now)
   std::ranges::sort(wanted);
   Run run;
   for (const Wanted& one : wanted) {
-    const bool joins = !run.records.empty() && run.records.front().segment == one.segment &&
+    // What came damaged is read by itself: what was read with it may be to blame.
+    const bool alone = pending_.at(one.ticket).again ||
+                       (!run.records.empty() && pending_.at(run.records.front().ticket).again);
+    const bool joins = !alone && !run.records.empty() &&
+                       run.records.front().segment == one.segment &&
                        one.offset <= run.end + kReadGapBytes &&
                        one.end() - run.records.front().offset <= kReadRunBytes;
     if (!joins && !run.records.empty()) {
@@ -67,7 +73,8 @@ void BucketReads::StartRun(Run run, const PackTable& table, BucketCalls& calls, 
   const auto id = calls.Start(std::move(request), {.urgency = BucketCalls::Urgency::kReader,
                                                    .give_up = last,
                                                    .attempt = last - now,
-                                                   .delay = kReadDelay});
+                                                   .delay = kReadDelay,
+                                                   .damaged_tries = kReadDamagedTries});
   runs_.emplace(id, std::move(run));
 }
 
@@ -86,13 +93,13 @@ bool BucketReads::OnEnded(const BucketCalls::Ended& ended, const PackTable& tabl
     if (!pending_.contains(one.ticket)) {
       continue;  // It was answered when its time was over.
     }
-    if (error) {
+    if (error && error->kind != BucketError::Kind::kDamaged) {
       Answered(one.ticket, std::nullopt,
                error->kind == BucketError::Kind::kNotFound  ? Answer::Fault::kGone
                : error->kind == BucketError::Kind::kTimeout ? Answer::Fault::kLate
                                                             : Answer::Fault::kFailed);
     } else {
-      const bool whole = bytes.size() == run.end - start;
+      const bool whole = !error && bytes.size() == run.end - start;
       OnRecord(one, whole ? bytes.Slice(one.offset - start, one.length) : Bytes(), table);
     }
   }

@@ -63,8 +63,8 @@ void BucketSurvey::OnPage(const BucketCompletion& page, Instant now) {
   }
   for (const BucketCompletion::Entry& entry : page.entries) {
     const auto id = PackId::Parse(entry.key, options_.prefix);
-    const bool is_pack = id && entry.bytes >= kPackBytesMin && entry.bytes <= kPackBytesMax &&
-                         entry.bytes % kDeviceBlockBytes == 0;
+    // One that is shorter than it was once is a pack all the same.
+    const bool is_pack = id && entry.bytes <= kPackBytesMax;
     if (++listed_ > options_.packs_max) {
       cut_ = true;
       return;

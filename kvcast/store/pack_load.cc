@@ -12,6 +12,8 @@ constexpr Duration kLoadAttempt = std::chrono::seconds(10);
 constexpr Duration kLoadPatience = std::chrono::seconds(60);
 constexpr Duration kLoadDelay = std::chrono::milliseconds(200);
 constexpr uint32_t kLoadTries = 5;
+// A server that has less than it is asked for says so each time.
+constexpr uint32_t kLoadDamagedTries = 3;
 
 }  // namespace
 
@@ -36,13 +38,15 @@ void PackLoad::Read(uint64_t offset, uint64_t length, Instant now) {
                                              .give_up = now + kLoadPatience,
                                              .attempt = kLoadAttempt,
                                              .delay = kLoadDelay,
-                                             .tries = kLoadTries});
+                                             .tries = kLoadTries,
+                                             .damaged_tries = kLoadDamagedTries});
 }
 
 void PackLoad::ReadEnd(Instant now) {
   state_ = State::kEnd;
   const uint64_t length = std::min(bytes_, kPackEndBytes);
-  Read(bytes_ - length, length, now);
+  // Of one that is empty a byte is asked for all the same: then its server says what is wrong.
+  Read(bytes_ - length, std::max<uint64_t>(length, 1), now);
 }
 
 bool PackLoad::OnEnded(const BucketCalls::Ended& ended, Instant now) {
@@ -122,7 +126,7 @@ void PackLoad::OnDamage(Instant now) {
     return;
   }
   state_ = State::kHeader;
-  Read(0, kDeviceBlockBytes, now);
+  Read(0, std::clamp<uint64_t>(bytes_, 1, kDeviceBlockBytes), now);
 }
 
 void PackLoad::OnHeader(const Bytes& block, Instant now) {
