@@ -139,7 +139,7 @@ class FakeTier final : public LowerTier {
   }
   const TrackFacts* FindTrack(const TrackName& track) const override {
     const auto found = tracks_.find(track);
-    return found == tracks_.end() ? nullptr : &found->second.facts;
+    return !is_ready || found == tracks_.end() ? nullptr : &found->second.facts;
   }
   bool Covers(const TrackName& track, const TrackFacts& facts) const override {
     const TrackFacts* const known = FindTrack(track);
@@ -302,7 +302,7 @@ class FakeTier final : public LowerTier {
   static Error Refusal() { return Error(ErrorCode::kMachine, "The disk is full."); }
   const Group* GroupOf(const TrackName& track, uint64_t group) const {
     const auto found = tracks_.find(track);
-    if (found == tracks_.end() || !found->second.groups.contains(group)) {
+    if (!is_ready || found == tracks_.end() || !found->second.groups.contains(group)) {
       return nullptr;
     }
     return &found->second.groups.at(group);

@@ -155,6 +155,9 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
     kept.is_new = in_ram_now && below != Presence::kExists;
     SettleRam(now);
   }
+  if (level != Durability::kMemory) {
+    TellAgain(track, now);
+  }
   const Result<Asked> asked =
       Write(track, object.location.group, level, object.payload.size(),
             [&](LowerTier& tier) { return tier.Put(track, object, received_us, now); });
@@ -165,9 +168,6 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
     return asked.error();
   }
   kept.ticket = *asked;
-  if (level != Durability::kMemory) {
-    TellAgain(track, now);
-  }
   return kept;
 }
 
@@ -188,19 +188,28 @@ Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uin
     SettleRam(now);
   }
   if (level != Durability::kMemory) {
-    KVCAST_TRY(const Asked asked, Write(track, group, level, 0, [&](LowerTier& tier) {
-                 return tier.EndGroup(track, {group, end}, now);
-               }));
     TellAgain(track, now);
-    return asked;
+    return Write(track, group, level, 0, [&](LowerTier& tier) {
+      return tier.EndGroup(track, {group, end}, now);
+    });
   }
+  TellEnd(track, {group, end}, now);
+  return Asked();
+}
+
+void Store::TellEnd(const TrackName& track, const GroupEnd& end, Instant now) {
+  tiers_touched_ = true;
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
-    const auto found = tiers_.at(tier).FindGroup(track, group);
-    if (found ? !found->end : tiers_.at(tier).Expects(track, group)) {
-      (void)tiers_.at(tier).EndGroup(track, {group, end}, now).ok();
+    LowerTier& to = tiers_.at(tier);
+    const auto found = to.FindGroup(track, end.group);
+    if (found ? found->end.has_value() : !to.Expects(track, end.group)) {
+      continue;
+    }
+    const Result<TierTicket> asked = to.EndGroup(track, end, now);
+    if (!asked.ok() && asked.error().code() != ErrorCode::kMismatch) {
+      NoteUntold(track, now)[end.group] = end.end;
     }
   }
-  return Asked();
 }
 
 Result<void> Store::EndTrack(const TrackName& track, Location end, Instant now) {
@@ -246,6 +255,10 @@ std::vector<StoreTicket> Store::AddGap(const TrackName& track, const LocationRan
   std::vector<StoreTicket> tickets;
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     LowerTier& to = tiers_.at(tier);
+    if (!to.ready()) {
+      NoteUntold(track, now);
+      continue;
+    }
     if (to.FindTrack(track) == nullptr || to.Covers(track, told)) {
       continue;
     }
@@ -265,6 +278,10 @@ bool Store::TellTiers(const TrackName& track, Instant now) {
   bool known_below = false;
   for (size_t tier = 0; tier < tiers_.size() && facts; ++tier) {
     LowerTier& to = tiers_.at(tier);
+    if (!to.ready()) {
+      NoteUntold(track, now);  // What it has will be seen.
+      continue;
+    }
     if (to.FindTrack(track) == nullptr) {
       continue;
     }
@@ -282,21 +299,26 @@ bool Store::TellTiers(const TrackName& track, Instant now) {
   return known_below;
 }
 
-void Store::NoteUntold(const TrackName& track, Instant now) {
-  untold_.insert(track);
+std::map<uint64_t, uint64_t>& Store::NoteUntold(const TrackName& track, Instant now) {
   tell_again_ = tell_again_.value_or(now + kTellAgain);
+  return untold_[track];
 }
 
 void Store::TellAgain(const TrackName& track, Instant now) {
-  if (untold_.erase(track) > 0) {
-    (void)TellTiers(track, now);
+  const auto untold = untold_.extract(track);
+  if (untold.empty()) {
+    return;
+  }
+  (void)TellTiers(track, now);
+  for (const auto& [group, end] : untold.mapped()) {
+    TellEnd(track, {group, end}, now);
   }
 }
 
 void Store::TellSome(Instant now) {
   auto next = told_up_to_ ? untold_.upper_bound(*told_up_to_) : untold_.begin();
   for (size_t told = 0; told < kTellAtOnce && next != untold_.end(); ++told) {
-    told_up_to_ = *next++;
+    told_up_to_ = (next++)->first;
     TellAgain(*told_up_to_, now);
   }
   if (next == untold_.end()) {

@@ -181,7 +181,10 @@ class Store {
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
-  void NoteUntold(const TrackName& track, Instant now);
+  // Tells the tiers that have something of a group, or are about to, and do not know its end.
+  void TellEnd(const TrackName& track, const GroupEnd& end, Instant now);
+  // Returns where the ends of its groups are noted that are to be told, too.
+  std::map<uint64_t, uint64_t>& NoteUntold(const TrackName& track, Instant now);
   // Tells them what they refused to be told before, now that one takes something of the track,
   void TellAgain(const TrackName& track, Instant now);
   // or when it is time: of a track that has ended nothing else may ever be written. Some of them.
@@ -211,7 +214,9 @@ class Store {
   std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
   std::map<Durability, uint64_t> pledged_bytes_;
   std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
-  std::set<TrackName> untold_;           // Of which a tier that has some of it does not know all,
+  // Tracks of which a tier that has some of it, or is not ready, does not know all, each with ends
+  // of groups;
+  std::map<TrackName, std::map<uint64_t, uint64_t>> untold_;
   std::optional<TrackName> told_up_to_;  // those up to here were told, of all that wait,
   std::optional<Instant> tell_again_;    // and the next are told then.
   StoreTicket last_ticket_ = 0;

@@ -333,6 +333,61 @@ TEST_F(StoreTest, ATierIsToldAgainWhatItRefusedToHear) {
   EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->gaps.size(), 1u);
 }
 
+// Of a group that is to be in memory alone, and is on disk in part.
+TEST_F(StoreTest, ATierIsToldAgainOfTheEndOfAGroup) {
+  Make(1);
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_).ok());
+  Finish();
+  disks_[0]->refuses = true;
+  ASSERT_TRUE(store_->EndGroup(kStoreTrack, 0, 1, Durability::kMemory, now_).ok());
+  ASSERT_TRUE(store_->deadline().has_value());
+  now_ = *store_->deadline();
+  Take();
+  EXPECT_FALSE(disks_[0]->FindGroup(kStoreTrack, 0)->whole());
+  disks_[0]->refuses = false;
+  now_ = *store_->deadline();
+  Finish();
+  EXPECT_TRUE(disks_[0]->FindGroup(kStoreTrack, 0)->whole());
+  EXPECT_FALSE(store_->deadline().has_value()) << "all is told";
+}
+
+TEST_F(StoreTest, ATierIsToldWhatWasSaidBeforeItWasReady) {
+  Make(1);
+  ASSERT_TRUE(PutGroup(0, 2, Durability::kDisk).has_value());
+  Finish();
+  disks_[0]->is_ready = false;
+  ASSERT_TRUE(store_->EndTrack(kStoreTrack, {7, 0}, now_).ok());
+  (void)store_->AddGap(kStoreTrack, {{3, 0}, {3, 9}}, Durability::kMemory, now_);
+  ASSERT_TRUE(store_->deadline().has_value());
+  now_ = *store_->deadline();
+  Take();
+  disks_[0]->is_ready = true;
+  now_ = *store_->deadline();
+  Finish();
+  EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->end, (Location{7, 0}));
+  EXPECT_EQ(disks_[0]->FindTrack(kStoreTrack)->gaps.size(), 1u);
+  EXPECT_FALSE(store_->deadline().has_value()) << "all is told";
+}
+
+// A group with gaps is whole only for whoever knows of them.
+TEST_F(StoreTest, ATierIsToldAgainBeforeItIsGivenMore) {
+  Make(1);
+  ASSERT_TRUE(store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_).ok());
+  Finish();
+  disks_[0]->refuses = true;
+  (void)store_->AddGap(kStoreTrack, {{0, 1}, {0, 1}}, Durability::kDisk, now_);
+  disks_[0]->refuses = false;
+  const auto kept = store_->Put(kStoreTrack, StoreObject({0, 2}), Durability::kDisk, now_);
+  ASSERT_TRUE(kept.ok());
+  ASSERT_EQ(disks_[0]->writes(), 2u);
+  disks_[0]->FinishWrite();
+  Take();
+  EXPECT_FALSE(written_.contains(*kept->ticket));
+  disks_[0]->FinishWrite();
+  Take();
+  EXPECT_TRUE(written_.contains(*kept->ticket));
+}
+
 // Nothing more may come of a track that has ended.
 TEST_F(StoreTest, ATierIsToldAgainInTimeThoughNothingElseIsWritten) {
   Make(1);
