@@ -137,7 +137,7 @@ class BucketTier final : public IndexedTier {
     explicit Leaving(uint32_t pack) : segment(pack) {}
     uint32_t segment;
     std::optional<PackLoad> load;
-    std::optional<uint64_t> last_note;  // When this record has settled it may go.
+    std::set<uint64_t> notes;  // When these records have settled it may go.
     bool notes_failed = false;
     BucketCalls::Id deleting = 0;
   };

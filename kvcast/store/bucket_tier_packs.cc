@@ -370,8 +370,7 @@ void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uin
     copies_.Mention(record.track, {*segment, record.offset});
     LearnOf(record.track, object->location);
   }
-  if (leaving_ && error && leaving_->last_note && record.id <= *leaving_->last_note &&
-      waiting.tickets.empty()) {
+  if (leaving_ && leaving_->notes.erase(record.id) > 0 && error) {
     leaving_->notes_failed = true;
   }
   Tell(waiting, error);

@@ -96,8 +96,9 @@ void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant no
   const auto* const end = std::get_if<GroupEnd>(&entry);
   waiting.group = end == nullptr ? std::nullopt : std::optional(end->group);
   waiting.describes = std::holds_alternative<TrackFacts>(entry);
-  leaving_->last_note = Await(std::move(waiting));
-  queue_.Append(*leaving_->last_note, track, *draft, std::move(entry), 0, now);
+  const uint64_t record = Await(std::move(waiting));
+  leaving_->notes.insert(record);
+  queue_.Append(record, track, *draft, std::move(entry), 0, now);
 }
 
 // With what came damaged when the pack was first read, and so was never listed here.
@@ -153,17 +154,14 @@ void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
       Note(track, *index_->FindTrack(track), now);
     }
   }
-  if (queue_.IsOpen() && !queue_.CloseWithLastRoom(now)) {
+  if (!leaving_->notes.empty() && !queue_.CloseWithLastRoom(*leaving_->notes.begin(), now)) {
     SettlePacks(now);
     leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
   }
 }
 
 void BucketTier::DeleteIfNoted(Instant now) {
-  if (!leaving_ || leaving_->load || leaving_->deleting != 0) {
-    return;
-  }
-  if (leaving_->last_note && waiting_.contains(*leaving_->last_note)) {
+  if (!leaving_ || leaving_->load || leaving_->deleting != 0 || !leaving_->notes.empty()) {
     return;
   }
   Pack& pack = table_.packs.at(leaving_->segment);

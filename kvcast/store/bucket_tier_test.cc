@@ -330,5 +330,55 @@ TEST(BucketTier, WhatOneNodeToldOfATrackOutlivesItsPackAlthoughAnotherNodeToldLe
   EXPECT_EQ(a.tier->FindTrack(kBucketTrack)->properties, from_a.properties);
 }
 
+// What a pack alone says is written down before it goes, however many packs that takes.
+TEST(BucketTier, APackGoesWhenAllThatItSaidStandsElsewhere) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.bytes_max = 12 * BucketNode::kPackBytes;
+  node.Start();
+  const auto free_bytes = [&] {
+    uint64_t used = 0;
+    for (const auto& [key, pack] : bucket.objects()) {
+      used += pack.size();
+    }
+    return node.options.bytes_max - used;
+  };
+  TrackFacts small;
+  small.properties = PropertiesBuilder().Bytes(0x4001, std::string(100, 's')).Build();
+  ASSERT_TRUE(node.tier->Describe(BucketTrack("a"), small, node.now).ok());
+  TrackFacts large;
+  large.properties = PropertiesBuilder().Bytes(0x4001, std::string(12'000, 'l')).Build();
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_TRUE(node.tier->Put(BucketTrack(name), BucketObject({0, 0}, "kv"), 17, node.now).ok());
+  }
+  ASSERT_TRUE(node.Put(BucketTrack("d"), BucketObject({0, 0}, "kv")).ok());
+  ASSERT_EQ(bucket.put_count(), 1u);
+  for (const char* name : {"b", "c", "d"}) {
+    ASSERT_TRUE(node.Settle(node.tier->Describe(BucketTrack(name), large, node.now)).ok());
+  }
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(node.Put(BucketTrack(name), BucketObject({1, 0}, "kv")).ok());
+  }
+  for (uint64_t i = 0; free_bytes() > 116'000; ++i) {
+    ASSERT_TRUE(node.Put(BucketTrack("e"), BucketObject({i, 0}, "kv")).ok());
+  }
+  ASSERT_EQ(node.tier->counts().packs_removed, 0u);
+  // There is room for what must be written down, in two packs, and not for this.
+  const auto more = node.tier->Put(BucketTrack("f"), BucketObject({0, 0}, std::string(52'000, 'f')),
+                                   17, node.now);
+  ASSERT_TRUE(more.ok());
+  node.tier->Flush(node.now);
+  for (int i = 0; node.tier->counts().packs_removed == 0; ++i) {
+    ASSERT_LT(i, 10'000);
+    if (!node.Step()) {
+      node.Wait(std::chrono::milliseconds(10));
+    }
+  }
+  BucketNode after(bucket, 2);  // If that ended now.
+  after.Start();
+  ASSERT_NE(after.tier->FindTrack(BucketTrack("a")), nullptr);
+  EXPECT_EQ(after.tier->FindTrack(BucketTrack("a"))->properties, small.properties);
+}
+
 }  // namespace
 }  // namespace kvcast

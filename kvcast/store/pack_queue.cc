@@ -1,6 +1,7 @@
 #include "kvcast/store/pack_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "kvcast/base/check_sum.h"
@@ -76,26 +77,39 @@ void PackQueue::Close(Instant now) {
   closed_.push_back(std::move(closed));
 }
 
-bool PackQueue::CloseWithLastRoom(Instant now) {
+bool PackQueue::CloseWithLastRoom(uint64_t first_record, Instant now) {
   Close(now);
-  ClosedPack closed = std::move(closed_.back());
-  closed_.pop_back();
-  closed.last_room = true;
-  if (!HasRoomFor(closed)) {
-    Settle(std::move(closed), Error(ErrorCode::kMachine, "The bucket's budget is spent."));
-    return false;
+  const auto first = std::ranges::find_if(closed_, [&](const ClosedPack& closed) {
+    return closed.settled.records.front().id >= first_record;
+  });
+  std::vector<ClosedPack> last(std::make_move_iterator(first),
+                               std::make_move_iterator(closed_.end()));
+  closed_.erase(first, closed_.end());
+  std::vector<ClosedPack> fitting;
+  uint64_t bytes = 0;
+  for (ClosedPack& closed : last) {
+    closed.last_room = true;
+    if (HasRoomFor(closed, bytes)) {
+      bytes += closed.bytes.size();
+      fitting.push_back(std::move(closed));
+    } else {
+      Settle(std::move(closed), Error(ErrorCode::kMachine, "The bucket's budget is spent."));
+    }
   }
-  closed_.push_front(std::move(closed));
-  return true;
+  const bool all = fitting.size() == last.size();
+  closed_.insert(closed_.begin(), std::make_move_iterator(fitting.begin()),
+                 std::make_move_iterator(fitting.end()));
+  return all;
 }
 
-bool PackQueue::HasRoomFor(const ClosedPack& pack) const {
+bool PackQueue::HasRoomFor(const ClosedPack& pack, uint64_t others_bytes) const {
   if (options_.bytes_max == 0) {
     return true;
   }
   // One pack's room is kept for what must be written down before another pack can go.
   const uint64_t kept = pack.last_room ? 0 : options_.pack_bytes;
-  return table_->own_bytes + uploading_bytes_ + pack.bytes.size() + kept <= options_.bytes_max;
+  return table_->own_bytes + uploading_bytes_ + others_bytes + pack.bytes.size() + kept <=
+         options_.bytes_max;
 }
 
 void PackQueue::Upload(ClosedPack pack, BucketCalls& calls) {

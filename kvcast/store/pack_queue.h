@@ -58,8 +58,9 @@ class PackQueue {
               uint64_t received_us, Instant now);
   // Nothing more comes into the pack that is open.
   void Close(Instant now);
-  // The pack that is open, on its own, with the last of the room. False: there is none for it.
-  bool CloseWithLastRoom(Instant now);
+  // The pack that is open and those that wait with it, from the one on that begins with a record,
+  // are the next, with the last of the room. False: there is not enough for all of them.
+  bool CloseWithLastRoom(uint64_t first_record, Instant now);
 
   // Closes what is old enough and starts uploads, as far as there is room.
   void Pump(BucketCalls& calls, Instant now);
@@ -70,7 +71,6 @@ class PackQueue {
 
   // A removal waits in the pack that is open.
   bool open_removes() const { return open_ && open_->removes; }
-  bool IsOpen() const { return open_.has_value(); }
   // Groups, and whole tracks, of which what lies in a pack is about to be removed.
   using Removed = std::set<std::pair<TrackName, std::optional<uint64_t>>>;
   Removed RemovedFrom(const PackId& pack) const;
@@ -102,7 +102,8 @@ class PackQueue {
 
   void Open(Instant now);
   void Upload(ClosedPack pack, BucketCalls& calls);
-  bool HasRoomFor(const ClosedPack& pack) const;
+  // Beside others that are to be uploaded first.
+  bool HasRoomFor(const ClosedPack& pack, uint64_t others_bytes = 0) const;
   void Settle(ClosedPack pack, std::optional<Error> error);
   void GiveUpOld(Instant now);
 
