@@ -139,6 +139,7 @@ class BucketTier final : public IndexedTier {
     std::optional<PackLoad> load;
     std::set<uint64_t> notes;  // When these records have settled it may go.
     bool notes_failed = false;
+    bool gains = true;  // More room than its notes take again.
     BucketCalls::Id deleting = 0;
   };
 

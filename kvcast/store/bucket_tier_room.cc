@@ -81,6 +81,9 @@ bool BucketTier::OnLeaving(const BucketCalls::Ended& ended, Instant now) {
   } else {
     DropPack(leaving_->segment);
     ++counts_.packs_removed;
+    if (!leaving_->gains) {
+      leave_again_ = now + kLeaveAgain;
+    }
   }
   leaving_.reset();
   return true;
@@ -154,6 +157,12 @@ void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
       Note(track, *index_->FindTrack(track), now);
     }
   }
+  // Where all packs hold notes alone, each that leaves makes another one like it: not at once,
+  // then, until somebody gives up what waits for room.
+  leaving_->gains = leaving_->notes.empty() ||
+                    std::ranges::any_of(contents.entries, [](const SegmentEntry& entry) {
+                      return std::holds_alternative<ObjectEntry>(entry.body);
+                    });
   if (!leaving_->notes.empty() && !queue_.CloseWithLastRoom(*leaving_->notes.begin(), now)) {
     SettlePacks(now);
     leaving_->notes_failed = false;  // It goes without them, or nothing ever would.
