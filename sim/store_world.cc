@@ -232,10 +232,11 @@ bool StoreWorld::StepBucket() {
     side_.Submit(std::move(request));
   }
   auto completion = side_.Next();
-  if (completion) {
-    remote_->OnCompletion(*std::move(completion), now_);
+  if (!completion) {
+    return false;
   }
-  return completion.has_value();
+  remote_->OnCompletion(*std::move(completion), now_);
+  return true;
 }
 
 void StoreWorld::TakeEvents() {
