@@ -354,60 +354,36 @@ struct Avx2Table {
   }
 };
 
-void Avx2DecodeInt4(const SimdConstCoded& from, const SimdTarget& to) {
-  if (to.type != HalfType::kBf16 || to.size % kGroupValues != 0) {
-    AnyDecodeInt4<Avx2>(from, to);
-    return;
+struct Avx2Int4Group {
+  static void Store(float scale, float low, const std::byte* packed, std::byte* to) {
+    const __m256 by = _mm256_set1_ps(scale);
+    const __m256 above = _mm256_set1_ps(low);
+    const __m256 first = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256 second = _mm256_setr_ps(8, 9, 10, 11, 12, 13, 14, 15);
+    const Avx2Table table(_mm256_add_ps(_mm256_mul_ps(first, by), above),
+                          _mm256_add_ps(_mm256_mul_ps(second, by), above));
+    const __m128i both = Avx2::LoadBytes(packed);
+    table.StoreGroup(_mm_and_si128(both, _mm_set1_epi8(15)),
+                     _mm_and_si128(_mm_srli_epi16(both, 4), _mm_set1_epi8(15)),
+                     _mm256_setzero_si256(), to);
   }
-  const __m256 codes[2] = {_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7),
-                           _mm256_setr_ps(8, 9, 10, 11, 12, 13, 14, 15)};
-  const std::byte* packed = from.codes;
-  size_t group = 0;
-  for (uint32_t row = 0; row < to.rows; ++row) {
-    std::byte* const values = to.Row(row);
-    for (uint32_t i = 0; i < to.size; i += kGroupValues, ++group) {
-      const __m256 scale = _mm256_set1_ps(Bf16ToFloat(LoadWord(from.scales, group)));
-      const __m256 low = _mm256_set1_ps(ToFloat(from.offset_type, LoadWord(from.offsets, group)));
-      const Avx2Table table(_mm256_add_ps(_mm256_mul_ps(codes[0], scale), low),
-                            _mm256_add_ps(_mm256_mul_ps(codes[1], scale), low));
-      const __m128i both = Avx2::LoadBytes(packed);
-      table.StoreGroup(_mm_and_si128(both, _mm_set1_epi8(15)),
-                       _mm_and_si128(_mm_srli_epi16(both, 4), _mm_set1_epi8(15)),
-                       _mm256_setzero_si256(), values + i * kPageValueBytes);
-      packed += PackedBytes(kGroupValues);
-    }
-  }
-}
+};
 
 // Magnitudes of both blocks stand side by side; signs are the codes' own.
-void Avx2DecodeFp4(const SimdConstCoded& from, const SimdTarget& to) {
-  if (to.type != HalfType::kBf16 || to.size % kGroupValues != 0) {
-    AnyDecodeFp4<Avx2>(from, to);
-    return;
+struct Avx2Fp4Group {
+  static void Store(const float* two, const std::byte* packed, std::byte* to) {
+    const __m256 codes = _mm256_setr_ps(0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F);
+    const Avx2Table table(_mm256_mul_ps(codes, _mm256_set1_ps(two[0])),
+                          _mm256_mul_ps(codes, _mm256_set1_ps(two[1])));
+    const __m128i both = Avx2::LoadBytes(packed);
+    const __m128i upper = _mm_srli_epi16(both, 4);
+    const __m128i magnitude = _mm_set1_epi8(7);
+    const __m256i signs = Avx2::Joined(_mm_slli_epi16(both, 4), both);
+    table.StoreGroup(_mm_and_si128(both, magnitude),
+                     _mm_or_si128(_mm_and_si128(upper, magnitude), _mm_set1_epi8(8)),
+                     _mm256_and_si256(signs, _mm256_set1_epi8(static_cast<char>(0x80))), to);
   }
-  const __m256 codes = _mm256_setr_ps(0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F);
-  using Factors = Fp4Factors<Avx2>;
-  const uint32_t groups = to.rows * (to.size / kGroupValues);
-  const std::byte* packed = from.codes;
-  GroupPlaces<std::byte> places(to);
-  for (uint32_t first = 0; first < groups; first += Factors::kGroups) {
-    const uint32_t count = std::min(Factors::kGroups, groups - first);
-    const Factors factors(from.scales + size_t{first} * 2, count, from.statics[0]);
-    for (uint32_t i = 0; i < count; ++i, packed += PackedBytes(kGroupValues)) {
-      const float* const two = factors.own + size_t{i} * 2;
-      const Avx2Table table(_mm256_mul_ps(codes, _mm256_set1_ps(two[0])),
-                            _mm256_mul_ps(codes, _mm256_set1_ps(two[1])));
-      const __m128i both = Avx2::LoadBytes(packed);
-      const __m128i upper = _mm_srli_epi16(both, 4);
-      const __m128i magnitude = _mm_set1_epi8(7);
-      const __m256i signs = Avx2::Joined(_mm_slli_epi16(both, 4), both);
-      table.StoreGroup(_mm_and_si128(both, magnitude),
-                       _mm_or_si128(_mm_and_si128(upper, magnitude), _mm_set1_epi8(8)),
-                       _mm256_and_si256(signs, _mm256_set1_epi8(static_cast<char>(0x80))),
-                       places.Take());
-    }
-  }
-}
+};
 
 void Avx2JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t count, std::byte* to) {
   uint32_t i = 0;
@@ -434,8 +410,8 @@ constexpr Kernels kAvx2Kernels = {
     "AVX2",
     {AnyEncodeInt8<Avx2>, AnyDecodeInt8<Avx2>},
     {AnyEncodeFp8<Avx2>, AnyDecodeFp8<Avx2>},
-    {AnyEncodeInt4<Avx2>, Avx2DecodeInt4},
-    {AnyEncodeFp4<Avx2>, Avx2DecodeFp4},
+    {AnyEncodeInt4<Avx2>, DecodeInt4ByGroups<Avx2, Avx2Int4Group>},
+    {AnyEncodeFp4<Avx2>, DecodeFp4ByGroups<Avx2, Avx2Fp4Group>},
     &kAvx2Coder,
     &kAvx2Bands,
     &kAvx2Bytes,

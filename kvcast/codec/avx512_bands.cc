@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "kvcast/codec/avx512_line.h"
 #include "kvcast/codec/band_rows.h"
 #include "kvcast/codec/bands.h"
 #include "kvcast/codec/number_format.h"
@@ -115,12 +116,7 @@ struct Avx512Bands {
     const __m512i line = kType == HalfType::kBf16
                              ? Joined(_mm512_srli_epi32(RoundedBf16(even), 16), RoundedBf16(odd))
                              : Joined(RoundedHalf(even), _mm512_slli_epi32(RoundedHalf(odd), 16));
-    // Past the caches, as the row kernels do.
-    if (reinterpret_cast<uintptr_t>(to) % sizeof(line) == 0) {
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
-    } else {
-      _mm512_storeu_si512(to, line);
-    }
+    StoreLine(to, line);
   }
 };
 

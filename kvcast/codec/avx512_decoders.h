@@ -42,7 +42,7 @@ void DecodeInt8Rows(const SimdConstCoded& from, const SimdTarget& to) {
     const float scale = Bf16ToFloat(LoadWord(from.scales, row));
     for (uint32_t i = 0; i < to.size; i += kGroupValues) {
       const Avx512::Floats x = Avx512::Scaled(Avx512::FromInt8(codes + i), scale);
-      Avx512::StoreLine(values + i * kPageValueBytes, Rounding::Bf16(x.a, x.b));
+      StoreLine(values + i * kPageValueBytes, Rounding::Bf16(x.a, x.b));
     }
   }
 }
@@ -69,8 +69,8 @@ inline void DecodeFp8Rows(const SimdConstCoded& from, const SimdTarget& to) {
       const __m512i above = _mm512_ternarylogic_epi64(
           _mm512_permutex2var_epi8(high[0], code, high[1]), code, sign, 0xf8);
       std::byte* const at = values + i * kPageValueBytes;
-      Avx512::StoreLine(at, _mm512_unpacklo_epi8(below, above));
-      Avx512::StoreLine(at + kGroupBytes, _mm512_unpackhi_epi8(below, above));
+      StoreLine(at, _mm512_unpacklo_epi8(below, above));
+      StoreLine(at + kGroupBytes, _mm512_unpackhi_epi8(below, above));
     }
   }
 }
@@ -83,56 +83,30 @@ inline __m512i PackedWords(const std::byte* codes) {
 }
 
 template <typename Rounding>
-void DecodeInt4Rows(const SimdConstCoded& from, const SimdTarget& to) {
-  if (to.type != HalfType::kBf16 || to.size % kGroupValues != 0) {
-    AnyDecodeInt4<Avx512>(from, to);
-    return;
+struct Avx512Int4Group {
+  static void Store(float scale, float low, const std::byte* packed, std::byte* to) {
+    const __m512 codes = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512 all =
+        _mm512_add_ps(_mm512_mul_ps(codes, _mm512_set1_ps(scale)), _mm512_set1_ps(low));
+    // Twice the same 16 values, so that a bit too many does no harm.
+    StoreLine(to, _mm512_permutexvar_epi16(PackedWords(packed), Rounding::Bf16(all, all)));
   }
-  const __m512 codes = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  const std::byte* packed = from.codes;
-  size_t group = 0;
-  for (uint32_t row = 0; row < to.rows; ++row) {
-    std::byte* const values = to.Row(row);
-    for (uint32_t i = 0; i < to.size; i += kGroupValues, ++group) {
-      const __m512 scale = _mm512_set1_ps(Bf16ToFloat(LoadWord(from.scales, group)));
-      const __m512 low = _mm512_set1_ps(ToFloat(from.offset_type, LoadWord(from.offsets, group)));
-      const __m512 all = _mm512_add_ps(_mm512_mul_ps(codes, scale), low);
-      // Twice the same 16 values, so that a bit too many does no harm.
-      const __m512i table = Rounding::Bf16(all, all);
-      Avx512::StoreLine(values + i * kPageValueBytes,
-                        _mm512_permutexvar_epi16(PackedWords(packed), table));
-      packed += PackedBytes(kGroupValues);
-    }
-  }
-}
+};
 
 template <typename Rounding>
-void DecodeFp4Rows(const SimdConstCoded& from, const SimdTarget& to) {
-  if (to.type != HalfType::kBf16 || to.size % kGroupValues != 0) {
-    AnyDecodeFp4<Avx512>(from, to);
-    return;
+struct Avx512Fp4Group {
+  static void Store(const float* two, const std::byte* packed, std::byte* to) {
+    const __m512 codes = _mm512_setr_ps(0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F, -0.0F,
+                                        -0.5F, -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F);
+    const __m512i table = Rounding::Bf16(_mm512_mul_ps(codes, _mm512_set1_ps(two[0])),
+                                         _mm512_mul_ps(codes, _mm512_set1_ps(two[1])));
+    // The second block's values stand behind the first's.
+    const __m512i second = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1);
+    const __m512i indexes =
+        _mm512_ternarylogic_epi64(PackedWords(packed), _mm512_set1_epi16(15), second, 0xea);
+    StoreLine(to, _mm512_permutexvar_epi16(indexes, table));
   }
-  const __m512 codes = _mm512_setr_ps(0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F, -0.0F, -0.5F,
-                                      -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F);
-  // The second block's values stand behind the first's.
-  const __m512i second = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1);
-  using Factors = Fp4Factors<Avx512>;
-  const uint32_t groups = to.rows * (to.size / kGroupValues);
-  const std::byte* packed = from.codes;
-  GroupPlaces<std::byte> places(to);
-  for (uint32_t first = 0; first < groups; first += Factors::kGroups) {
-    const uint32_t count = std::min(Factors::kGroups, groups - first);
-    const Factors factors(from.scales + size_t{first} * 2, count, from.statics[0]);
-    for (uint32_t i = 0; i < count; ++i, packed += PackedBytes(kGroupValues)) {
-      const float* const two = factors.own + size_t{i} * 2;
-      const __m512i table = Rounding::Bf16(_mm512_mul_ps(codes, _mm512_set1_ps(two[0])),
-                                           _mm512_mul_ps(codes, _mm512_set1_ps(two[1])));
-      const __m512i indexes =
-          _mm512_ternarylogic_epi64(PackedWords(packed), _mm512_set1_epi16(15), second, 0xea);
-      Avx512::StoreLine(places.Take(), _mm512_permutexvar_epi16(indexes, table));
-    }
-  }
-}
+};
 
 }  // namespace
 }  // namespace kvcast

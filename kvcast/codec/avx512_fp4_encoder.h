@@ -17,9 +17,6 @@ KVCAST_AVX512_BEGIN
 namespace kvcast {
 namespace {
 
-// Groups of two blocks each.
-inline constexpr uint32_t kFp4Groups = GroupBatch::kMost / 2;
-
 // The largest magnitudes of a batch's 32 blocks; false if one is not finite.
 inline bool LargestOfBlocks(const GroupBatch& batch, std::byte* largest) {
   __m512i halves[2];
@@ -79,19 +76,25 @@ struct Fp4Places {
 
 // What stands for whole quarters: codes, and their values in 1/1024.
 struct Fp4Lookups {
+  struct Words {
+    alignas(64) std::array<uint16_t, 32> codes;
+    alignas(64) std::array<uint16_t, 32> parts;
+  };
+  static constexpr Words kWords = [] {
+    Words words{};
+    for (size_t i = 0; i < words.codes.size(); ++i) {
+      words.codes[i] = kE2m1OfQuarters[i];
+      words.parts[i] = static_cast<uint16_t>(kE2m1[kE2m1OfQuarters[i]] * Fp4Places::kParts);
+    }
+    return words;
+  }();
+
   __m512i codes;
   __m512i parts;
 
-  Fp4Lookups() {
-    alignas(64) uint16_t own_codes[32];
-    alignas(64) uint16_t own_parts[32];
-    for (size_t i = 0; i < 32; ++i) {
-      own_codes[i] = kE2m1OfQuarters[i];
-      own_parts[i] = static_cast<uint16_t>(kE2m1[kE2m1OfQuarters[i]] * Fp4Places::kParts);
-    }
-    codes = _mm512_load_si512(own_codes);
-    parts = _mm512_load_si512(own_parts);
-  }
+  Fp4Lookups()
+      : codes(_mm512_load_si512(kWords.codes.data())),
+        parts(_mm512_load_si512(kWords.parts.data())) {}
   // With the signs of `words`.
   void Store(std::byte* to, __m512i places, __m512i words) const {
     const __m512i signs = _mm512_srli_epi16(words, 12);

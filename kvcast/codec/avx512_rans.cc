@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "kvcast/codec/avx512_line.h"
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/rans.h"
 
@@ -157,14 +158,7 @@ void Avx512JoinBf16(const uint8_t* exponents, const std::byte* low, uint32_t cou
         _mm512_and_si512(_mm512_slli_epi16(rest, 8),
                          _mm512_set1_epi16(static_cast<int16_t>(kSignBit))),
         0xca);
-    const __m512i line = _mm512_or_si512(ends, middle);
-    std::byte* const at = to + i * kPageValueBytes;
-    // Past the caches, as the row kernels do.
-    if (reinterpret_cast<uintptr_t>(at) % sizeof(line) == 0) {
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line);
-    } else {
-      _mm512_storeu_si512(at, line);
-    }
+    StoreLine(to + i * kPageValueBytes, _mm512_or_si512(ends, middle));
   }
   kScalarKernels.coder->join_bf16(exponents + i, low + i, count - i, to + i * kPageValueBytes);
 }

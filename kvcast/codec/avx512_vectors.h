@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "kvcast/codec/avx512_floats.h"
+#include "kvcast/codec/avx512_line.h"
 #include "kvcast/codec/number_format.h"
 
 KVCAST_AVX512_BEGIN
@@ -29,15 +30,6 @@ struct Avx512 : Avx512Floats {
     const __m512 most = _mm512_set1_ps(65504.0F);
     const __m512 within = _mm512_max_ps(_mm512_min_ps(x, most), _mm512_set1_ps(-65504.0F));
     return _mm512_cvtps_ph(within, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  }
-  // Past the caches where it fills a line of them: pages are far larger, and a line that is not
-  // read first costs half as much. The caller has a fence behind it.
-  static void StoreLine(std::byte* to, __m512i line) {
-    if (reinterpret_cast<uintptr_t>(to) % sizeof(line) == 0) {
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
-    } else {
-      _mm512_storeu_si512(to, line);
-    }
   }
   template <HalfType kType>
   static void Store(std::byte* to, const Floats& x) {

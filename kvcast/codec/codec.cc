@@ -193,7 +193,6 @@ Codec::Decoded Codec::DecodeSeveral(std::span<const Bytes> payloads, uint32_t fi
   std::vector<std::span<const std::byte>> spans;
   std::vector<std::vector<std::byte>> copies;  // Of those that came in pieces.
   spans.reserve(payloads.size());
-  copies.reserve(payloads.size());
   std::optional<Error> fault;
   for (const Bytes& payload : payloads) {
     if (payload.size() > ObjectBytesMax(format_.run_tokens)) {

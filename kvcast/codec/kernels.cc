@@ -20,16 +20,6 @@ bool HasF16c() {
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 
-// Nor this one.
-bool HasAvx512Bf16() {
-  uint32_t a = 0;
-  uint32_t b = 0;
-  uint32_t c = 0;
-  uint32_t d = 0;
-  constexpr uint32_t kBit = 1U << 5;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kBit) != 0;
-}
-
 }  // namespace
 #endif
 
@@ -66,7 +56,7 @@ std::span<const Kernels* const> UsableKernels() {
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
                       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni");
-  const bool bf16 = avx512 && HasAvx512Bf16();
+  const bool bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
   return std::span(kAll).first(bf16 ? 4 : avx512 ? 3 : avx2 ? 2 : 1);
 #else
   static constexpr const Kernels* kAll[] = {&kScalarKernels};

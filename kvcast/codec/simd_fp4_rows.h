@@ -2,11 +2,16 @@
 // region, as simd_rows.h is.
 #pragma once
 
+#include <algorithm>
+
 #include "kvcast/codec/scale_search.h"
 #include "kvcast/codec/simd_int4_rows.h"
 
 namespace kvcast {
 namespace {
+
+// Groups of a batch, of two blocks each.
+inline constexpr uint32_t kFp4Groups = GroupBatch::kMost / 2;
 
 // The scales of 32 blocks whose largest values become the same value of E2M1.
 template <typename V>
@@ -93,10 +98,9 @@ void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
   std::byte* codes = to.codes;
   std::byte* scales = to.scales;
   if (from.size % kGroupValues == 0) {
-    constexpr uint32_t kGroups = GroupBatch::kMost / 2;
     const uint32_t groups = from.rows * (from.size / kGroupValues);
-    for (uint32_t first = 0; first < groups; first += kGroups) {
-      GroupBatch batch(from, first, kGroups);
+    for (uint32_t first = 0; first < groups; first += kFp4Groups) {
+      GroupBatch batch(from, first, kFp4Groups);
       EncodeFp4Batch<V, kType>(batch, tensor, to.careful, scales + size_t{first} * 2,
                                codes + size_t{first} * PackedBytes(kGroupValues));
     }
@@ -134,7 +138,6 @@ void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
 // What up to 32 blocks are multiplied by.
 template <typename V>
 struct Fp4Factors {
-  static constexpr uint32_t kGroups = GroupBatch::kMost / 2;
   alignas(64) float own[GroupBatch::kMost];
 
   Fp4Factors(const std::byte* scales, uint32_t groups, float tensor) {
@@ -192,6 +195,41 @@ KVCAST_BOTH_TYPES(AnyDecodeInt4, SimdDecodeInt4, SimdConstCoded, SimdTarget, to)
 KVCAST_BOTH_TYPES(AnyEncodeFp4, SimdEncodeFp4, SimdSource, SimdCoded, from)
 KVCAST_BOTH_TYPES(AnyDecodeFp4, SimdDecodeFp4, SimdConstCoded, SimdTarget, to)
 #undef KVCAST_BOTH_TYPES
+
+// Rows of whole groups of BF16 as `Group` stores one: Group::Store(factors of both blocks, codes,
+// to). All others as every set does.
+template <typename V, typename Group>
+void DecodeFp4ByGroups(const SimdConstCoded& from, const SimdTarget& to) {
+  if (to.type != HalfType::kBf16 || to.size % kGroupValues != 0) {
+    AnyDecodeFp4<V>(from, to);
+    return;
+  }
+  const uint32_t groups = to.rows * (to.size / kGroupValues);
+  const std::byte* packed = from.codes;
+  GroupPlaces<std::byte> places(to);
+  for (uint32_t first = 0; first < groups; first += kFp4Groups) {
+    const uint32_t count = std::min(kFp4Groups, groups - first);
+    const Fp4Factors<V> factors(from.scales + size_t{first} * 2, count, from.statics[0]);
+    for (uint32_t i = 0; i < count; ++i, packed += PackedBytes(kGroupValues)) {
+      Group::Store(factors.own + size_t{i} * 2, packed, places.Take());
+    }
+  }
+}
+// The same of Int4: Group::Store(scale, low, codes, to).
+template <typename V, typename Group>
+void DecodeInt4ByGroups(const SimdConstCoded& from, const SimdTarget& to) {
+  if (to.type != HalfType::kBf16 || to.size % kGroupValues != 0) {
+    AnyDecodeInt4<V>(from, to);
+    return;
+  }
+  const uint32_t groups = to.rows * (to.size / kGroupValues);
+  const std::byte* packed = from.codes;
+  GroupPlaces<std::byte> places(to);
+  for (uint32_t group = 0; group < groups; ++group, packed += PackedBytes(kGroupValues)) {
+    const float low = ToFloat(from.offset_type, LoadWord(from.offsets, group));
+    Group::Store(Bf16ToFloat(LoadWord(from.scales, group)), low, packed, places.Take());
+  }
+}
 
 }  // namespace
 }  // namespace kvcast
