@@ -2,6 +2,7 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(gnutls REQUIRED IMPORTED_TARGET gnutls>=3.7)
 pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.88)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal>=2.30)
 pkg_check_modules(uring REQUIRED IMPORTED_TARGET liburing>=2.3)
 pkg_check_modules(ngtcp2 REQUIRED IMPORTED_TARGET libngtcp2>=1.0 libngtcp2_crypto_gnutls>=1.0)

@@ -82,13 +82,14 @@ Result<Key> MakeKey() {
   return key;
 }
 
-Result<Certificate> ParseCertificate(const std::string& pem) {
+Result<Certificate> ParseCertificate(const std::string& text,
+                                     gnutls_x509_crt_fmt_t form = GNUTLS_X509_FMT_PEM) {
   KVCAST_TRY(Certificate certificate, EmptyCertificate());
-  const gnutls_datum_t datum = Datum(pem);
-  if (const int failed = gnutls_x509_crt_import(certificate.get(), &datum, GNUTLS_X509_FMT_PEM);
-      failed < 0) {
-    return Error(ErrorCode::kMalformed,
-                 std::string("This is no certificate in PEM form: ") + gnutls_strerror(failed));
+  const gnutls_datum_t datum = Datum(text);
+  if (const int failed = gnutls_x509_crt_import(certificate.get(), &datum, form); failed < 0) {
+    return Error(ErrorCode::kMalformed, std::string("This is no certificate in ") +
+                                            (form == GNUTLS_X509_FMT_PEM ? "PEM" : "DER") +
+                                            " form: " + gnutls_strerror(failed));
   }
   return certificate;
 }
@@ -123,6 +124,11 @@ Result<void> Fill(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key,
       static_cast<unsigned>(terms.subject.size()))));
   for (const std::string& host : terms.hosts) {
     KVCAST_TRY_VOID(AddHost(certificate, host));
+  }
+  for (const std::string& uri : terms.uris) {
+    KVCAST_TRY_VOID(Check(gnutls_x509_crt_set_subject_alt_name(
+        certificate, GNUTLS_SAN_URI, uri.data(), static_cast<unsigned>(uri.size()),
+        GNUTLS_FSAN_APPEND)));
   }
   KVCAST_TRY_VOID(Check(gnutls_x509_crt_set_key(certificate, key)));
   std::array<unsigned char, 64> id{};
@@ -180,8 +186,7 @@ std::string NameOf(gnutls_x509_crt_t certificate,
   return get(certificate, &datum, 0) < 0 ? "" : Take(datum);
 }
 
-std::vector<std::string> HostsOf(gnutls_x509_crt_t certificate) {
-  std::vector<std::string> hosts;
+void ReadNames(gnutls_x509_crt_t certificate, CertificateFacts& facts) {
   for (unsigned i = 0; i < kNamesMax; ++i) {
     std::array<char, 1024> name{};
     size_t bytes = name.size();
@@ -191,12 +196,13 @@ std::vector<std::string> HostsOf(gnutls_x509_crt_t certificate) {
       break;
     }
     if (type == GNUTLS_SAN_DNSNAME) {
-      hosts.emplace_back(name.data(), bytes);
+      facts.hosts.emplace_back(name.data(), bytes);
     } else if (type == GNUTLS_SAN_IPADDRESS) {
-      hosts.push_back(AddressText({name.data(), bytes}));
+      facts.hosts.push_back(AddressText({name.data(), bytes}));
+    } else if (type == GNUTLS_SAN_URI) {
+      facts.uris.emplace_back(name.data(), bytes);
     }
   }
-  return hosts;
 }
 
 // One without any purpose serves every purpose.
@@ -280,20 +286,29 @@ Result<CertificateAndKey> MakeSigned(const CertificateAndKey& authority,
   return Export(certificate.get(), key.get());
 }
 
-Result<CertificateFacts> ReadCertificate(const std::string& pem) {
-  KVCAST_TRY(const Certificate certificate, ParseCertificate(pem));
+static Result<CertificateFacts> FactsOf(const Certificate& certificate) {
   gnutls_datum_t der{};
   KVCAST_TRY_VOID(Check(gnutls_x509_crt_export2(certificate.get(), GNUTLS_X509_FMT_DER, &der)));
   CertificateFacts facts;
   facts.fingerprint = Sha256::Of(Take(der));
   facts.subject = NameOf(certificate.get(), &gnutls_x509_crt_get_dn3);
   facts.issuer = NameOf(certificate.get(), &gnutls_x509_crt_get_issuer_dn3);
-  facts.hosts = HostsOf(certificate.get());
+  ReadNames(certificate.get(), facts);
   facts.from = TimeOf(gnutls_x509_crt_get_activation_time(certificate.get()));
   facts.until = TimeOf(gnutls_x509_crt_get_expiration_time(certificate.get()));
   facts.is_authority = gnutls_x509_crt_get_ca_status(certificate.get(), nullptr) > 0;
   ReadPurposes(certificate.get(), facts);
   return facts;
+}
+
+Result<CertificateFacts> ReadCertificate(const std::string& pem) {
+  KVCAST_TRY(const Certificate certificate, ParseCertificate(pem));
+  return FactsOf(certificate);
+}
+
+Result<CertificateFacts> ReadDerCertificate(const std::string& der) {
+  KVCAST_TRY(const Certificate certificate, ParseCertificate(der, GNUTLS_X509_FMT_DER));
+  return FactsOf(certificate);
 }
 
 }  // namespace kvcast

@@ -29,6 +29,7 @@ struct CertificateTerms {
   std::vector<std::string> hosts;  // DNS names and addresses that it is for.
   WallTime from;
   WallTime until;
+  std::vector<std::string> uris = {};  // What else it says of its holder.
 };
 
 // A certificate that signs itself, for a server that clients pin.
@@ -50,6 +51,7 @@ struct CertificateFacts {
   std::string subject;
   std::string issuer;
   std::vector<std::string> hosts;
+  std::vector<std::string> uris;
   WallTime from;
   WallTime until;
   bool is_authority = false;
@@ -58,5 +60,7 @@ struct CertificateFacts {
 };
 // Of the first certificate in a PEM file, which is its owner's. Malformed: there is none.
 Result<CertificateFacts> ReadCertificate(const std::string& pem);
+// The same of one in DER form, as a peer shows it.
+Result<CertificateFacts> ReadDerCertificate(const std::string& der);
 
 }  // namespace kvcast

@@ -45,6 +45,17 @@ TEST(Certificate, AClientsIsNotForServers) {
   EXPECT_FALSE(facts.for_servers);
 }
 
+TEST(Certificate, SaysWhoItsHolderIs) {
+  const CertificateAndKey authority = *MakeAuthority(Terms("an authority", {}, hours(48)));
+  CertificateTerms terms = Terms("a client", {}, hours(24));
+  terms.uris = {"spiffe://example.org/tenant/acme/role/engine", "https://example.org/a"};
+  const CertificateFacts facts =
+      *ReadCertificate(MakeSigned(authority, terms, CertificateUse::kClient)->certificate);
+  EXPECT_EQ(facts.uris, terms.uris);
+  EXPECT_TRUE(facts.hosts.empty());
+  EXPECT_FALSE(ReadDerCertificate("no certificate").ok());
+}
+
 TEST(Certificate, NoTwoAreAlike) {
   const CertificateTerms terms = Terms("same", {"localhost"}, hours(1));
   const CertificateAndKey a = *MakeSelfSigned(terms);

@@ -5,6 +5,7 @@ namespace {
 
 constexpr size_t kDigestDigits = 2 * Digest::kBytes;
 constexpr size_t kCheckDigits = 16;
+constexpr int64_t kSecond = 1'000'000'000;  // In nanoseconds.
 
 // Modulo 2^64: times before 1678 and after 2262, which anybody may give a file, still differ from
 // each other, and no two that are less than 584 years apart are taken for one.
@@ -26,6 +27,8 @@ FileIdentity FileIdentity::Of(const struct stat& status) {
   return {static_cast<uint64_t>(status.st_size), Nanoseconds(status.st_mtim),
           Nanoseconds(status.st_ctim), status.st_ino};
 }
+
+bool FileIdentity::TellsFileSystemsApart() const { return ctime_ns % kSecond != 0; }
 
 std::string SidecarLine(const FileIdentity& file, const Digest& digest) {
   const std::string line = LineStart(file) + digest.ToHex();

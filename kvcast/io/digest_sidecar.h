@@ -12,8 +12,8 @@
 namespace kvcast {
 
 // What changes when a file's contents do. mtime alone would not do: `cp -p` and `touch -r` set it
-// back. Nobody can set ctime, so a file that is renamed or linked is hashed again too: time lost,
-// but never a wrong digest.
+// back. Nobody can set ctime of a file that is there, so one that is renamed or linked is hashed
+// again too: time lost, but never a wrong digest.
 struct FileIdentity {
   uint64_t bytes = 0;
   int64_t mtime_ns = 0;
@@ -21,6 +21,10 @@ struct FileIdentity {
   uint64_t inode = 0;
 
   static FileIdentity Of(const struct stat& status);
+  // Whether it holds when another file system may be mounted in this one's place. Who makes an
+  // image of a file system writes ctime too, in whole seconds, often the same into every image, and
+  // inodes come out alike: then two images with other contents look like one.
+  bool TellsFileSystemsApart() const;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 

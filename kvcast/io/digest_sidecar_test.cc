@@ -55,6 +55,18 @@ TEST(DigestSidecar, TellsTimesApartThatAreFarAway) {
   }
 }
 
+// Tools that make images write one time into all of them, and number their files alike.
+TEST(DigestSidecar, DoesNotTellFileSystemsApartWhoseTimesNoClockGave) {
+  struct stat status {};
+  status.st_mtim = {1'000'000'000, 5};
+  for (const time_t since_1970 : {0L, 1L, 1'700'000'000L, -1L}) {
+    status.st_ctim = {since_1970, 0};
+    EXPECT_FALSE(FileIdentity::Of(status).TellsFileSystemsApart()) << since_1970;
+    status.st_ctim.tv_nsec = 1;
+    EXPECT_TRUE(FileIdentity::Of(status).TellsFileSystemsApart()) << since_1970;
+  }
+}
+
 // A cut or edited line must cost a hash, never a wrong digest.
 TEST(DigestSidecar, IsNotReadWhenAnyByteOfItIsWrong) {
   const std::string line = SidecarLine(kFile, kDigest);

@@ -61,10 +61,12 @@ struct Sidecar {
   mode_t mode = 0;  // When it is written. Whatever the umask, others only ever read it.
 };
 
-// Where a digest may be kept, in order of preference.
-std::vector<Sidecar> SidecarsOf(const fs::path& real, const DigestOptions& options) {
+// Where a digest may be kept, in order of preference. One beside its file goes where the file
+// system goes; one in the cache is found by the path, whatever is mounted there.
+std::vector<Sidecar> SidecarsOf(const fs::path& real, const FileIdentity& file,
+                                const DigestOptions& options) {
   std::vector<Sidecar> sidecars = {{real.string() + ".kvcast-digest", 0644}};
-  if (const auto cache = CacheDirectory(options)) {
+  if (const auto cache = CacheDirectory(options); cache && file.TellsFileSystemsApart()) {
     sidecars.push_back({*cache / Sha256::Of(real.string()).ToHex(), 0600});
   }
   return sidecars;
@@ -177,7 +179,7 @@ Result<Digest> Take(const fs::path& path, const DigestOptions& options) {
     KVCAST_TRY_VOID(CheckUnchanged(real, file));
     return digest;
   }
-  const std::vector<Sidecar> sidecars = SidecarsOf(real, options);
+  const std::vector<Sidecar> sidecars = SidecarsOf(real, FileIdentity::Of(file.status), options);
   for (const Sidecar& sidecar : sidecars) {
     if (const auto kept = ReadKept(sidecar.path, file)) {
       return *kept;

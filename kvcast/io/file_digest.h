@@ -34,10 +34,11 @@ struct DigestOptions {
 //
 // It is kept in <file>.kvcast-digest beside the file (see digest_sidecar.h; symbolic links are
 // followed first), or where that cannot be written, in the cache directory under the SHA-256 of
-// the file's path. A kept digest is used only while size, mtime, ctime and inode are what they
-// were, and if nobody but root or this user can have written it: what another user wrote, be it the
-// file's owner, or a group or the world may write, is not believed. A file that changes while it is
-// read is an error.
+// the file's path; there only if ctime has a fraction of a second, which images of file systems
+// that take turns at one path do not give it. A kept digest is used only while size, mtime, ctime
+// and inode are what they were, and if nobody but root or this user can have written it: what
+// another user wrote, be it the file's owner, or a group or the world may write, is not believed. A
+// file that changes while it is read is an error.
 //
 // Files on tmpfs are hashed every time, because it does not tell when a mapping is written to.
 Result<Digest> DigestFile(const std::filesystem::path& path, const DigestOptions& options = {});

@@ -32,6 +32,15 @@ std::string InUnits(double value, double step, std::span<const char* const> unit
   return ThreeDigits(value) + " " + units[unit];
 }
 
+struct TimeUnit {
+  const char* name;
+  Duration length;
+};
+constexpr TimeUnit kTimeUnits[] = {
+    {"h", std::chrono::hours(1)},         {"min", std::chrono::minutes(1)},
+    {"s", std::chrono::seconds(1)},       {"ms", std::chrono::milliseconds(1)},
+    {"us", std::chrono::microseconds(1)}, {"ns", std::chrono::nanoseconds(1)}};
+
 }  // namespace
 
 std::string HumanBytes(uint64_t bytes) {
@@ -66,6 +75,48 @@ Result<uint64_t> ParseBytes(std::string_view text) {
     }
   }
   return wrong;
+}
+
+Result<Duration> ParseDuration(std::string_view text) {
+  const Error wrong(ErrorCode::kInvalid,
+                    "\"" + std::string(text) +
+                        "\" is not a time: write a whole number, and ns, us, ms, s, min or h after "
+                        "it, as in 2s.");
+  int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || number < 0) {
+    return wrong;
+  }
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  for (const TimeUnit& known : kTimeUnits) {
+    if (unit == known.name) {
+      return number <= Duration::max() / known.length ? Result<Duration>(number * known.length)
+                                                      : Result<Duration>(wrong);
+    }
+  }
+  return wrong;
+}
+
+std::string ExactBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes != 0 && unit + 1 < std::size(kUnits) && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return std::to_string(bytes) + kUnits[unit];
+}
+
+std::string ExactDuration(Duration duration) {
+  if (duration == Duration::zero()) {
+    return "0s";
+  }
+  const TimeUnit* unit = &kTimeUnits[0];
+  while (duration % unit->length != Duration::zero()) {
+    ++unit;  // The last one is what durations are counted in.
+  }
+  return std::to_string(duration / unit->length) + unit->name;
 }
 
 std::string HumanRate(double bytes_per_s) {

@@ -54,5 +54,26 @@ TEST(ParseBytes, TakesWhatPeopleWrite) {
   }
 }
 
+TEST(HumanUnits, TimesAreReadWithTheirUnit) {
+  EXPECT_EQ(*ParseDuration("2s"), std::chrono::seconds(2));
+  EXPECT_EQ(*ParseDuration("1500 ms"), std::chrono::milliseconds(1500));
+  EXPECT_EQ(*ParseDuration("5min"), std::chrono::minutes(5));
+  for (const char* wrong : {"", "2", "s", "-1s", "2 seconds", "1.5s", "9999999999999h"}) {
+    EXPECT_FALSE(ParseDuration(wrong).ok()) << wrong;
+  }
+}
+
+TEST(HumanUnits, WhatIsWrittenExactlyIsReadAsItWas) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1024}, uint64_t{65 << 20},
+                               (uint64_t{1} << 40) + 1, uint64_t{3} << 50}) {
+    EXPECT_EQ(*ParseBytes(ExactBytes(bytes)), bytes) << ExactBytes(bytes);
+  }
+  EXPECT_EQ(ExactBytes(uint64_t{64} << 20), "64MiB");
+  for (const int64_t count : {0, 1, 1000, 1'500'000, 2'000'000'000}) {
+    EXPECT_EQ(*ParseDuration(ExactDuration(Duration(count))), Duration(count));
+  }
+  EXPECT_EQ(ExactDuration(std::chrono::milliseconds(1500)), "1500ms");
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -89,13 +89,13 @@ class QuicConnection {
   void Poke();
   // Closes as if the session had asked for it.
   void Close(uint64_t code, std::string reason);
-  // Changes the keys of both directions, as happens by itself after many packets. False if that is
-  // not possible yet: before the handshake is confirmed, and shortly after a change.
+  // Changes the keys of both directions, as happens by itself after many packets. False: not yet.
   bool UpdateKeys();
 
   bool ready() const { return ready_; }
   bool closed() const { return phase_ != Phase::kOpen; }
   const SocketAddress& remote() const { return path_.remote; }
+  std::optional<std::string> peer_certificate() const { return tls_->PeerCertificate(); }
   // What both ends agreed to speak, once the handshake is over; what a client offers first, before.
   const std::string& alpn() const { return alpn_; }
   // Null before there is a session, see above, and never after.

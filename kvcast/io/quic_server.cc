@@ -45,6 +45,13 @@ Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, const So
   return server;
 }
 
+void QuicServer::Renew(const ServerCredentials& credentials, const Options& options) {
+  credentials_ = credentials;
+  auto on_untrusted = std::move(options_.on_untrusted);
+  options_ = options;
+  options_.on_untrusted = std::move(on_untrusted);
+}
+
 template <typename Write>
 bool QuicServer::Answer(const UdpPath& path, Write write) {
   if (port_->blocked()) {

@@ -47,6 +47,10 @@ class QuicServer : public QuicConnectionOwner {
                                                     QuicConnection::MakeUser make_user);
   ~QuicServer() override;
 
+  // For connections from now on; those that are there keep what they began with. What tells peers
+  // of an earlier server stays, too.
+  void Renew(const ServerCredentials& credentials, const Options& options);
+
   // Where it listens, with the port that the system chose if none was asked for.
   const SocketAddress& local() const { return port_->local(); }
   size_t connections() const { return connections_.size(); }

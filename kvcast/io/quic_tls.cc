@@ -121,6 +121,15 @@ int QuicTls::OfferProtocols() {
                                    GNUTLS_ALPN_MANDATORY | GNUTLS_ALPN_SERVER_PRECEDENCE);
 }
 
+std::optional<std::string> QuicTls::PeerCertificate() const {
+  unsigned count = 0;
+  const gnutls_datum_t* const chain = gnutls_certificate_get_peers(session_, &count);
+  if (chain == nullptr || count == 0) {
+    return std::nullopt;
+  }
+  return std::string(reinterpret_cast<const char*>(chain[0].data), chain[0].size);
+}
+
 std::optional<std::string> QuicTls::AgreedProtocol() const {
   gnutls_datum_t selected{};
   if (gnutls_alpn_get_selected_protocol(session_, &selected) != 0) {
@@ -185,7 +194,7 @@ bool QuicTls::MatchesPin(const Digest& fingerprint) {
       Sha256::Of(std::as_bytes(std::span(chain[0].data, static_cast<size_t>(chain[0].size))));
   if (shown != fingerprint) {
     refusal_ = "The server's certificate has the fingerprint " + shown.ToHex() + ", not the " +
-               fingerprint.ToHex() + " that was pinned. Is it the right server?";
+               fingerprint.ToHex() + " that was pinned: it may be another server.";
     return false;
   }
   return true;

@@ -44,6 +44,8 @@ class QuicTls {
   // The protocol of ours that both sides speak, if there is one. To be asked once the handshake is
   // over: GnuTLS says nothing when a peer names no protocol at all.
   std::optional<std::string> AgreedProtocol() const;
+  // The certificate that the peer has shown, in DER form; absent if it has shown none.
+  std::optional<std::string> PeerCertificate() const;
   // What it means that the peer ended the handshake with this TLS alert.
   static std::string Explain(uint8_t alert);
   // Why the peer's certificate was refused; empty if it was not.

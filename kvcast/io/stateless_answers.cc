@@ -14,9 +14,10 @@ namespace {
 // A client comes back at once, or it has given up.
 constexpr ngtcp2_duration kRetryLife = 10 * NGTCP2_SECONDS;
 
-// A Reset looks like any packet with a short header, of which none is smaller than this; and
-// nobody has to see that it is one from its size.
-constexpr size_t kResetBytesMin = 41;
+// No Reset is smaller. To a packet as small as a keep-alive, the answer is one byte less: better
+// that somebody sees by its size what it is than that a silent peer never hears of it.
+constexpr size_t kResetBytesMin =
+    NGTCP2_MIN_STATELESS_RESET_RANDLEN + NGTCP2_STATELESS_RESET_TOKENLEN;
 constexpr size_t kResetBytesMax = 60;
 
 // As ids are, that we give out.

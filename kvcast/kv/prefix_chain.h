@@ -23,7 +23,8 @@ using BlockHash = Digest;
 // An image, a sound: an input that is not a token but changes the KV from where it begins.
 struct ForeignInput {
   uint64_t position = 0;  // In tokens from the start of the prompt, where its placeholder begins.
-  Digest digest;          // Of its values as the model gets them, after preprocessing.
+  // Of all that the model gets for it after preprocessing: values, and what numbers their tokens.
+  Digest digest;
 };
 
 // Names the blocks of prompts, one after another, under one tenant's key and one model.

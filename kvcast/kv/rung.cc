@@ -11,6 +11,11 @@ constexpr std::string_view kNames[] = {"FP16",          "BF16",       "FP8",    
                                        "FP4",           "Int4",       "AC",         "BF16-lossless",
                                        "FP16-lossless", "KTC-coarse", "KTC-medium", "KTC-fine"};
 
+constexpr Rung kByQuality[] = {Rung::kBf16Lossless, Rung::kFp16Lossless, Rung::kBf16,
+                               Rung::kFp16,         Rung::kInt8,         Rung::kKtcFine,
+                               Rung::kFp8,          Rung::kAc,           Rung::kKtcMedium,
+                               Rung::kInt4,         Rung::kFp4,          Rung::kKtcCoarse};
+
 }  // namespace
 
 std::string_view ToString(Rung rung) { return kNames[static_cast<size_t>(rung)]; }
@@ -25,5 +30,6 @@ std::optional<Rung> RungOf(std::string_view name) {
 }
 
 std::span<const Rung> AllRungs() { return kRungs; }
+std::span<const Rung> RungsByQuality() { return kByQuality; }
 
 }  // namespace kvcast

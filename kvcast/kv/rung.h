@@ -28,5 +28,8 @@ std::string_view ToString(Rung rung);
 // publisher may be newer.
 std::optional<Rung> RungOf(std::string_view name);
 std::span<const Rung> AllRungs();
+// All of them, the truest first: by what they change of a model's answers, measured on a real one
+// (docs/reference/codecs.md); of equals the smaller first.
+std::span<const Rung> RungsByQuality();
 
 }  // namespace kvcast

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <functional>
+#include <set>
 
 #include "kvcast/moqt/codec_test.h"
 #include "kvcast/moqt/session.h"
@@ -253,6 +254,37 @@ TEST(Bounds, CountWhatWaitsToBeSentAsMemory) {
     }
   }
   EXPECT_EQ(server.session().queued_bytes(), 0u);
+}
+
+TEST(Bounds, TellWhichRequestsWaitAndWhetherTheyGetOn) {
+  Server server;
+  Accept(server, 0, 0, "t");
+  (void)server.stopped(ResetCode::kCancelled);
+  EXPECT_TRUE(server.session().QueuedRequests().empty());
+  std::set<uint64_t> seen;
+  for (uint64_t group = 0; group < 2; ++group) {
+    SubgroupHeader header;
+    header.group = group;
+    const StreamId stream = *server.session().OpenSubgroup(0, header);
+    Object object;
+    object.location = {group, 0};
+    object.payload = Bytes::Of("xyz");
+    ASSERT_TRUE(server.session().SendObject(0, stream, object).ok());
+    ASSERT_TRUE(server.session().EndSubgroup(0, stream).ok());
+    EXPECT_EQ(server.session().QueuedRequests(), std::vector<RequestId>{0});
+    size_t bytes = 0;
+    while (const auto action = server.session().NextAction()) {
+      if (const auto* sent = std::get_if<SendBytes>(&*action); sent && sent->stream == stream) {
+        bytes += sent->bytes.size();
+      }
+    }
+    for (; bytes > 1; --bytes) {
+      server.session().OnBytesSent(stream, 1);
+      EXPECT_TRUE(seen.insert(server.session().progress(0)).second);  // Never the same again.
+    }
+    server.session().OnBytesSent(stream, 1);
+    EXPECT_TRUE(server.session().QueuedRequests().empty());
+  }
 }
 
 // Rules that were forgotten are not kept; those of a track that came first are.

@@ -288,7 +288,8 @@ TEST(ForeignVectors, IntegersThatBothFormsShareAreRead) {
     if (!vector.contains("decoded") || wire.size() != 1) {
       continue;
     }
-    EXPECT_EQ(std::to_string(ReadVi64(AsBytes(wire))), vector["decoded"]["value"]) << id;
+    // Newer compilers compare JSON with a text only where the JSON stands first.
+    EXPECT_EQ(vector["decoded"]["value"], std::to_string(ReadVi64(AsBytes(wire)))) << id;
     ++count;
   }
   EXPECT_EQ(count, 4u);

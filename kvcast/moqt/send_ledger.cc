@@ -91,6 +91,9 @@ void SendLedger::Sent(StreamId id, uint64_t bytes) {
       freed += kPieceBytes + (stream.pieces.empty() ? kStreamBytes : 0);
     }
   }
+  if (stream.data && freed > 0) {
+    accounts_[stream.request].progress = ++last_progress_;
+  }
   Reduce(stream, freed);
   if (stream.finished && stream.pieces.empty()) {
     Forget(found);
@@ -114,6 +117,21 @@ std::optional<RequestId> SendLedger::RequestOf(StreamId stream) const {
 size_t SendLedger::queued_bytes(RequestId request) const {
   const auto found = accounts_.find(request);
   return found == accounts_.end() ? 0 : found->second.queued;
+}
+
+std::vector<RequestId> SendLedger::QueuedRequests() const {
+  std::vector<RequestId> queued;
+  for (const auto& [request, account] : accounts_) {
+    if (account.queued > 0) {
+      queued.push_back(request);
+    }
+  }
+  return queued;
+}
+
+uint64_t SendLedger::progress(RequestId request) const {
+  const auto found = accounts_.find(request);
+  return found == accounts_.end() ? 0 : found->second.progress;
 }
 
 size_t SendLedger::message_bytes(StreamId stream) const {

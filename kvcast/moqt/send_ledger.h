@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/limits.h"
@@ -38,6 +39,10 @@ class SendLedger {
   // Of the request's data streams, and of all.
   size_t queued_bytes(RequestId request) const;
   size_t queued_bytes() const { return queued_bytes_; }
+  // Requests of which anything waits, and a number of each that is another one whenever some of it
+  // was sent.
+  std::vector<RequestId> QueuedRequests() const;
+  uint64_t progress(RequestId request) const;
   // Of a request's own stream, and of all such.
   size_t message_bytes(StreamId stream) const;
   size_t message_bytes() const { return message_bytes_; }
@@ -53,6 +58,7 @@ class SendLedger {
   struct Account {
     size_t queued = 0;
     size_t streams = 0;
+    uint64_t progress = 0;
     bool ahead = false;  // Passed the high mark, and not yet fallen to the low one.
   };
 
@@ -65,6 +71,7 @@ class SendLedger {
   std::map<RequestId, Account> accounts_;  // Of data streams.
   size_t queued_bytes_ = 0;
   size_t message_bytes_ = 0;
+  uint64_t last_progress_ = 0;
 };
 
 }  // namespace kvcast::moqt

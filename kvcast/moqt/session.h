@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
@@ -165,6 +166,10 @@ class Session final : public TransportUser {
   size_t queued_bytes(RequestId request) const { return state_.ledger.queued_bytes(request); }
   // The same of all requests together.
   size_t queued_bytes() const { return state_.ledger.queued_bytes(); }
+  // The requests of which anything waits; and a number of each that is another one whenever the
+  // connection has taken some of it.
+  std::vector<RequestId> QueuedRequests() const { return state_.ledger.QueuedRequests(); }
+  uint64_t progress(RequestId request) const { return state_.ledger.progress(request); }
   // Bytes received and not taken yet, of all requests.
   size_t untaken_bytes() const { return state_.credit.untaken_bytes(); }
   // What requests and updates of the peer's make us keep.
