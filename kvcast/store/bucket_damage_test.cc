@@ -59,7 +59,7 @@ TEST(BucketDamage, WhatCameGarbledWhenANodeStartedIsFoundLater) {
 }
 
 // Its records tell what it holds, and cost as much to read as the whole pack.
-TEST(BucketDamage, APackThatIsDamagedForGoodIsReadAFewTimesAndThenPassedOver) {
+TEST(BucketDamage, APackThatIsDamagedForGoodIsReadAFewTimesAndThenSeldom) {
   MemoryBucket bucket(1);
   BucketNode node(bucket);
   node.Start();
@@ -77,7 +77,8 @@ TEST(BucketDamage, APackThatIsDamagedForGoodIsReadAFewTimesAndThenPassedOver) {
   const uint64_t read = fresh.tier->counts().bytes_read;
   EXPECT_LT(read, 20 * BucketNode::kPackBytes);
   fresh.Wait(hours(24));
-  EXPECT_EQ(fresh.tier->counts().bytes_read, read);
+  EXPECT_LT(fresh.tier->counts().bytes_read, read + 10 * BucketNode::kPackBytes)
+      << "every six hours, its end alone";
   EXPECT_TRUE(fresh.evicted.empty());
   EXPECT_EQ(fresh.Payload(kBucketTrack, {0, 0}), std::string(50'000, 'x'));
 }
@@ -178,10 +179,52 @@ TEST(BucketDamage, ARecordThatIsDamagedForGoodIsToldAndForgotten) {
   EXPECT_FALSE(node.Payload(kBucketTrack, {0, 0}).has_value());
   const uint64_t before = bucket.request_count();
   node.Wait(hours(24));
-  EXPECT_LE(bucket.request_count() - before, 6u);
+  EXPECT_LE(bucket.request_count() - before, 12u);
   ASSERT_EQ(node.evicted.size(), 1u);
   EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 0).has_value());
-  EXPECT_FALSE(node.tier->deadline().has_value());
+  const uint64_t later = bucket.request_count();
+  node.Wait(hours(24));
+  EXPECT_LE(bucket.request_count() - later, 5u);
+}
+
+// Garbage may last for hours, and end.
+TEST(BucketDamage, WhatWasGivenUpIsFoundAgainWhenItComesRightAtLast) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  TrackFacts facts;
+  facts.properties = PropertiesBuilder().Number(4, 1000).Build();
+  ASSERT_TRUE(node.tier->Describe(kBucketTrack, facts, node.now).ok());
+  for (const uint64_t group : {0u, 1u, 2u}) {
+    ASSERT_TRUE(node.tier->Put(kBucketTrack, BucketObject({group, 0}, "kv"), 17, node.now).ok());
+    ASSERT_TRUE(node.Settle(node.tier->EndGroup(kBucketTrack, {group, 1}, node.now)).ok());
+  }
+  bucket.faults().garble = 1;
+  for (const uint64_t group : {0u, 1u, 2u}) {
+    EXPECT_FALSE(node.Payload(kBucketTrack, {group, 0}).has_value());
+  }
+  BucketNode fresh(bucket, 2);
+  fresh.now = node.now;
+  fresh.Start();
+  node.Wait(hours(3));
+  fresh.Wait(hours(3));
+  EXPECT_EQ(node.tier->index().object_count(), 0u);
+  EXPECT_EQ(node.evicted.size(), 3u);
+  EXPECT_EQ(fresh.tier->index().object_count(), 0u);
+  // One is removed meanwhile, and one is put again.
+  bucket.faults().garble = 0;
+  ASSERT_TRUE(node.Settle(node.tier->Remove(kBucketTrack, 1, node.now)).ok());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({2, 0}, "kv")).ok());
+  node.Wait(hours(12));
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "kv");
+  ASSERT_TRUE(node.tier->FindGroup(kBucketTrack, 0).has_value());
+  EXPECT_TRUE(node.tier->FindGroup(kBucketTrack, 0)->whole());
+  ASSERT_EQ(node.arrived.size(), 1u);
+  EXPECT_EQ(node.arrived.front().group, 0u);
+  EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 1).has_value());
+  EXPECT_EQ(node.Payload(kBucketTrack, {2, 0}), "kv");
+  fresh.Wait(hours(12));
+  EXPECT_EQ(fresh.Payload(kBucketTrack, {0, 0}), "kv");
 }
 
 // What may be damaged is not durable.

@@ -53,6 +53,40 @@ TEST(BucketOutage, AnOldListingDoesNoHarm) {
   EXPECT_EQ(other.tier->index().object_count(), 0u);
 }
 
+// Another node has deleted it, or a rule of the bucket: nobody tells, and nobody may ever ask for
+// it.
+TEST(BucketOutage, APackThatSomebodyElseHasDeletedIsForgottenThoughNobodyReadsIt) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "a")).ok());
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({1, 0}, "b")).ok());
+  BucketNode other(bucket, 2);
+  other.Start();
+  bucket.objects().erase(bucket.objects().begin());
+  for (BucketNode* const one : {&node, &other}) {
+    one->Wait(minutes(4));
+    EXPECT_EQ(one->tier->packs().packs.size(), 1u);
+    EXPECT_EQ(one->tier->index().object_count(), 1u);
+    EXPECT_EQ(one->tier->counts().packs_gone, 1u);
+    EXPECT_EQ(one->evicted.size(), 1u);
+  }
+}
+
+// It was acknowledged when it was there.
+TEST(BucketOutage, APutIsNotTakenForDoneByAPackThatAListingNoLongerShows) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  bucket.objects().clear();
+  node.Wait(node.options.survey_every + seconds(1));
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, "kv")).ok());
+  EXPECT_EQ(bucket.objects().size(), 1u);
+  node.Wait(minutes(4));
+  EXPECT_EQ(node.Payload(kBucketTrack, {0, 0}), "kv");
+}
+
 TEST(BucketOutage, AMissIsAnsweredInTimeWhenTheBucketHangs) {
   MemoryBucket bucket(1);
   BucketNode node(bucket);

@@ -236,6 +236,52 @@ TEST(BucketRemoval, WhatWasRemovedDoesNotComeBackWhenPacksGo) {
   EXPECT_FALSE(fresh.Payload(kBucketTrack, {1000, 0}).has_value());
 }
 
+// An upload that was given up by a node that stopped may arrive later, and no listing has shown it
+// when the object is put again: only the second copy is out of its reach.
+TEST(BucketRemoval, WhatALateRemovalMayReachIsToldWhenItsOtherCopyGoes) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.bytes_max = 6 * BucketNode::kPackBytes;
+  node.Start();
+  const Object object = BucketObject({1000, 0}, "kv");
+  constexpr uint64_t kSetBack = 1'000'000;  // By so much the node's clock is behind later.
+  ASSERT_TRUE(node.Settle(node.tier->Put(kBucketTrack, object, kSetBack, node.now)).ok());
+  const auto before = bucket.objects();
+  ASSERT_TRUE(node.Settle(node.tier->Remove(kBucketTrack, 1000, node.now)).ok());
+  std::map<std::string, std::vector<std::byte>> late;
+  for (const auto& [key, pack] : bucket.objects()) {
+    if (!before.contains(key)) {
+      late.emplace(key, pack);
+    }
+  }
+  bucket.objects() = before;
+
+  node.Start();
+  ASSERT_TRUE(node.Put(kBucketTrack, object).ok());
+  ASSERT_EQ(bucket.objects().size(), 2u);
+  const auto is_told = [&] {
+    return std::ranges::any_of(node.evicted, [](const auto& one) { return one.group == 1000; });
+  };
+  const auto copies = bucket.objects();
+  const auto second_is_there = [&] {
+    return std::ranges::all_of(
+        copies, [&](const auto& copy) { return bucket.objects().contains(copy.first); });
+  };
+  for (uint64_t i = 0; i < 60 && second_is_there(); ++i) {
+    ASSERT_FALSE(is_told());
+    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({i, 0}, std::string(20000, 'x'))).ok());
+  }
+  ASSERT_FALSE(second_is_there());
+  EXPECT_TRUE(is_told());
+  EXPECT_EQ(node.Payload(kBucketTrack, {1000, 0}), "kv");
+
+  node.evicted.clear();
+  bucket.objects().merge(late);
+  node.Wait(minutes(2));
+  EXPECT_FALSE(node.Payload(kBucketTrack, {1000, 0}).has_value());
+  EXPECT_TRUE(is_told());
+}
+
 // A track may live for years, and lose a group every few seconds.
 TEST(PackRemovals, AQuestionAboutAGroupIsNotHeldAgainstThoseOfOthers) {
   PackRemovals removals;

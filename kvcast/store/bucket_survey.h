@@ -26,8 +26,9 @@ class BucketSurvey {
     std::string prefix;
     uint64_t key_property = 0;
     size_t packs_max = 0;
-    std::function<bool(const std::string&)> known;  // Whether a key need not be read.
-    std::function<bool()> full;                     // No more can be remembered now.
+    // Whether a pack need not be read; asked for every one that is listed.
+    std::function<bool(const std::string&)> known;
+    std::function<bool()> full;  // No more can be remembered now.
   };
   struct Found {
     PackId id;

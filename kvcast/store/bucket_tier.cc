@@ -64,7 +64,7 @@ void BucketTier::Pump(Instant now) {
   }
   for (const BucketCalls::Ended& ended : calls_.TakeEnded()) {
     (void)(reads_.OnEnded(ended, table_) || queue_.OnEnded(ended) || OnLeaving(ended, now) ||
-           OnTakenBack(ended, now) || OnLooked(ended, now) ||
+           OnTakenBack(ended, now) || OnLooked(ended, now) || absences_.OnEnded(ended, table_) ||
            (survey_ && survey_->OnEnded(ended, now)));
   }
   if (survey_) {
@@ -75,6 +75,10 @@ void BucketTier::Pump(Instant now) {
   }
   SettlePacks(now);
   TakeAnswers(now);
+  for (const uint32_t segment : absences_.TakeGone()) {
+    OnGone(segment);
+  }
+  absences_.Start(table_, calls_, now);
   StartLooks(now);
   reads_.Start(table_, calls_, now);
   queue_.Pump(calls_, now);
@@ -145,10 +149,12 @@ Result<void> BucketTier::CheckFits(const TrackName& track, const RecordDraft& dr
 
 // Of what this start has put, it knows every removal that it made since. What it found may have
 // been removed by a pack that no listing has shown: only a pack of its own is out of its reach.
+// And one that a listing should have shown may have been deleted.
 bool BucketTier::IsDurable(DiskPlace place) const {
   const Pack* pack = table_.Find(place.segment);
   const bool doubtful = doubts_.full() || doubts_.Has(place);
-  return pack != nullptr && !pack->leaving && pack->id.node == table_.node && !doubtful;
+  return pack != nullptr && !pack->leaving && pack->missed == 0 && pack->id.node == table_.node &&
+         !doubtful;
 }
 
 void BucketTier::Append(uint64_t record, const TrackName& track, RecordDraft draft, EntryBody entry,
@@ -158,6 +164,7 @@ void BucketTier::Append(uint64_t record, const TrackName& track, RecordDraft dra
 
 void BucketTier::OnRemove(const TrackName& track, std::optional<uint64_t> group) {
   copies_.Forget(track, group);
+  doubts_.Forget(track, group);
 }
 
 std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location location, Instant now) {
@@ -185,14 +192,13 @@ void BucketTier::TakeAnswers(Instant now) {
     counts_.read_errors += answer.fault == Fault::kFailed && !is_look ? 1 : 0;
     if (answer.fault == Fault::kNone) {
       doubts_.Lift(reading.found.place);
+      if (is_look) {
+        TakeIn(reading, *answer.found);
+      }
     } else if (answer.fault == Fault::kDamaged) {
       OnDamagedRecord(reading, is_look, now);
     } else if (answer.fault == Fault::kGone) {
-      const Pack* pack = table_.Find(reading.found.place.segment);
-      if (pack != nullptr && !pack->leaving) {
-        ++counts_.packs_gone;
-        DropPack(reading.found.place.segment);
-      }
+      OnGone(reading.found.place.segment);
     }
     if (!is_look) {
       events_.push_back(TierRead{reading.ticket, std::move(answer.found)});
@@ -237,7 +243,8 @@ void BucketTier::ForgetOldest() {
 
 bool BucketTier::idle() const {
   return state_ != State::kOpening && !survey_ && !leaving_ && taken_back_.empty() &&
-         pack_looks_.empty() && reads_.idle() && queue_.idle() && waiting_.empty();
+         pack_looks_.empty() && absences_.idle() && reads_.idle() && queue_.idle() &&
+         waiting_.empty();
 }
 
 BucketTierCounts BucketTier::counts() const {

@@ -18,7 +18,9 @@
 #include "kvcast/store/bucket_calls.h"
 #include "kvcast/store/bucket_reads.h"
 #include "kvcast/store/bucket_survey.h"
+#include "kvcast/store/bucket_tier_counts.h"
 #include "kvcast/store/indexed_tier.h"
+#include "kvcast/store/pack_absences.h"
 #include "kvcast/store/pack_copies.h"
 #include "kvcast/store/pack_doubts.h"
 #include "kvcast/store/pack_queue.h"
@@ -47,27 +49,6 @@ struct BucketTierOptions {
 
   // The least that `bytes_max` may be, where it is a bound.
   uint64_t LeastBytes() const { return 4 * pack_bytes; }
-};
-
-struct BucketTierCounts {
-  uint64_t damaged = 0;         // Records and indexes that did not pass their checks.
-  uint64_t late = 0;            // Gets that were answered because their time was over.
-  uint64_t read_errors = 0;     // Gets that failed otherwise.
-  uint64_t contradictions = 0;  // Objects that stand there with two contents: the first stays.
-  uint64_t packs_put = 0;
-  uint64_t packs_failed = 0;  // That could not be put.
-  uint64_t packs_removed = 0;
-  uint64_t packs_gone = 0;  // That were in the bucket, and were not there when read.
-  uint64_t unread = 0;      // Packs that a survey could not read.
-  uint64_t foreign = 0;     // Keys that are not packs, in the last survey.
-  uint64_t left_out = 0;    // Packs that the index has no room for, as of the last survey.
-  uint64_t forgotten = 0;   // Packs whose contents it had, and that made room for others.
-  uint64_t surveys_failed = 0;
-  uint64_t bytes_read = 0;
-  uint64_t requests = 0;
-  uint64_t retries = 0;
-  uint64_t failures = 0;  // Requests that failed.
-  uint64_t breaker_opened = 0;
 };
 
 // Objects in a bucket, in immutable packs that several nodes may share. docs/design/bucket-tier.md
@@ -153,15 +134,21 @@ class BucketTier final : public IndexedTier {
                      const PackQueue::Removed& removed);
   void ApplyEntry(const TrackName& track, const EntryBody& body, uint32_t segment, uint64_t offset,
                   uint32_t length);
-  // Groups that a pack says something of, and whether they are whole now.
-  std::map<GroupName, bool> WholeGroups(const SegmentContents& contents) const;
-  // Tells which of them others have made whole, or removed.
-  void TellChanged(const std::map<GroupName, bool>& before);
+  // Groups that a pack says something of, and what is here of them now.
+  using GroupsBefore = std::map<GroupName, GroupFacts>;
+  GroupsBefore GroupsIn(const SegmentContents& contents) const;
+  // Tells which of them others have made whole, or removed something of.
+  void TellChanged(const GroupsBefore& before);
+  // Nothing is known of the group but its end, and nothing is on its way.
+  bool IsHollow(const TrackName& track, uint64_t group) const;
+  void ForgetIfHollow(const TrackName& track, uint64_t group);
   void ApplyObject(const TrackName& track, const ObjectEntry& object, DiskPlace place,
                    uint32_t length);
   // Gives the tracks that lost something.
   std::set<TrackName> EraseContents(uint32_t segment);
   void DropPack(uint32_t segment);
+  // There is no such pack any more, and we did not delete it.
+  void OnGone(uint32_t segment);
   // Of what only a pack said: ends of groups, and facts (no group), of tracks that are still here.
   using Needed = std::vector<std::pair<TrackName, std::optional<uint64_t>>>;
   Needed StillNeeded(const PackCopies::Said& said, uint32_t segment) const;
@@ -189,6 +176,8 @@ class BucketTier final : public IndexedTier {
   void LookAtRecord(DiskPlace place, const PackDoubts::Record& record, Instant now);
   void OnDamagedRecord(const BucketReads::Reading& reading, bool is_look, Instant now);
   void EraseDamaged(const BucketReads::Reading& reading);
+  // It was given up, and has come right.
+  void TakeIn(const BucketReads::Reading& reading, const StoredObject& stored);
 
   // Packs that were given up and may be there all the same are deleted: nobody was told that they
   // are, and a removal that reaches them must not go before them.
@@ -226,6 +215,7 @@ class BucketTier final : public IndexedTier {
   PackQueue queue_;
   BucketReads reads_;
   PackDoubts doubts_;
+  PackAbsences absences_;
   std::list<PackLook> pack_looks_;
   std::set<TierTicket> record_looks_;
   std::optional<BucketSurvey> survey_;

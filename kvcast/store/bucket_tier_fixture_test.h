@@ -135,8 +135,8 @@ class BucketNode {
         reads[read->ticket] = std::move(read->found);
       } else if (auto* came = std::get_if<TierArrived>(&*event)) {
         arrived.push_back(std::move(came->group));
-      } else {
-        evicted.push_back(std::get<TierEvicted>(*event).group);
+      } else if (auto* gone = std::get_if<TierEvicted>(&*event)) {
+        evicted.push_back(std::move(gone->group));
       }
     }
   }

@@ -71,8 +71,7 @@ void BucketTier::SettleLook(uint32_t segment, PackLoad::Outcome outcome, Instant
     return;
   }
   if (outcome.gone) {
-    ++counts_.packs_gone;
-    DropPack(segment);
+    OnGone(segment);
     return;
   }
   const std::string key = pack->key;
@@ -92,8 +91,10 @@ void BucketTier::SettleLook(uint32_t segment, PackLoad::Outcome outcome, Instant
 
 void BucketTier::LookAtRecord(DiskPlace place, const PackDoubts::Record& record, Instant now) {
   const Pack& pack = table_.packs.at(place.segment);
-  if (pack.leaving || !index_->Find(record.track, record.location)) {
-    doubts_.Lift(place);  // It goes, or has gone.
+  const auto found = index_->Find(record.track, record.location);
+  const bool given_up = doubts_.IsGivenUp(place);
+  if (pack.leaving || found.has_value() == given_up) {
+    doubts_.Lift(place);  // It goes, or has gone; or it was put once more since it was given up.
     return;
   }
   if (calls_.breaker().Refuses(now)) {
@@ -118,7 +119,6 @@ void BucketTier::OnDamagedRecord(const BucketReads::Reading& reading, bool is_lo
     if (!doubts_.OnDamaged(damaged, now)) {
       logger_.Warning("record damaged",
                       {{"pack", pack != nullptr ? pack->key : "gone"}, {"offset", damaged.offset}});
-      doubts_.Lift(damaged);
       EraseDamaged(reading);
     }
     return;
@@ -142,9 +142,31 @@ void BucketTier::OnDamagedRecord(const BucketReads::Reading& reading, bool is_lo
 void BucketTier::EraseDamaged(const BucketReads::Reading& reading) {
   ShelterFrom(reading, copies_, *index_);
   index_->Erase(reading.track, reading.location, reading.found.place);
-  if (!index_->Find(reading.track, reading.location)) {
+  const auto left = index_->Find(reading.track, reading.location);
+  if (!left || !IsDurable(left->place)) {
     events_.push_back(TierEvicted{{reading.track, reading.location.group}});
   }
+}
+
+void BucketTier::TakeIn(const BucketReads::Reading& reading, const StoredObject& stored) {
+  const DiskPlace place = reading.found.place;
+  const Pack* const pack = table_.Find(place.segment);
+  const uint64_t group = reading.location.group;
+  if (pack == nullptr || pack->leaving || pack->forgotten ||
+      index_->FindTrack(reading.track) == nullptr ||
+      index_->Find(reading.track, reading.location) ||
+      removals_.Covers(reading.track, group, pack->id, place.offset)) {
+    return;
+  }
+  const RecordBody body = stored;
+  const auto draft = RecordDraft::Of({reading.track, body});
+  if (!draft.ok()) {
+    return;
+  }
+  const GroupFacts was = index_->FindGroup(reading.track, group).value_or(GroupFacts());
+  const EntryBody entry = EntryOf(body, draft->payload_sum(), options_.key_property);
+  ApplyObject(reading.track, std::get<ObjectEntry>(entry), place, reading.found.length);
+  TellChanged({{{reading.track, group}, was}});
 }
 
 }  // namespace kvcast

@@ -30,8 +30,13 @@ void BucketTier::StartSurvey(Instant now) {
   next_survey_.reset();
   survey_unread_ = false;
   survey_passed_over_.clear();
+  absences_.Begin(table_);
   const auto known = [this](const std::string& key) {
-    return table_.Has(key) || queue_.Holds(key) || IsTakenBack(key);
+    if (const auto found = table_.by_key.find(key); found != table_.by_key.end()) {
+      absences_.OnShown(table_.packs.at(found->second));
+      return true;
+    }
+    return queue_.Holds(key) || IsTakenBack(key);
   };
   survey_.emplace(BucketSurvey::Options{options_.prefix, options_.key_property, options_.packs_max,
                                         known, [this] { return IndexIsFull(); }},
@@ -63,6 +68,9 @@ void BucketTier::OnSurveyed(Instant now) {
     logger_.Warning("bucket holds too many packs", {{"most", options_.packs_max}});
     PassOver(PackKeyStart(options_.prefix), "holds more packs than are read");
   }
+  if (!failed && !survey_->cut()) {
+    absences_.OnListed(table_);
+  }
   counts_.left_out = survey_->left_out();
   if (counts_.left_out > 0) {
     PassOver(PackKeyStart(options_.prefix),
@@ -91,6 +99,7 @@ void BucketTier::OnSurveyed(Instant now) {
   }
   if (state_ == State::kOpening) {
     state_ = State::kReady;
+    index_->EraseHollowGroups();
     logger_.Info("bucket read", {{"packs", table_.packs.size()},
                                  {"objects", index_->object_count()},
                                  {"damaged", counts_.damaged}});
@@ -149,7 +158,7 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
 void BucketTier::ApplyContents(const SegmentContents& contents, uint32_t segment,
                                bool only_removals, const PackQueue::Removed& removed) {
   // At a start all there is will be listed.
-  const auto before = state_ == State::kReady ? WholeGroups(contents) : std::map<GroupName, bool>();
+  const auto before = state_ == State::kReady ? GroupsIn(contents) : GroupsBefore();
   for (const SegmentEntry& entry : contents.entries) {
     const TrackName& track = contents.track_of(entry);
     const auto group = GroupOf(entry.body);
@@ -160,14 +169,28 @@ void BucketTier::ApplyContents(const SegmentContents& contents, uint32_t segment
     }
   }
   TellChanged(before);
+  for (const auto& [name, was] : before) {
+    ForgetIfHollow(name.first, name.second);
+  }
 }
 
-std::map<BucketTier::GroupName, bool> BucketTier::WholeGroups(
-    const SegmentContents& contents) const {
-  std::map<GroupName, bool> groups;
+// That its group ends somewhere is not worth remembering when all of it has gone, and would be
+// written down again for ever. Should some of it come, the end is known beside the index.
+void BucketTier::ForgetIfHollow(const TrackName& track, uint64_t group) {
+  if (IsHollow(track, group)) {
+    index_->EraseGroup(track, group, 0);
+  }
+}
+
+bool BucketTier::IsHollow(const TrackName& track, uint64_t group) const {
+  const auto found = index_->FindGroup(track, group);
+  return found && found->hollow() && !Expects(track, group);
+}
+
+BucketTier::GroupsBefore BucketTier::GroupsIn(const SegmentContents& contents) const {
+  GroupsBefore groups;
   const auto add = [&](const TrackName& track, uint64_t group) {
-    const auto facts = index_->FindGroup(track, group);
-    groups.try_emplace({track, group}, facts && facts->whole());
+    groups.try_emplace({track, group}, index_->FindGroup(track, group).value_or(GroupFacts()));
   };
   for (const SegmentEntry& entry : contents.entries) {
     const TrackName& track = contents.track_of(entry);
@@ -193,13 +216,13 @@ std::map<BucketTier::GroupName, bool> BucketTier::WholeGroups(
   return groups;
 }
 
-void BucketTier::TellChanged(const std::map<GroupName, bool>& before) {
-  for (const auto& [name, was_whole] : before) {
+void BucketTier::TellChanged(const GroupsBefore& before) {
+  for (const auto& [name, was] : before) {
     auto listed = index_->Listed(name.first, name.second);
-    const bool whole = listed && listed->facts.whole();
-    if (whole && !was_whole) {
+    const GroupFacts is = listed ? listed->facts : GroupFacts();
+    if (is.whole() && !was.whole()) {
       events_.push_back(TierArrived{*std::move(listed)});
-    } else if (!whole && was_whole) {
+    } else if ((was.whole() && !is.whole()) || is.object_count < was.object_count) {
       events_.push_back(TierEvicted{{name.first, name.second}});
     }
   }
@@ -251,6 +274,9 @@ void BucketTier::ApplyObject(const TrackName& track, const ObjectEntry& object, 
                     {{"track", track.Render()}, {"location", object.location.ToString()}});
     return;
   }
+  if (state_ == State::kReady && !index_->FindGroup(track, object.location.group)) {
+    copies_.TellEnds(track, object.location.group, *index_);
+  }
   if (known && place < known->place) {
     copies_.Add(track, object.location, place, length);
     return;
@@ -263,10 +289,21 @@ void BucketTier::ApplyObject(const TrackName& track, const ObjectEntry& object, 
 
 std::set<TrackName> BucketTier::EraseContents(uint32_t segment) {
   std::set<TrackName> tracks;
-  copies_.ShelterFrom(segment, *index_);
+  const PackCopies::Said said = copies_.SaidIn(segment);
+  // What is left of an object may be within reach of a removal that no listing has shown: then
+  // whoever counts on it is told now, since nobody may be there to be told when it comes to light.
+  const auto counts = [this](DiskPlace place) { return IsDurable(place); };
+  for (const GroupName& unsure : copies_.ShelterFrom(segment, counts, *index_)) {
+    events_.push_back(TierEvicted{{unsure.first, unsure.second}});
+  }
   for (EvictedGroup& lost : index_->EraseSegment(segment)) {
     tracks.insert(lost.track);
     events_.push_back(TierEvicted{std::move(lost)});
+  }
+  for (const auto& [track, ends] : said) {
+    for (const uint64_t end : ends) {
+      ForgetIfHollow(track, end);
+    }
   }
   return tracks;
 }
@@ -288,12 +325,22 @@ void BucketTier::DropPack(uint32_t segment) {
   table_.Drop(segment);
 }
 
+void BucketTier::OnGone(uint32_t segment) {
+  const Pack* const pack = table_.Find(segment);
+  if (pack == nullptr || pack->leaving) {
+    return;
+  }
+  ++counts_.packs_gone;
+  logger_.Warning("pack gone", {{"pack", pack->key}});
+  DropPack(segment);
+}
+
 BucketTier::Needed BucketTier::StillNeeded(const PackCopies::Said& said, uint32_t segment) const {
   Needed needed;
   for (const auto& [track, ends] : said) {
     for (const uint64_t end : ends) {
       const auto group = index_->FindGroup(track, end);
-      if (group && group->end) {
+      if (group && group->end && !IsHollow(track, end)) {
         needed.emplace_back(track, end);
       }
     }

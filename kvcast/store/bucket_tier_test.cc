@@ -298,6 +298,43 @@ TEST(BucketTier, OldPacksGoWhenTheBudgetIsSpent) {
   EXPECT_EQ(node.tier->FindTrack(kBucketTrack)->largest, (Location{59, 0}));
 }
 
+// Or they would be written down again and again, for as long as there is a bucket.
+TEST(BucketTier, EndsOfGroupsThatHaveGoneAreForgotten) {
+  MemoryBucket bucket(1);
+  BucketNode node(bucket);
+  node.options.bytes_max = 6 * BucketNode::kPackBytes;
+  node.Start();
+  const TrackName other = BucketTrack("other");
+  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, std::string(20'000, 'x'))).ok());
+  const auto first = *bucket.objects().begin();
+  ASSERT_TRUE(node.tier->Put(other, BucketObject({1000, 0}, "kv"), 17, node.now).ok());
+  ASSERT_TRUE(node.Settle(node.tier->EndGroup(kBucketTrack, {0, 1}, node.now)).ok());
+  ASSERT_EQ(bucket.objects().size(), 2u);
+  uint64_t puts = 0;
+  while (bucket.objects().contains(first.first)) {
+    ASSERT_LT(puts, 100u);
+    ASSERT_TRUE(node.Put(other, BucketObject({puts++, 0}, std::string(20'000, 'x'))).ok());
+  }
+  EXPECT_EQ(node.tier->FindTrack(kBucketTrack), nullptr);
+  BucketNode fresh(bucket, 2);
+  fresh.Start();
+  ASSERT_TRUE(fresh.tier->FindGroup(other, 1000).has_value()) << "the end is still there";
+  EXPECT_FALSE(fresh.tier->GroupFrom(kBucketTrack, 0).has_value());
+  // What comes late is whole all the same.
+  BucketNode late(bucket, 3);
+  late.Start();
+  bucket.objects().insert(first);
+  late.Wait(minutes(2));
+  ASSERT_TRUE(late.tier->FindGroup(kBucketTrack, 0).has_value());
+  EXPECT_TRUE(late.tier->FindGroup(kBucketTrack, 0)->whole());
+  bucket.objects().erase(first.first);
+  for (uint64_t i = 0; i < 40; ++i) {
+    ASSERT_TRUE(node.Put(other, BucketObject({puts++, 0}, std::string(20'000, 'x'))).ok());
+  }
+  node.Start();
+  EXPECT_EQ(node.tier->FindTrack(kBucketTrack), nullptr);
+}
+
 // Each without knowing of the other.
 TEST(BucketTier, WhatOneNodeToldOfATrackOutlivesItsPackAlthoughAnotherNodeToldLess) {
   MemoryBucket bucket(1);

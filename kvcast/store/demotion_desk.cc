@@ -14,33 +14,52 @@ bool DemotionDesk::Admits(size_t tier, const EvictedContents& contents) {
                                          handles_.OfTrack(track), group, contents.bytes});
 }
 
-std::optional<size_t> DemotionDesk::Write(size_t tier, const Leaving& leaving, Instant now) {
-  LowerTier& to = tiers_->at(tier);
-  const TrackName& track = leaving.contents.group.track;
-  const uint64_t group = leaving.contents.group.group;
-  size_t waiting = 0;
-  const auto note = [&](const Result<TierTicket>& ticket) {
-    if (ticket.ok()) {
-      writes_.insert_or_assign({tier, *ticket}, EvictedGroup{track, group});
-      ++waiting;
-    }
-    return ticket.ok();
-  };
-  bool taken = to.Covers(track, leaving.facts) || note(to.Describe(track, leaving.facts, now));
-  for (size_t i = 0; i < leaving.contents.objects.size() && taken; ++i) {
-    const StoredObject& stored = leaving.contents.objects[i];
-    taken = note(to.Put(track, stored.object, stored.received_us, now));
+bool DemotionDesk::Note(const EvictedGroup& name, Group& group, const Result<TierTicket>& ticket) {
+  if (ticket.ok()) {
+    writes_.insert_or_assign({group.tier, *ticket}, name);
+    ++group.waiting;
+    return true;
   }
-  taken = taken && note(to.EndGroup(track, {group, *leaving.contents.end}, now));
-  if (taken) {
-    return waiting;
+  return false;
+}
+
+bool DemotionDesk::Ask(const EvictedGroup& name, Group& group, Instant now) {
+  LowerTier& to = tiers_->at(group.tier);
+  // A group may be larger than all that may wait for a tier.
+  const auto may_wait = [&](const Result<TierTicket>& refused) {
+    return group.waiting > 0 && refused.error().code() == ErrorCode::kTooLarge;
+  };
+  while (!group.unasked.empty()) {
+    const StoredObject& next = group.unasked.front();
+    const auto put = to.Put(name.track, next.object, next.received_us, now);
+    if (!Note(name, group, put)) {
+      return may_wait(put);
+    }
+    group.unasked.pop_front();
+  }
+  if (!group.end_asked) {
+    const auto ended = to.EndGroup(name.track, {name.group, group.end}, now);
+    group.end_asked = Note(name, group, ended);
+    return group.end_asked || may_wait(ended);
+  }
+  return true;
+}
+
+bool DemotionDesk::Begin(const Leaving& leaving, Group& group, Instant now) {
+  const EvictedGroup& name = leaving.contents.group;
+  LowerTier& to = tiers_->at(group.tier);
+  const bool told = to.Covers(name.track, leaving.facts) ||
+                    Note(name, group, to.Describe(name.track, leaving.facts, now));
+  if (told && Ask(name, group, now)) {
+    return true;
   }
   // Some of it may come to be there, of no use alone. It is not removed: others may have been
   // promised some of it.
   std::erase_if(writes_, [&](const auto& write) {
-    return write.first.first == tier && write.second.track == track && write.second.group == group;
+    return write.first.first == group.tier && write.second.track == name.track &&
+           write.second.group == name.group;
   });
-  return std::nullopt;
+  return false;
 }
 
 bool DemotionDesk::HasRoom(size_t tier, const EvictedContents& contents) const {
@@ -73,17 +92,18 @@ bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
     if (!tiers_->at(tier).ready() || !HasRoom(tier, contents) || !Admits(tier, contents)) {
       continue;
     }
-    if (const auto waiting = Write(tier, leaving, now)) {
-      Group& group = tracks_[contents.group.track][contents.group.group];
+    Group group;
+    group.unasked.assign(contents.objects.begin(), contents.objects.end());
+    group.end = *contents.end;
+    group.bytes = contents.bytes;
+    group.tier = tier;
+    if (Begin(leaving, group, now)) {
       for (const StoredObject& stored : contents.objects) {
         group.payload_bytes += stored.object.payload.size();
         group.objects.emplace(stored.object.location.object, stored.object);
       }
-      group.end = *contents.end;
-      group.bytes = contents.bytes;
-      group.tier = tier;
-      group.waiting = *waiting;
       bytes_[tier] += group.bytes;
+      tracks_[contents.group.track].insert_or_assign(contents.group.group, std::move(group));
       ++taken_;
       return true;
     }
@@ -92,7 +112,7 @@ bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
   return false;
 }
 
-bool DemotionDesk::OnWritten(size_t tier, const TierWritten& written) {
+bool DemotionDesk::OnWritten(size_t tier, const TierWritten& written, Instant now) {
   const auto found = writes_.find({tier, written.ticket});
   if (found == writes_.end()) {
     return false;
@@ -104,8 +124,9 @@ bool DemotionDesk::OnWritten(size_t tier, const TierWritten& written) {
     return true;  // It was dropped meanwhile.
   }
   Group& group = track->second.at(name.group);
-  group.failed = group.failed || written.error;
-  if (--group.waiting == 0) {
+  --group.waiting;
+  group.failed = group.failed || written.error || !Ask(name, group, now);
+  if (group.waiting == 0) {
     failed_ += group.failed ? 1 : 0;
     Erase(name.track, name.group);
     finished_.push_back(name);

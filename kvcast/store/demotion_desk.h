@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -33,7 +34,7 @@ class DemotionDesk {
   // REQUIRES: it is a whole group.
   bool Take(const Leaving& leaving, TierKind kind, Instant now);
   // False: not a write of this desk's.
-  bool OnWritten(size_t tier, const TierWritten& written);
+  bool OnWritten(size_t tier, const TierWritten& written, Instant now);
   // Groups that have arrived or failed since the last call.
   std::vector<EvictedGroup> TakeFinished() { return std::exchange(finished_, {}); }
   void Drop(const TrackName& track, uint64_t group);
@@ -52,6 +53,8 @@ class DemotionDesk {
  private:
   struct Group {
     std::map<uint64_t, Object> objects;
+    std::deque<StoredObject> unasked;  // Of these, what the tier has not taken yet,
+    bool end_asked = false;            // and whether it has taken the end.
     uint64_t end = 0;
     uint64_t payload_bytes = 0;
     uint64_t bytes = 0;  // That it took in RAM, with its index.
@@ -65,8 +68,12 @@ class DemotionDesk {
   // In the order in which they are tried: disks as of any put, so that all of them are used.
   std::vector<size_t> HomesOf(const TrackName& track, TierKind kind) const;
   bool HasRoom(size_t tier, const EvictedContents& contents) const;
-  // How many writes are under way for it; absent if the tier does not take it all.
-  std::optional<size_t> Write(size_t tier, const Leaving& leaving, Instant now);
+  // False: the tier does not take it.
+  bool Begin(const Leaving& leaving, Group& group, Instant now);
+  // Asks for as much of it as the tier takes at a time: the rest follows what is written. False: it
+  // takes nothing, and nothing is under way.
+  bool Ask(const EvictedGroup& name, Group& group, Instant now);
+  bool Note(const EvictedGroup& name, Group& group, const Result<TierTicket>& ticket);
   const Groups* Find(const TrackName& track) const;
   const Group* FindIn(const TrackName& track, uint64_t group) const;
   void Erase(const TrackName& track, uint64_t group);

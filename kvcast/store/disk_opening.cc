@@ -154,7 +154,12 @@ void DiskOpening::LoadSome() {
     const DeviceCompletion::File& file = files_[next_file_++];
     const uint64_t bytes = BlocksDown(file.bytes);
     if (bytes < kSegmentBytesMin || bytes > kSegmentBytesMax) {
-      // Its making was cut short, or it is nothing of ours.
+      // Its making was cut short, or it is nothing of ours. They are made one after another, so of
+      // one with others behind it there was more.
+      if (bytes < kSegmentBytesMin && next_file_ < files_.size()) {
+        ++damaged_;
+        ++cut_segments_;
+      }
       table_->Add(file.number, {.bytes = file.bytes,
                                 .state = bytes < kSegmentBytesMin ? SegmentState::kFrail
                                                                   : SegmentState::kForeign});

@@ -45,6 +45,8 @@ class DiskOpening {
   // The device did not answer; index and table are as they were.
   const std::optional<DeviceError>& failure() const { return failure_; }
   uint64_t damaged() const { return damaged_; }
+  // Those of them that are files of which hardly anything is left.
+  uint64_t cut_segments() const { return cut_segments_; }
   // Those that the segments have to heed which could not be read.
   SegmentRemovals TakeRemovals() { return std::move(removals_); }
 
@@ -93,6 +95,7 @@ class DiskOpening {
   std::optional<Error> refused_;
   std::optional<DeviceError> failure_;
   uint64_t damaged_ = 0;
+  uint64_t cut_segments_ = 0;
 };
 
 }  // namespace kvcast

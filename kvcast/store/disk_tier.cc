@@ -62,6 +62,11 @@ void DiskTier::OnOpened(Instant now) {
     open_again_ = now + kOpenAgain;
   } else if (opening_->done()) {
     counts_.damaged += opening_->damaged();
+    if (opening_->cut_segments() > 0) {
+      logger_.Error("segments were cut short: what they held is lost",
+                    {{"segments", opening_->cut_segments()},
+                     {"do", "look at the file system of this directory"}});
+    }
     superblock_ = opening_->superblock();
     // A directory whose segments are too large for its budget now goes on with ours.
     if (kSuperblockBytes + kSegmentsMin * superblock_.segment_bytes > options_.bytes_max) {

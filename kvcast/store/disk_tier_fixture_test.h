@@ -113,11 +113,10 @@ class DiskTierFixture {
         }
       } else if (auto* read = std::get_if<TierRead>(&*event)) {
         reads[read->ticket] = std::move(read->found);
-      } else {
-        auto& gone = std::get<TierEvicted>(*event);
-        evicted.push_back(gone.group);
-        if (gone.contents) {
-          handed_over.insert_or_assign(gone.group.group, *std::move(gone.contents));
+      } else if (auto* gone = std::get_if<TierEvicted>(&*event)) {
+        evicted.push_back(gone->group);
+        if (gone->contents) {
+          handed_over.insert_or_assign(gone->group.group, *std::move(gone->contents));
         }
       }
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "kvcast/store/disk_tier_fixture_test.h"
@@ -20,16 +21,15 @@ class EmptyingDisk : public DrainedDisk {
                     now);
     RunDrained();
   }
-  // Its first segment is being emptied, and waits for reads that begin there.
-  void FillUntilReadsWait(uint64_t offset_min = 0, uint64_t offset_max = UINT64_MAX) {
-    keeps_back = [=](const DeviceRequest& request) {
-      return request.kind == DeviceRequest::Kind::kRead && request.file == 1 &&
-             request.offset >= offset_min && request.offset <= offset_max;
-    };
-    while (kept.empty()) {
-      Fill();
-    }
-    ASSERT_TRUE(tier->segments().segments.at(1).draining);
+  // Its first segment is being emptied, and waits for reads of it,
+  void FillUntilReadsWait() {
+    FillUntilWaitingFor([](const DeviceRequest&) { return true; });
+  }
+  // or of its first records alone.
+  void FillUntilRecordsWait() {
+    FillUntilWaitingFor([](const DeviceRequest& request) {
+      return request.offset == kDeviceBlockBytes && request.length == kDeviceBlockBytes;
+    });
   }
   bool ToldEvicted(const TrackName& track) const {
     return std::ranges::count(evicted, track, &EvictedGroup::track) > 0;
@@ -37,6 +37,17 @@ class EmptyingDisk : public DrainedDisk {
 
   size_t fill_bytes = 20000;
   uint64_t filled = 0;
+
+ private:
+  void FillUntilWaitingFor(const std::function<bool(const DeviceRequest&)>& waits) {
+    keeps_back = [waits](const DeviceRequest& request) {
+      return request.kind == DeviceRequest::Kind::kRead && request.file == 1 && waits(request);
+    };
+    while (kept.empty()) {
+      Fill();
+    }
+    ASSERT_TRUE(tier->segments().segments.at(1).draining);
+  }
 };
 
 TEST(DiskTierPutAgain, APutOfWhatIsAboutToGoIsWrittenAgain) {
@@ -107,7 +118,7 @@ TEST(DiskTierPutAgain, AGroupThatIsBeingHandedOverStays) {
   ASSERT_TRUE(disk.Put(track, second).ok());
   ASSERT_TRUE(disk.tier->EndGroup(track, {0, 2}, disk.now).ok());
   disk.RunDrained();
-  disk.FillUntilReadsWait(kDeviceBlockBytes, 2 * kDeviceBlockBytes);
+  disk.FillUntilRecordsWait();
   disk.evicted.clear();
   const auto again = disk.tier->Put(track, first, 1, disk.now);
   ASSERT_TRUE(again.ok());

@@ -242,5 +242,28 @@ TEST(DiskTierUnread, IsGivenUpWhenItCostsTooMuch) {
   }
 }
 
+// They are made one after another, so that one with others behind it was more than that once.
+TEST(DiskTierUnread, ASegmentOfWhichNothingIsLeftIsNoticed) {
+  DiskTierFixture disk(16);
+  disk.Start();
+  for (uint64_t group = 0; group < 12; ++group) {
+    ASSERT_TRUE(disk.Put(DiskTrack("a"), DiskObject({group, 0}, std::string(9000, 'x'))).ok());
+  }
+  ASSERT_GT(disk.tier->segments().segments.size(), 1u);
+  const DeviceFile last = disk.tier->segments().segments.rbegin()->first;
+  MemoryDevice first_cut = disk.device.AfterKill();
+  first_cut.contents(1).clear();
+  MemoryDevice last_cut = disk.device.AfterKill();
+  last_cut.contents(last).clear();
+  disk.device = std::move(first_cut);
+  disk.Start();
+  ASSERT_TRUE(disk.tier->ready());
+  EXPECT_EQ(disk.tier->counts().damaged, 1u);
+  EXPECT_TRUE(disk.Payload(DiskTrack("a"), {11, 0}).has_value());
+  disk.device = std::move(last_cut);
+  disk.Start();
+  EXPECT_EQ(disk.tier->counts().damaged, 0u) << "a crash may have ended its making";
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -19,10 +19,12 @@ namespace kvcast {
 class FakeTier final : public LowerTier {
  public:
   bool is_ready = true;
-  bool refuses = false;  // Writes, at once.
+  bool refuses = false;        // Writes, at once.
+  bool refuses_facts = false;  // What is told of tracks.
   bool is_away = false;
-  bool owes = false;      // What it was told of tracks did not become durable.
-  size_t reads_max = 64;  // At a time.
+  bool owes = false;             // What it was told of tracks did not become durable.
+  size_t reads_max = 64;         // At a time.
+  size_t writes_max = SIZE_MAX;  // Of objects: more are too much for it.
 
   bool ready() const override { return is_ready; }
   bool away() const override { return is_away; }
@@ -52,6 +54,9 @@ class FakeTier final : public LowerTier {
         events_.push_back(TierWritten{++last_ticket_, std::nullopt});
         return last_ticket_;
       }
+      if (writes_.size() >= writes_max) {
+        return Error(ErrorCode::kTooLarge, "Too much waits.");
+      }
       writes_.push_back({++last_ticket_, track, StoredObject{object, received_us}});
       return last_ticket_;
     }
@@ -70,7 +75,7 @@ class FakeTier final : public LowerTier {
     return {};
   }
   Result<TierTicket> Describe(const TrackName& track, const TrackFacts& facts, Instant) override {
-    if (!Takes()) {
+    if (!Takes() || refuses_facts) {
       return Refusal();
     }
     ++describe_count;
@@ -83,7 +88,7 @@ class FakeTier final : public LowerTier {
         known.gaps.push_back(gap);
       }
     }
-    writes_.push_back({++last_ticket_, track, std::nullopt});
+    writes_.push_back({++last_ticket_, track, std::nullopt, Told(std::in_place)});
     return last_ticket_;
   }
   Result<TierTicket> EndGroup(const TrackName& track, const GroupEnd& end, Instant) override {
@@ -91,7 +96,7 @@ class FakeTier final : public LowerTier {
       return Refusal();
     }
     tracks_[track].groups[end.group].end = end.end;
-    writes_.push_back({++last_ticket_, track, std::nullopt});
+    writes_.push_back({++last_ticket_, track, std::nullopt, Told(end.group)});
     return last_ticket_;
   }
   bool HasOwed() const override { return owes; }
@@ -144,6 +149,11 @@ class FakeTier final : public LowerTier {
   bool Covers(const TrackName& track, const TrackFacts& facts) const override {
     const TrackFacts* const known = FindTrack(track);
     return known != nullptr && known->Covers(facts) && !owes;
+  }
+  bool HasWritten(const TrackName& track, std::optional<uint64_t> group) const override {
+    return !owes && std::ranges::none_of(writes_, [&](const Write& write) {
+      return write.track == track && write.told == Told(group);
+    });
   }
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const override {
     const Group* found = GroupOf(track, group);
@@ -199,8 +209,14 @@ class FakeTier final : public LowerTier {
     }
     return after ? std::vector<ListedGroup>() : listed;
   }
-  std::vector<TrackName> Tracks(const std::optional<TrackName>&, size_t) const override {
-    return {};
+  std::vector<TrackName> Tracks(const std::optional<TrackName>& after,
+                                size_t count_max) const override {
+    std::vector<TrackName> names;
+    for (auto track = after ? tracks_.upper_bound(*after) : tracks_.begin();
+         track != tracks_.end() && names.size() < count_max; ++track) {
+      names.push_back(track->first);
+    }
+    return names;
   }
 
   // For the test.
@@ -230,6 +246,9 @@ class FakeTier final : public LowerTier {
       Track& track = tracks_[write.track];
       track.groups[at.group].objects.emplace(at.object, *write.stored);
       track.facts.largest = std::max(track.facts.largest, std::optional(at));
+    }
+    if (write.told && !fails && HasWritten(write.track, *write.told)) {
+      events_.push_back(TierTold{write.track, *write.told});
     }
     events_.push_back(TierWritten{write.ticket, error});
   }
@@ -287,10 +306,13 @@ class FakeTier final : public LowerTier {
     TrackFacts facts;
     std::map<uint64_t, Group> groups;
   };
+  // What was told of: the end of a group, or the track.
+  using Told = std::optional<std::optional<uint64_t>>;
   struct Write {
     TierTicket ticket;
     TrackName track;
     std::optional<StoredObject> stored;
+    Told told{};
   };
   struct Read {
     TierTicket ticket;

@@ -227,6 +227,9 @@ bool IndexedTier::Expects(const TrackName& track, uint64_t group) const {
 void IndexedTier::Tell(const Waiting& waiting, const std::optional<Error>& error) {
   if (const auto about = AboutOf(waiting)) {
     owed_.OnSettled(waiting.track, *about, waiting.record, !error);
+    if (!error && !waiting.removed && HasWritten(waiting.track, *about)) {
+      events_.push_back(TierTold{waiting.track, *about});
+    }
     // The end of a group of which nothing came to be here is not worth remembering.
     const auto group = *about && error ? index_->FindGroup(waiting.track, **about) : std::nullopt;
     if (group && group->object_count == 0 && !Expects(waiting.track, **about)) {

@@ -38,6 +38,9 @@ class IndexedTier : public LowerTier {
     return index_->FindTrack(track);
   }
   bool Covers(const TrackName& track, const TrackFacts& facts) const final;
+  bool HasWritten(const TrackName& track, std::optional<uint64_t> group) const final {
+    return !owed_.IsPending(track, group);
+  }
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const final {
     return index_->FindGroup(track, group);
   }

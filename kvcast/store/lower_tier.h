@@ -69,7 +69,12 @@ struct TierEvicted {
 struct TierArrived {
   ListedGroup group;
 };
-using TierEvent = std::variant<TierWritten, TierRead, TierEvicted, TierArrived>;
+// All that was told of a track, or of the end of a group, is durable now.
+struct TierTold {
+  TrackName track;
+  std::optional<uint64_t> group{};
+};
+using TierEvent = std::variant<TierWritten, TierRead, TierEvicted, TierArrived, TierTold>;
 
 // A tier below RAM: it answers later. What is asked for has a ticket, and what came of it is taken
 // out as an event, in any order. A put is acknowledged when it has reached what the tier stands
@@ -118,6 +123,8 @@ class LowerTier {
   virtual const TrackFacts* FindTrack(const TrackName& track) const = 0;
   // There is nothing in these that would have to be told: it is durable here, or about to be.
   virtual bool Covers(const TrackName& track, const TrackFacts& facts) const = 0;
+  // Nothing that was told of the track, or of the end of a group, has yet to become durable.
+  virtual bool HasWritten(const TrackName& track, std::optional<uint64_t> group) const = 0;
   virtual std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const = 0;
   // An object of the group is on its way here.
   virtual bool Expects(const TrackName& track, uint64_t group) const = 0;

@@ -29,6 +29,10 @@ class OwedFacts {
   void Forget(const TrackName& track, About group);
 
   bool Owes(const TrackName& track, About group) const { return owed_.contains({track, group}); }
+  // It is owed, or a record of it is under way.
+  bool IsPending(const TrackName& track, About group) const {
+    return Owes(track, group) || under_way_.contains({track, group});
+  }
   bool empty() const { return owed_.empty(); }
   std::vector<About> Of(const TrackName& track) const;
   std::vector<TrackName> Tracks() const;

@@ -117,14 +117,43 @@ PackCopies::Said PackCopies::SaidIn(uint32_t segment) const {
   return said;
 }
 
-void PackCopies::ShelterFrom(uint32_t segment, DiskIndex& index) {
+std::set<uint64_t> PackCopies::UnsureGroups(const TrackName& name, const Track& track,
+                                            const Goes& goes, const Counts& counts,
+                                            const DiskIndex& index) {
+  std::set<uint64_t> unsure;
+  for (auto copy = track.copies.begin(); copy != track.copies.end();) {
+    const Location location = copy->first;
+    const auto last = track.copies.upper_bound(location);
+    const auto found = index.Find(name, location);
+    bool lies_there = found && goes(found->place);
+    bool stays = found && !lies_there && counts(found->place);
+    for (; copy != last; ++copy) {
+      const bool here = goes(copy->second.place);
+      lies_there = lies_there || here;
+      stays = stays || (!here && counts(copy->second.place));
+    }
+    if (lies_there && !stays) {
+      unsure.insert(location.group);
+    }
+  }
+  return unsure;
+}
+
+std::set<std::pair<TrackName, uint64_t>> PackCopies::ShelterFrom(uint32_t segment,
+                                                                 const Counts& counts,
+                                                                 DiskIndex& index) {
   const Goes goes = [segment](DiskPlace place) { return place.segment == segment; };
+  std::set<std::pair<TrackName, uint64_t>> groups;
   for (auto track = tracks_.begin(); track != tracks_.end();) {
+    for (const uint64_t group : UnsureGroups(track->first, track->second, goes, counts, index)) {
+      groups.emplace(track->first, group);
+    }
     ShelterObjects(track->first, track->second, std::nullopt, goes, index);
     std::erase_if(track->second.ends, [&](const auto& end) { return goes(end.second.place); });
     track->second.mentions.erase(segment);
     track = EraseIfEmpty(track);
   }
+  return groups;
 }
 
 void PackCopies::Forget(const TrackName& name, std::optional<uint64_t> group) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "kvcast/store/counted_allocator.h"
@@ -41,8 +42,11 @@ class PackCopies {
   // Tracks that a pack says anything of, each with the groups whose ends stand nowhere else.
   using Said = std::map<TrackName, std::set<uint64_t>>;
   Said SaidIn(uint32_t segment) const;
-  // The same as Shelter() before it erases a pack.
-  void ShelterFrom(uint32_t segment, DiskIndex& index);
+  // The same as Shelter() before it erases a pack. Gives the groups of which an object that lay
+  // there is left only where `counts` does not say that it is sure to stay.
+  using Counts = std::function<bool(DiskPlace)>;
+  std::set<std::pair<TrackName, uint64_t>> ShelterFrom(uint32_t segment, const Counts& counts,
+                                                       DiskIndex& index);
   // Of a group, or of the track.
   void Forget(const TrackName& track, std::optional<uint64_t> group);
 
@@ -76,6 +80,9 @@ class PackCopies {
   Track& TrackFor(const TrackName& name);
   static void ShelterObjects(const TrackName& name, Track& track, std::optional<uint64_t> group,
                              const Goes& goes, DiskIndex& index);
+  static std::set<uint64_t> UnsureGroups(const TrackName& name, const Track& track,
+                                         const Goes& goes, const Counts& counts,
+                                         const DiskIndex& index);
   Tracks::iterator EraseIfEmpty(Tracks::iterator track);
 
   size_t bytes_ = 0;

@@ -1,25 +1,25 @@
 #include "kvcast/store/pack_doubts.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace kvcast {
 namespace {
 
 constexpr Duration kLookAgain = std::chrono::seconds(5);
 constexpr uint32_t kLookSlower = 4;  // So many times as long, each time.
-// With a pack all that it holds may be hidden: it is looked at for two hours. A record is listed as
-// long as it is in doubt, and so is not put again: seven minutes.
+constexpr Duration kLookSeldom = std::chrono::hours(6);
+// With a pack all that it holds may be hidden: it is given up after two hours. A record is listed
+// as long as it is in doubt, and so is not put again: seven minutes.
 constexpr uint32_t kPackLooks = 6;
 constexpr uint32_t kRecordLooks = 4;
 
 Duration LookDelay(uint32_t looks) {
   Duration delay = kLookAgain;
-  for (uint32_t i = 0; i < looks; ++i) {
+  for (uint32_t i = 0; i < looks && delay < kLookSeldom; ++i) {
     delay *= kLookSlower;
   }
-  return delay;
-}
-
-uint32_t LooksFor(const PackDoubts::Doubt& doubt) {
-  return doubt.record ? kRecordLooks : kPackLooks;
+  return std::min(delay, kLookSeldom);
 }
 
 size_t HeapOf(const PackDoubts::Doubt& doubt) {
@@ -27,6 +27,10 @@ size_t HeapOf(const PackDoubts::Doubt& doubt) {
 }
 
 }  // namespace
+
+uint32_t PackDoubts::LooksFor(const Doubt& doubt) {
+  return doubt.record ? kRecordLooks : kPackLooks;
+}
 
 void PackDoubts::Add(const Doubt& doubt, Instant now) {
   if (Has(doubt.place) || (doubt.record && full())) {
@@ -38,14 +42,10 @@ void PackDoubts::Add(const Doubt& doubt, Instant now) {
   Schedule(state, now + LookDelay(0));
 }
 
-void PackDoubts::Schedule(State& state, std::optional<Instant> again) {
-  if (state.again) {
-    due_.erase({*state.again, state.doubt.place});
-  }
+void PackDoubts::Schedule(State& state, Instant again) {
+  due_.erase({state.again, state.doubt.place});
   state.again = again;
-  if (again) {
-    due_.emplace(*again, state.doubt.place);
-  }
+  due_.emplace(again, state.doubt.place);
 }
 
 bool PackDoubts::OnDamaged(DiskPlace place, Instant now) {
@@ -54,14 +54,22 @@ bool PackDoubts::OnDamaged(DiskPlace place, Instant now) {
     return true;
   }
   State& state = found->second;
-  const bool more = ++state.looks < LooksFor(state.doubt);
-  Schedule(state, more ? std::optional(now + LookDelay(state.looks)) : std::nullopt);
-  return more;
+  const bool was_given_up = state.given_up();
+  const size_t counts = state.doubt.record ? 1 : 0;
+  CountFor(state) -= counts;
+  ++state.looks;
+  CountFor(state) += counts;
+  Schedule(state, now + LookDelay(state.looks));
+  const bool gives_up = state.given_up() && !was_given_up;
+  if (given_up_count_ > kRecordsMax) {
+    Erase(found);
+  }
+  return !gives_up;
 }
 
 PackDoubts::Doubts::iterator PackDoubts::Erase(Doubts::iterator doubt) {
-  Schedule(doubt->second, std::nullopt);
-  record_count_ -= doubt->second.doubt.record ? 1u : 0u;
+  due_.erase({doubt->second.again, doubt->first});
+  CountFor(doubt->second) -= doubt->second.doubt.record ? 1u : 0u;
   bytes_ -= HeapOf(doubt->second.doubt);
   return doubts_.erase(doubt);
 }
@@ -77,6 +85,20 @@ void PackDoubts::Drop(uint32_t segment) {
   while (doubt != doubts_.end() && doubt->first.segment == segment) {
     doubt = Erase(doubt);
   }
+}
+
+void PackDoubts::Forget(const TrackName& track, std::optional<uint64_t> group) {
+  for (auto doubt = doubts_.begin(); doubt != doubts_.end();) {
+    const auto& record = doubt->second.doubt.record;
+    const bool goes =
+        record && record->track == track && (!group || record->location.group == *group);
+    doubt = goes ? Erase(doubt) : std::next(doubt);
+  }
+}
+
+bool PackDoubts::IsGivenUp(DiskPlace place) const {
+  const auto found = doubts_.find(place);
+  return found != doubts_.end() && found->second.given_up();
 }
 
 std::optional<PackDoubts::Doubt> PackDoubts::TakeDue(Instant now) {

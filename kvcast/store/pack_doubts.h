@@ -15,8 +15,8 @@
 namespace kvcast {
 
 // What came damaged, and may be whole where it lies: the way, or a server for a while, is likelier
-// to blame than the bucket. Each is looked at again a few times, ever later, so that what comes
-// right is found and what never does costs little.
+// to blame than the bucket. Each is looked at again, ever later, so that what comes right is found
+// and what never does costs little. After a few looks it is given up, and looked at seldom.
 class PackDoubts {
  public:
   static constexpr size_t kRecordsMax = 4096;
@@ -39,22 +39,26 @@ class PackDoubts {
 
   // Nothing, if it is known, or too many records are.
   void Add(const Doubt& doubt, Instant now);
-  // It came damaged once more. False: that was the last time, it is not looked at any more.
+  // It came damaged once more. False: it is given up by that. Of records that are, only so many
+  // are remembered.
   bool OnDamaged(DiskPlace place, Instant now);
   void Lift(DiskPlace place);
   // The pack, with its records.
   void Drop(uint32_t segment);
+  // Records of a group, or of the track.
+  void Forget(const TrackName& track, std::optional<uint64_t> group);
 
   // What is to be looked at now. It is due again later, whatever comes of that.
   std::optional<Doubt> TakeDue(Instant now);
   std::optional<Instant> deadline() const;
 
   bool Has(DiskPlace place) const { return doubts_.contains(place); }
-  // There may be more records than are remembered.
+  bool IsGivenUp(DiskPlace place) const;
+  // There may be more records in doubt than are remembered.
   bool full() const { return record_count_ >= kRecordsMax; }
-  // The next look at it is the last one.
+  // The next look at it is the last one before it is given up.
   bool OnlyOnceMore(DiskPlace place) const;
-  // Those that are not looked at any more are among them.
+  // Those that are given up are among them.
   std::vector<uint32_t> Packs() const;
   // All that this takes from the heap.
   size_t bytes() const { return bytes_; }
@@ -62,19 +66,27 @@ class PackDoubts {
  private:
   struct State {
     Doubt doubt;
-    uint32_t looks = 0;              // That found it damaged, after the first.
-    std::optional<Instant> again{};  // Absent: no more.
+    uint32_t looks = 0;  // That found it damaged, after the first.
+    Instant again{};
+
+    bool given_up() const { return looks >= LooksFor(doubt); }
   };
   template <typename Key, typename Value>
   using Nodes = CountedAllocator<std::pair<const Key, Value>>;
   using Doubts = std::map<DiskPlace, State, std::less<>, Nodes<DiskPlace, State>>;
   using Due = std::pair<Instant, DiskPlace>;
 
-  void Schedule(State& state, std::optional<Instant> again);
+  static uint32_t LooksFor(const Doubt& doubt);
+  // How many records are counted with it.
+  size_t& CountFor(const State& state) {
+    return state.given_up() ? given_up_count_ : record_count_;
+  }
+  void Schedule(State& state, Instant again);
   Doubts::iterator Erase(Doubts::iterator doubt);
 
   size_t bytes_ = 0;
-  size_t record_count_ = 0;
+  size_t record_count_ = 0;    // That are not given up,
+  size_t given_up_count_ = 0;  // and that are.
   Doubts doubts_{Nodes<DiskPlace, State>(&bytes_)};
   std::set<Due, std::less<>, CountedAllocator<Due>> due_{CountedAllocator<Due>(&bytes_)};
 };

@@ -24,6 +24,8 @@ struct Pack {
   bool leaving = false;                       // It is being given up.
   bool forgotten = false;                     // The index had no room for what it holds.
   uint32_t damaged_count = 0;                 // How often it came damaged when it was to be.
+  uint64_t shown_in = 0;                      // The last listing that showed it,
+  uint32_t missed = 0;                        // and how many whole ones in a row since did not.
 };
 
 // The packs of a bucket. To an index each is a segment, whose number is our own and never used

@@ -318,7 +318,8 @@ Result<size_t> RamTier::Pin(const TrackName& name, uint64_t first, uint64_t last
          track->groups.At(at) != nullptr && track->groups.At(at)->number <= last;
          at = track->groups.Next(at)) {
       RamGroup* const group = track->groups.At(at)->group;
-      if (group->whole()) {
+      // One that a late gap has made whole is still among those that arrive.
+      if (group->whole() && group->state == RamGroup::State::kResting) {
         groups.push_back(group);
       }
     }
@@ -384,31 +385,6 @@ std::optional<uint64_t> RamTier::GroupUpTo(const TrackName& name, uint64_t numbe
     slot = track->groups.Before(from);
   }
   return slot == nullptr ? std::nullopt : std::optional(slot->number);
-}
-
-std::vector<ListedGroup> RamTier::Groups(const std::optional<EvictedGroup>& after,
-                                         size_t count_max) const {
-  std::vector<ListedGroup> listed;
-  const auto list_from = [&](const RamTrack& track, RunMap<RamGroupSlot>::Place at) {
-    for (; track.groups.At(at) != nullptr && listed.size() < count_max;
-         at = track.groups.Next(at)) {
-      const RamGroup& group = *track.groups.At(at)->group;
-      listed.push_back({track.name(),
-                        group.number,
-                        group.key,
-                        {group.end, group.objects.size(), group.payload_bytes}});
-    }
-  };
-  if (after && after->group < UINT64_MAX) {
-    if (const RamTrack* const track = index_->FindTrack(after->track)) {
-      list_from(*track, track->groups.From(after->group + 1));
-    }
-  }
-  const RamTrack* track = index_->TrackAfter(after ? std::optional(after->track) : std::nullopt);
-  for (; track != nullptr && listed.size() < count_max; track = index_->TrackAfter(track->name())) {
-    list_from(*track, {});
-  }
-  return listed;
 }
 
 void RamTier::Remove(const TrackName& name, uint64_t number) {

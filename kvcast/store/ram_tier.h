@@ -102,6 +102,8 @@ class RamTier {
   // In order, beginning behind a place, at most so many.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t count_max) const;
 
+  std::vector<TrackName> Tracks(const std::optional<TrackName>& after, size_t count_max) const;
+
   // Not an eviction: whoever removes it knows.
   void Remove(const TrackName& track, uint64_t group);
   // The same of one object, which ends the group's pins; the group goes with the last one.

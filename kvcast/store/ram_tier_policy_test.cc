@@ -251,6 +251,18 @@ TEST(RamTierPins, HoldGroupsUntilTheirTime) {
   EXPECT_FALSE(Holds(tier, track, 3));
 }
 
+// What its publisher tells late does not bring a group among those that can be evicted, and pinned.
+TEST(RamTierPins, PassOverAGroupThatALateGapMadeWhole) {
+  RamTier tier = TierOf("default");
+  const TrackName track = TrackOf("tenant", "a");
+  Object object;
+  object.location = {0, 1};
+  ASSERT_TRUE(tier.Put(track, object).ok());
+  ASSERT_TRUE(tier.EndGroup(track, 0, 2).ok());
+  tier.AddGap(track, {{0, 0}, {0, 0}});
+  EXPECT_EQ(*tier.Pin(track, 0, 0, 1, kStart), 0u);
+}
+
 TEST(RamTierPins, EndWithTheirOwner) {
   RamTier tier = TierOf("default");
   const TrackName track = TrackOf("tenant", "a");

@@ -1,6 +1,7 @@
 #include "kvcast/store/read_desk.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace kvcast {
@@ -78,6 +79,7 @@ void ReadDesk::AskTier(Readings::iterator reading, Instant now) {
     return;
   }
   state.tier = *holder;
+  state.since = now;
   std::map<uint64_t, Name>& queue = queues_[state.tier];
   // Nobody overtakes those who wait already.
   state.asked = queue.empty() ? tiers_->at(state.tier).Get(track, location, now)
@@ -108,7 +110,9 @@ bool ReadDesk::OnRead(size_t tier, TierRead read, Instant now) {
   if (read.found) {
     Finish(reading, std::move(read.found));
   } else {
-    ++reading->second.tier;
+    Reading& state = reading->second;
+    state.trials.push_back({tier, TierTrial::Outcome::kFailed, now - state.since});
+    ++state.tier;
     AskTier(reading, now);
   }
   return true;
@@ -116,7 +120,11 @@ bool ReadDesk::OnRead(size_t tier, TierRead read, Instant now) {
 
 void ReadDesk::Finish(Readings::iterator reading, std::optional<StoredObject> found) {
   const bool prefetch = reading->second.prefetch;
-  Finished finished{reading->first.first, reading->first.second, std::move(found), {}, prefetch};
+  Finished finished{
+      reading->first.first, reading->first.second, std::move(found), {}, prefetch, {}};
+  if (!finished.found) {
+    finished.trials = std::move(reading->second.trials);
+  }
   for (const StoreTicket ticket : reading->second.tickets) {
     const auto waiter = tickets_.find(ticket);
     deadlines_.erase({waiter->second.until, ticket});
@@ -128,13 +136,33 @@ void ReadDesk::Finish(Readings::iterator reading, std::optional<StoredObject> fo
   finished_.push_back(std::move(finished));
 }
 
+void ReadDesk::Drop(const TrackName& track) {
+  for (auto reading = readings_.lower_bound({track, Location{0, 0}});
+       reading != readings_.end() && reading->first.first == track;) {
+    const auto next = std::next(reading);
+    const Reading& state = reading->second;
+    if (state.asked) {
+      asked_.erase({state.tier, *state.asked});
+    }
+    if (state.place) {
+      queues_[state.tier].erase(*state.place);
+    }
+    Finish(reading, std::nullopt);
+    reading = next;
+  }
+}
+
 void ReadDesk::Pump(Instant now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     const StoreTicket ticket = deadlines_.begin()->second;
     const Name name = tickets_.at(ticket).name;
     ++timeouts_;
+    const Reading& state = readings_.at(name);
+    std::vector<TierTrial> trials = state.trials;
+    trials.push_back({state.tier, TierTrial::Outcome::kTooLate, now - state.since});
     Cancel(ticket);
-    finished_.push_back({name.first, name.second, std::nullopt, {ticket}, false});
+    finished_.push_back(
+        {name.first, name.second, std::nullopt, {ticket}, false, std::move(trials)});
   }
   for (auto& [tier, queue] : queues_) {
     while (!queue.empty()) {

@@ -10,6 +10,7 @@
 
 #include "kvcast/base/time.h"
 #include "kvcast/store/tier_set.h"
+#include "kvcast/store/tier_trial.h"
 
 namespace kvcast {
 
@@ -33,6 +34,7 @@ class ReadDesk {
     std::optional<StoredObject> found;
     std::vector<StoreTicket> tickets;
     bool prefetch = false;
+    std::vector<TierTrial> trials{};  // Of what was not found.
   };
 
   // The tiers must outlive this.
@@ -45,6 +47,8 @@ class ReadDesk {
   bool Prefetch(const TrackName& track, Location location, Instant now);
   // Whoever asked does not want it any more.
   void Cancel(StoreTicket ticket);
+  // Nothing of the track is given to anybody, whatever tiers answer: all who ask get nothing.
+  void Drop(const TrackName& track);
 
   // False: not a read of this desk's.
   bool OnRead(size_t tier, TierRead read, Instant now);
@@ -65,6 +69,8 @@ class ReadDesk {
     size_t tier = 0;
     std::optional<TierTicket> asked;
     std::optional<uint64_t> place;  // In the queue of a tier that has too much to do.
+    Instant since{};                // When this tier was to read it.
+    std::vector<TierTrial> trials;  // Of the tiers before.
     bool prefetch = false;
     std::set<StoreTicket> tickets;
   };

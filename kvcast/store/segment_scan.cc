@@ -12,6 +12,10 @@ constexpr size_t kDamagedAtMax = 4096;
 // The end of a long run of bad blocks is looked for in leaps, or a segment that is bad all over
 // would keep everybody waiting. No more is leapt over than this part of what was bad.
 constexpr uint64_t kLeapShare = 16;
+// Where bad blocks are scattered, each costs several reads that fail, and a disk takes its time for
+// those. After so many of them no less than this part of the segment is read at once, or left out.
+constexpr uint64_t kFailuresMax = 256;
+constexpr uint64_t kCoarseShare = 128;
 
 }  // namespace
 
@@ -65,11 +69,22 @@ void SegmentScan::OnWindow(const Window& window, const std::optional<Bytes>& byt
 
 // One bad block must not cost all that was read with it: less is asked for, until it is found.
 void SegmentScan::OnUnreadable(const Window& window) {
-  if (window.length > BlocksUp(at_ - window.offset + record_bytes_)) {
-    window_bytes_ = std::max(kDeviceBlockBytes, BlocksDown(window.length / 8));
+  const bool coarse = ++failures_ > kFailuresMax;
+  const uint64_t least = coarse ? BlocksUp(segment_bytes_ / kCoarseShare) : kDeviceBlockBytes;
+  if (window.length > std::max(least, BlocksUp(at_ - window.offset + record_bytes_))) {
+    window_bytes_ = std::max(least, BlocksDown(window.length / 8));
     return;
   }
   unreadable_ = true;
+  if (coarse) {
+    Damaged(at_);
+    ++damaged_since_;
+    run_.reset();
+    at_ = window.offset + window.length;
+    window_bytes_ = least;
+    record_bytes_ = kRecordHeaderBytes;
+    return;
+  }
   if (record_bytes_ > kRecordHeaderBytes) {
     Damaged(at_);  // Its header says how far it reaches.
     at_ += RecordUp(record_bytes_);

@@ -68,6 +68,7 @@ class SegmentScan {
   uint64_t record_bytes_ = kRecordHeaderBytes;  // Of what begins at at_, as far as it is known.
   uint64_t window_bytes_;
   bool unreadable_ = false;
+  uint64_t failures_ = 0;  // Reads that failed.
   std::optional<BadRun> run_;
   uint64_t damaged_ = 0;
   uint64_t next_ordinal_ = 0;

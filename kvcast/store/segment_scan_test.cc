@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -34,11 +35,13 @@ class ScannedSegment {
     SegmentScan scan(disk_.options.fresh, 1, disk_.tier->segments().segments.at(1).marker,
                      disk_.options.segment_bytes, DiskTierFixture::kKeyProperty);
     reads = 0;
+    failures = 0;
     while (const auto window = scan.Wanted()) {
       ++reads;
       const auto first = bad.lower_bound(window->offset / kDeviceBlockBytes);
       const bool fails =
           first != bad.end() && *first * kDeviceBlockBytes < window->offset + window->length;
+      failures += fails ? 1 : 0;
       const auto bytes =
           std::span(disk_.device.contents(1)).subspan(window->offset, window->length);
       scan.OnWindow(*window, fails ? std::nullopt : std::optional(Bytes::Copy(bytes)));
@@ -59,6 +62,7 @@ class ScannedSegment {
   }
 
   uint64_t reads = 0;
+  uint64_t failures = 0;
 
  private:
   DiskTierFixture disk_;
@@ -127,6 +131,27 @@ TEST(SegmentScan, ASegmentThatIsBadAllOverCostsFewReads) {
   bad.erase(2047);  // Its last block is found to be the end of the run.
   (void)segment.Scan(bad);
   EXPECT_LT(segment.reads, 130u);
+}
+
+// Each of them would be looked for: a disk takes seconds to say that it cannot read a block.
+TEST(SegmentScan, ThousandsOfScatteredBadBlocksCostFewReads) {
+  ScannedSegment segment;
+  for (const uint64_t stride : {3u, 5u, 8u, 40u}) {
+    SCOPED_TRACE(stride);
+    std::set<uint64_t> bad;
+    for (uint64_t block = 100; block < 2048; block += stride) {
+      bad.insert(block);
+    }
+    SegmentScan scan = segment.Scan(bad);
+    EXPECT_TRUE(scan.unreadable());
+    const std::set<uint64_t> out = segment.OutOf(bad);
+    const std::set<uint64_t> found = FoundBy(scan);
+    EXPECT_TRUE(std::ranges::includes(out, found));
+    EXPECT_GE(scan.damaged(), 1u);
+    EXPECT_LT(segment.failures, 256u + 3 * 128);
+    EXPECT_LT(segment.reads, 1500u);
+    EXPECT_GE(found.size(), 30u) << "what comes before them";
+  }
 }
 
 }  // namespace

@@ -152,6 +152,19 @@ class Store {
   // Forgets what outlived a track's objects; false if there are any.
   bool Forget(const TrackName& track, Instant now);
 
+  // Tracks of which anything is known anywhere, in order, beginning behind one, at most so many.
+  std::vector<TrackName> Tracks(const std::optional<TrackName>& after, size_t count_max) const;
+  // Removes a track, or a group of it, from every tier, with all that is under way for it. It is
+  // gone at once, and for good once all tickets have come back without an error.
+  struct Erased {
+    std::vector<StoreTicket> tickets;
+    bool refused = false;  // By a tier that takes nothing now, or is not ready: ask again.
+  };
+  Erased Erase(const TrackName& track, std::optional<uint64_t> group, Instant now);
+  // Objects of such tracks that came before now do not come back, from wherever they are on their
+  // way.
+  void Bar(std::function<bool(const TrackName&)> covers, Instant now);
+
   uint64_t WallAt(Instant now) const;
   StoreCounts counts() const;
   uint64_t demoting_bytes() const { return demotions_.bytes(); }
@@ -166,6 +179,7 @@ class Store {
     Durability level;  // That is reached.
     size_t bytes;
     TrackName track;
+    std::optional<std::optional<uint64_t>> removed{};  // Of a removal: the group, or all.
   };
   using AskTier = std::function<Result<TierTicket>(LowerTier&)>;
 
@@ -199,6 +213,7 @@ class Store {
                                  Instant now) const;
   void Promote(const TrackName& track, const StoredObject& stored, Instant now);
   void WarmSome(Instant now);
+  bool IsBarred(const TrackName& track, uint64_t received_us) const;
   bool IsWhole(const EvictedContents& evicted) const;
   // To a tier of this kind, or of one further down.
   bool Demote(EvictedContents evicted, TierKind kind, Instant now);
@@ -219,6 +234,10 @@ class Store {
   std::map<TrackName, std::map<uint64_t, uint64_t>> untold_;
   std::optional<TrackName> told_up_to_;  // those up to here were told, of all that wait,
   std::optional<Instant> tell_again_;    // and the next are told then.
+  // Which tracks came to be barred, and what of them came until when; the last so many.
+  std::deque<std::pair<std::function<bool(const TrackName&)>, uint64_t>> barred_;
+  // Removals that a tier could not write: a start would bring back what they were for.
+  std::map<TrackName, std::set<std::pair<size_t, std::optional<uint64_t>>>> unremoved_;
   StoreTicket last_ticket_ = 0;
   std::deque<StoreEvent> events_;
   // Of all tiers, which may have to look for it: asked for only when something was done to one.

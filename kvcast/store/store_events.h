@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/object/durability.h"
@@ -22,6 +23,7 @@ struct StoreWritten {
 struct StoreRead {
   StoreTicket ticket = 0;
   std::optional<StoredObject> found;
+  std::vector<TierTrial> trials{};  // Where it is absent: which tiers were to read it.
 };
 // What the tiers hold of a group is not what it was.
 struct StoreMoved {
@@ -41,7 +43,12 @@ struct StoreDue {
 struct StoreArrived {
   ListedGroup group;
 };
-using StoreEvent =
-    std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue, StoreArrived>;
+// All that a tier was told of a track, or of the end of a group, is durable there now.
+struct StoreTold {
+  TrackName track;
+  std::optional<uint64_t> group{};
+};
+using StoreEvent = std::variant<StoreWritten, StoreRead, StoreMoved, StoreTierReady, StoreDue,
+                                StoreArrived, StoreTold>;
 
 }  // namespace kvcast

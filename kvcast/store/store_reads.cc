@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kCopyBelowBytes = 64 << 10;
 // So many places are looked at in one go for what is to be warm.
 constexpr size_t kLookAtMost = 4096;
+// Clocks of nodes that share a bucket may differ by this.
+constexpr uint64_t kClocksApartUs = 10'000'000;
 
 }  // namespace
 
@@ -137,20 +139,27 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     (void)desk_.OnRead(tier, std::move(*read), now);
   } else if (auto* evicted = std::get_if<TierEvicted>(&event)) {
     const auto& [track, group] = evicted->group;
-    if (evicted->contents && !tiers_.HasWhole(track, group, Durability::kBucket)) {
+    const bool barred = evicted->contents && !evicted->contents->objects.empty() &&
+                        IsBarred(track, evicted->contents->objects.front().received_us);
+    if (evicted->contents && !barred && !tiers_.HasWhole(track, group, Durability::kBucket)) {
       (void)Demote(*std::move(evicted->contents), TierKind::kBucket, now);
     }
     events_.push_back(StoreMoved{std::move(evicted->group)});
   } else if (auto* arrived = std::get_if<TierArrived>(&event)) {
     events_.push_back(StoreArrived{std::move(arrived->group)});
+  } else if (auto* told = std::get_if<TierTold>(&event)) {
+    events_.push_back(StoreTold{std::move(told->track), told->group});
   } else {
     const TierWritten& written = std::get<TierWritten>(event);
     const auto pledge = pledges_.find({tier, written.ticket});
     if (pledge == pledges_.end()) {
-      (void)demotions_.OnWritten(tier, written);
+      (void)demotions_.OnWritten(tier, written, now);
       return;
     }
     counts_.write_failures += written.error ? 1u : 0u;
+    if (written.error && pledge->second.removed) {
+      unremoved_[pledge->second.track].insert({tier, *pledge->second.removed});
+    }
     events_.push_back(StoreWritten{pledge->second.ticket, pledge->second.level, written.error});
     pledged_bytes_.at(pledge->second.level) -= pledge->second.bytes;
     const auto count = pledged_tracks_.find(pledge->second.track);
@@ -169,6 +178,11 @@ std::optional<uint64_t> Store::LeftOf(const TrackName& track, const StoredObject
   if (!most) {
     return std::nullopt;
   }
+  // It has not come yet: the clock was set back since, or another node's is fast. Nobody can tell
+  // how old it is, and it must not be kept the longer for that.
+  if (stored.received_us > WallAt(now) + kClocksApartUs) {
+    return 0;
+  }
   const uint64_t age_ms = (WallAt(now) - std::min(WallAt(now), stored.received_us)) / 1000;
   return *most - std::min(*most, age_ms);
 }
@@ -186,6 +200,9 @@ void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
   } else if (left) {
     events_.push_back(StoreDue{{finished.track, finished.location.group}, *left});
   }
+  if (finished.found && IsBarred(finished.track, finished.found->received_us)) {
+    finished.found.reset();
+  }
   if (finished.found) {
     if (finished.prefetch) {
       warming_.Spend(finished.found->object.payload.size());
@@ -194,7 +211,7 @@ void Store::OnFinished(ReadDesk::Finished finished, Instant now) {
   }
   (finished.found ? counts_.lower_hits : counts_.misses) += finished.tickets.size();
   for (const StoreTicket ticket : finished.tickets) {
-    events_.push_back(StoreRead{ticket, finished.found});
+    events_.push_back(StoreRead{ticket, finished.found, finished.trials});
   }
 }
 

@@ -131,6 +131,25 @@ TEST_F(StoreTest, DoesNotGiveWhatMayBeKeptNoLonger) {
   EXPECT_EQ(store_->counts().expired, 1u);
 }
 
+// A clock that was set back between two runs makes nothing younger.
+TEST_F(StoreTest, WhatCameInTheFutureMayBeKeptNoLonger) {
+  Make(1);
+  TrackFacts facts;
+  facts.properties = PropertiesBuilder().Number(4, 60'000).Build();
+  ASSERT_TRUE(disks_[0]->Describe(kStoreTrack, facts, now_).ok());
+  const uint64_t wall = store_->WallAt(now_);
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, 0}), wall + 1'000'000, now_).ok());
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({1, 0}), wall + 3'600'000'000, now_).ok());
+  disks_[0]->FinishWrites();
+  Take();
+  const StoreTicket apart = Ask({0, 0});
+  const StoreTicket future = Ask({1, 0});
+  Finish();
+  EXPECT_TRUE(read_.at(apart).has_value()) << "clocks differ by a little";
+  EXPECT_FALSE(read_.at(future).has_value());
+  EXPECT_FALSE(store_->FindGroup(kStoreTrack, 1).has_value());
+}
+
 // From when it began to come, if that is told.
 TEST_F(StoreTest, WritesHowOldAnObjectIs) {
   Make(1);

@@ -448,6 +448,26 @@ TEST_F(StoreTest, AGroupWithGapsIsWholeAndGoesDown) {
   EXPECT_EQ(below->object_count, 3u);
 }
 
+// It is written as the tier comes to it, and not half of it for nothing.
+TEST_F(StoreTest, AGroupLargerThanWhatMayWaitForATierGoesDownAsAWhole) {
+  Make(1, 40'000);
+  disks_[0]->writes_max = 3;
+  for (uint64_t group = 0; group < 8; ++group) {
+    ASSERT_TRUE(PutGroup(group, 8).has_value());
+    EXPECT_LE(disks_[0]->writes(), 5u);
+    Finish();
+  }
+  size_t below = 0;
+  for (uint64_t group = 0; group < 8; ++group) {
+    const auto found = disks_[0]->FindGroup(kStoreTrack, group);
+    below += found ? 1u : 0u;
+    EXPECT_TRUE(!found || (found->whole() && found->object_count == 8)) << group;
+  }
+  EXPECT_GT(below, 0u);
+  EXPECT_EQ(store_->counts().not_demoted, 0u);
+  EXPECT_EQ(store_->demoting_bytes(), 0u);
+}
+
 TEST_F(StoreTest, AGapIsWaitedForWhereTheGroupIsToBeDurable) {
   Make(1);
   for (const uint64_t object : {0u, 2u}) {

@@ -146,6 +146,17 @@ bool TierSet::HasWhole(const TrackName& track, uint64_t group, Durability level)
   });
 }
 
+bool TierSet::HasWritten(const TrackName& track, uint64_t group, Durability level) const {
+  return std::ranges::any_of(tiers_, [&](const Entry& entry) {
+    if (!entry.tier->ready() || LevelOf(entry.kind) < level) {
+      return false;
+    }
+    const std::optional<GroupFacts> found = entry.tier->FindGroup(track, group);
+    return found && found->whole() && entry.tier->HasWritten(track, group) &&
+           (found->absent_count == 0 || entry.tier->HasWritten(track, std::nullopt));
+  });
+}
+
 std::optional<Digest> TierSet::KeyOf(const TrackName& track, uint64_t group) const {
   std::optional<Digest> key;
   for (const Entry& entry : tiers_) {

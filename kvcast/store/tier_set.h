@@ -57,6 +57,8 @@ class TierSet {
   bool HasOrExpects(size_t tier, const TrackName& track, uint64_t group) const;
   // Whether a tier of at least this level has the whole group.
   bool HasWhole(const TrackName& track, uint64_t group, Durability level) const;
+  // The same, and all that makes it whole has become durable: its end, and the gaps that it has.
+  bool HasWritten(const TrackName& track, uint64_t group, Durability level) const;
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const;
