@@ -86,6 +86,22 @@ std::vector<EvictedGroup> AckBook::OnWritten(const StoreWritten& written) {
   return groups;
 }
 
+std::vector<EvictedGroup> AckBook::Unsettled(const TrackName& name,
+                                             std::optional<uint64_t> only) const {
+  std::vector<EvictedGroup> groups;
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end() || track->second.waiting > 0) {
+    return groups;
+  }
+  for (auto group = track->second.groups.lower_bound(only.value_or(0));
+       group != track->second.groups.end() && (!only || group->first == *only); ++group) {
+    if (group->second.waiting == 0) {
+      groups.push_back({name, group->first});
+    }
+  }
+  return groups;
+}
+
 void AckBook::Settle(const TrackName& name, uint64_t number, bool whole) {
   const auto found = tracks_.find(name);
   if (found == tracks_.end()) {

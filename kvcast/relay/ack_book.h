@@ -43,7 +43,10 @@ class AckBook {
   void OnAsked(const TrackName& track, uint64_t group, StoreTicket ticket);
   // Gives the groups to Settle().
   std::vector<EvictedGroup> OnWritten(const StoreWritten& written);
-  // `whole`: the group is whole where it is durable.
+  // Groups for which nothing is under way, and which are not acknowledged: to Settle() when what
+  // was told of the track, or of the end of one of them, has become durable.
+  std::vector<EvictedGroup> Unsettled(const TrackName& track, std::optional<uint64_t> group) const;
+  // `whole`: the group is whole where it is durable, and so is what makes it whole.
   void Settle(const TrackName& track, uint64_t group, bool whole);
 
   // Says everything again, for someone who has just come.

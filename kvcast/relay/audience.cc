@@ -9,6 +9,7 @@ void Audience::Add(SubscriberId id, By by, moqt::Session& session, const TrackNa
                               std::nullopt});
   tracks_[track].insert(id);
   moved_.insert(id);
+  ++counts_[id.peer];
   if (by == By::kPublish) {
     ++published_[id.peer];
   }
@@ -53,6 +54,9 @@ void Audience::Erase(std::map<SubscriberId, Member>::iterator member) {
   if (member->second.by == By::kPublish && --published_.at(member->first.peer) == 0) {
     published_.erase(member->first.peer);
   }
+  if (--counts_.at(member->first.peer) == 0) {
+    counts_.erase(member->first.peer);
+  }
   SetDue(member->first, member->second, std::nullopt);
   moved_.erase(member->first);
   members_.erase(member);
@@ -65,14 +69,30 @@ void Audience::RemovePeer(PeerId peer) {
   }
 }
 
+size_t Audience::CountOf(PeerId peer) const {
+  const auto count = counts_.find(peer);
+  return count == counts_.end() ? 0 : count->second;
+}
+
 size_t Audience::PublishedTo(PeerId peer) const {
   const auto count = published_.find(peer);
   return count == published_.end() ? 0 : count->second;
 }
 
-bool Audience::TooFarBehind(const Subscription& subscription) const {
-  return subscription.queued_bytes() >= limits_->subscription_queue_bytes ||
-         subscription.peer_queued_bytes() >= limits_->peer_queue_bytes;
+// By what waits before the next object, however large that is: who has taken all is not behind.
+bool Audience::TooFarBehind(PeerId peer, const Subscription& subscription) const {
+  const size_t queued = subscription.queued_bytes();
+  return queued > 0 && (queued >= limits_->subscription_queue_bytes ||
+                        subscription.peer_queued_bytes() >= shares_->MostFor(peer));
+}
+
+void Audience::Cut(SubscriberId id, const std::string& reason) {
+  if (const auto found = members_.find(id); found != members_.end()) {
+    found->second.subscription.End(moqt::DoneCode::kTooFarBehind, reason);
+    metrics_->subscriptions_cut.Add();
+    touched_.insert(id.peer);
+    Remove(id);
+  }
 }
 
 void Audience::Forward(const TrackName& track, const LiveObject& live, Instant now) {
@@ -83,6 +103,10 @@ void Audience::Forward(const TrackName& track, const LiveObject& live, Instant n
   std::vector<SubscriberId> behind;
   for (const SubscriberId& id : found->second) {
     Subscription& subscription = members_.at(id).subscription;
+    if (TooFarBehind(id.peer, subscription)) {
+      behind.push_back(id);
+      continue;
+    }
     const bool sent = subscription.Forward(live, now);
     if (subscription.watch().TakeMoved()) {
       moved_.insert(id);
@@ -92,14 +116,10 @@ void Audience::Forward(const TrackName& track, const LiveObject& live, Instant n
     }
     touched_.insert(id.peer);
     metrics_->Sent(live.object);
-    if (TooFarBehind(subscription)) {
-      subscription.End(moqt::DoneCode::kTooFarBehind, "Too much waits to be sent.");
-      metrics_->subscriptions_cut.Add();
-      behind.push_back(id);
-    }
+    shares_->Set(id.peer, subscription.peer_queued_bytes());
   }
   for (const SubscriberId& id : behind) {
-    Remove(id);
+    Cut(id, "Too much waits to be sent.");
   }
 }
 

@@ -18,6 +18,7 @@
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/live_object.h"
 #include "kvcast/relay/relay_metrics.h"
+#include "kvcast/relay/send_shares.h"
 #include "kvcast/relay/subscription.h"
 #include "kvcast/store/track_facts.h"
 
@@ -36,7 +37,9 @@ struct SubscriberId {
 // Everyone who is subscribed, by track. One who does not keep up is ended, and delays nobody.
 class Audience {
  public:
-  Audience(const Limits& limits, RelayMetrics& metrics) : limits_(&limits), metrics_(&metrics) {}
+  // What waits for its members is told to `shares`, which outlive it, as the others do.
+  Audience(const Limits& limits, SendShares& shares, RelayMetrics& metrics)
+      : limits_(&limits), shares_(&shares), metrics_(&metrics) {}
 
   enum class By : uint8_t { kSubscribe, kPublish };  // Whose request it is: the peer's, or ours.
   // `facts` are what is known of the track by now; `patience` is how long it may take until all of
@@ -52,9 +55,13 @@ class Audience {
   // The subscription is over, or its session is: nothing is sent to it any more.
   void Remove(SubscriberId id);
   void RemovePeer(PeerId peer);
+  // It is too far behind, and hears so.
+  void Cut(SubscriberId id, const std::string& reason);
 
   bool Has(const TrackName& track) const { return tracks_.contains(track); }
-  // How many tracks are published to a peer, beside what it has subscribed to.
+  // How many tracks a peer gets, and how many of them are published to it beside what it has
+  // subscribed to.
+  size_t CountOf(PeerId peer) const;
   size_t PublishedTo(PeerId peer) const;
   // The tracks that have subscribers, with those.
   const std::map<TrackName, std::set<SubscriberId>>& tracks() const { return tracks_; }
@@ -96,14 +103,16 @@ class Audience {
   };
 
   void Erase(std::map<SubscriberId, Member>::iterator member);
-  bool TooFarBehind(const Subscription& subscription) const;
+  bool TooFarBehind(PeerId peer, const Subscription& subscription) const;
   void SetDue(SubscriberId id, Member& member, std::optional<Instant> due);
 
   const Limits* limits_;
+  SendShares* shares_;
   RelayMetrics* metrics_;
   std::map<SubscriberId, Member> members_;
   std::map<TrackName, std::set<SubscriberId>> tracks_;
-  std::map<PeerId, size_t> published_;  // How many are published to each peer.
+  std::map<PeerId, size_t> counts_;     // How many each peer has,
+  std::map<PeerId, size_t> published_;  // and how many of them are published to it.
   std::set<SubscriberId> moved_;        // Those with a range that may be over.
   std::set<std::pair<Instant, SubscriberId>> due_;
   std::set<TrackName> deserted_;

@@ -49,6 +49,7 @@ class Catalogs {
   // The names of all catalogs below a prefix.
   std::vector<TrackName> Below(const TrackNamespace& prefix) const;
   size_t block_count() const { return block_count_; }
+  size_t catalog_count() const { return scopes_.size(); }
 
  private:
   struct Catalog {

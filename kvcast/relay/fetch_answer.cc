@@ -30,8 +30,29 @@ FetchAnswer::State FetchAnswer::Continue(Store& store, Instant now, size_t peer_
     }
     if (const Object* object = std::get_if<Object>(&*item)) {
       metrics.Sent(*object);
+      ++sent_objects_;
+    } else if (const auto& end = std::get<moqt::RangeEnd>(*item); end.unknown && !unknown_) {
+      unknown_ = end.last;
     }
   }
+}
+
+std::optional<Miss> FetchAnswer::MissOf(Instant now) const {
+  if (!unknown_) {
+    return std::nullopt;
+  }
+  Miss miss{.at = now, .track = cursor_.track(), .range = cursor_.range()};
+  miss.sent_objects = sent_objects_;
+  miss.took = now - begun_;
+  miss.missing = unknown_;
+  if (const auto& failed = cursor_.failed()) {
+    miss.missing = failed->at;
+    miss.trials = failed->trials;
+    const bool late =
+        !miss.trials.empty() && miss.trials.back().outcome == TierTrial::Outcome::kTooLate;
+    miss.reason = late ? Miss::Reason::kTooLate : Miss::Reason::kReadFailed;
+  }
+  return miss;
 }
 
 }  // namespace kvcast::relay

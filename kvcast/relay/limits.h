@@ -10,10 +10,31 @@ namespace kvcast::relay {
 struct Limits {
   // Bytes that wait to be sent to one peer, of all its requests. At the first its fetches pause,
   // at the second its subscriptions are ended: live objects cannot wait.
-  size_t fetch_queue_bytes = 64 * 1024 * 1024;
-  size_t peer_queue_bytes = 128 * 1024 * 1024;
+  size_t fetch_queue_bytes = 32 * 1024 * 1024;
+  size_t peer_queue_bytes = 64 * 1024 * 1024;
   // The same of a single subscription.
-  size_t subscription_queue_bytes = 16 * 1024 * 1024;
+  size_t subscription_queue_bytes = 8 * 1024 * 1024;
+  // The same of all sessions of one identity, and of all peers: beyond it, each session for which
+  // anything waits has an equal part, and is treated as above when it has more. Of all peers, 0
+  // stands for a quarter of the memory for blocks.
+  size_t identity_queue_bytes = 256 * 1024 * 1024;
+  size_t node_queue_bytes = 0;
+  // A fetch or a subscription of which something waits, and nothing was sent for so long, is ended.
+  // Windows are opened in steps, so that who is slow may seem to stand still for a while.
+  Duration stall_patience = std::chrono::seconds(60);
+
+  // What one identity may ask for, over all its sessions; a relay's is limited by bytes alone.
+  // Requests, with updates, in a second, and so many at once after a pause; 0 bounds nothing.
+  uint64_t requests_per_second = 20'000;
+  uint64_t requests_burst = 40'000;
+  // At a time: subscriptions, fetches, and namespaces announced or prefixes followed.
+  size_t subscriptions_max = 4096;
+  size_t fetches_max = 4096;
+  size_t namespaces_max = 1024;
+  // What leads to nothing, such as requests taken back or not allowed: whoever goes on with it
+  // faster than this has its session closed.
+  uint64_t useless_per_second = 1000;
+  uint64_t useless_burst = 10'000;
 
   // Tracks that we publish to one peer because it asked for all below a prefix.
   size_t published_max = 1024;
@@ -30,6 +51,23 @@ struct Limits {
   Duration answer_patience = std::chrono::seconds(10);
   // How long a PUBLISH may take that crosses a SUBSCRIBE of ours, once that was refused for it.
   Duration crossing_patience = std::chrono::seconds(2);
+
+  // How long somebody upstream may bring nothing of what was fetched, before the next is asked;
+  // and how long a fetch waits in one place before what it lacks is called unknown.
+  Duration upstream_patience = std::chrono::seconds(4);
+  Duration miss_patience = std::chrono::seconds(10);
+  // Payloads that are taken from upstream beyond what the foremost who wants them has passed.
+  size_t upstream_ahead_bytes = 16 * 1024 * 1024;
+
+  // How long who wants all below a prefix waits for those upstream to be heard as well: what is
+  // here would be taken for all there is.
+  Duration follow_patience = std::chrono::seconds(1);
+  // How long upstreams are still asked for all below a prefix that nobody wants any more, and how
+  // many prefixes they are asked for at most.
+  Duration follow_linger = std::chrono::minutes(10);
+  size_t followed_max = 1024;
+  // How often it is looked whether what is asked of an upstream comes back to us.
+  Duration ring_interval = std::chrono::seconds(60);
 
   // Tracks that one peer is asked for at a time, and the bytes of their names; it is not asked for
   // more.

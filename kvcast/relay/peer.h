@@ -1,28 +1,20 @@
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
-#include <string>
-#include <utility>
 
 #include "kvcast/moqt/session.h"
 #include "kvcast/object/track_name.h"
+#include "kvcast/relay/access.h"
 #include "kvcast/relay/audience.h"
 #include "kvcast/relay/fetch_answer.h"
+#include "kvcast/relay/identity_book.h"
 #include "kvcast/relay/publication.h"
+#include "kvcast/relay/refusal.h"
 
 namespace kvcast::relay {
-
-// A refusal with no more to it.
-inline moqt::RequestError Because(moqt::RequestCode code, std::string reason) {
-  return {code, std::nullopt, std::move(reason), std::nullopt};
-}
-// One that may be another answer after a while.
-inline moqt::RequestError Later(moqt::RequestCode code, Duration after, std::string reason) {
-  const auto after_ms = std::chrono::duration_cast<std::chrono::milliseconds>(after).count();
-  return {code, static_cast<uint64_t>(after_ms), std::move(reason), std::nullopt};
-}
 
 // A session that takes part, and what it has under way; its subscriptions are in the audience.
 struct Peer {
@@ -34,15 +26,25 @@ struct Peer {
 
   PeerId id = 0;
   moqt::Session* session = nullptr;
-  bool leaving = false;  // It said so: what is under way goes on, and nothing new is asked of it.
+  Credential credential;                     // What its connection has proven,
+  Identity identity;                         // and who it is by that and its SETUP.
+  IdentityBook::Account* account = nullptr;  // Of the identity.
+  IdentityBook::Held held{};                 // The peer's part of what stands there.
+  std::optional<size_t> route;               // Which upstream it is; absent: it came to us.
+  bool uncounted = false;  // It is the node itself that wants to know whether it works.
+  bool leaving = false;    // It said so: what is under way goes on, and nothing new is asked of it.
   std::map<moqt::RequestId, Publication> publications;
   std::map<moqt::RequestId, FetchAnswer> fetches;
-  std::set<moqt::RequestId> crowded;  // Fetches that wait for the peer as a whole.
+  // Fetches that wait until somebody upstream says where they end.
+  std::map<moqt::RequestId, moqt::FetchReceived> open_fetches;
+  std::set<moqt::RequestId> open_statuses;  // And questions that wait for somebody upstream.
+  std::set<moqt::RequestId> crowded;        // Fetches that wait for the peer as a whole.
   std::map<moqt::RequestId, Prefix> prefixes;
   // Tracks below one that have begun again, while the peer has yet to hear of their end.
   std::map<TrackName, moqt::RequestId> postponed;
   std::map<moqt::RequestId, TrackNamespace> namespaces;          // It has told us of.
   std::map<moqt::RequestId, TrackNamespace> namespace_prefixes;  // It wants to hear of those below.
+  std::set<TrackNamespace> told_namespaces;                      // It has, as an upstream, told us.
   std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.
   size_t upstream_bytes = 0;                                     // Of their names.
   std::map<moqt::RequestId, TrackName> waiting;  // It wants, and others were asked for.

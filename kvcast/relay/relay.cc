@@ -6,12 +6,17 @@
 #include <variant>
 
 #include "kvcast/catalog/block_key.h"
+#include "kvcast/relay/relay_above.h"
 
 namespace kvcast::relay {
 namespace {
 
+// Of which it can be told why. A name has four kilobytes at most.
+constexpr size_t kMissesKept = 128;
 // Of memory, for what fetches are about to be sent: whoever publishes must find room.
 constexpr unsigned kPinnedPercent = 12;
+// The part of memory that may wait to be sent to all peers.
+constexpr size_t kQueuedPart = 4;
 
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
@@ -34,14 +39,30 @@ Relay::Relay(const Options& options, Metrics& metrics, LogSink* log)
     : limits_(options.limits),
       metrics_(metrics),
       log_(log, "relay"),
+      gate_(*this, options.access,
+            limits_.node_queue_bytes > 0 ? limits_.node_queue_bytes
+                                         : options.ram_bytes / kQueuedPart),
       stock_(StoreOptionsOf(options), options.node, options.boot, limits_, metrics_, log_),
-      audience_(limits_, metrics_) {}
+      audience_(limits_, gate_.shares(), metrics_),
+      misses_(kMissesKept),
+      above_(std::make_unique<Above>(*this, options)) {}
 
-PeerId Relay::Join(moqt::Session& session) {
+Relay::~Relay() = default;
+
+PeerId Relay::JoinUpstream(moqt::Session& session, size_t upstream) {
+  const PeerId id = Join(session);
+  peers_.at(id).route = upstream;
+  return id;
+}
+
+std::vector<size_t> Relay::TakeRings() { return above_->TakeRings(); }
+
+PeerId Relay::Join(moqt::Session& session, Credential credential) {
   const PeerId id = next_peer_++;
   Peer& peer = peers_[id];
   peer.id = id;
   peer.session = &session;
+  peer.credential = std::move(credential);
   metrics_.peers.Add(1);
   return id;
 }
@@ -52,9 +73,25 @@ void Relay::Leave(PeerId id) {
     return;
   }
   RemoveAll(peer->second);
+  gate_.OnLeft(peer->second);
   peers_.erase(peer);
   metrics_.peers.Add(-1);
   Settle();
+}
+
+PeerId Relay::JoinUncounted(moqt::Session& session, Instant now) {
+  OnTimeout(now);  // What others have done is counted before.
+  metrics_.Mute(true);
+  const PeerId id = Join(session);
+  peers_.at(id).uncounted = true;
+  return id;
+}
+
+void Relay::LeaveUncounted(PeerId peer, const TrackName& track) {
+  Leave(peer);
+  stock_.Discard(track, now_);
+  Settle();
+  metrics_.Mute(false);
 }
 
 void Relay::OnInput(PeerId id, Instant now) {
@@ -76,14 +113,16 @@ void Relay::OnTimeout(Instant now) {
   while (!rendezvous_.empty() && rendezvous_.begin()->at <= now) {
     OnRendezvousOver(Ending(*rendezvous_.begin()));
   }
+  gate_.OnTime();
+  above_->OnTime();
   Settle();
 }
 
 std::optional<Instant> Relay::deadline() const {
   std::optional<Instant> first = stock_.deadline();
-  if (const std::optional<Instant> range = audience_.deadline();
-      range && (!first || *range < *first)) {
-    first = range;
+  for (const std::optional<Instant> other :
+       {audience_.deadline(), gate_.deadline(), above_->deadline()}) {
+    first = other && (!first || *other < *first) ? other : first;
   }
   for (const std::set<Ending>* endings : {&answers_due_, &rendezvous_}) {
     if (!endings->empty() && (!first || endings->begin()->at < *first)) {
@@ -113,6 +152,7 @@ void Relay::Settle() {
         Drain(peer->second);
       }
     }
+    above_->Settle();
     TakeReads();
     ContinueHeld();
     TakeAcks();
@@ -144,14 +184,29 @@ void Relay::Settle() {
       Touch(id);
     }
   } while (!to_drain_.empty());
+  gate_.Settle();
 }
 
 void Relay::Drain(Peer& peer) {
-  while (const std::optional<moqt::Event> event = peer.session->NextEvent()) {
-    std::visit([&](const auto& any) { On(peer, any); }, *event);
+  while (std::optional<moqt::Event> event = peer.session->NextEvent()) {
+    if (gate_.Admit(peer, *event)) {
+      std::visit([&](const auto& any) { On(peer, any); }, *event);
+    }
   }
+  gate_.Recount(peer);
   ContinueCrowded(peer);
   PublishPostponed(peer);
+}
+
+void Relay::On(Peer& peer, const moqt::SetupDone& event) {
+  gate_.OnSetup(peer, event.peer);
+  if (peer.route) {
+    above_->OnConnected(peer);
+  }
+}
+
+void Relay::On(Peer& peer, const moqt::FetchAccepted& event) {
+  (void)above_->fetches.OnAccepted(peer.id, event, now_);
 }
 
 // Of one request: the peer ends it when it likes, and until then it goes on.
@@ -168,7 +223,12 @@ void Relay::On(Peer& peer, const moqt::SessionClosed& event) {
 }
 
 void Relay::RemoveAll(Peer& peer) {
+  peer.leaving = true;
+  above_->upstreams.Disconnect(peer.id);
   // In this order: it is neither asked for what it leaves behind, nor told that it has gone.
+  while (!peer.told_namespaces.empty()) {
+    Unannounce(peer, *peer.told_namespaces.begin());
+  }
   while (!peer.namespaces.empty()) {
     Withdraw(peer, peer.namespaces.begin()->first);
   }
@@ -186,6 +246,7 @@ void Relay::RemoveAll(Peer& peer) {
   while (!peer.fetches.empty()) {
     EndFetch(peer, peer.fetches.begin());
   }
+  above_->OnPeerGone(peer);
   peer.crowded.clear();
   while (!peer.prefixes.empty()) {
     ForgetPrefix(peer, peer.prefixes.begin()->first);
@@ -196,6 +257,10 @@ void Relay::RemoveAll(Peer& peer) {
 }
 
 void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
+  if (above_->statuses.OnAccepted(peer.id, event) ||
+      above_->tracks.OnAccepted(peer.id, event.request)) {
+    return;
+  }
   OnUpstreamAnswer(peer, event);
   const SubscriberId id{peer.id, event.request};
   if (const TrackName* const track = audience_.TrackOf(id)) {
@@ -207,6 +272,9 @@ void Relay::On(Peer& peer, const moqt::RequestAccepted& event) {
 }
 
 void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
+  if (above_->OnRefused(peer, event.request, event.error)) {
+    return;
+  }
   if (event.error.code == moqt::RequestCode::kDuplicateSubscription) {
     ExpectPublish(peer, event.request);
     audience_.Remove({peer.id, event.request});
@@ -227,7 +295,14 @@ void Relay::On(Peer& peer, const moqt::RequestCancelled& event) {
     EndPublication(peer, publication, moqt::DoneCode::kInternalError,
                    "The publisher has broken it off.");
   }
-  OnUpstreamGone(peer, event.request, Because(moqt::RequestCode::kInternalError, event.reason));
+  const moqt::RequestError error = Because(moqt::RequestCode::kInternalError, event.reason);
+  if (above_->namespaces.Owns(peer.id, event.request)) {
+    while (!peer.told_namespaces.empty()) {
+      Unannounce(peer, *peer.told_namespaces.begin());
+    }
+  }
+  above_->OnCancelled(peer, event.request, error);
+  OnUpstreamGone(peer, event.request, error);
   Withdraw(peer, event.request);
   StopWaiting(peer, event.request);
   if (const auto fetch = peer.fetches.find(event.request); fetch != peer.fetches.end()) {
@@ -249,25 +324,49 @@ void Relay::Continue(Peer& peer, moqt::RequestId request) {
     return;
   }
   touched_.insert(peer.id);
-  const FetchAnswer::State state =
-      fetch->second.Continue(stock_.store(), now_, limits_.fetch_queue_bytes, metrics_);
-  for (const StoreTicket ticket : fetch->second.TakeAsked()) {
-    reads_.emplace(ticket, SubscriberId{peer.id, request});
+  const SubscriberId id{peer.id, request};
+  FetchAnswer::State state = FetchAnswer::State::kReading;
+  do {
+    state = fetch->second.Continue(stock_.store(), now_, gate_.FetchRoom(peer), metrics_);
+    gate_.shares().Set(peer.id, peer.session->queued_bytes());
+    for (const StoreTicket ticket : fetch->second.TakeAsked()) {
+      reads_.emplace(ticket, id);
+    }
+  } while (state == FetchAnswer::State::kReading &&
+           !above_->AskFor(peer, request, fetch->second.cursor()));
+  if (state == FetchAnswer::State::kAhead || state == FetchAnswer::State::kCrowded) {
+    above_->fetches.OnProgress(id, fetch->second.cursor().at());
   }
   if (state == FetchAnswer::State::kDone) {
+    metrics_.Fetched(now_ - fetch->second.begun());
     EndFetch(peer, fetch);
   } else if (state == FetchAnswer::State::kCrowded) {
     peer.crowded.insert(request);
   }
 }
 
+void Relay::NoteMiss(Miss miss) {
+  metrics_.Missed(NameOf(miss.reason));
+  misses_.Add(std::move(miss));
+}
+
 void Relay::EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterator fetch) {
+  if (std::optional<Miss> miss = fetch->second.MissOf(now_)) {
+    miss->peer = peer.id;
+    NoteMiss(*std::move(miss));
+  }
   for (const StoreTicket ticket : fetch->second.Cancel(stock_.store())) {
     reads_.erase(ticket);
   }
   stock_.store().ram().Unpin(fetch->second.pin());
+  above_->fetches.Leave({peer.id, fetch->first});
+  const std::optional<TrackName> asked =
+      fetch->second.cursor().fills() ? std::optional(fetch->second.track()) : std::nullopt;
   peer.crowded.erase(fetch->first);
   peer.fetches.erase(fetch);
+  if (asked) {
+    ForgetIfUnused(*asked);
+  }
 }
 
 void Relay::TakeReads() {
@@ -284,7 +383,7 @@ void Relay::TakeReads() {
       if (read.found) {
         object = std::move(read.found->object);
       }
-      fetch->second.OnRead(read.ticket, std::move(object));
+      fetch->second.OnRead(read.ticket, std::move(object), std::move(read.trials));
       ready.insert(who.mapped());
     }
   }
@@ -311,7 +410,7 @@ void Relay::ForgetAcks() {
 }
 
 void Relay::ContinueCrowded(Peer& peer) {
-  if (peer.crowded.empty() || peer.session->queued_bytes() > limits_.fetch_queue_bytes / 2) {
+  if (peer.crowded.empty() || peer.session->queued_bytes() > gate_.FetchRoom(peer) / 2) {
     return;
   }
   for (const moqt::RequestId request : std::exchange(peer.crowded, {})) {

@@ -1,5 +1,6 @@
 #include "kvcast/relay/relay_metrics.h"
 
+#include <chrono>
 #include <string>
 
 namespace kvcast::relay {
@@ -25,26 +26,61 @@ std::string_view NameOf(moqt::RequestCode code) {
 
 }  // namespace
 
+UpstreamTallies::UpstreamTallies(Metrics& metrics, const bool& muted)
+    : fetches(metrics.counter("kvcast_upstream_fetches_total",
+                              "Ranges asked for upstream, each time one was."),
+              muted),
+      objects(metrics.counter("kvcast_upstream_objects_total", "Objects that came of them."),
+              muted),
+      bytes(metrics.counter("kvcast_upstream_bytes_total", "Their payloads."), muted),
+      coalesced(metrics.counter("kvcast_upstream_coalesced_total",
+                                "Fetches that found what they lack on its way already."),
+                muted),
+      failures(metrics.counter(
+                   "kvcast_upstream_failures_total",
+                   "Ranges that were asked for, and refused, broken off, or not answered in time."),
+               muted) {}
+
 RelayMetrics::RelayMetrics(Metrics& metrics)
     : metrics_(&metrics),
       objects_received_(
-          metrics.counter("kvcast_relay_received_objects_total", "Objects that publishers sent.")),
-      bytes_received_(metrics.counter("kvcast_relay_received_bytes_total", "Their payloads.")),
+          metrics.counter("kvcast_relay_received_objects_total", "Objects that publishers sent."),
+          muted_),
+      bytes_received_(metrics.counter("kvcast_relay_received_bytes_total", "Their payloads."),
+                      muted_),
       objects_sent_(metrics.counter("kvcast_relay_sent_objects_total",
-                                    "Objects sent for fetches and subscriptions.")),
-      bytes_sent_(metrics.counter("kvcast_relay_sent_bytes_total", "Their payloads.")),
-      publications(metrics.counter("kvcast_relay_publications_total", "Publications accepted.")),
+                                    "Objects sent for fetches and subscriptions."),
+                    muted_),
+      bytes_sent_(metrics.counter("kvcast_relay_sent_bytes_total", "Their payloads."), muted_),
+      fetch_seconds_(metrics.histogram(
+          "kvcast_relay_fetch_seconds",
+          "From a fetch that was accepted until all of it was handed to its connection.",
+          Histogram::Exponential(0.0001, 4, 10))),
+      publications(metrics.counter("kvcast_relay_publications_total", "Publications accepted."),
+                   muted_),
       subscriptions(metrics.counter("kvcast_relay_subscriptions_total",
-                                    "Subscriptions begun, whoever asked for them.")),
+                                    "Subscriptions begun, whoever asked for them."),
+                    muted_),
       subscriptions_cut(metrics.counter("kvcast_relay_subscriptions_cut_total",
-                                        "Subscriptions ended because too much waited for them.")),
-      fetches(metrics.counter("kvcast_relay_fetches_total", "Fetches accepted.")),
+                                        "Subscriptions ended because too much waited for them."),
+                        muted_),
+      fetches(metrics.counter("kvcast_relay_fetches_total", "Fetches accepted."), muted_),
+      fetches_cut(metrics.counter("kvcast_relay_fetches_cut_total",
+                                  "Fetches ended because nothing of them was taken for too long."),
+                  muted_),
+      unauthorized(metrics.counter("kvcast_relay_unauthorized_total",
+                                   "Requests and sessions that their credential did not cover."),
+                   muted_),
       malformed_tracks(metrics.counter("kvcast_relay_malformed_tracks_total",
-                                       "Publications ended because they contradict what is kept.")),
-      groups_evicted(metrics.counter("kvcast_relay_evicted_groups_total",
-                                     "Groups that made room for others.")),
+                                       "Publications ended because they contradict what is kept."),
+                       muted_),
+      groups_evicted(
+          metrics.counter("kvcast_relay_evicted_groups_total", "Groups that made room for others."),
+          muted_),
       objects_expired(metrics.counter("kvcast_relay_expired_objects_total",
-                                      "Objects given up because their publisher wants it so.")),
+                                      "Objects given up because their publisher wants it so."),
+                      muted_),
+      upstream(metrics, muted_),
       peers(metrics.gauge("kvcast_relay_peers", "Sessions that take part.")),
       blocks_listed(metrics.gauge("kvcast_relay_listed_blocks", "Blocks in all catalogs.")),
       stored_bytes(metrics.gauge("kvcast_relay_stored_bytes", "Bytes in memory, index included.")),
@@ -78,9 +114,12 @@ RelayMetrics::RelayMetrics(Metrics& metrics)
 
 void RelayMetrics::Show(const StoreCounts& counts, uint64_t demoting_bytes, size_t reads_waiting) {
   for (const auto& [count, counter] : store_counters_) {
-    counter->Add(counts.*count - shown_.*count);
+    counter->Add(muted_ ? 0 : counts.*count - shown_.*count);
   }
   shown_ = counts;
+  if (muted_) {
+    return;
+  }
   demoting_bytes_.Set(static_cast<int64_t>(demoting_bytes));
   reads_waiting_.Set(static_cast<int64_t>(reads_waiting));
 }
@@ -95,7 +134,25 @@ void RelayMetrics::Sent(const Object& object) {
   bytes_sent_.Add(object.payload.size());
 }
 
+void RelayMetrics::Fetched(Duration took) {
+  if (!muted_) {
+    fetch_seconds_.Observe(std::chrono::duration<double>(took).count());
+  }
+}
+
+void RelayMetrics::Missed(std::string_view reason) {
+  if (!muted_) {
+    metrics_
+        ->counter("kvcast_relay_missed_fetches_total", "Fetches that got less than they asked for.",
+                  {{"reason", std::string(reason)}})
+        .Add();
+  }
+}
+
 void RelayMetrics::Refused(moqt::RequestCode code) {
+  if (muted_) {
+    return;
+  }
   metrics_
       ->counter("kvcast_relay_refusals_total", "Requests refused.",
                 {{"code", std::string(NameOf(code))}})

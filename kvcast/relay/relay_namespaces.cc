@@ -6,75 +6,17 @@
 
 #include "kvcast/moqt/timers.h"
 #include "kvcast/relay/below.h"
+#include "kvcast/relay/refusal.h"
 #include "kvcast/relay/relay.h"
+#include "kvcast/relay/relay_above.h"
 
 namespace kvcast::relay {
 namespace {
 
-// What a publisher's refusal is to those behind us. That it does not let us in, or is leaving, or
-// does not like what we asked, is between it and us: they are not told that it is they, or we.
-moqt::RequestCode CodeForAudience(moqt::RequestCode code) {
-  using Code = moqt::RequestCode;
-  switch (code) {
-    case Code::kTimeout:
-    case Code::kExcessiveLoad:
-    case Code::kDoesNotExist:
-    case Code::kMalformedTrack:
-    case Code::kUnsupportedExtension:
-    case Code::kRedirect:
-      return code;
-    case Code::kGoingAway:
-    case Code::kNotSupported:
-      return Code::kDoesNotExist;
-    default:
-      return Code::kInternalError;
-  }
-}
-
-// A redirect that leads to another track leads there from here as well, since whoever follows it
-// asks us. One that leads nowhere else is of no use.
-moqt::RequestError PassedOn(const moqt::RequestError& refusal, const TrackName& asked) {
-  moqt::RequestError error = refusal;
-  error.code = CodeForAudience(refusal.code);
-  const std::optional<moqt::Redirect>& to = error.redirect;
-  const bool elsewhere =
-      to && (!to->uri.empty() || (to->track != asked && to->track != moqt::Redirect().track));
-  if (error.code == moqt::RequestCode::kRedirect && !elsewhere) {
-    error.code = moqt::RequestCode::kDoesNotExist;
-    error.redirect.reset();
-  }
-  return error;
-}
-
-bool EndsRendezvous(const moqt::RequestError& refusal) {
-  return refusal.redirect || refusal.code == moqt::RequestCode::kUnsupportedExtension ||
-         refusal.code == moqt::RequestCode::kMalformedTrack;
-}
+// Stands for the request by which an upstream tells of namespaces: it may tell of many.
+constexpr moqt::RequestId kTold = ~moqt::RequestId{0};
 
 size_t NameBytes(const TrackName& track) { return track.space().length() + track.name().size(); }
-
-// How much a refusal helps who hears it: a way to the track most, then that it may be tried again.
-// Least does that one of those who were asked does not have it.
-int HelpOf(const moqt::RequestError& refusal) {
-  if (refusal.redirect) {
-    return 3;
-  }
-  if (refusal.retry_after_ms) {
-    return 2;
-  }
-  return refusal.code == moqt::RequestCode::kDoesNotExist ? 0 : 1;
-}
-
-// Of two publishers' refusals the one to pass on, and of two that may be tried again the one that
-// may be sooner.
-const moqt::RequestError& BetterOf(const moqt::RequestError& first,
-                                   const moqt::RequestError& second) {
-  const int help = HelpOf(first);
-  if (help != HelpOf(second)) {
-    return help > HelpOf(second) ? first : second;
-  }
-  return help == 2 && *second.retry_after_ms < *first.retry_after_ms ? second : first;
-}
 
 }  // namespace
 
@@ -95,6 +37,29 @@ void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
   }
 }
 
+// What one upstream tells, no other is told: it is not ours to offer.
+void Relay::On(Peer& peer, const moqt::NamespaceReceived& event) {
+  if (!peer.told_namespaces.insert(event.space).second) {
+    return;
+  }
+  std::set<SubscriberId>& owners = announced_[event.space];
+  owners.insert({peer.id, kTold});
+  for (const SubscriberId& id : namespace_followers_.Above(event.space)) {
+    if (owners.size() == 1 && !peers_.at(id.peer).route) {
+      (void)peers_.at(id.peer).session->AnnounceNamespace(id.request, event.space).ok();
+      Touch(id.peer);
+    }
+  }
+}
+
+void Relay::On(Peer& peer, const moqt::NamespaceWithdrawn& event) { Unannounce(peer, event.space); }
+
+void Relay::Unannounce(Peer& peer, const TrackNamespace& space) {
+  if (const auto told = peer.told_namespaces.extract(space)) {  // `space` may be what stood there.
+    EraseOwner(told.value(), {peer.id, kTold});
+  }
+}
+
 void Relay::Withdraw(Peer& peer, moqt::RequestId request) {
   const auto found = peer.namespaces.find(request);
   if (found == peer.namespaces.end()) {
@@ -102,8 +67,12 @@ void Relay::Withdraw(Peer& peer, moqt::RequestId request) {
   }
   const TrackNamespace space = std::move(found->second);
   peer.namespaces.erase(found);
+  EraseOwner(space, {peer.id, request});
+}
+
+void Relay::EraseOwner(const TrackNamespace& space, SubscriberId owner) {
   const auto owners = announced_.find(space);
-  owners->second.erase({peer.id, request});
+  owners->second.erase(owner);
   if (!owners->second.empty()) {
     return;
   }
@@ -131,13 +100,18 @@ void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
   if (peer.session->AcceptSubscribeNamespace(event.request, {}).ok()) {
     peer.namespace_prefixes[event.request] = event.prefix;
     namespace_followers_.Add(event.prefix, {peer.id, event.request});
+    above_->Follow(peer, above_->namespaces, event.prefix);
     AnnounceBelow(peer, event.request, event.prefix);
   }
 }
 
 void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix) {
-  VisitBelow(announced_, prefix, [&](const TrackNamespace& space, const auto&) {
-    (void)peer.session->AnnounceNamespace(request, space).ok();
+  VisitBelow(announced_, prefix, [&](const TrackNamespace& space, const auto& owners) {
+    const bool from_above = std::ranges::all_of(
+        owners, [this](const SubscriberId& id) { return peers_.at(id.peer).route.has_value(); });
+    if (!(peer.route && from_above)) {
+      (void)peer.session->AnnounceNamespace(request, space).ok();
+    }
     return true;
   });
 }
@@ -152,7 +126,7 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   }
   const moqt::Parameters& parameters = event.parameters;
   const bool rendezvous = !facts && parameters.rendezvous_timeout_ms.value_or(0) > 0;
-  const Asking asking = AskAnnouncers(track, parameters.new_group_request);
+  const Asking asking = AskAnnouncers(track, parameters.new_group_request, !peer.route);
   if (asking == Asking::kNoRoom && !facts && !rendezvous) {
     Refuse(peer, event.request, Overloaded("Who may have the track cannot be asked just now."));
     return true;
@@ -174,7 +148,8 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
 
 // Also who asks for it: what a peer publishes it may follow here, as anybody may. Two relays that
 // ask each other wait for each other until one gives up, and what comes back from one is known.
-Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group) {
+Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group,
+                                   bool upstream) {
   const TrackNamespace& space = track.space();
   Asking asking = Asking::kNobody;
   for (size_t fields = space.field_count() + 1; fields-- > 0;) {
@@ -184,22 +159,15 @@ Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_
     }
     for (const SubscriberId& owner : owners->second) {
       Peer& peer = peers_.at(owner.peer);
-      if (!peer.leaving && !AskPeer(peer, track, new_group)) {
+      if (!peer.leaving && !peer.route && !AskPeer(peer, track, new_group)) {
         asking = Asking::kNoRoom;
       }
     }
   }
-  return IsAsked(track) ? Asking::kAsked : asking;
-}
-
-bool Relay::IsAnnounced(const TrackName& track) const {
-  const TrackNamespace& space = track.space();
-  for (size_t fields = space.field_count() + 1; fields-- > 0;) {
-    if (announced_.contains(space.First(fields))) {
-      return true;
-    }
+  if (upstream) {
+    above_->AskUpstream(track, new_group);
   }
-  return false;
+  return IsAsked(track) ? Asking::kAsked : asking;
 }
 
 bool Relay::IsAsked(const TrackName& track) const {
@@ -330,6 +298,9 @@ void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request,
     asked.refusal = asked.refusal ? BetterOf(*asked.refusal, passed) : passed;
   }
   const std::optional<moqt::RequestError> best = asked.refusal;
+  if (peer.route && (!asked.waiting.empty() || audience_.Has(track))) {
+    above_->AskUpstream(track, std::nullopt, &peer);
+  }
   (void)ForgetAsked(peer, request);
   const auto upstream = upstream_.find(track);
   if (upstream != upstream_.end() && !upstream->second.asked.empty()) {

@@ -8,6 +8,7 @@
 #include "kvcast/moqt/codec.h"
 #include "kvcast/moqt/timers.h"
 #include "kvcast/relay/relay.h"
+#include "kvcast/relay/relay_above.h"
 
 namespace kvcast::relay {
 namespace {
@@ -49,6 +50,9 @@ Told ToldBy(const moqt::ReceivedObject& received) {
 }  // namespace
 
 void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
+  if (above_->fetches.OnReady(peer.id, event.request)) {
+    return;
+  }
   while (true) {
     const auto publication = peer.publications.find(event.request);
     // Whoever sends faster than what is to be durable can be written waits, as with a slow network.
@@ -225,6 +229,10 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
   if (publishers->second.empty()) {
     published_.erase(publishers);
     stock_.acks().End(track, now_ + limits_.ack_patience);
+    // Another upstream may have what one has lost.
+    if (!was_pushed && peer.route && code != moqt::DoneCode::kTrackEnded && audience_.Has(track)) {
+      above_->AskUpstream(track, std::nullopt, &peer);
+    }
     OnUnpublished(track, was_pushed, code, reason);
     ForgetIfUnused(track);
   }
@@ -238,7 +246,7 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
     return;
   }
   if (was_pushed) {
-    (void)AskAnnouncers(track, std::nullopt);
+    (void)AskAnnouncers(track, std::nullopt, true);
   }
   if (IsAsked(track)) {
     upstream_.at(track).orphaned = true;
@@ -278,6 +286,7 @@ void Relay::EndRanges() {
 
 void Relay::OnMalformed(const TrackName& track, const std::string& reason) {
   metrics_.malformed_tracks.Add();
+  above_->fetches.Drop(track);
   audience_.EndTrack(track, moqt::DoneCode::kMalformedTrack, reason);
   for (auto& [id, peer] : peers_) {
     for (auto fetch = peer.fetches.begin(); fetch != peer.fetches.end();) {
@@ -308,7 +317,7 @@ void Relay::Break(Peer& peer, Publications::iterator publication, const Error& e
 
 void Relay::ForgetIfUnused(const TrackName& track) {
   if (!published_.contains(track) && !audience_.Has(track) && !stock_.catalogs().IsOurs(track) &&
-      !stock_.acks().IsAck(track)) {
+      !stock_.acks().IsAck(track) && !above_->fetches.Has(track)) {
     stock_.Forget(track, now_);
   }
 }

@@ -5,23 +5,12 @@
 
 #include "kvcast/moqt/wanted_range.h"
 #include "kvcast/relay/below.h"
+#include "kvcast/relay/canary.h"
 #include "kvcast/relay/relay.h"
+#include "kvcast/relay/relay_above.h"
 
 namespace kvcast::relay {
 namespace {
-
-// FILL_TIMEOUT: how long a fetch waits in all for what is not at hand.
-std::optional<Duration> PatienceOf(const moqt::Parameters& parameters) {
-  constexpr uint64_t kMost = 3'600'000;
-  return parameters.fill_timeout_ms ? std::optional<Duration>(std::chrono::milliseconds(
-                                          std::min(*parameters.fill_timeout_ms, kMost)))
-                                    : std::nullopt;
-}
-
-// The end of the last group that a fetch covers is known only if no object can come after it.
-bool EndsTrack(const TrackFacts& facts, Location last) {
-  return facts.end && facts.largest == last && *facts.end == Location{last.group, last.object + 1};
-}
 
 // What is left of a range without groups at its end that do not exist; absent if nothing is.
 std::optional<LocationRange> WithoutGapsAtItsEnd(LocationRange range, const TrackFacts& facts) {
@@ -86,7 +75,13 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
            "Only this node writes its catalogs and acknowledgements.");
     return;
   }
-  const Result<Durability> level = DurabilityFor(event);
+  if (Canary::IsBelow(event.track.space()) && !peer.uncounted) {
+    Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
+           "Only this node publishes there.");
+    return;
+  }
+  // What was promised upstream is kept there.
+  const Result<Durability> level = peer.route ? Durability::kMemory : DurabilityFor(event);
   if (!level.ok()) {
     Refuse(peer, event.request, moqt::RequestCode::kMalformedTrack, level.error().ToString());
     return;
@@ -116,7 +111,7 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   OnPublished(event.track);
   // What we have asked for, only those were told of who asked us. Who follows it already is not
   // told again.
-  if (!known) {
+  if (!known && !peer.uncounted) {
     Announce(event.track, &peer);
   }
 }
@@ -178,75 +173,42 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
   }
 }
 
-// To FETCH and TRACK_STATUS, which are not passed on.
-void Relay::RefuseUnknown(Peer& peer, moqt::RequestId request, const TrackName& track) {
-  if (IsAnnounced(track)) {
-    Refuse(peer, request, moqt::RequestCode::kNotSupported,
-           "The track is not here; who announced its namespace is asked by SUBSCRIBE only.");
-  } else {
-    Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
-  }
-}
-
-void Relay::On(Peer& peer, const moqt::FetchReceived& event) {
-  const std::optional<TrackFacts> facts = stock_.Find(event.track);
-  if (!facts) {
-    RefuseUnknown(peer, event.request, event.track);
-    return;
-  }
-  if (!facts->largest || *facts->largest < event.range.first) {
-    Refuse(peer, event.request, moqt::RequestCode::kInvalidRange,
-           "The track has no object in this range yet.");
-    return;
-  }
-  const LocationRange range{event.range.first, std::min(event.range.last, *facts->largest)};
-  moqt::FetchOk answer;
-  answer.last = range.last;
-  answer.end_of_track = EndsTrack(*facts, range.last);
-  answer.properties = facts->properties;
-  if (!peer.session->AcceptFetch(event.request, answer).ok()) {
-    RefuseUnanswered(peer, event.request);
-    return;
-  }
-  metrics_.fetches.Add();
-  const moqt::GroupOrder order =
-      event.parameters.group_order.value_or(moqt::GroupOrder::kAscending);
-  FetchCursor cursor(event.track, range, order, PatienceOf(event.parameters));
-  const PinOwner owner = ++last_pin_;
-  // While it is sent, for some time; if too much is pinned already, it goes without.
-  (void)stock_.store()
-      .ram()
-      .Pin(event.track, range.first.group, range.last.group, owner, now_ + limits_.fetch_pin)
-      .ok();
-  WarmAfter(event.track, range, order);
-  peer.fetches.emplace(event.request,
-                       FetchAnswer(*peer.session, event.request, std::move(cursor), owner));
-  Continue(peer, event.request);
-}
-
-// Whoever reads a track from its beginning, and finds it below, is likely to ask for more of it.
-void Relay::WarmAfter(const TrackName& track, const LocationRange& range, moqt::GroupOrder order) {
-  Store& store = stock_.store();
-  const uint64_t groups =
-      std::min<uint64_t>(range.last.group - range.first.group + 1, limits_.warm_groups);
-  if (order != moqt::GroupOrder::kAscending || groups == 0 ||
-      range.last.group > UINT64_MAX - groups || store.ram().FindGroup(track, range.first.group) ||
-      !store.IsBelow(track, range.first.group)) {
-    return;
-  }
-  const LocationRange next = LocationRange::Groups(range.last.group + 1, range.last.group + groups);
-  (void)store.Warm(track, next,
-                   now_);  // If too much is to be warmed, it comes when it is asked for.
-}
-
 void Relay::On(Peer& peer, const moqt::TrackStatusReceived& event) {
-  const std::optional<TrackFacts> facts = stock_.Find(event.track);
-  if (!facts) {
-    RefuseUnknown(peer, event.request, event.track);
+  if (RingWatch::IsQuestion(event.track)) {
+    above_->OnRingQuestion(peer, event);
     return;
   }
-  if (!peer.session->AnswerTrackStatus(event.request, LargestOf(*facts), facts->properties).ok()) {
-    RefuseUnanswered(peer, event.request);
+  const std::optional<TrackFacts> facts = stock_.Find(event.track);
+  const bool known = (facts && facts->end) || published_.contains(event.track) ||
+                     stock_.catalogs().IsOurs(event.track) || stock_.acks().IsAck(event.track);
+  if (!known && above_->statuses.Ask({peer.id, event.request}, event.track,
+                                     above_->SourcesOf(peer, event.track), now_)) {
+    peer.open_statuses.insert(event.request);
+  } else {
+    AnswerStatus(peer, event.request, event.track, {event.track, {}, std::nullopt, std::nullopt});
+  }
+}
+
+void Relay::AnswerStatus(Peer& peer, moqt::RequestId request, const TrackName& track,
+                         const UpstreamStatus& told) {
+  const std::optional<TrackFacts> facts = stock_.Find(track);
+  if (!facts && !told.answer) {
+    const bool silent = !told.refusal && !peer.route && above_->upstreams.Covers(track.space());
+    Refuse(peer, request,
+           told.refusal
+               ? *told.refusal
+               : (silent ? OutOfReach()
+                         : Because(moqt::RequestCode::kDoesNotExist, "The track is not here.")));
+    return;
+  }
+  moqt::Parameters parameters = LargestOf(facts.value_or(TrackFacts()));
+  if (told.answer) {
+    parameters.largest_object =
+        std::max(parameters.largest_object, told.answer->parameters.largest_object);
+  }
+  const Properties& properties = facts ? facts->properties : told.answer->properties;
+  if (!peer.session->AnswerTrackStatus(request, parameters, properties).ok()) {
+    RefuseUnanswered(peer, request);
   }
 }
 
@@ -257,6 +219,14 @@ bool Relay::Publishes(const Peer& peer, const TrackName& track) const {
   }
   const auto first = publishers->second.lower_bound({peer.id, 0});
   return first != publishers->second.end() && first->peer == peer.id;
+}
+
+bool Relay::IsFromAbove(const TrackName& track) const {
+  const auto publishers = published_.find(track);
+  return publishers != published_.end() &&
+         std::ranges::all_of(publishers->second, [this](const SubscriberId& id) {
+           return peers_.at(id.peer).route.has_value();
+         });
 }
 
 bool Relay::IsPushed(const TrackName& track) const {
@@ -270,7 +240,7 @@ bool Relay::IsPushed(const TrackName& track) const {
 std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace& prefix) const {
   std::vector<TrackName> tracks = stock_.catalogs().Below(prefix);
   VisitBelow(published_, prefix, [&](const TrackName& track, const auto&) {
-    if (!Publishes(peer, track)) {
+    if (!Publishes(peer, track) && !(peer.route && IsFromAbove(track))) {
       tracks.push_back(track);
     }
     return tracks.size() <= limits_.prefix_tracks_max;  // More are too many.
@@ -279,6 +249,12 @@ std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
+  if (!above_->Hold(peer, event)) {
+    AnswerSubscribeTracks(peer, event);
+  }
+}
+
+void Relay::AnswerSubscribeTracks(Peer& peer, const moqt::SubscribeTracksReceived& event) {
   const std::vector<TrackName> tracks = TracksBelow(peer, event.prefix);
   if (tracks.size() > limits_.prefix_tracks_max) {
     Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
@@ -290,6 +266,7 @@ void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
   }
   peer.prefixes[event.request] = {event.prefix, event.parameters.forward.value_or(true)};
   track_followers_.Add(event.prefix, {peer.id, event.request});
+  above_->Follow(peer, above_->tracks, event.prefix);
   for (const TrackName& track : tracks) {
     PublishTo(peer, event.request, track);
   }
@@ -307,6 +284,8 @@ void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace
   if (const auto prefix = peer.prefixes.find(request); prefix != peer.prefixes.end()) {
     track_followers_.Remove(prefix->second.space, id);
     track_followers_.Add(to, id);
+    above_->Follow(peer, above_->tracks, to);
+    above_->Unfollow(peer, above_->tracks, prefix->second.space);
     prefix->second.space = to;
     for (const TrackName& track : TracksBelow(peer, to)) {
       PublishTo(peer, request, track);
@@ -316,6 +295,8 @@ void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace
   if (spaces != peer.namespace_prefixes.end()) {
     namespace_followers_.Remove(spaces->second, id);
     namespace_followers_.Add(to, id);
+    above_->Follow(peer, above_->namespaces, to);
+    above_->Unfollow(peer, above_->namespaces, spaces->second);
     spaces->second = to;
     AnnounceBelow(peer, request, to);
   }
@@ -324,13 +305,16 @@ void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace
 void Relay::ForgetPrefix(Peer& peer, moqt::RequestId request) {
   if (const auto prefix = peer.prefixes.extract(request)) {
     track_followers_.Remove(prefix.mapped().space, {peer.id, request});
+    above_->Unfollow(peer, above_->tracks, prefix.mapped().space);
   }
   if (const auto spaces = peer.namespace_prefixes.extract(request)) {
     namespace_followers_.Remove(spaces.mapped(), {peer.id, request});
+    above_->Unfollow(peer, above_->namespaces, spaces.mapped());
   }
 }
 
 void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
+  above_->Release(peer, event.request, true);
   const std::optional<TrackNamespace>& moved = event.parameters.namespace_prefix;
   if (moved && IsTooLarge(peer, event.request, *moved)) {
     metrics_.Refused(moqt::RequestCode::kNamespaceTooLarge);
@@ -437,7 +421,7 @@ void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
 void Relay::Announce(const TrackName& track, const Peer* publisher) {
   for (const SubscriberId& id : track_followers_.Above(track.space())) {
     Peer& peer = peers_.at(id.peer);
-    if (&peer != publisher) {
+    if (&peer != publisher && !(publisher != nullptr && publisher->route && peer.route)) {
       PublishTo(peer, id.request, track);
     }
   }

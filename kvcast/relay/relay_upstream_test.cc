@@ -79,20 +79,26 @@ TEST(RelayUpstream, RefusesWhenEveryoneHas) {
   EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
 }
 
-// That a track does not exist, only those can say who were asked.
-TEST(RelayUpstream, DoesNotDenyWhatAnAnnouncerMayHave) {
+// That a track does not exist, only those can say who were asked, one after the other.
+TEST(RelayUpstream, AsksAnnouncersForWhatIsFetched) {
   Asked w;
-  const std::pair<TrackName, RequestCode> expected[] = {
-      {LiveUpstream("x"), RequestCode::kNotSupported},
-      {*TrackName::Of(UpstreamSpace({"dead"}), "x"), RequestCode::kDoesNotExist}};
-  for (const auto& [track, code] : expected) {
-    ASSERT_TRUE(w.subscriber->Fetch(track, LocationRange::Groups(0, 1), {}).ok());
-    w.world.Run();
-    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, code);
-    ASSERT_TRUE(w.subscriber->AskTrackStatus(track, {}).ok());
-    w.world.Run();
-    EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, code);
-  }
+  ASSERT_TRUE(w.subscriber->Fetch(LiveUpstream("x"), LocationRange::Groups(0, 1), {}).ok());
+  ASSERT_TRUE(w.subscriber->AskTrackStatus(LiveUpstream("x"), {}).ok());
+  w.world.Run();
+  w.RefuseBy(w.two, w.two.One<moqt::FetchReceived>().request, RequestCode::kDoesNotExist);
+  w.RefuseBy(w.one, w.one.One<moqt::FetchReceived>().request, RequestCode::kDoesNotExist);
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
+  w.RefuseBy(w.two, w.two.One<moqt::TrackStatusReceived>().request, RequestCode::kDoesNotExist);
+  const RequestId asked = w.one.One<moqt::TrackStatusReceived>().request;
+  moqt::Parameters parameters;
+  parameters.largest_object = Location{7, 3};
+  ASSERT_TRUE(w.one->AnswerTrackStatus(asked, parameters, {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::RequestAccepted>().parameters.largest_object, (Location{7, 3}));
+  const TrackName nowhere = *TrackName::Of(UpstreamSpace({"dead"}), "x");
+  ASSERT_TRUE(w.subscriber->Fetch(nowhere, LocationRange::Groups(0, 1), {}).ok());
+  w.world.Run();
+  EXPECT_EQ(w.subscriber.One<moqt::RequestRefused>().error.code, RequestCode::kDoesNotExist);
 }
 
 TEST(RelayUpstream, SaysWhyATrackWithAnUnknownExtensionIsRefused) {

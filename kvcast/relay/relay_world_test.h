@@ -54,15 +54,22 @@ inline Object ObjectAt(const TrackName& track, Location at, size_t bytes = 100) 
   return object;
 }
 
+// What a peer has to show: a certificate, and tokens.
+struct Papers {
+  Credential credential{};
+  std::vector<std::string> tokens{};
+};
+
 // A peer of the node, and its end of the connection.
 class Client {
  public:
-  Client(Relay& relay, const moqt::MemoryConnection::Options& options, const moqt::Limits& limits)
+  Client(Relay& relay, const moqt::MemoryConnection::Options& options, const moqt::Limits& limits,
+         const Papers& papers = {})
       : relay_(&relay),
-        session_(moqt::Role::kClient, Setup(), limits, Instant()),
+        session_(moqt::Role::kClient, Setup(papers), limits, Instant()),
         server_(moqt::Role::kServer, {}, limits, Instant()),
         connection_(options, session_, server_),
-        peer_(relay.Join(server_)) {}
+        peer_(relay.Join(server_, papers.credential)) {}
   ~Client() { relay_->Leave(peer_); }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -125,10 +132,13 @@ class Client {
   }
 
  private:
-  static moqt::Setup Setup() {
+  static moqt::Setup Setup(const Papers& papers) {
     moqt::Setup setup;
     setup.path = "/";
     setup.authority = "node.example";
+    for (const std::string& token : papers.tokens) {
+      setup.auth_tokens.push_back({moqt::AuthToken::AliasType::kUseValue, 0, 0, token});
+    }
     return setup;
   }
 
@@ -180,10 +190,10 @@ class RelayWorld {
       : options_(options), random_(options.seed), relay_(options.relay, metrics_) {}
   RelayWorld() : RelayWorld(Options()) {}
 
-  Client& Join() {
+  Client& Join(const Papers& papers = {}) {
     moqt::MemoryConnection::Options connection = options_.connection;
     connection.seed = random_.Next();
-    clients_.push_back(std::make_unique<Client>(relay_, connection, options_.session));
+    clients_.push_back(std::make_unique<Client>(relay_, connection, options_.session, papers));
     clients_.back()->server().OnTime(now_);
     return *clients_.back();
   }

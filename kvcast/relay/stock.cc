@@ -212,6 +212,8 @@ void Stock::TakeEvents(Instant now) {
       expiries_.AddGroup(due->group.track, due->group.group, moqt::After(now, due->left_ms));
     } else if (const auto* arrived = std::get_if<StoreArrived>(&*event)) {
       List(arrived->group);
+    } else if (const auto* told = std::get_if<StoreTold>(&*event)) {
+      Acknowledge(acks_.Unsettled(told->track, told->group));
     } else {
       listings_.push_back({std::get<StoreTierReady>(*event).tier, std::nullopt});
     }
@@ -237,12 +239,17 @@ void Stock::OnMoved(const EvictedGroup& moved) {
 }
 
 void Stock::OnWritten(const StoreWritten& written) {
+  OnForgotten(written);
   if (written.error) {
     log_.Warning("durable write failed", {{"reason", written.error->ToString()}});
   }
-  for (const EvictedGroup& group : acks_.OnWritten(written)) {
+  Acknowledge(acks_.OnWritten(written));
+}
+
+void Stock::Acknowledge(const std::vector<EvictedGroup>& groups) {
+  for (const EvictedGroup& group : groups) {
     const std::optional<Durability> level = acks_.LevelOf(group.track);
-    const bool whole = level && store_.tiers().HasWhole(group.track, group.group, *level);
+    const bool whole = level && store_.tiers().HasWritten(group.track, group.group, *level);
     acks_.Settle(group.track, group.group, whole);
     Relist(group.track, group.group);
   }
@@ -398,6 +405,17 @@ std::vector<CatalogChange> Stock::Settle(Instant now) {
   metrics_->stored_objects.Set(static_cast<int64_t>(store_.ram().object_count()));
   metrics_->Show(store_.counts(), store_.demoting_bytes(), store_.reads_waiting());
   return all;
+}
+
+void Stock::Discard(const TrackName& track, Instant now) {
+  while (const std::optional<uint64_t> group = store_.GroupFrom(track, 0)) {
+    store_.Remove(track, *group, now);
+    if (store_.GroupFrom(track, 0) == group) {
+      break;  // A tier takes nothing just now, a removal neither.
+    }
+  }
+  TakeEvents(now);
+  (void)store_.Forget(track, now);
 }
 
 }  // namespace kvcast::relay

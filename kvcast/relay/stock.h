@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "kvcast/relay/ack_book.h"
 #include "kvcast/relay/catalogs.h"
 #include "kvcast/relay/expiry_book.h"
+#include "kvcast/relay/forget_scope.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/relay_metrics.h"
 #include "kvcast/store/counted_allocator.h"
@@ -40,6 +42,9 @@ class Stock {
   std::optional<TrackFacts> Find(const TrackName& track) const { return store_.Find(track); }
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const {
     return store_.FindGroup(track, group);
+  }
+  bool IsGone(const TrackName& track, const LocationRange& range) const {
+    return store_.IsGone(track, range);
   }
   // Every tier is ready, and what it holds is listed.
   bool opened() const { return store_.opened() && listed(); }
@@ -92,6 +97,13 @@ class Stock {
   // Tracks that have lost their last group since the last call.
   std::vector<TrackName> TakeEmptied() { return std::exchange(emptied_, {}); }
   void Forget(const TrackName& track, Instant now) { (void)store_.Forget(track, now); }
+  // Removes what somebody wants gone from every tier and from the catalogs, stock_forget.cc. It is
+  // gone when a later call says so: nothing is left of it then, and nothing pending.
+  ForgetReport ForgetAll(const ForgetScope& scope, Instant now);
+  // Removals that are still on their way.
+  size_t forgetting() const { return forgetting_.size(); }
+  // Removes all that is here of a track.
+  void Discard(const TrackName& track, Instant now);
 
  private:
   using GroupName = std::pair<TrackName, uint64_t>;
@@ -107,6 +119,14 @@ class Stock {
   void TakeEvents(Instant now);
   void OnMoved(const EvictedGroup& moved);
   void OnWritten(const StoreWritten& written);
+  // Those of them that have become durable.
+  void Acknowledge(const std::vector<EvictedGroup>& groups);
+  void OnForgotten(const StoreWritten& written);
+  void TakeErased(const Store::Erased& erased, ForgetReport& report);
+  void ForgetGroup(const TrackName& track, uint64_t group, ForgetReport& report);
+  void ForgetTrack(const TrackName& track, Instant now, ForgetReport& report);
+  // Those groups of it that have this key.
+  void ForgetBlock(const TrackName& track, const Digest& key, Instant now, ForgetReport& report);
   // Lists or unlists a group, as it is whole somewhere or not.
   void Relist(const TrackName& track, uint64_t group);
   bool ListIfWhole(const TrackName& track, uint64_t group);
@@ -145,6 +165,8 @@ class Stock {
   std::map<StoreTicket, ListedGroup> dating_;
   std::vector<StoreRead> reads_;
   std::vector<TrackName> emptied_;
+  std::set<StoreTicket> forgetting_;  // Removals on their way to tiers.
+  bool forgetting_failed_ = false;    // One of them has not been written.
 };
 
 }  // namespace kvcast::relay

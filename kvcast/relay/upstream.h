@@ -1,12 +1,15 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "kvcast/base/time.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/relay/audience.h"
+#include "kvcast/relay/ending.h"
 
 namespace kvcast::relay {
 
@@ -27,6 +30,7 @@ struct Upstream {
   std::map<SubscriberId, Asked> asked;        // The peers, and our requests to them.
   std::map<SubscriberId, Waiting> waiting;    // The peers, and their requests.
   std::optional<moqt::RequestError> refusal;  // The best of those that peers have given.
+  std::set<PeerId> tried;                     // Upstreams that were asked, and may have refused.
   bool orphaned = false;  // Its audience has lost its publisher, and hopes for another.
 };
 

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "kvcast/base/time.h"
+#include "kvcast/moqt/session.h"
+#include "kvcast/object/track_name.h"
+#include "kvcast/relay/audience.h"
+#include "kvcast/relay/limits.h"
+#include "kvcast/relay/upstream_peers.h"
+
+namespace kvcast::relay {
+
+// What those below want to hear of, asked of every upstream that may know: each is asked for as few
+// prefixes as cover all that is wanted of it, however many want it.
+//
+// A prefix that nobody wants any more is followed for a while: whoever comes next finds what there
+// is at once.
+class FollowedPrefixes {
+ public:
+  using SessionOf = std::function<moqt::Session*(PeerId)>;
+  // How an upstream is asked: SUBSCRIBE_TRACKS, or SUBSCRIBE_NAMESPACE.
+  using Ask = std::function<Result<moqt::RequestId>(moqt::Session&, const TrackNamespace&)>;
+  FollowedPrefixes(const Limits& limits, const UpstreamPeers& upstreams, SessionOf session_of,
+                   Ask ask)
+      : limits_(&limits),
+        upstreams_(&upstreams),
+        session_of_(std::move(session_of)),
+        ask_(std::move(ask)) {}
+
+  // Somebody wants all below the prefix, or wants it no more.
+  void Want(const TrackNamespace& prefix, Instant now);
+  void Release(const TrackNamespace& prefix, Instant now);
+
+  void OnConnected(PeerId peer, Instant now) {
+    Update(peer, now);
+    Schedule();
+  }
+  void OnPeerGone(PeerId peer) { asked_.erase(peer); }
+  // The upstream has accepted. False: it is none of these requests.
+  bool OnAccepted(PeerId peer, moqt::RequestId request);
+  // Whether somebody upstream was asked for it, and has not answered.
+  bool IsToBeAnswered(const TrackNamespace& prefix) const;
+  // The upstream refuses, or has ended it: it is asked again after a while. False: it is none.
+  bool OnOver(PeerId peer, moqt::RequestId request, Instant now);
+  void OnTime(Instant now);
+  std::optional<Instant> deadline() const { return deadline_; }
+
+  bool Owns(PeerId peer, moqt::RequestId request) const;
+  // Whether anybody wants what is in a namespace, or has done so lately.
+  bool IsWanted(const TrackNamespace& space) const;
+  // What upstreams are asked for no more since the last call.
+  std::vector<std::pair<PeerId, TrackNamespace>> TakeLeft() { return std::exchange(left_, {}); }
+  std::set<PeerId> TakeTouched() { return std::exchange(touched_, {}); }
+
+ private:
+  struct Wanted {
+    size_t count = 0;
+    Instant until;  // Where nobody does any more.
+  };
+  struct Asked {
+    std::map<TrackNamespace, moqt::RequestId> prefixes;
+    std::set<TrackNamespace> unanswered;
+    std::optional<Instant> again_at;
+  };
+
+  // The fewest prefixes that cover what is wanted of an upstream.
+  std::set<TrackNamespace> CoverFor(size_t upstream) const;
+  void Update(PeerId peer, Instant now);
+  void UpdateAll(Instant now);
+  void Schedule();
+
+  const Limits* limits_;
+  const UpstreamPeers* upstreams_;
+  SessionOf session_of_;
+  Ask ask_;
+  std::map<TrackNamespace, Wanted> wanted_;
+  std::map<PeerId, Asked> asked_;
+  std::optional<Instant> deadline_;
+  std::vector<std::pair<PeerId, TrackNamespace>> left_;
+  std::set<PeerId> touched_;
+};
+
+}  // namespace kvcast::relay

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "kvcast/relay/limits.h"
+#include "kvcast/relay/rate.h"
+
+namespace kvcast::relay {
+
+// What each identity has asked for, over all its sessions: whoever opens more of them gets no more.
+class IdentityBook {
+ public:
+  // What stands at a time.
+  struct Held {
+    size_t subscriptions = 0;
+    size_t fetches = 0;
+    size_t namespaces = 0;
+  };
+  struct Account {
+    explicit Account(const Limits& limits)
+        : requests(limits.requests_per_second, limits.requests_burst),
+          useless(limits.useless_per_second, limits.useless_burst) {}
+
+    Rate requests;
+    Rate useless;
+    Held held{};
+    size_t sessions = 0;
+    bool is_relay = false;
+  };
+
+  explicit IdentityBook(const Limits& limits) : limits_(&limits) {}
+
+  // One more session; the account stays in its place until its last has left. An account is not
+  // forgotten before its rates have recovered, so that coming back is no way around them.
+  Account& Join(const std::string& name);
+  void Leave(const std::string& name, Instant now);
+  // One session of it holds this now, instead of that.
+  static void Move(Account& account, Held& from, const Held& to);
+  size_t size() const { return accounts_.size(); }
+
+ private:
+  static constexpr size_t kLeftMax = 1024;  // Looked through when more have no session.
+
+  const Limits* limits_;
+  std::map<std::string, Account> accounts_;
+  size_t left_ = 0;  // Accounts without a session.
+};
+
+}  // namespace kvcast::relay

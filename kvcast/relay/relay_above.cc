@@ -1,0 +1,477 @@
+// What a relay asks of those upstream, and what it makes of what comes.
+#include "kvcast/relay/relay_above.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "kvcast/relay/canary.h"
+
+namespace kvcast::relay {
+
+Relay::Above::Above(Relay& relay, const Options& options)
+    : upstreams(options.upstreams),
+      fetches(relay.limits_, relay.metrics_, relay.stock_, relay.log_, SessionsOf(relay)),
+      statuses(relay.limits_, SessionsOf(relay)),
+      tracks(relay.limits_, upstreams, SessionsOf(relay),
+             [](moqt::Session& session, const TrackNamespace& prefix) {
+               return session.SubscribeTracks(prefix, {});
+             }),
+      namespaces(relay.limits_, upstreams, SessionsOf(relay),
+                 [](moqt::Session& session, const TrackNamespace& prefix) {
+                   return session.SubscribeNamespace(prefix, {});
+                 }),
+      relay_(&relay),
+      rings_(options.node, options.secret) {}
+
+std::function<moqt::Session*(PeerId)> Relay::Above::SessionsOf(Relay& relay) {
+  return [&relay](PeerId id) {
+    const auto peer = relay.peers_.find(id);
+    return peer == relay.peers_.end() ? nullptr : peer->second.session;
+  };
+}
+
+void Relay::Above::OnConnected(Peer& peer) {
+  upstreams.Connect(*peer.route, peer.id);
+  tracks.OnConnected(peer.id, relay_->now_);
+  namespaces.OnConnected(peer.id, relay_->now_);
+  (void)peer.session->AskTrackStatus(rings_.QuestionFor(peer.id), {}).ok();
+  relay_->Touch(peer.id);
+}
+
+void Relay::Above::OnPeerGone(Peer& peer) {
+  upstreams.Disconnect(peer.id);
+  for (const auto& [request, event] : std::exchange(peer.open_fetches, {})) {
+    fetches.Leave({peer.id, request});
+  }
+  for (const moqt::RequestId request : std::exchange(peer.open_statuses, {})) {
+    statuses.Leave({peer.id, request});
+  }
+  for (auto held = held_.lower_bound({peer.id, 0});
+       held != held_.end() && held->first.peer == peer.id; held = held_.lower_bound({peer.id, 0})) {
+    Release(peer, held->first.request, false);
+  }
+  fetches.OnPeerGone(peer.id, relay_->now_);
+  statuses.OnPeerGone(peer.id, relay_->now_);
+  tracks.OnPeerGone(peer.id);
+  namespaces.OnPeerGone(peer.id);
+  rings_.Forget(peer.id);
+}
+
+bool Relay::Above::OnRefused(Peer& peer, moqt::RequestId request, const moqt::RequestError& error) {
+  const Instant now = relay_->now_;
+  return fetches.OnRefused(peer.id, request, error, now) ||
+         statuses.OnRefused(peer.id, request, error, now) || tracks.OnOver(peer.id, request, now) ||
+         namespaces.OnOver(peer.id, request, now);
+}
+
+void Relay::Above::OnCancelled(Peer& peer, moqt::RequestId request,
+                               const moqt::RequestError& error) {
+  (void)OnRefused(peer, request, error);
+  if (peer.open_fetches.erase(request) > 0) {
+    fetches.Leave({peer.id, request});
+  }
+  if (peer.open_statuses.erase(request) > 0) {
+    statuses.Leave({peer.id, request});
+  }
+  Release(peer, request, false);
+}
+
+void Relay::Above::OnTime() {
+  const Instant now = relay_->now_;
+  fetches.OnTime(now);
+  statuses.OnTime(now);
+  tracks.OnTime(now);
+  namespaces.OnTime(now);
+  AskForRings();
+}
+
+std::optional<Instant> Relay::Above::deadline() const {
+  std::optional<Instant> first;
+  if (upstreams.size() > 0) {
+    first = ask_for_rings_at_;
+  }
+  for (const auto& [id, held] : held_) {
+    first = first ? std::min(*first, held.first) : held.first;
+  }
+  for (const std::optional<Instant> other :
+       {fetches.deadline(), statuses.deadline(), tracks.deadline(), namespaces.deadline()}) {
+    first = other && (!first || *other < *first) ? other : first;
+  }
+  return first;
+}
+
+void Relay::Above::Settle() {
+  FillFetches();
+  TakeStatuses();
+  ReleaseAnswered();
+  LeaveUnwanted();
+}
+
+void Relay::Above::AskForRings() {
+  if (upstreams.size() == 0 || relay_->now_ < ask_for_rings_at_) {
+    return;
+  }
+  ask_for_rings_at_ = relay_->now_ + relay_->limits_.ring_interval;
+  for (const PeerId id : upstreams.Connected()) {
+    (void)relay_->peers_.at(id).session->AskTrackStatus(rings_.QuestionFor(id), {}).ok();
+    relay_->Touch(id);
+  }
+}
+
+// Whoever asks is answered at once, and waits for nobody.
+void Relay::Above::OnRingQuestion(Peer& peer, const moqt::TrackStatusReceived& event) {
+  relay_->Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "There is no such track.");
+  const RingWatch::Answer answer = rings_.On(event.track, relay_->now_);
+  if (answer.ring) {
+    const auto upstream = relay_->peers_.find(*answer.ring);
+    if (upstream != relay_->peers_.end() && upstream->second.route) {
+      const size_t route = *upstream->second.route;
+      relay_->log_.Error("upstream leads back to this node",
+                         {{"upstream", upstreams.route(route).name}, {"by_peer", peer.id}});
+      found_.push_back(route);
+      relay_->RemoveAll(upstream->second);
+    }
+  }
+  for (const PeerId id : upstreams.Connected()) {
+    if (answer.pass_on && id != peer.id) {
+      (void)relay_->peers_.at(id).session->AskTrackStatus(event.track, {}).ok();
+      relay_->Touch(id);
+    }
+  }
+  if (answer.ask) {
+    ask_for_rings_at_ = relay_->now_;
+    AskForRings();
+  }
+}
+
+void Relay::Above::Follow(const Peer& peer, FollowedPrefixes& prefixes,
+                          const TrackNamespace& prefix) {
+  if (!peer.route) {
+    prefixes.Want(prefix, relay_->now_);
+  }
+}
+
+void Relay::Above::Unfollow(const Peer& peer, FollowedPrefixes& prefixes,
+                            const TrackNamespace& prefix) {
+  if (!peer.route) {
+    prefixes.Release(prefix, relay_->now_);
+  }
+}
+
+bool Relay::Above::Hold(Peer& peer, const moqt::SubscribeTracksReceived& event) {
+  if (peer.route || upstreams.size() == 0) {
+    return false;
+  }
+  tracks.Want(event.prefix, relay_->now_);
+  if (!tracks.IsToBeAnswered(event.prefix)) {
+    tracks.Release(event.prefix, relay_->now_);
+    return false;
+  }
+  held_.emplace(SubscriberId{peer.id, event.request},
+                std::pair(relay_->now_ + relay_->limits_.follow_patience, event));
+  return true;
+}
+
+void Relay::Above::Release(Peer& peer, moqt::RequestId request, bool answer) {
+  const auto held = held_.extract({peer.id, request});
+  if (!held) {
+    return;
+  }
+  if (answer) {
+    relay_->AnswerSubscribeTracks(peer, held.mapped().second);
+    relay_->Touch(peer.id);
+  }
+  tracks.Release(held.mapped().second.prefix, relay_->now_);
+}
+
+void Relay::Above::ReleaseAnswered() {
+  std::vector<SubscriberId> over;
+  for (const auto& [id, held] : held_) {
+    if (held.first <= relay_->now_ || !tracks.IsToBeAnswered(held.second.prefix)) {
+      over.push_back(id);
+    }
+  }
+  for (const SubscriberId& id : over) {
+    Release(relay_->peers_.at(id.peer), id.request, true);
+  }
+}
+
+void Relay::Above::LeaveUnwanted() {
+  for (const auto& [id, prefix] : tracks.TakeLeft()) {
+    const auto peer = relay_->peers_.find(id);
+    if (peer == relay_->peers_.end()) {
+      continue;
+    }
+    std::vector<moqt::RequestId> unwanted;
+    for (const auto& [request, publication] : peer->second.publications) {
+      const TrackName& track = publication.track();
+      if (prefix.IsPrefixOf(track.space()) && !tracks.IsWanted(track.space()) &&
+          !peer->second.upstream.contains(request) && !relay_->audience_.Has(track)) {
+        unwanted.push_back(request);
+      }
+    }
+    for (const moqt::RequestId request : unwanted) {
+      peer->second.session->Cancel(request, moqt::ResetCode::kCancelled);
+      relay_->EndPublication(peer->second, peer->second.publications.find(request),
+                             moqt::DoneCode::kSubscriptionEnded, "Nobody wants it.");
+    }
+  }
+  (void)namespaces.TakeLeft();
+  for (FollowedPrefixes* const prefixes : {&tracks, &namespaces}) {
+    for (const PeerId id : prefixes->TakeTouched()) {
+      relay_->touched_.insert(id);
+    }
+  }
+}
+
+void Relay::Above::AskUpstream(const TrackName& track, std::optional<uint64_t> new_group,
+                               const Peer* except) {
+  const auto known = relay_->upstream_.find(track);
+  std::vector<PeerId> left;
+  for (const PeerId id : upstreams.For(track.space())) {
+    if (except != nullptr && id == except->id) {
+      continue;
+    }
+    if (known != relay_->upstream_.end()) {
+      const auto asked = known->second.asked.lower_bound({id, 0});
+      if (asked != known->second.asked.end() && asked->first.peer == id) {
+        return;
+      }
+    }
+    if (known == relay_->upstream_.end() || !known->second.tried.contains(id)) {
+      left.push_back(id);
+    }
+  }
+  for (const PeerId id : left) {
+    if (relay_->AskPeer(relay_->peers_.at(id), track, new_group)) {
+      if (const auto asked = relay_->upstream_.find(track); asked != relay_->upstream_.end()) {
+        asked->second.tried.insert(id);
+      }
+      return;
+    }
+  }
+}
+
+void Relay::Above::TakeStatuses() {
+  for (const UpstreamStatus& outcome : statuses.TakeOutcomes()) {
+    for (const SubscriberId& id : outcome.askers) {
+      const auto peer = relay_->peers_.find(id.peer);
+      if (peer != relay_->peers_.end() && peer->second.open_statuses.erase(id.request) > 0) {
+        relay_->AnswerStatus(peer->second, id.request, outcome.track, outcome);
+        relay_->touched_.insert(id.peer);
+      }
+    }
+  }
+  for (const PeerId id : statuses.TakeTouched()) {
+    relay_->touched_.insert(id);
+  }
+}
+
+// What one upstream asks us for is asked of nobody upstream: a request that has gone down does not
+// go up again, and so it goes round in no circle.
+std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& track) const {
+  std::vector<PeerId> sources;
+  if (Canary::IsBelow(track.space())) {
+    return sources;
+  }
+  const auto add = [&](PeerId id) {
+    if (id != asker.id && !relay_->peers_.at(id).leaving &&
+        std::ranges::find(sources, id) == sources.end()) {
+      sources.push_back(id);
+    }
+  };
+  if (!asker.route) {
+    if (const auto publishers = relay_->published_.find(track);
+        publishers != relay_->published_.end()) {
+      for (const SubscriberId& id : publishers->second) {
+        if (relay_->peers_.at(id.peer).route) {
+          add(id.peer);
+        }
+      }
+    }
+    for (const PeerId id : upstreams.For(track.space())) {
+      add(id);
+    }
+  }
+  for (size_t fields = track.space().field_count() + 1;
+       fields-- > 0 && !relay_->announced_.empty();) {
+    const auto owners = relay_->announced_.find(track.space().First(fields));
+    if (owners == relay_->announced_.end()) {
+      continue;
+    }
+    for (const SubscriberId& owner : owners->second) {
+      if (!relay_->peers_.at(owner.peer).route) {
+        add(owner.peer);
+      }
+    }
+  }
+  return sources;
+}
+
+// Where a track ends is known here if it has ended, or is published to us; else somebody upstream
+// may know of more than we do.
+Relay::End Relay::Above::AwaitEnd(Peer& peer, const moqt::FetchReceived& event) {
+  const TrackName& track = event.track;
+  const std::optional<TrackFacts> facts = relay_->stock_.Find(track);
+  if ((facts && facts->end) || relay_->published_.contains(track) ||
+      relay_->stock_.catalogs().IsOurs(track) || relay_->stock_.acks().IsAck(track)) {
+    return End::kKnown;
+  }
+  std::optional<Location> largest = facts ? facts->largest : std::nullopt;
+  if (const std::optional<moqt::FetchOk> told = fetches.LastTold(track)) {
+    largest = std::max(largest, std::optional(told->last));
+  }
+  LocationRange beyond = event.range;
+  if (largest && beyond.first <= *largest) {
+    if (beyond.last <= *largest) {
+      return End::kKnown;
+    }
+    beyond.first = After(*largest);
+    if (relay_->stock_.IsGone(track, beyond)) {
+      return End::kKnown;
+    }
+  }
+  // What is said of the end of a range alone says nothing of its beginning, which may be on its
+  // way.
+  const moqt::GroupOrder order =
+      fetches.Has(track) ? moqt::GroupOrder::kAscending
+                         : event.parameters.group_order.value_or(moqt::GroupOrder::kAscending);
+  UpstreamFetches::Wish wish{
+      track,       beyond, order, SourcesOf(peer, track), event.parameters.subscriber_priority,
+      std::nullopt};
+  if (event.parameters.fill_timeout_ms) {
+    wish.patience =
+        std::chrono::milliseconds(std::min<uint64_t>(*event.parameters.fill_timeout_ms, 3'600'000));
+  }
+  if (wish.sources.empty() || wish.patience == Duration::zero() ||
+      !fetches.Ask({peer.id, event.request}, wish, relay_->now_)) {
+    return !peer.route && upstreams.Covers(track.space()) ? End::kOutOfReach : End::kKnown;
+  }
+  peer.open_fetches.insert_or_assign(event.request, event);
+  return End::kToCome;
+}
+
+bool Relay::Above::IsNothingBeyond(const moqt::FetchReceived& event, Location largest) const {
+  const std::optional<TrackFacts> facts = relay_->stock_.Find(event.track);
+  return upstreams.Covers(event.track.space()) && facts && !facts->end &&
+         relay_->stock_.IsGone(event.track, {After(largest), event.range.last});
+}
+
+bool Relay::Above::AskFor(Peer& peer, moqt::RequestId fetch, FetchCursor& cursor) {
+  const SubscriberId id{peer.id, fetch};
+  if (!cursor.hole()) {
+    fetches.OnProgress(id, cursor.at());
+    return true;  // A tier is to read something.
+  }
+  if (cursor.patience() == Duration::zero()) {
+    cursor.GiveUp();
+    return false;
+  }
+  const UpstreamFetches::Wish wish{cursor.track(), *cursor.hole(),
+                                   cursor.order(), SourcesOf(peer, cursor.track()),
+                                   std::nullopt,   cursor.patience()};
+  if (fetches.Ask(id, wish, relay_->now_)) {
+    return true;
+  }
+  cursor.Settle(EndOf(wish.range, wish.order), false, relay_->stock_.store(), relay_->now_);
+  return false;
+}
+
+FetchAnswer* Relay::Above::FindFetch(const SubscriberId& id) {
+  const auto peer = relay_->peers_.find(id.peer);
+  if (peer == relay_->peers_.end()) {
+    return nullptr;
+  }
+  const auto fetch = peer->second.fetches.find(id.request);
+  return fetch == peer->second.fetches.end() ? nullptr : &fetch->second;
+}
+
+template <>
+void Relay::Above::Act(const UpstreamFetches::Answered& outcome) {
+  const auto peer = relay_->peers_.find(outcome.asker.peer);
+  if (peer == relay_->peers_.end()) {
+    return;
+  }
+  const auto open = peer->second.open_fetches.extract(outcome.asker.request);
+  if (!open) {
+    return;
+  }
+  const End end = outcome.exact ? End::kKnown : AwaitEnd(peer->second, open.mapped());
+  if (end != End::kToCome) {
+    relay_->AnswerFetch(peer->second, open.mapped(), end);
+    relay_->Touch(peer->first);
+  }
+}
+
+template <>
+void Relay::Above::Act(const UpstreamFetches::Came& outcome) {
+  FetchAnswer* const fetch = FindFetch(outcome.asker);
+  if (fetch != nullptr && fetch->cursor().Fill(outcome.object, relay_->stock_.store())) {
+    relay_->Continue(relay_->peers_.at(outcome.asker.peer), outcome.asker.request);
+  }
+}
+
+template <>
+void Relay::Above::Act(const UpstreamFetches::Settled& outcome) {
+  if (FetchAnswer* const fetch = FindFetch(outcome.asker)) {
+    fetch->cursor().Settle(outcome.through, outcome.nothing, relay_->stock_.store(), relay_->now_);
+    relay_->Continue(relay_->peers_.at(outcome.asker.peer), outcome.asker.request);
+  }
+}
+
+template <>
+void Relay::Above::Act(const UpstreamFetches::Failed& outcome) {
+  const auto peer = relay_->peers_.find(outcome.asker.peer);
+  if (peer == relay_->peers_.end()) {
+    return;
+  }
+  if (FetchAnswer* const fetch = FindFetch(outcome.asker)) {
+    FetchCursor& cursor = fetch->cursor();
+    // Who does not answer is waited for once, however much a fetch lacks.
+    if (outcome.error.code == moqt::RequestCode::kTimeout) {
+      cursor.GiveUp();
+    } else if (cursor.hole()) {
+      cursor.Settle(EndOf(*cursor.hole(), cursor.order()), false, relay_->stock_.store(),
+                    relay_->now_);
+    }
+    relay_->Continue(peer->second, outcome.asker.request);
+  }
+  const auto open = peer->second.open_fetches.extract(outcome.asker.request);
+  if (!open) {
+    return;
+  }
+  const bool told = outcome.error.code == moqt::RequestCode::kInvalidRange ||
+                    outcome.error.code == moqt::RequestCode::kDoesNotExist;
+  if (relay_->stock_.Find(open.mapped().track) &&
+      outcome.error.code != moqt::RequestCode::kMalformedTrack) {
+    relay_->AnswerFetch(peer->second, open.mapped(), told ? End::kKnown : End::kOutOfReach);
+  } else {
+    relay_->Refuse(peer->second, outcome.asker.request, outcome.error);
+  }
+  relay_->Touch(peer->first);
+}
+
+template <>
+void Relay::Above::Act(const UpstreamFetches::Contradicted& outcome) {
+  relay_->log_.Warning("upstream contradicts what is here",
+                       {{"peer", outcome.peer}, {"reason", outcome.reason}});
+  relay_->OnMalformed(outcome.track, "What came from upstream contradicts what stood there.");
+}
+
+void Relay::Above::FillFetches() {
+  while (true) {
+    const std::vector<UpstreamFetches::Outcome> outcomes = fetches.TakeOutcomes();
+    for (const UpstreamFetches::Outcome& outcome : outcomes) {
+      std::visit([this](const auto& any) { Act(any); }, outcome);
+    }
+    if (outcomes.empty() && !fetches.TakeOne(relay_->now_)) {
+      break;
+    }
+  }
+  for (const PeerId id : fetches.TakeTouched()) {
+    relay_->touched_.insert(id);
+  }
+}
+
+}  // namespace kvcast::relay

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kvcast/relay/followed_prefixes.h"
+#include "kvcast/relay/relay.h"
+#include "kvcast/relay/ring_watch.h"
+#include "kvcast/relay/upstream_fetches.h"
+#include "kvcast/relay/upstream_statuses.h"
+
+namespace kvcast::relay {
+
+// The side of a relay that asks: those upstream, and those who have told of namespaces, for what
+// its peers want and it does not have.
+class Relay::Above {
+ public:
+  Above(Relay& relay, const Options& options);
+
+  UpstreamPeers upstreams;
+  UpstreamFetches fetches;
+  UpstreamStatuses statuses;
+  FollowedPrefixes tracks;      // SUBSCRIBE_TRACKS,
+  FollowedPrefixes namespaces;  // and SUBSCRIBE_NAMESPACE.
+
+  // The session of an upstream stands; a peer has gone; a request of ours was refused, or one of
+  // either side is over.
+  void OnConnected(Peer& peer);
+  void OnPeerGone(Peer& peer);
+  bool OnRefused(Peer& peer, moqt::RequestId request, const moqt::RequestError& error);
+  void OnCancelled(Peer& peer, moqt::RequestId request, const moqt::RequestError& error);
+  void OnTime();
+  std::optional<Instant> deadline() const;
+  // Hands on what came, after every input.
+  void Settle();
+
+  // Who may have what of the track is not here, the best first; never who asks.
+  std::vector<PeerId> SourcesOf(const Peer& asker, const TrackName& track) const;
+  // Whether a fetch waits until somebody upstream says where it ends.
+  End AwaitEnd(Peer& peer, const moqt::FetchReceived& event);
+  // Whether the track goes on beyond the range, for all that is known, and has no more in it.
+  bool IsNothingBeyond(const moqt::FetchReceived& event, Location largest) const;
+  // False: there is nobody to ask for what the cursor stands before, and so it can go on.
+  bool AskFor(Peer& peer, moqt::RequestId fetch, FetchCursor& cursor);
+  // Asks the best upstream that may have the track and was not asked yet for a subscription, unless
+  // one is being asked; not `except`.
+  void AskUpstream(const TrackName& track, std::optional<uint64_t> new_group,
+                   const Peer* except = nullptr);
+  // What peers below want to hear of is asked of those upstream.
+  void Follow(const Peer& peer, FollowedPrefixes& prefixes, const TrackNamespace& prefix);
+  void Unfollow(const Peer& peer, FollowedPrefixes& prefixes, const TrackNamespace& prefix);
+
+  // Whether a SUBSCRIBE_TRACKS waits for those upstream to answer theirs.
+  bool Hold(Peer& peer, const moqt::SubscribeTracksReceived& event);
+  // It waits no longer: it is answered, or forgotten.
+  void Release(Peer& peer, moqt::RequestId request, bool answer);
+
+  void OnRingQuestion(Peer& peer, const moqt::TrackStatusReceived& event);
+  std::vector<size_t> TakeRings() { return std::exchange(found_, {}); }
+
+ private:
+  static std::function<moqt::Session*(PeerId)> SessionsOf(Relay& relay);
+
+  void FillFetches();
+  template <typename Outcome>
+  void Act(const Outcome& outcome);
+  FetchAnswer* FindFetch(const SubscriberId& id);
+  void TakeStatuses();
+  // Ends publications that an upstream makes because it was asked for all below a prefix, and
+  // nobody wants.
+  void LeaveUnwanted();
+  void AskForRings();
+  void ReleaseAnswered();
+
+  Relay* relay_;
+  std::map<SubscriberId, std::pair<Instant, moqt::SubscribeTracksReceived>> held_;
+  RingWatch rings_;
+  Instant ask_for_rings_at_;
+  std::vector<size_t> found_;  // Upstreams that lead back to us.
+};
+
+}  // namespace kvcast::relay

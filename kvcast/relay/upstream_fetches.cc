@@ -1,0 +1,401 @@
+#include "kvcast/relay/upstream_fetches.h"
+
+#include <algorithm>
+
+#include "kvcast/relay/publication.h"
+#include "kvcast/relay/refusal.h"
+
+namespace kvcast::relay {
+UpstreamFetches::UpstreamFetches(const Limits& limits, RelayMetrics& metrics, Stock& stock,
+                                 const Log& log, SessionOf session_of)
+    : limits_(&limits),
+      metrics_(&metrics),
+      stock_(&stock),
+      log_(log),
+      session_of_(std::move(session_of)) {}
+
+UpstreamFetches::Fetch* UpstreamFetches::Coming(const TrackName& track, Location at) {
+  const auto ids = by_track_.find(track);
+  if (ids == by_track_.end()) {
+    return nullptr;
+  }
+  for (const FetchId id : ids->second) {
+    Fetch& fetch = fetches_.at(id);
+    if (fetch.progress.IsToCome(at)) {
+      return &fetch;
+    }
+  }
+  return nullptr;
+}
+
+// From its beginning up to what is on its way already.
+std::optional<LocationRange> UpstreamFetches::Uncovered(const Wish& wish) const {
+  LocationRange range = wish.range;
+  const auto ids = by_track_.find(wish.track);
+  if (ids == by_track_.end()) {
+    return range;
+  }
+  const Location begin = BeginOf(range, wish.order);
+  for (const FetchId id : ids->second) {
+    for (const LocationRange& covered : fetches_.at(id).progress.ToCome()) {
+      if (!range.Intersect(covered)) {
+        continue;
+      }
+      if (begin < covered.first &&
+          (wish.order == moqt::GroupOrder::kAscending || begin.group == covered.first.group)) {
+        const Location first = covered.first;
+        range.last = std::min(
+            range.last, first.object > 0 ? Location{first.group, first.object - 1}
+                                         : Location{first.group - 1, LocationRange::kWholeGroup});
+        range.first = std::max(range.first, begin);
+      } else {
+        range.first = std::max(range.first, After(covered.last));
+      }
+    }
+  }
+  return range.empty() ? std::nullopt : std::optional(range);
+}
+
+bool UpstreamFetches::Ask(SubscriberId asker, const Wish& wish, Instant now) {
+  const Location begin = BeginOf(wish.range, wish.order);
+  Fetch* const coming = Coming(wish.track, begin);
+  if (coming == nullptr) {
+    return Begin(asker, wish, now);
+  }
+  // Whoever is being asked is not to wait for itself.
+  if (std::ranges::find(wish.sources, coming->peer) == wish.sources.end()) {
+    Leave(asker);
+    return false;
+  }
+  const FetchId id = by_request_.at({coming->peer, coming->request});
+  if (!coming->askers.contains(asker)) {
+    metrics_->upstream.coalesced.Add();
+  }
+  Join(asker, id, wish, now);
+  return true;
+}
+
+bool UpstreamFetches::Begin(SubscriberId asker, const Wish& wish, Instant now) {
+  Leave(asker);  // Before what is left of it is asked for anew.
+  const std::optional<LocationRange> range = Uncovered(wish);
+  if (!range) {
+    return false;
+  }
+  const FetchId id = ++last_id_;
+  Fetch fetch(wish.track, FetchProgress(*range, wish.order));
+  fetch.priority = wish.priority;
+  fetch.next.assign(wish.sources.begin(), wish.sources.end());
+  if (!AskNext(fetch, now)) {
+    return false;
+  }
+  by_track_[fetch.track].insert(id);
+  by_request_[{fetch.peer, fetch.request}] = id;
+  fetch.looked_at = fetch.silent_until;
+  silence_.emplace(fetch.looked_at, id);
+  fetches_.emplace(id, std::move(fetch));
+  Join(asker, id, wish, now);
+  return true;
+}
+
+bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
+  const std::vector<LocationRange> left = fetch.progress.ToCome();
+  while (!left.empty() && !fetch.next.empty()) {
+    const PeerId peer = fetch.next.front();
+    fetch.next.pop_front();
+    moqt::Session* const session = session_of_(peer);
+    if (session == nullptr) {
+      continue;
+    }
+    // What came is not asked for again, but for the group at which a descending one stands.
+    const LocationRange range =
+        fetch.progress.order() == moqt::GroupOrder::kAscending || left.size() == 1
+            ? left.front()
+            : LocationRange{left.back().first, left.front().last};
+    moqt::Parameters parameters;
+    parameters.group_order = fetch.progress.order();
+    parameters.subscriber_priority = fetch.priority;
+    const Result<moqt::RequestId> request = session->Fetch(fetch.track, range, parameters);
+    if (!request.ok()) {
+      continue;
+    }
+    fetch.progress = FetchProgress(range, fetch.progress.order());
+    fetch.peer = peer;
+    fetch.request = *request;
+    fetch.asked_last = range.last;
+    fetch.answer.reset();
+    fetch.paused = false;
+    fetch.ahead.clear();
+    fetch.ahead_bytes = 0;
+    fetch.silent_until = now + limits_->upstream_patience;
+    metrics_->upstream.fetches.Add();
+    touched_.insert(peer);
+    return true;
+  }
+  return false;
+}
+
+void UpstreamFetches::Join(SubscriberId id, FetchId fetch, const Wish& wish, Instant now) {
+  auto known = askers_.find(id);
+  if (known != askers_.end() && known->second.fetch != fetch) {
+    Leave(id);
+    known = askers_.end();
+  }
+  if (known != askers_.end() && known->second.waits_for == wish.range &&
+      known->second.order == wish.order) {
+    return;
+  }
+  const Duration patience =
+      std::min(limits_->miss_patience, wish.patience.value_or(limits_->miss_patience));
+  Asker& asker = askers_[id];
+  asker.fetch = fetch;
+  asker.sources = wish.sources;
+  asker.order = wish.order;
+  asker.waits_for = wish.range;
+  asker.give_up_at = now + patience;
+  if (known == askers_.end()) {
+    asker.looked_at = asker.give_up_at;
+    patience_.emplace(asker.looked_at, id);
+  }
+  fetches_.at(fetch).askers.insert(id);
+  Advance(fetch, BeginOf(wish.range, wish.order));
+}
+
+void UpstreamFetches::OnProgress(SubscriberId id, Location at) {
+  const auto asker = askers_.find(id);
+  if (asker != askers_.end()) {
+    asker->second.waits_for.reset();
+    Advance(asker->second.fetch, at);
+  }
+}
+
+void UpstreamFetches::Advance(FetchId id, Location at) {
+  Fetch& fetch = fetches_.at(id);
+  while (!fetch.ahead.empty() && IsBefore(fetch.ahead.front().first, at, fetch.progress.order())) {
+    fetch.ahead_bytes -= fetch.ahead.front().second;
+    fetch.ahead.pop_front();
+  }
+  if (fetch.paused && fetch.ahead_bytes <= limits_->upstream_ahead_bytes / 2) {
+    fetch.paused = false;
+    ready_.insert(id);
+  }
+}
+
+void UpstreamFetches::Leave(SubscriberId id) {
+  const auto asker = askers_.find(id);
+  if (asker == askers_.end()) {
+    return;
+  }
+  const FetchId fetch_id = asker->second.fetch;
+  Forget(id);
+  Fetch& fetch = fetches_.at(fetch_id);
+  fetch.askers.erase(id);
+  // Where all has come but the word that it is all, that is waited for.
+  if (fetch.askers.empty() && !(fetch.answer && fetch.progress.ToCome().empty())) {
+    Cancel(fetch, moqt::ResetCode::kCancelled);
+    Erase(fetch_id);
+  }
+}
+
+void UpstreamFetches::Forget(SubscriberId id) {
+  const auto asker = askers_.extract(id);
+  patience_.erase({asker.mapped().looked_at, id});
+}
+
+void UpstreamFetches::Cancel(Fetch& fetch, moqt::ResetCode code) {
+  if (moqt::Session* const session = session_of_(fetch.peer)) {
+    session->Cancel(fetch.request, code);
+    touched_.insert(fetch.peer);
+  }
+}
+
+void UpstreamFetches::Erase(FetchId id) {
+  const auto fetch = fetches_.find(id);
+  const auto ids = by_track_.find(fetch->second.track);
+  ids->second.erase(id);
+  if (ids->second.empty()) {
+    by_track_.erase(ids);
+  }
+  by_request_.erase({fetch->second.peer, fetch->second.request});
+  ready_.erase(id);
+  silence_.erase({fetch->second.looked_at, id});
+  fetches_.erase(fetch);
+}
+
+std::optional<moqt::FetchOk> UpstreamFetches::LastTold(const TrackName& track) const {
+  std::optional<moqt::FetchOk> furthest;
+  if (const auto ids = by_track_.find(track); ids != by_track_.end()) {
+    for (const FetchId id : ids->second) {
+      const std::optional<moqt::FetchOk>& answer = fetches_.at(id).answer;
+      if (answer && (!furthest || furthest->last < answer->last)) {
+        furthest = answer;
+      }
+    }
+  }
+  return furthest;
+}
+
+bool UpstreamFetches::OnAccepted(PeerId peer, const moqt::FetchAccepted& event, Instant now) {
+  const auto found = by_request_.find({peer, event.request});
+  if (found == by_request_.end()) {
+    return false;
+  }
+  const FetchId id = found->second;
+  Fetch& fetch = fetches_.at(id);
+  const bool exact = event.answer.last < fetch.asked_last;
+  const std::optional<Location> largest = exact && fetch.progress.range().first <= event.answer.last
+                                              ? std::optional(event.answer.last)
+                                              : std::nullopt;
+  const Result<void> described =
+      stock_->Describe(fetch.track, event.answer.properties, largest, Durability::kMemory, now);
+  if (!described.ok()) {
+    Cancel(fetch, moqt::ResetCode::kExcessiveLoad);
+    fetch.refusal = Later(moqt::RequestCode::kExcessiveLoad, limits_->retry_after,
+                          described.error().ToString());
+    fetch.next.clear();
+    Fail(id, now);
+    return true;
+  }
+  fetch.answer = event.answer;
+  fetch.progress.Clip(event.answer.last);
+  fetch.silent_until = now + limits_->upstream_patience;
+  for (const SubscriberId& asker : fetch.askers) {
+    outcomes_.push_back(Answered{asker, exact});
+  }
+  ready_.insert(id);
+  return true;
+}
+
+bool UpstreamFetches::OnRefused(PeerId peer, moqt::RequestId request,
+                                const moqt::RequestError& error, Instant now) {
+  const auto found = by_request_.find({peer, request});
+  if (found == by_request_.end()) {
+    return false;
+  }
+  Fetch& fetch = fetches_.at(found->second);
+  const moqt::RequestError passed =
+      error.code == moqt::RequestCode::kInvalidRange ? error : PassedOn(error, fetch.track);
+  fetch.refusal = fetch.refusal ? BetterOf(*fetch.refusal, passed) : passed;
+  Fail(found->second, now);
+  return true;
+}
+
+bool UpstreamFetches::OnReady(PeerId peer, moqt::RequestId request) {
+  const auto found = by_request_.find({peer, request});
+  if (found == by_request_.end()) {
+    return false;
+  }
+  ready_.insert(found->second);
+  return true;
+}
+
+void UpstreamFetches::OnPeerGone(PeerId peer, Instant now) {
+  std::vector<FetchId> gone;
+  for (auto each = by_request_.lower_bound({peer, 0});
+       each != by_request_.end() && each->first.first == peer; ++each) {
+    gone.push_back(each->second);
+  }
+  for (const FetchId id : gone) {
+    Fail(id, now);
+  }
+}
+
+// Those that may not ask who is asked next are told; where nobody is, all are.
+void UpstreamFetches::Fail(FetchId id, Instant now) {
+  metrics_->upstream.failures.Add();
+  Fetch& fetch = fetches_.at(id);
+  if (fetch.askers.empty()) {
+    Erase(id);
+    return;
+  }
+  Cancel(fetch, moqt::ResetCode::kCancelled);  // And what nobody took.
+  ready_.erase(id);
+  by_request_.erase({fetch.peer, fetch.request});
+  const bool goes_on = AskNext(fetch, now);
+  by_request_[{fetch.peer, fetch.request}] = id;
+  const moqt::RequestError error = fetch.refusal.value_or(
+      Later(moqt::RequestCode::kTimeout, limits_->retry_after, "Nobody upstream answers."));
+  for (const SubscriberId& asker : std::set<SubscriberId>(fetch.askers)) {
+    const std::vector<PeerId>& sources = askers_.at(asker).sources;
+    if (!goes_on || std::ranges::find(sources, fetch.peer) == sources.end()) {
+      if (askers_.at(asker).waits_for) {
+        outcomes_.push_back(Failed{asker, error});
+      }
+      fetch.askers.erase(asker);
+      Forget(asker);
+    }
+  }
+  if (fetch.askers.empty()) {
+    if (goes_on) {
+      Cancel(fetch, moqt::ResetCode::kCancelled);
+    }
+    Erase(id);
+  }
+}
+
+// When something is due is looked at when it was due before: what goes on costs nothing.
+void UpstreamFetches::OnTime(Instant now) {
+  while (!silence_.empty() && silence_.begin()->first <= now) {
+    const FetchId id = silence_.begin()->second;
+    silence_.erase(silence_.begin());
+    Fetch& fetch = fetches_.at(id);
+    const bool silent = !fetch.paused && fetch.silent_until <= now;
+    fetch.looked_at =
+        silent || fetch.paused ? now + limits_->upstream_patience : fetch.silent_until;
+    silence_.emplace(fetch.looked_at, id);
+    if (silent) {
+      log_.Warning("upstream is silent", {{"peer", fetch.peer}, {"track", fetch.track.Render()}});
+      Fail(id, now);
+    }
+  }
+  while (!patience_.empty() && patience_.begin()->first <= now) {
+    const SubscriberId id = patience_.begin()->second;
+    Asker& asker = askers_.at(id);
+    if (asker.waits_for && asker.give_up_at <= now) {
+      Leave(id);
+      outcomes_.push_back(Failed{id, Later(moqt::RequestCode::kTimeout, limits_->retry_after,
+                                           "Upstream did not answer in time.")});
+      continue;
+    }
+    patience_.erase(patience_.begin());
+    asker.looked_at = asker.waits_for ? asker.give_up_at : now + limits_->miss_patience;
+    patience_.emplace(asker.looked_at, id);
+  }
+}
+
+std::optional<Instant> UpstreamFetches::deadline() const {
+  std::optional<Instant> first;
+  if (!silence_.empty()) {
+    first = silence_.begin()->first;
+  }
+  if (!patience_.empty() && (!first || patience_.begin()->first < *first)) {
+    first = patience_.begin()->first;
+  }
+  return first;
+}
+
+void UpstreamFetches::Drop(const TrackName& track) {
+  const auto ids = by_track_.find(track);
+  if (ids == by_track_.end()) {
+    return;
+  }
+  for (const FetchId id : std::set<FetchId>(ids->second)) {
+    Fetch& fetch = fetches_.at(id);
+    Cancel(fetch, moqt::ResetCode::kMalformedTrack);
+    for (const SubscriberId& asker : fetch.askers) {
+      Forget(asker);
+      outcomes_.push_back(Failed{
+          asker, Because(moqt::RequestCode::kMalformedTrack, "The track contradicts itself.")});
+    }
+    Erase(id);
+  }
+}
+
+void UpstreamFetches::Contradict(FetchId id, const Error& error) {
+  const Fetch& fetch = fetches_.at(id);
+  metrics_->upstream.failures.Add();
+  outcomes_.push_back(Contradicted{fetch.track, fetch.peer, error.ToString()});
+  const TrackName track = fetch.track;
+  Drop(track);
+}
+
+}  // namespace kvcast::relay

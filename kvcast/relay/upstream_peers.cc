@@ -1,0 +1,77 @@
+#include "kvcast/relay/upstream_peers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvcast::relay {
+
+UpstreamPeers::UpstreamPeers(std::vector<Route> routes) {
+  for (Route& route : routes) {
+    upstreams_.push_back({std::move(route), std::nullopt});
+  }
+}
+
+void UpstreamPeers::Disconnect(PeerId peer) {
+  for (Upstream& upstream : upstreams_) {
+    if (upstream.peer == peer) {
+      upstream.peer.reset();
+    }
+  }
+}
+
+std::optional<size_t> UpstreamPeers::Find(PeerId peer) const {
+  const auto found = std::ranges::find(upstreams_, std::optional(peer), &Upstream::peer);
+  return found == upstreams_.end() ? std::nullopt : std::optional(found - upstreams_.begin());
+}
+
+std::optional<size_t> UpstreamPeers::LongestFor(const TrackNamespace& space) const {
+  std::optional<size_t> longest;
+  for (const Upstream& upstream : upstreams_) {
+    for (const TrackNamespace& prefix : upstream.route.prefixes) {
+      if (prefix.IsPrefixOf(space)) {
+        longest = std::max(longest, std::optional(prefix.field_count()));
+      }
+    }
+  }
+  return longest;
+}
+
+std::vector<PeerId> UpstreamPeers::For(const TrackNamespace& space) const {
+  std::vector<PeerId> peers;
+  const std::optional<size_t> longest = LongestFor(space);
+  for (const Upstream& upstream : upstreams_) {
+    if (longest && upstream.peer &&
+        std::ranges::any_of(upstream.route.prefixes, [&](const TrackNamespace& prefix) {
+          return prefix.field_count() == *longest && prefix.IsPrefixOf(space);
+        })) {
+      peers.push_back(*upstream.peer);
+    }
+  }
+  return peers;
+}
+
+std::vector<PeerId> UpstreamPeers::Connected() const {
+  std::vector<PeerId> peers;
+  for (const Upstream& upstream : upstreams_) {
+    if (upstream.peer) {
+      peers.push_back(*upstream.peer);
+    }
+  }
+  return peers;
+}
+
+std::vector<TrackNamespace> UpstreamPeers::Within(size_t upstream,
+                                                  const TrackNamespace& wanted) const {
+  std::vector<TrackNamespace> within;
+  const std::optional<size_t> longest = LongestFor(wanted);
+  for (const TrackNamespace& prefix : upstreams_.at(upstream).route.prefixes) {
+    if (prefix.IsPrefixOf(wanted) && prefix.field_count() == longest) {
+      within.push_back(wanted);
+    } else if (wanted.IsPrefixOf(prefix) && prefix != wanted) {
+      within.push_back(prefix);
+    }
+  }
+  return within;
+}
+
+}  // namespace kvcast::relay
