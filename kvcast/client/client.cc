@@ -75,7 +75,7 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
   }
   for (auto& [operation, entry] : loads_) {
     if (entry.loading->Owns(request)) {
-      entry.loading->OnEvent(event);
+      entry.loading->OnEvent(event, now);
       return;
     }
   }
@@ -138,10 +138,11 @@ std::optional<ClientEvent> Client::NextEvent() {
   return event;
 }
 
-LoadPlan Client::Find(std::span<const BlockHash> blocks, size_t first_block,
-                      std::optional<Rung> rung) const {
-  return LoadPlan::Of(index_, blocks, options_.kind.At(rung.value_or(options_.kind.rung())),
-                      first_block);
+CacheMatch Client::Find(std::span<const BlockHash> blocks, size_t first_block,
+                        std::span<const Rung> rungs) const {
+  const Rung own = options_.kind.rung();
+  return CacheMatch::Of(index_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
+                        first_block);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {
@@ -176,17 +177,17 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   return operation;
 }
 
-Result<OperationId> Client::Load(LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,
-                                 Instant deadline, Instant now) {
+Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks, PromptPages pages,
+                                 const LoadTerms& terms, Instant now) {
   KVCAST_TRY_VOID(CheckPages(pages));
-  if (plan.end_block() > blocks.size() || plan.end_block() > pages.block_count()) {
-    return Error(ErrorCode::kInvalid, "The plan has " + std::to_string(plan.end_block()) +
+  if (match.end_block() > blocks.size() || match.end_block() > pages.block_count()) {
+    return Error(ErrorCode::kInvalid, "The match has " + std::to_string(match.end_block()) +
                                           " blocks, and not all have a name and a place.");
   }
   const OperationId operation = next_operation_++;
-  loads_.emplace(operation,
-                 LoadEntry{std::make_unique<Loading>(*session_, std::move(plan), std::move(blocks),
-                                                     std::move(pages), options_.ladder, deadline)});
+  loads_.emplace(operation, LoadEntry{std::make_unique<Loading>(*session_, pace_, std::move(match),
+                                                                std::move(blocks), std::move(pages),
+                                                                options_.ladder, terms, now)});
   Settle(now);
   return operation;
 }

@@ -12,13 +12,15 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/client/cache_kind.h"
+#include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
 #include "kvcast/client/client_event.h"
 #include "kvcast/client/ladder.h"
-#include "kvcast/client/load_plan.h"
 #include "kvcast/client/loading.h"
+#include "kvcast/client/node_pace.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
+#include "kvcast/client/rung_choice.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/session.h"
 
@@ -52,9 +54,10 @@ class Client {
   std::optional<Instant> deadline() const;
   std::optional<ClientEvent> NextEvent();
 
-  // How many blocks of the prompt can be had, from `first_block` on, and where. Asks nobody.
-  LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0,
-                std::optional<Rung> rung = std::nullopt) const;
+  // Which blocks of the prompt can be had, from `first_block` on, where, and at which of these
+  // rungs, the best first; at the client's own if none are named. Asks nobody.
+  CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
+                  std::span<const Rung> rungs = {}) const;
 
   struct PublishTerms {
     Generation generation{};  // Drawn anew for each.
@@ -66,10 +69,10 @@ class Client {
   // this kind, or of another number of blocks; or what the ladder says of the rung.
   Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
                               const PublishTerms& terms, Instant now);
-  // Loads what a plan for these blocks says. Invalid: pages that are not of this kind, or that
+  // Loads what a match of these blocks says. Invalid: pages that are not of this kind, or that
   // have no place for all of it.
-  Result<OperationId> Load(LoadPlan plan, std::vector<BlockHash> blocks, PromptPages pages,
-                           Instant deadline, Instant now);
+  Result<OperationId> Load(CacheMatch match, std::vector<BlockHash> blocks, PromptPages pages,
+                           const LoadTerms& terms, Instant now);
   // Ends it now: its pages are not touched any more when this returns. Told as its end.
   void Cancel(OperationId operation, Instant now);
 
@@ -77,6 +80,8 @@ class Client {
   bool ready() const { return follower_.settled(); }
   bool lost() const { return lost_; }
   const PrefixIndex& index() const { return index_; }
+  // How fast the node has been.
+  const NodePace& pace() const { return pace_; }
 
  private:
   struct PublishEntry {
@@ -101,6 +106,7 @@ class Client {
   const ClientOptions options_;
   PrefixIndex index_;
   CatalogFollower follower_;
+  NodePace pace_;
   std::map<OperationId, PublishEntry> publications_;
   std::map<OperationId, LoadEntry> loads_;
   OperationId next_operation_ = 1;

@@ -62,7 +62,7 @@ class ClientPair {
   OperationId Load(const EngineMemory& memory, const std::vector<BlockHash>& blocks,
                    size_t first_block = 0) {
     return *client_->Load(client_->Find(blocks, first_block), blocks, memory.Pages(),
-                          now_ + std::chrono::seconds(10), now_);
+                          {now_ + std::chrono::seconds(10)}, now_);
   }
 
   // Of an operation that has ended.

@@ -81,6 +81,19 @@ std::vector<Rung> Ladder::LoadedByDefault() const {
                                    : std::vector{Rung::kFp16Lossless, Rung::kFp16};
 }
 
+std::vector<Rung> Ladder::LoadedDownTo(Rung least) const {
+  std::vector<Rung> rungs;
+  for (const Rung rung : RungsByQuality()) {
+    if (Loads(rung)) {
+      rungs.push_back(rung);
+    }
+    if (rung == least) {
+      break;
+    }
+  }
+  return rungs;
+}
+
 Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages) const {
   if (!Publishes(rung)) {
     return Error(ErrorCode::kUnsupported,

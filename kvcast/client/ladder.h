@@ -30,6 +30,9 @@ class Ladder {
   std::vector<Rung> PublishedByDefault() const;
   // What to load then: the rungs that give the very values, the smaller first.
   std::vector<Rung> LoadedByDefault() const;
+  // All that it can load and that are as true as this one, the truest first: what to choose from
+  // where a load has a deadline.
+  std::vector<Rung> LoadedDownTo(Rung least) const;
 
   // What encodes these pages. Without a calibration the lossless rungs take constants that suit
   // some of the blocks. Unsupported: a rung at which it cannot publish. Mismatch: the calibration

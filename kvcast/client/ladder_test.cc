@@ -78,9 +78,17 @@ TEST_F(LadderTest, KeepsRungsOfOneClientApart) {
   (void)*pair.client().Publish(blocks_, source_.Pages(), {.rung = Rung::kInt8}, pair.now());
   pair.Run();
   EXPECT_TRUE(pair.client().Find(blocks_).empty());
-  const LoadPlan plan = pair.client().Find(blocks_, 0, Rung::kInt8);
-  EXPECT_EQ(plan.block_count(), kBlocks);
-  EXPECT_EQ(plan.rung(), Rung::kInt8);
+  const CacheMatch match = pair.client().Find(blocks_, 0, std::vector{Rung::kInt8});
+  EXPECT_EQ(match.block_count(), kBlocks);
+  EXPECT_EQ(match.offers(0).front().rung, Rung::kInt8);
+}
+
+TEST_F(LadderTest, OffersWhatIsAsTrueAsTheEngineWants) {
+  const Ladder plain(HalfType::kBf16);  // Without a calibration there is no AC and no KTC.
+  EXPECT_EQ(plain.LoadedDownTo(Rung::kBf16), (std::vector{Rung::kBf16Lossless, Rung::kBf16}));
+  EXPECT_EQ(plain.LoadedDownTo(Rung::kFp8),
+            (std::vector{Rung::kBf16Lossless, Rung::kBf16, Rung::kInt8, Rung::kFp8}));
+  EXPECT_EQ(plain.LoadedDownTo(Rung::kKtcCoarse).back(), Rung::kFp4);
 }
 
 // An object is known by its first token, so a run that begins before what is wanted is not sent.

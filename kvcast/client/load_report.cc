@@ -20,6 +20,8 @@ std::string_view ToString(BlockOutcome outcome) {
       return "cancelled";
     case BlockOutcome::kNodeLost:
       return "node lost";
+    case BlockOutcome::kComputingFaster:
+      return "computing is faster";
     case BlockOutcome::kAfterGap:
       return "after a gap";
   }
@@ -28,6 +30,16 @@ std::string_view ToString(BlockOutcome outcome) {
 
 size_t LoadReport::loaded() const {
   return static_cast<size_t>(std::ranges::count(outcomes, BlockOutcome::kLoaded));
+}
+
+std::vector<Rung> LoadReport::rungs() const {
+  std::vector<Rung> distinct;
+  for (const LoadRun& run : runs) {
+    if (std::ranges::find(distinct, run.rung) == distinct.end()) {
+      distinct.push_back(run.rung);
+    }
+  }
+  return distinct;
 }
 
 }  // namespace kvcast

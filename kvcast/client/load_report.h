@@ -6,18 +6,21 @@
 #include <string_view>
 #include <vector>
 
+#include "kvcast/client/load_run.h"
+
 namespace kvcast {
 
 // What became of a block that was to be loaded. All but the first mean: compute it again.
 enum class BlockOutcome : uint8_t {
-  kLoaded,     // Every token is in its page, checked.
-  kNotHeld,    // The node does not have it, or not all of it, although its catalog said so.
-  kRefused,    // The node would not give it.
-  kWrong,      // What came was damaged, or something else than was asked for.
-  kTooLate,    // The deadline passed first.
-  kCancelled,  // The caller no longer wanted it.
-  kNodeLost,   // The session to the node ended.
-  kAfterGap,   // A block before it is missing, so that it was not waited for.
+  kLoaded,           // Every token is in its page, checked.
+  kNotHeld,          // The node does not have it, or not all of it, although its catalog said so.
+  kRefused,          // The node would not give it.
+  kWrong,            // What came was damaged, or something else than was asked for.
+  kTooLate,          // The deadline passed first.
+  kCancelled,        // The caller no longer wanted it.
+  kNodeLost,         // The session to the node ended.
+  kComputingFaster,  // Loading it would have taken longer than computing it.
+  kAfterGap,         // A block before it is missing, so that it was not waited for.
 };
 
 std::string_view ToString(BlockOutcome outcome);
@@ -36,9 +39,13 @@ struct LoadReport {
   std::string reason;                  // Why not all were loaded; empty if they were.
   uint64_t bytes = 0;                  // Of payload that was decoded.
   size_t fetches = 0;
+  std::vector<LoadRun> runs;         // Where the loaded blocks came from, in the prompt's order.
+  std::vector<std::string> choices;  // Which rungs were chosen and why, a sentence each.
 
   // How many were loaded: they stand first, without a hole.
   size_t loaded() const;
+  // At which rungs, each once, in the order of their first blocks.
+  std::vector<Rung> rungs() const;
   bool complete() const { return loaded() == outcomes.size(); }
 };
 

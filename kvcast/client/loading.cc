@@ -10,7 +10,7 @@
 namespace kvcast {
 namespace {
 
-constexpr uint8_t kFirstPriority = 128;  // What a request has that says nothing.
+constexpr size_t kFirstPriority = 128;  // What a request has that says nothing.
 
 LoadFault FaultOf(const moqt::RequestError& error) {
   const bool absent = error.code == moqt::RequestCode::kDoesNotExist ||
@@ -21,56 +21,106 @@ LoadFault FaultOf(const moqt::RequestError& error) {
 
 }  // namespace
 
-Loading::Loading(moqt::Session& session, LoadPlan plan, std::vector<BlockHash> blocks,
-                 PromptPages pages, Ladder ladder, Instant deadline)
+Loading::Loading(moqt::Session& session, NodePace& pace, CacheMatch match,
+                 std::vector<BlockHash> blocks, PromptPages pages, Ladder ladder,
+                 const LoadTerms& terms, Instant now)
     : session_(&session),
-      plan_(std::move(plan)),
+      pace_(&pace),
+      match_(std::move(match)),
       blocks_(std::move(blocks)),
       pages_(std::move(pages)),
       ladder_(std::move(ladder)),
-      deadline_(deadline),
-      runs_wanted_(plan_.runs().size()) {
-  for (const LoadRun& run : plan_.runs()) {
-    runs_.emplace_back(run, blocks_, pages_);
-  }
+      terms_(terms),
+      next_block_(match_.first_block()),
+      end_block_(match_.end_block()),
+      now_(now) {
   StartFetches();
   Advance();
 }
 
 Loading::~Loading() { Cancel(); }
 
+std::optional<size_t> Loading::NextBlock() const {
+  if (!missing_.empty() && *missing_.begin() < end_block_) {
+    return *missing_.begin();
+  }
+  return next_block_ < end_block_ ? std::optional(next_block_) : std::nullopt;
+}
+
+bool Loading::HasAskedEnough() const {
+  if (fetches_.size() >= kFetchesMax) {
+    return true;
+  }
+  if (!HasChoice(match_, terms_) || fetches_.empty()) {
+    return false;
+  }
+  return IsEnoughAsked(*pace_, fetches_.rbegin()->second->second.run.rung, now_);
+}
+
 void Loading::StartFetches() {
-  while (fetches_.size() < kFetchesMax && next_run_ < runs_wanted_) {
-    const LoadRun& run = plan_.runs()[next_run_];
-    moqt::Parameters parameters;
-    // What stands first in the prompt is of no use later than what stands behind it.
-    parameters.subscriber_priority =
-        static_cast<uint8_t>(std::min<size_t>(kFirstPriority + next_run_, UINT8_MAX));
-    const Result<moqt::RequestId> fetch = session_->Fetch(
-        run.track, LocationRange::Groups(run.first_group, run.last_group()), parameters);
-    if (!fetch.ok()) {
-      Fail(next_run_, {BlockOutcome::kNodeLost, fetch.error().message()});
+  while (!over_ && !HasAskedEnough()) {
+    const std::optional<size_t> block = NextBlock();
+    if (!block) {
       return;
     }
-    fetches_.emplace(*fetch, next_run_++);
-    ++fetches_made_;
+    RungChoice choice = ChooseRung(match_, *block, terms_, *pace_, now_);
+    choices_.push_back(choice);
+    if (!choice.run) {
+      const bool late = choice.reason == RungChoice::Reason::kTooLate;
+      Fail(*block, {late ? BlockOutcome::kTooLate : BlockOutcome::kComputingFaster,
+                    late ? "It would have come too late." : "Computing it is faster."});
+      return;
+    }
+    // What was asked of others stays with them.
+    const auto after = runs_.upper_bound(*block);
+    const size_t free = (after == runs_.end() ? end_block_ : after->first) - *block;
+    if (choice.run->block_count > free) {
+      choice.run = match_.RunFrom(*block, choice.run->rung, free);
+    }
+    if (!Start(*choice.run)) {
+      return;
+    }
   }
 }
 
-void Loading::OnEvent(const moqt::Event& event) {
+bool Loading::Start(const LoadRun& run) {
+  moqt::Parameters parameters;
+  // What stands first in the prompt is of no use later than what stands behind it.
+  parameters.subscriber_priority = static_cast<uint8_t>(
+      std::min<size_t>(kFirstPriority + run.first_block - match_.first_block(), UINT8_MAX));
+  const Result<moqt::RequestId> fetch = session_->Fetch(
+      run.track, LocationRange::Groups(run.first_group, run.last_group()), parameters);
+  if (!fetch.ok()) {
+    Fail(run.first_block, {BlockOutcome::kNodeLost, fetch.error().message()});
+    return false;
+  }
+  for (size_t block = run.first_block; block < run.end_block(); ++block) {
+    missing_.erase(block);
+  }
+  next_block_ = std::max(next_block_, run.end_block());
+  const auto [started, is_new] = runs_.try_emplace(run.first_block, run, blocks_, pages_);
+  KVCAST_CHECK(is_new);
+  fetches_.emplace(*fetch, started);
+  pace_->OnAsked(run.bytes, now_);
+  ++fetches_made_;
+  return true;
+}
+
+void Loading::OnEvent(const moqt::Event& event, Instant now) {
+  now_ = now;
   if (const auto* ready = std::get_if<moqt::ObjectsReady>(&event)) {
     Take(ready->request);
   } else if (const auto* accepted = std::get_if<moqt::FetchAccepted>(&event)) {
     Begin(*accepted);
   } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
     if (const auto found = fetches_.find(refused->request); found != fetches_.end()) {
-      Fail(found->second, FaultOf(refused->error));
+      GiveUp(found->second, FaultOf(refused->error));
     }
   } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
     Take(cancelled->request);
     if (const auto found = fetches_.find(cancelled->request); found != fetches_.end()) {
-      Fail(found->second,
-           {BlockOutcome::kNotHeld, "The node gave the fetch up: " + Printable(cancelled->reason)});
+      GiveUp(found->second, {BlockOutcome::kNotHeld,
+                             "The node gave the fetch up: " + Printable(cancelled->reason)});
     }
   }
   StartFetches();
@@ -79,16 +129,17 @@ void Loading::OnEvent(const moqt::Event& event) {
 
 void Loading::Begin(const moqt::FetchAccepted& accepted) {
   const auto found = fetches_.find(accepted.request);
-  if (found == fetches_.end() || runs_[found->second].begun()) {
+  if (found == fetches_.end() || found->second->second.decoder.begun()) {
     return;
   }
+  Run& run = found->second->second;
   Result<std::shared_ptr<const Codec>> codec =
-      ladder_.Decoder(plan_.rung(), accepted.answer.properties, pages_);
+      ladder_.Decoder(run.run.rung, accepted.answer.properties, pages_);
   if (!codec.ok()) {
-    Fail(found->second, {BlockOutcome::kWrong, codec.error().message()});
+    GiveUp(found->second, {BlockOutcome::kWrong, codec.error().message()});
     return;
   }
-  runs_[found->second].Begin(*std::move(codec));
+  run.decoder.Begin(*std::move(codec));
   Take(accepted.request);  // What came before the answer has waited for it.
 }
 
@@ -96,47 +147,80 @@ void Loading::Take(moqt::RequestId request) {
   while (true) {
     const auto found = fetches_.find(request);
     std::optional<moqt::Received> item;
-    if (found == fetches_.end() || !runs_[found->second].begun() ||
+    if (found == fetches_.end() || !found->second->second.decoder.begun() ||
         !(item = session_->Take(request))) {
       return;
     }
-    const size_t number = found->second;
-    if (std::optional<LoadFault> fault = Feed(runs_[number], *item)) {
-      Fail(number, *std::move(fault));
+    if (std::optional<LoadFault> fault = Feed(found->second->second, *item)) {
+      GiveUp(found->second, *std::move(fault));
     } else if (std::holds_alternative<moqt::FetchEnd>(*item)) {
-      EndFetch(request, /*cancel=*/false);
+      EndFetch(found, /*cancel=*/false);
     }
   }
 }
 
-std::optional<LoadFault> Loading::Feed(RunDecoder& run, const moqt::Received& item) {
+std::optional<LoadFault> Loading::Feed(Run& run, const moqt::Received& item) {
   if (const auto* object = std::get_if<moqt::ReceivedObject>(&item)) {
-    return run.OnObject(object->object);
+    run.came_bytes += object->object.payload.size();
+    std::optional<LoadFault> fault = run.decoder.OnObject(object->object);
+    pace_->OnBytes(run.run.rung, object->object.payload.size(), now_);
+    return fault;
   }
   if (const auto* range = std::get_if<moqt::RangeEnd>(&item)) {
-    return run.OnRangeEnd(range->last);
+    return run.decoder.OnRangeEnd(range->last);
   }
   KVCAST_CHECK(std::holds_alternative<moqt::FetchEnd>(item));  // A fetch brings nothing else.
-  return run.OnEnd();
+  return run.decoder.OnEnd();
 }
 
-void Loading::EndFetch(moqt::RequestId request, bool cancel) {
-  fetches_.erase(request);
+void Loading::EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch, bool cancel) {
+  const moqt::RequestId request = fetch->first;
+  const Run& run = fetch->second->second;
+  fetches_.erase(fetch);
+  pace_->OnOver(run.run.bytes - std::min(run.came_bytes, run.run.bytes), now_);
   if (cancel) {
     session_->Cancel(request, moqt::ResetCode::kCancelled);
   }
 }
 
-void Loading::Fail(size_t run, LoadFault fault) {
-  if (run >= runs_wanted_) {
+void Loading::GiveUp(Runs::iterator at, LoadFault fault) {
+  Run& run = at->second;
+  const auto fetch = std::ranges::find(fetches_, at, [](const auto& own) { return own.second; });
+  if (fetch != fetches_.end()) {
+    EndFetch(fetch, /*cancel=*/true);
+  }
+  const size_t broken = run.run.first_block + run.decoder.blocks_done();
+  // What a track has that says something wrong is not believed; of one that lacks a block, the
+  // others may be there.
+  const bool one_only = fault.outcome == BlockOutcome::kNotHeld && run.decoder.begun();
+  const size_t withdrawn = std::min(one_only ? broken + 1 : SIZE_MAX, run.run.end_block());
+  for (size_t block = broken; block < withdrawn; ++block) {
+    match_.Withdraw(block, run.run.track);
+  }
+  for (size_t block = broken; block < run.run.end_block(); ++block) {
+    missing_.insert(block);
+  }
+  for (size_t block = broken; block < run.run.end_block(); ++block) {
+    if (match_.offers(block).empty()) {
+      Fail(block, std::move(fault));
+      break;
+    }
+  }
+  if (run.decoder.blocks_done() == 0) {
+    runs_.erase(at);
+  }
+}
+
+void Loading::Fail(size_t block, LoadFault fault) {
+  if (block >= end_block_) {
     return;
   }
-  runs_wanted_ = run;
+  end_block_ = block;
   fault_ = std::move(fault);
   for (auto at = fetches_.begin(); at != fetches_.end();) {
-    const auto [request, number] = *at++;
-    if (number >= run) {
-      EndFetch(request, /*cancel=*/true);
+    const auto fetch = at++;
+    if (fetch->second->first >= block) {
+      EndFetch(fetch, /*cancel=*/true);
     }
   }
 }
@@ -145,30 +229,29 @@ void Loading::FailAll(LoadFault fault) {
   if (over_) {
     return;
   }
-  // The first run that is not complete is where it breaks off.
-  const auto broken =
-      std::ranges::find_if(runs_, [](const RunDecoder& run) { return !run.complete(); });
-  Fail(static_cast<size_t>(broken - runs_.begin()), std::move(fault));
+  Advance();
+  if (over_) {
+    return;
+  }
+  Fail(match_.first_block() + leading_, std::move(fault));
+  while (!fetches_.empty()) {
+    EndFetch(fetches_.begin(), /*cancel=*/true);
+  }
   Advance();
 }
 
 void Loading::Advance() {
-  size_t leading = 0;
-  for (const RunDecoder& run : runs_) {
-    leading += run.blocks_done();
-    if (!run.complete()) {
-      break;
-    }
+  // A run that was given up has what it had, and the next one goes on from there.
+  size_t done = match_.first_block();
+  for (auto run = runs_.begin(); run != runs_.end() && run->first == done; ++run) {
+    done += run->second.decoder.blocks_done();
   }
-  leading_ = leading;
+  leading_ = std::max(leading_, done - match_.first_block());
   // What is complete need not be waited for to end; so a fetch may still be open here.
-  const bool all_known =
-      std::ranges::all_of(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(runs_wanted_),
-                          [](const RunDecoder& run) { return run.complete(); });
-  if (!over_ && all_known) {
+  if (!over_ && done >= end_block_) {
     over_ = true;
     while (!fetches_.empty()) {
-      EndFetch(fetches_.begin()->first, /*cancel=*/true);
+      EndFetch(fetches_.begin(), /*cancel=*/true);
     }
   }
 }
@@ -178,7 +261,8 @@ void Loading::OnNodeLost(const std::string& reason) {
 }
 
 void Loading::OnTimeout(Instant now) {
-  if (now >= deadline_) {
+  now_ = now;
+  if (now >= terms_.deadline) {
     FailAll({BlockOutcome::kTooLate, "The deadline passed."});
   }
 }
@@ -188,15 +272,24 @@ void Loading::Cancel() { FailAll({BlockOutcome::kCancelled, "The load was cancel
 LoadReport Loading::Report() const {
   KVCAST_CHECK(over_);
   LoadReport report;
-  report.first_block = plan_.first_block();
-  report.outcomes.assign(plan_.block_count(), BlockOutcome::kAfterGap);
+  report.first_block = match_.first_block();
+  report.outcomes.assign(match_.block_count(), BlockOutcome::kAfterGap);
   std::fill_n(report.outcomes.begin(), leading_, BlockOutcome::kLoaded);
   if (leading_ < report.outcomes.size()) {
     report.outcomes[leading_] = fault_->outcome;
     report.reason = fault_->reason;
   }
-  for (const RunDecoder& run : runs_) {
-    report.bytes += run.bytes();
+  const size_t end = match_.first_block() + leading_;
+  for (const auto& [first, run] : runs_) {
+    const size_t count = std::min(run.decoder.blocks_done(), end - std::min(first, end));
+    report.bytes += run.decoder.bytes();
+    if (count > 0) {
+      report.runs.push_back(run.run);
+      report.runs.back().block_count = count;
+    }
+  }
+  for (const RungChoice& choice : choices_) {
+    report.choices.push_back(choice.ToString());
   }
   report.fetches = fetches_made_;
   return report;

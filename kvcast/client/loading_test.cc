@@ -354,6 +354,62 @@ TEST_F(Load, LosesOnlyWhatWasEvicted) {
   ExpectTruth(*pair.Loaded(load));
 }
 
+// Two engines have published the same prompt: what one of them has lost the other may have.
+TEST_F(Load, AsksAnotherTrackForWhatOneCouldNotGive) {
+  ClientPair pair;
+  const TrackName first = pair.node().Hold(source_, blocks_, 0, kBlocks, /*generation=*/1);
+  const TrackName second = pair.node().Hold(source_, blocks_, 0, kBlocks, /*generation=*/2);
+  pair.Run();
+  pair.node().Evict(first, 1, /*unlist=*/false);
+  pair.node().Evict(second, 4, /*unlist=*/false);
+  const OperationId load = pair.Load(target_, blocks_);
+  pair.Run();
+  const std::optional<LoadReport> report = pair.Loaded(load);
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->complete()) << report->reason;
+  ExpectTruth(*report);
+  size_t blocks = 0;  // Each comes from one place that is told.
+  for (const LoadRun& run : report->runs) {
+    EXPECT_EQ(run.first_block, blocks);
+    blocks = run.end_block();
+  }
+  EXPECT_EQ(blocks, kBlocks);
+}
+
+TEST_F(Load, DoesNotBelieveATrackThatWasWrongOnce) {
+  ClientPair pair;
+  pair.node().Hold(source_, blocks_, 0, kBlocks, /*generation=*/1);
+  pair.node().Hold(source_, blocks_, 0, kBlocks, /*generation=*/2);
+  pair.Run();
+  bool first = true;
+  pair.node().script.alter = [&](Items& items) {
+    if (std::exchange(first, false)) {
+      ObjectAt(items, {2, 1}).payload = Bytes::Of("wrong");
+    }
+  };
+  const OperationId load = pair.Load(target_, blocks_);
+  pair.Run();
+  EXPECT_TRUE(pair.Loaded(load)->complete());
+  EXPECT_EQ(pair.node().fetches().size(), 2u);
+  EXPECT_NE(pair.node().fetches()[0].track, pair.node().fetches()[1].track);
+  EXPECT_EQ(pair.node().fetches()[1].range.first.group, 2u);
+  ExpectTruth(*pair.Loaded(load));
+}
+
+TEST_F(Load, EndsWhereNobodyHasTheBlock) {
+  ClientPair pair;
+  const TrackName first = pair.node().Hold(source_, blocks_, 0, kBlocks, /*generation=*/1);
+  const TrackName second = pair.node().Hold(source_, blocks_, 0, kBlocks, /*generation=*/2);
+  pair.Run();
+  pair.node().Evict(first, 3, /*unlist=*/false);
+  pair.node().Evict(second, 3, /*unlist=*/false);
+  const OperationId load = pair.Load(target_, blocks_);
+  pair.Run();
+  EXPECT_EQ(pair.Loaded(load)->loaded(), 3u);
+  EXPECT_EQ(pair.Loaded(load)->outcomes[3], BlockOutcome::kNotHeld);
+  ExpectTruth(*pair.Loaded(load));
+}
+
 TEST_F(Load, ToldNoIsToldSo) {
   for (const auto& [code, outcome] :
        {std::pair(moqt::RequestCode::kUnauthorized, BlockOutcome::kRefused),
@@ -487,14 +543,12 @@ TEST_F(Load, RefusesPagesThatCannotTakeIt) {
   ClientPair pair;
   Hold(pair);
   const EngineMemory small(kBlocks - 1, 1);
-  const LoadPlan plan = pair.client().Find(blocks_);
-  EXPECT_EQ(pair.client().Load(plan, blocks_, small.Pages(), pair.now(), pair.now()).error().code(),
+  const CacheMatch match = pair.client().Find(blocks_);
+  EXPECT_EQ(pair.client().Load(match, blocks_, small.Pages(), {}, pair.now()).error().code(),
             ErrorCode::kInvalid);
-  EXPECT_EQ(pair.client()
-                .Load(plan, TestBlocks(2), target_.Pages(), pair.now(), pair.now())
-                .error()
-                .code(),
-            ErrorCode::kInvalid);
+  EXPECT_EQ(
+      pair.client().Load(match, TestBlocks(2), target_.Pages(), {}, pair.now()).error().code(),
+      ErrorCode::kInvalid);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kvcast/base/bytes.h"
-#include "kvcast/client/load_plan.h"
 #include "kvcast/client/load_report.h"
+#include "kvcast/client/load_run.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/codec/codec.h"
 #include "kvcast/kv/prefix_chain.h"

@@ -81,7 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const kvcast::PromptPages pages = target.Pages();
   const std::shared_ptr<const kvcast::Codec> codec =
       kvcast::Codec::Plain(kvcast::Rung::kBf16, kvcast::TestShape());
-  const kvcast::LoadRun run{kvcast::TestKind().TrackOf(blocks[0], {}).Name(), 0, 0, kBlocks, 0};
+  const kvcast::LoadRun run{
+      kvcast::TestKind().TrackOf(blocks[0], {}).Name(), kvcast::Rung::kBf16, 0, 0, kBlocks, 0};
   kvcast::RunDecoder decoder(run, blocks, pages);
   decoder.Begin(codec);
 

@@ -1,0 +1,110 @@
+#include "kvcast/client/node_pace.h"
+
+#include <algorithm>
+
+#include "kvcast/base/check.h"
+
+namespace kvcast {
+namespace {
+
+// Long enough that single packets do not count, short enough to notice a link that changes.
+constexpr Duration kStretch = std::chrono::milliseconds(10);
+// What a sample counts that follows another one.
+constexpr double kWeight = 0.4;
+// For so long a rung's own pace is believed, once others have been seen.
+constexpr Duration kFresh = std::chrono::seconds(2);
+constexpr Duration kJustNow = std::chrono::milliseconds(100);
+
+double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void NodePace::OnAsked(uint64_t bytes, Instant now) {
+  if (!busy_) {
+    busy_ = Busy{now};
+  }
+  expected_bytes_ += bytes;
+}
+
+void NodePace::OnBytes(Rung rung, uint64_t bytes, Instant now) {
+  if (!busy_) {
+    busy_ = Busy{now};
+  }
+  busy_->bytes += bytes;
+  if (!stretch_) {
+    // What comes first tells how long the way is, what comes after it how wide.
+    const Duration waited = now - busy_->since;
+    latency_ = latency_ ? std::min(waited, (*latency_ * 3 + waited) / 4) : waited;
+    stretch_ = Stretch{rung, now, now, 0};
+  } else if (stretch_->rung == rung) {
+    stretch_->bytes += bytes;
+    stretch_->until = now;
+  } else {
+    EndStretch();
+    stretch_ = Stretch{rung, stretch_->until, now, bytes};
+  }
+  if (stretch_->until - stretch_->since >= kStretch) {
+    EndStretch();
+  }
+  expected_bytes_ -= std::min(bytes, expected_bytes_);
+  if (expected_bytes_ == 0) {
+    EndBusy(now);
+  }
+}
+
+void NodePace::OnOver(uint64_t bytes_missing, Instant now) {
+  expected_bytes_ -= std::min(bytes_missing, expected_bytes_);
+  if (expected_bytes_ == 0 && busy_) {
+    EndBusy(now);
+  }
+}
+
+// What came within no time at all says nothing, and goes on to be counted.
+void NodePace::EndStretch() {
+  const Duration time = stretch_->until - stretch_->since;
+  if (stretch_->bytes > 0 && time > Duration::zero()) {
+    Learn(stretch_->rung, time, stretch_->bytes, stretch_->until);
+    stretch_ = Stretch{stretch_->rung, stretch_->until, stretch_->until, 0};
+  }
+}
+
+void NodePace::EndBusy(Instant now) {
+  if (stretch_) {
+    EndStretch();
+    if (!busy_->learnt && !known()) {  // All at once: it was no slower than this.
+      Learn(stretch_->rung, now - busy_->since, busy_->bytes, now);
+    }
+  }
+  busy_.reset();
+  stretch_.reset();
+}
+
+void NodePace::Learn(Rung rung, Duration time, uint64_t bytes, Instant at) {
+  const double seconds_per_byte = Seconds(time) / static_cast<double>(bytes);
+  const auto [sample, is_first] = samples_.try_emplace(rung, Sample{seconds_per_byte, at});
+  if (!is_first) {
+    const double weight = at - sample->second.at > kFresh ? 1.0 : kWeight;
+    sample->second.seconds_per_byte =
+        weight * seconds_per_byte + (1 - weight) * sample->second.seconds_per_byte;
+    sample->second.at = at;
+  }
+  latest_ = rung;
+  busy_->learnt = true;
+}
+
+bool NodePace::IsFresh(Instant now) const {
+  return known() && now - samples_.at(*latest_).at <= kJustNow;
+}
+
+Duration NodePace::TimeFor(Rung rung, uint64_t bytes, Instant now) const {
+  KVCAST_CHECK(known());
+  const auto own = samples_.find(rung);
+  const Sample& sample =
+      own != samples_.end() && now - own->second.at <= kFresh ? own->second : samples_.at(*latest_);
+  const double seconds = sample.seconds_per_byte * static_cast<double>(bytes);
+  constexpr double kMost = 1e9;  // Longer than anybody waits, and a Duration still holds it.
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::min(seconds, kMost)));
+}
+
+}  // namespace kvcast

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "kvcast/base/time.h"
+#include "kvcast/kv/rung.h"
+
+namespace kvcast {
+
+// How fast what is asked of a node comes, as its loads have seen it: how long until the first byte,
+// and then how long for each. By rung, since one that takes long to decode comes more slowly than
+// the link would allow.
+//
+// Time passes while something is asked for; between loads it learns nothing.
+class NodePace {
+ public:
+  // So many bytes are expected from a fetch that was sent now.
+  void OnAsked(uint64_t bytes, Instant now);
+  // So many of them have come, and are decoded.
+  void OnBytes(Rung rung, uint64_t bytes, Instant now);
+  // So many of them will not come any more: the fetch is over.
+  void OnOver(uint64_t bytes_missing, Instant now);
+
+  bool known() const { return latest_.has_value(); }
+  // It is known from what came just now.
+  bool IsFresh(Instant now) const;
+  // How long so many bytes take at that rung, once they come. REQUIRES: known().
+  Duration TimeFor(Rung rung, uint64_t bytes, Instant now) const;
+  // Until the first byte of what is asked for now comes, if nothing else is on its way.
+  Duration latency() const { return latency_.value_or(Duration::zero()); }
+  // What was asked for, and has not come.
+  uint64_t expected_bytes() const { return expected_bytes_; }
+
+ private:
+  struct Sample {
+    double seconds_per_byte = 0;
+    Instant at;
+  };
+  // Bytes of one rung that came one after the other; the first of all began it.
+  struct Stretch {
+    Rung rung = Rung::kBf16;
+    Instant since;
+    Instant until;
+    uint64_t bytes = 0;
+  };
+  // Since something was asked for while nothing else was on its way, until nothing is.
+  struct Busy {
+    Instant since;
+    uint64_t bytes = 0;
+    bool learnt = false;
+  };
+
+  void EndStretch();
+  void EndBusy(Instant now);
+  void Learn(Rung rung, Duration time, uint64_t bytes, Instant at);
+
+  uint64_t expected_bytes_ = 0;
+  std::optional<Busy> busy_;
+  std::optional<Stretch> stretch_;
+  std::optional<Duration> latency_;
+  std::map<Rung, Sample> samples_;
+  std::optional<Rung> latest_;  // The rung whose sample is the newest.
+};
+
+}  // namespace kvcast
