@@ -155,8 +155,12 @@ Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::s
 }
 
 void PrintLoaded(const SharedCache::Loaded& loaded) {
-  fmt::print(stderr, "loaded: {} bytes in {:.1f} ms, as {}\n", loaded.bytes,
-             Milliseconds(loaded.took), ToString(loaded.rung));
+  std::string rungs;
+  for (const Rung rung : loaded.rungs) {
+    rungs += (rungs.empty() ? ", as " : " and ") + std::string(ToString(rung));
+  }
+  fmt::print(stderr, "loaded: {} bytes in {:.1f} ms{}\n", loaded.bytes, Milliseconds(loaded.took),
+             rungs);
   if (!loaded.reason.empty()) {
     fmt::print(stderr, "not all of it: {}\n", loaded.reason);
   }

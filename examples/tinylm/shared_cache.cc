@@ -32,24 +32,24 @@ SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& ca
   const Instant begun = Now();
   Loaded loaded;
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
-  LoadPlan plan = node_->FindAtAny(loaded_, chain.blocks());
-  loaded.rung = plan.rung();
-  loaded.blocks_found = plan.block_count();
-  const size_t tokens = plan.block_count() * block_tokens_;
-  if (plan.empty() || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
+  CacheMatch match = node_->Find(chain.blocks(), 0, loaded_);
+  loaded.blocks_found = match.block_count();
+  const size_t tokens = match.block_count() * block_tokens_;
+  if (match.empty() || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
     return loaded;
   }
   Result<PromptPages> pages =
-      PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, plan.block_count());
+      PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, match.block_count());
   if (!pages.ok()) {
     loaded.reason = pages.error().message();
     return loaded;
   }
   const Result<LoadReport> report =
-      node_->Load(std::move(plan), chain.blocks(), *std::move(pages), {.deadline = deadline});
+      node_->Load(std::move(match), chain.blocks(), *std::move(pages), {.deadline = deadline});
   if (report.ok()) {
     loaded.tokens = static_cast<uint32_t>(report->loaded() * block_tokens_);
     loaded.bytes = report->bytes;
+    loaded.rungs = report->rungs();
   }
   loaded.reason = report.ok() ? report->reason : report.error().message();
   loaded.took = Now() - begun;

@@ -37,7 +37,7 @@ class SharedCache {
     uint32_t tokens = 0;  // The sequence holds them now.
     uint64_t bytes = 0;
     size_t blocks_found = 0;
-    Rung rung = Rung::kBf16;  // At which it was.
+    std::vector<Rung> rungs;  // At which it was.
     std::string reason;       // Why not all that was found; empty if it was.
     Duration took{};
   };

@@ -58,15 +58,16 @@ std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
 
 }  // namespace
 
-Result<BucketFlag> BucketFlag::Parse(std::string_view text) {
-  if (!Is(text)) {
-    return BadBucket("'" + std::string(text) + "' does not begin with s3://");
+Result<BucketFlag> BucketFlag::Parse(std::string_view text) { return Of(FlagWords(text)); }
+
+Result<BucketFlag> BucketFlag::Of(const FlagWords& typed) {
+  if (!Is(typed.where)) {
+    return BadBucket("'" + std::string(typed.where) + "' does not begin with s3://");
   }
   BucketFlag flag;
   flag.server.region = FromEnvironment({"AWS_REGION", "AWS_DEFAULT_REGION"});
   flag.server.endpoint = FromEnvironment({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
   std::optional<bool> path_style;
-  const FlagWords typed(text);
   const std::string_view place = typed.where.substr(5);
   const size_t slash = place.find('/');
   flag.server.bucket = place.substr(0, slash);
@@ -75,7 +76,7 @@ Result<BucketFlag> BucketFlag::Parse(std::string_view text) {
     flag.prefix.pop_back();
   }
   if (flag.server.bucket.empty()) {
-    return BadBucket("There is no bucket in '" + std::string(text) + "'");
+    return BadBucket("There is no bucket in '" + std::string(typed.where) + "'");
   }
   for (const FlagWord& word : typed.words) {
     if (auto wrong = TakeWord(word, flag, path_style)) {

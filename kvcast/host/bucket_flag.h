@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kvcast/base/result.h"
+#include "kvcast/host/flag_words.h"
 #include "kvcast/io/s3_bucket.h"
 
 namespace kvcast {
@@ -28,6 +29,8 @@ struct BucketFlag {
   // Invalid: it says something else. What is not said of the server comes from AWS_REGION,
   // AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL.
   static Result<BucketFlag> Parse(std::string_view text);
+  // The same of what is said in several places.
+  static Result<BucketFlag> Of(const FlagWords& typed);
   // "s3://BUCKET/PREFIX", for people.
   std::string ToString() const;
 };

@@ -138,8 +138,9 @@ Result<CertificateFiles> CertificateFolder::MakeNode(const std::vector<std::stri
 
 Result<CertificateFiles> CertificateFolder::MakeClient(const Wish& wish) const {
   KVCAST_TRY_VOID(CheckName(wish.name));
-  return MakeSignedHere(FileNameOf(wish.name), TermsOf(wish.name, {}, wish.days),
-                        CertificateUse::kClient, wish);
+  CertificateTerms terms = TermsOf(wish.name, {}, wish.days);
+  terms.uris = wish.uris;
+  return MakeSignedHere(FileNameOf(wish.name), std::move(terms), CertificateUse::kClient, wish);
 }
 
 }  // namespace kvcast

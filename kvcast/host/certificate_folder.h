@@ -25,6 +25,7 @@ class CertificateFolder {
     std::string name;  // Of an authority: empty for one that is made up.
     uint32_t days = 1;
     bool replace = false;
+    std::vector<std::string> uris = {};  // Of a client: what it says of its holder.
   };
   // Invalid, of all three: there is one already, and it is not to be replaced.
   Result<CertificateFiles> MakeAuthority(const Wish& wish) const;

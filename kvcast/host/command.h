@@ -34,9 +34,11 @@ inline constexpr const char* kMachineCommands = "This machine";
 
 void AddCalibrateCommand(CLI::App& app, int* exit_status);
 void AddCertCommand(CLI::App& app, int* exit_status);
+void AddConfigCommand(CLI::App& app, int* exit_status);
 void AddDecodeCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddEncodeCommand(CLI::App& app, int* exit_status);
+void AddFindCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
 void AddImpairCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
@@ -47,6 +49,7 @@ void AddPutCommand(CLI::App& app, int* exit_status);
 void AddRungsCommand(CLI::App& app, int* exit_status);
 void AddServeCommand(CLI::App& app, int* exit_status);
 void AddStoreCommand(CLI::App& app, int* exit_status);
+void AddTokenCommand(CLI::App& app, int* exit_status);
 void AddVersionCommand(CLI::App& app, int* exit_status);
 
 }  // namespace kvcast

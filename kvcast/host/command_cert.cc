@@ -14,6 +14,7 @@
 #include "kvcast/host/certificate_folder.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
+#include "kvcast/host/peer_identity.h"
 #include "kvcast/io/file.h"
 
 namespace kvcast {
@@ -27,6 +28,9 @@ struct CertOptions {
   std::string directory;
   std::vector<std::string> names;
   std::string name;
+  std::vector<std::string> tenants;
+  std::string role = "engine";
+  std::string domain = "kvcast";
   uint32_t days = 0;
   bool replace = false;
   bool json = false;
@@ -62,6 +66,9 @@ void PrintFacts(const CertificateFacts& facts) {
   if (!facts.hosts.empty()) {
     fmt::print("for hosts    {}\n", Joined(facts.hosts));
   }
+  for (const std::string& uri : facts.uris) {
+    fmt::print("holder       {}\n", Printable(uri, 500));
+  }
   fmt::print("use          {}\n", UseOf(facts));
   fmt::print("valid        {} to {}{}\n", DayOf(facts.from), DayOf(facts.until),
              facts.until < WallNow()  ? " (it has EXPIRED)"
@@ -74,6 +81,7 @@ Json JsonOf(const CertificateFacts& facts) {
   return {{"subject", facts.subject},
           {"issuer", facts.issuer},
           {"hosts", facts.hosts},
+          {"uris", facts.uris},
           {"authority", facts.is_authority},
           {"for_servers", facts.for_servers},
           {"for_clients", facts.for_clients},
@@ -119,28 +127,38 @@ Result<void> RunNode(const CertOptions& options) {
   const std::string& host = options.names.front();
   const bool v6 = host.find(':') != std::string::npos;
   return Report(options, files,
-                fmt::format("On the node:\n"
-                            "  kvcast serve --listen 0.0.0.0:4433 --cert {} --key {}\n"
-                            "On clients, which need {} and no key:\n"
-                            "  kvcast moq ls moqt://{}:4433 --ca {}\n"
-                            "  kvcast get PROMPT CACHE --model DIR --node {}:4433 --node-ca {}\n",
+                fmt::format("On the node, with the tokens or the certificates of its clients:\n"
+                            "  kvcast serve --listen 0.0.0.0:4433 --cert {0} --key {1} --tokens "
+                            "FILE\n"
+                            "  kvcast serve --listen 0.0.0.0:4433 --cert {0} --key {1} --client-ca "
+                            "{2}\n"
+                            "On clients, which need {2} and a token or a certificate:\n"
+                            "  kvcast get PROMPT CACHE --model DIR --node {3}:4433 --node-ca {2} "
+                            "--token-file FILE\n",
                             files.certificate.string(), files.key.string(), authority,
-                            v6 ? "[" + host + "]" : host, authority, v6 ? "[" + host + "]" : host,
-                            authority));
+                            v6 ? "[" + host + "]" : host));
 }
 
 Result<void> RunClient(const CertOptions& options) {
   const CertificateFolder folder(options.directory);
+  std::vector<std::string> uris;
+  for (const std::string& tenant : options.tenants) {
+    KVCAST_TRY(std::string uri, HolderUri(options.domain, tenant, options.role));
+    uris.push_back(std::move(uri));
+  }
   KVCAST_TRY(const CertificateFiles files,
-             folder.MakeClient({options.name, options.days, options.replace}));
+             folder.MakeClient({options.name, options.days, options.replace, uris}));
   const std::string authority = folder.authority().certificate.string();
   return Report(
       options, files,
-      fmt::format("On nodes that are to take only clients like this one:\n"
+      fmt::format("{}On nodes that are to take only clients like this one:\n"
                   "  kvcast serve --cert NODE.pem --key NODE.key --client-ca {}\n"
                   "On the client:\n"
                   "  kvcast get PROMPT CACHE --model DIR --node HOST:4433 --node-ca {} --cert {} "
                   "--key {}\n",
+                  uris.empty() ? "It names no tenant: it is good for nothing but together with a "
+                                 "token, or a line for it in --tokens.\n"
+                               : "",
                   authority, authority, files.certificate.string(), files.key.string()));
 }
 
@@ -220,13 +238,28 @@ void AddClient(CLI::App& cert, int* exit_status) {
   CLI::App* const part = AddPart(
       cert, "client",
       "Make a certificate for a client, signed by the authority in the folder\n\n"
-      "For nodes that take only clients they know ('kvcast serve --client-ca'). It cannot be used "
-      "to pose as a node.",
-      "kvcast cert client certs --name engine-3", options, &RunClient, exit_status);
+      "For nodes that take only clients they know ('kvcast serve --client-ca'). What its holder "
+      "may do there, and with whose caches, stands in the certificate: a tenant and a role. It "
+      "cannot be used to pose as a node.",
+      "kvcast cert client certs --name engine-3 --tenant acme\n"
+      "kvcast cert client certs --name edge-1 --tenant acme --tenant globex --role relay",
+      options, &RunClient, exit_status);
   AddMaking(*part, *options, kNodeDays);
   part->add_option("--name", options->name, "What the client is called, and its files")
       ->type_name("NAME")
       ->required();
+  part->add_option("--tenant", options->tenants,
+                   "Whose caches it is for; may be given many times. _all is for every tenant, "
+                   "_plain for names that are no tenant's")
+      ->type_name("NAME")
+      ->expected(1, 1000);
+  part->add_option("--role", options->role,
+                   "What it may do: publisher, subscriber, engine (both), relay, or admin")
+      ->type_name("ROLE")
+      ->capture_default_str();
+  part->add_option("--domain", options->domain, "The trust domain of its holder's SPIFFE id")
+      ->type_name("NAME")
+      ->capture_default_str();
 }
 
 void AddShow(CLI::App& cert, int* exit_status) {
@@ -250,7 +283,7 @@ void AddCertCommand(CLI::App& app, int* exit_status) {
   command->footer(
       "kvcast cert authority certs\n"
       "kvcast cert node certs --name node7.example --name 192.0.2.7\n"
-      "kvcast cert client certs --name engine-3\n"
+      "kvcast cert client certs --name engine-3 --tenant acme\n"
       "kvcast cert show certs/node7.example.pem");
   command->require_subcommand(1);
   AddAuthority(*command, exit_status);

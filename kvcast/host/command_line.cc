@@ -33,6 +33,7 @@ constexpr const char* kReadOn =
 void AddCommands(CLI::App& app, int* exit_status) {
   AddNameCommand(app, exit_status);
   AddPutCommand(app, exit_status);
+  AddFindCommand(app, exit_status);
   AddGetCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
   AddRungsCommand(app, exit_status);
@@ -40,8 +41,10 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddDecodeCommand(app, exit_status);
   AddCalibrateCommand(app, exit_status);
   AddServeCommand(app, exit_status);
+  AddConfigCommand(app, exit_status);
   AddStoreCommand(app, exit_status);
   AddCertCommand(app, exit_status);
+  AddTokenCommand(app, exit_status);
   AddMoqCommand(app, exit_status);
   AddInteropCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);

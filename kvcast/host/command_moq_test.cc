@@ -197,6 +197,22 @@ TEST_F(MoqCommandTest, ARelayIsReachedWhereSeveralDraftsAreOffered) {
   EXPECT_TRUE((*relay)->Answer(space, "", until).ok());
 }
 
+// It is chance whether a relay's refusal of a session comes before its SETUP has been read or after.
+TEST_F(MoqCommandTest, ASessionThatEndsLaterNamesItsRelayAsOneThatNeverBeganDoes) {
+  ScriptedServer server;
+  const auto loop = *EventLoop::Make();
+  const std::string uri = "moqt://" + server.address().host_and_port;
+  const Instant until = Now() + std::chrono::seconds(60);  // Only so as not to hang.
+  const auto relay = *RelayConnection::Open(
+      *loop, {*RelayUri::Parse(uri), server.address().trust, std::nullopt}, until);
+  server.CloseLast();
+  const Result<std::optional<moqt::Event>> end = relay->Next(until);
+  ASSERT_FALSE(end.ok());
+  EXPECT_TRUE(end.error().ToString().starts_with(uri + ": The relay closed the session: "))
+      << end.error().ToString();
+  EXPECT_EQ(relay->AwaitDelivery(until).error().ToString(), end.error().ToString());
+}
+
 // Whoever comes after another has left gets what is still to come.
 TEST_F(MoqCommandTest, ANamespaceServesOneSubscriberAfterTheOther) {
   LocalNode node;
@@ -340,6 +356,20 @@ TEST_F(MoqCommandTest, NobodyThereIsSaidInTime) {
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_NE(outcome.err.find("moqt://127.0.0.1:9/x: "), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("warning: the server's certificate is not checked"), std::string::npos)
+      << outcome.err;
+}
+
+// It is we who refuse, and not the relay.
+TEST_F(MoqCommandTest, AnotherCertificateThanThePinnedOneIsSaid) {
+  const LocalNode node;
+  std::string relay = node.flag();
+  const size_t first = relay.find('#') + 1;
+  relay[first] = relay[first] == '0' ? '1' : '0';
+  const CommandOutcome outcome = Moq({"status", relay, "demo--t"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_NE(outcome.err.find("The session is over: The server's certificate has the fingerprint " +
+                             node.flag().substr(first)),
+            std::string::npos)
       << outcome.err;
 }
 

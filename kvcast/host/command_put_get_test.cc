@@ -51,14 +51,15 @@ class PutAndGet : public testing::Test {
   }
 
   CommandOutcome Run(const std::string& command, const std::string& prompt,
-                     const std::string& cache, std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {command,
-                                      Path(prompt),
-                                      Path(cache),
-                                      "--model",
-                                      Path("model"),
-                                      "--block-tokens",
-                                      std::to_string(kBlockTokens)};
+                     const std::string& cache, const std::vector<std::string>& more = {}) {
+    return RunWords({command, Path(prompt), Path(cache)}, more);
+  }
+  CommandOutcome Find(const std::string& prompt, const std::vector<std::string>& more) {
+    return RunWords({"find", Path(prompt)}, more);
+  }
+  CommandOutcome RunWords(std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(),
+                 {"--model", Path("model"), "--block-tokens", std::to_string(kBlockTokens)});
     if (std::ranges::find(more, "--node") == more.end()) {
       words.insert(words.end(), {"--node", node_.flag()});
     }
@@ -130,6 +131,27 @@ TEST_F(PutAndGet, FindTheLongestPrefix) {
   EXPECT_EQ(json["tokens"], 16);
   EXPECT_EQ(json["reason"], "");
   ExpectSameTokens("a.safetensors", "b.safetensors", 16);
+}
+
+TEST_F(PutAndGet, SayBeforehandWhatThereIs) {
+  const std::vector<std::string> none = {"--json"};
+  EXPECT_EQ(Find("a.tokens", none).status, 1);
+  EXPECT_EQ((*ParseJson(Find("a.tokens", none).out))["found"], 0);
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", {"--rung", "BF16", "--rung", "Int8"}).status,
+            0);
+  Write("b.tokens", TokenList(kTokens, /*differs=*/12));
+  const CommandOutcome find = Find("b.tokens", {"--json"});
+  ASSERT_EQ(find.status, 0) << find.err;
+  const Json json = *ParseJson(find.out);
+  EXPECT_EQ(json["found"], 4);
+  EXPECT_EQ(json["tokens"], 16);
+  ASSERT_EQ(json["offers"].size(), 2u);
+  EXPECT_EQ(json["offers"][0]["rung"], "BF16");
+  EXPECT_EQ(json["offers"][1]["rung"], "Int8");
+  EXPECT_EQ(json["offers"][1]["blocks"], 4);
+  const CommandOutcome text = Find("a.tokens", {"--rung", "Int8"});
+  EXPECT_NE(text.out.find("found    7 of 7 blocks"), std::string::npos) << text.out;
+  EXPECT_EQ(text.out.find("BF16 "), std::string::npos);
 }
 
 // A wrong pair of files would make every engine that loads it write nonsense, so a file that says

@@ -46,6 +46,12 @@ std::thread StopWhenReady(const std::string& ready_file, std::function<void()> b
   });
 }
 
+// A node in this process that keeps nothing in the home of whoever runs the tests.
+CommandOutcome RunServe(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), {"serve", "--cache-dir", "none"});
+  return RunKvcast(std::move(arguments));
+}
+
 TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   const SignalsHeldBack held_back;
   const ScratchDirectory scratch = *ScratchDirectory::Make();
@@ -54,8 +60,8 @@ TEST(ServeCommand, SaysWhereItIsAndStopsWhenAsked) {
   std::string address;
   std::thread stopper = StopWhenReady(ready, [&] { address = *ReadFile(ready, 1000); });
   const CommandOutcome outcome =
-      RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
-                 "--ready-file", ready.c_str()});
+      RunServe({"--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                "--ready-file", ready.c_str()});
   stopper.join();
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(ready));
@@ -80,12 +86,18 @@ TEST(ServeCommand, SaysWhatToPutInPlaceOfEveryAddress) {
   const std::string key = folder + "/a.example.key";
   const std::string state = (scratch / "state").string();
   const std::string ready = (scratch / "ready").string();
+  const std::string tokens = (scratch / "tokens").string();
+  ASSERT_EQ(RunKvcast({"token", "new", "--tenant", "acme", "--tokens", tokens.c_str()}).status,
+            kExitOk);
   std::thread stopper = StopWhenReady(ready, [] {});
-  const CommandOutcome outcome = RunKvcast(
-      {"serve", "--listen", "0.0.0.0:0", "--ram", "64MiB", "--state-dir", state.c_str(), "--cert",
-       certificate.c_str(), "--key", key.c_str(), "--ready-file", ready.c_str()});
+  const CommandOutcome outcome =
+      RunServe({"--listen", "0.0.0.0:0", "--ram", "64MiB", "--state-dir", state.c_str(), "--cert",
+                certificate.c_str(), "--key", key.c_str(), "--tokens", tokens.c_str(),
+                "--ready-file", ready.c_str()});
   stopper.join();
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_NE(outcome.out.find("only clients with one of 1 token in --tokens"), std::string::npos)
+      << outcome.out;
   EXPECT_EQ(outcome.out.find("this address whole"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("in place of 0.0.0.0"), std::string::npos) << outcome.out;
 }
@@ -95,8 +107,8 @@ TEST(ServeCommand, RefusesADirectoryForLogsThatThereIsNot) {
   const std::string state = (scratch / "state").string();
   const std::string none = (scratch / "none").string();
   const CommandOutcome outcome =
-      RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
-                 "--qlog-dir", none.c_str()});
+      RunServe({"--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                "--qlog-dir", none.c_str()});
   EXPECT_EQ(outcome.status, kExitUsage);
   EXPECT_NE(outcome.err.find("--qlog-dir"), std::string::npos) << outcome.err;
 }
@@ -105,12 +117,12 @@ TEST(ServeCommand, RefusesReservationsThatCannotBe) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();
   const auto refusal = [&](std::initializer_list<const char*> reservations) {
-    std::vector<const char*> words = {"serve", "--listen",    "127.0.0.1:0", "--ram",
-                                      "64MiB", "--state-dir", state.c_str()};
+    std::vector<const char*> words = {"--listen", "127.0.0.1:0", "--ram",
+                                      "64MiB",    "--state-dir", state.c_str()};
     for (const char* reservation : reservations) {
       words.insert(words.end(), {"--reserve", reservation});
     }
-    const CommandOutcome outcome = RunKvcast(words);
+    const CommandOutcome outcome = RunServe(words);
     EXPECT_EQ(outcome.status, kExitUsage);
     EXPECT_NE(outcome.err.find("--reserve"), std::string::npos) << outcome.err;
     return outcome.err;
@@ -132,8 +144,8 @@ TEST(ServeCommand, LeavesTheReadyFileOfAnotherNode) {
   ASSERT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok());
   const std::string taken = running.address().host_and_port;
   const CommandOutcome outcome =
-      RunKvcast({"serve", "--listen", taken.c_str(), "--ram", "64MiB", "--state-dir", state.c_str(),
-                 "--ready-file", ready.c_str()});
+      RunServe({"--listen", taken.c_str(), "--ram", "64MiB", "--state-dir", state.c_str(),
+                "--ready-file", ready.c_str()});
   EXPECT_EQ(outcome.status, kExitFailed) << outcome.out;
   EXPECT_EQ(*ReadFile(ready, 1000), "another node");
 }
@@ -146,8 +158,8 @@ TEST(ServeCommand, LeavesAReadyFileThatIsNoLongerItsOwn) {
   std::thread stopper = StopWhenReady(
       ready, [&] { EXPECT_TRUE(WriteFileAtomically(ready, AsBytes("another node")).ok()); });
   const CommandOutcome outcome =
-      RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
-                 "--ready-file", ready.c_str()});
+      RunServe({"--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                "--ready-file", ready.c_str()});
   stopper.join();
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_EQ(*ReadFile(ready, 1000), "another node");
@@ -161,8 +173,8 @@ TEST(ServeCommand, DoesNotServeWithoutTheReadyFile) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& ready : {(scratch / "absent/ready").string(), pipe}) {
     const CommandOutcome outcome =
-        RunKvcast({"serve", "--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir",
-                   state.c_str(), "--ready-file", ready.c_str()});
+        RunServe({"--listen", "127.0.0.1:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                  "--ready-file", ready.c_str()});
     EXPECT_EQ(outcome.status, kExitFailed);
     EXPECT_EQ(outcome.out, "");
     EXPECT_NE(outcome.err.find(scratch.path().string()), std::string::npos) << outcome.err;
@@ -173,10 +185,28 @@ TEST(ServeCommand, DoesNotServeWithoutTheReadyFile) {
 TEST(ServeCommand, KeepsTheDevelopmentCertificateOnThisMachine) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();
-  const CommandOutcome outcome =
-      RunKvcast({"serve", "--listen", "0.0.0.0:0", "--state-dir", state.c_str()});
+  const CommandOutcome outcome = RunServe({"--listen", "0.0.0.0:0", "--state-dir", state.c_str()});
   EXPECT_EQ(outcome.status, kExitUsage);
   EXPECT_NE(outcome.err.find("--cert and --key"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(state));
+}
+
+// What other machines can reach has to ask who they are.
+TEST(ServeCommand, ListensElsewhereOnlyIfItKnowsItsClients) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string folder = (scratch / "certs").string();
+  ASSERT_EQ(RunKvcast({"cert", "authority", folder.c_str()}).status, kExitOk);
+  ASSERT_EQ(RunKvcast({"cert", "node", folder.c_str(), "--name", "a.example"}).status, kExitOk);
+  const std::string certificate = folder + "/a.example.pem";
+  const std::string key = folder + "/a.example.key";
+  const std::string state = (scratch / "state").string();
+  const CommandOutcome outcome =
+      RunKvcast({"serve", "--listen", "0.0.0.0:0", "--ram", "64MiB", "--state-dir", state.c_str(),
+                 "--cert", certificate.c_str(), "--key", key.c_str()});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  for (const char* part : {"0.0.0.0:0", "--tokens", "kvcast token new", "--client-ca"}) {
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in " << outcome.err;
+  }
   EXPECT_FALSE(std::filesystem::exists(state));
 }
 
@@ -184,9 +214,8 @@ TEST(ServeCommand, SaysWhatIsWrong) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string state = (scratch / "state").string();
   const auto run = [&](std::vector<const char*> arguments) {
-    arguments.insert(arguments.begin(), "serve");
     arguments.insert(arguments.end(), {"--state-dir", state.c_str()});
-    return RunKvcast(arguments);
+    return RunServe(arguments);
   };
   EXPECT_EQ(run({"--ram", "1MiB"}).status, kExitUsage);
   const CommandOutcome large = run({"--ram", "1000000GiB"});

@@ -11,8 +11,9 @@ void AddStoreCommand(CLI::App& app, int* exit_status) {
       "store",
       "Look into a node's store, check it, carry it elsewhere, or see how one would do\n\n"
       "A node that was given a directory or a bucket keeps objects there. ls, stat and verify look "
-      "into it and change nothing; export and import carry tracks from one to another. They work "
-      "while no node uses the directory; a bucket they see as it was when they began.\n\n"
+      "into it and change nothing; export and import carry tracks from one to another, and forget "
+      "removes them. They work while no node uses the directory; a bucket they see as it was when "
+      "they began.\n\n"
       "A store holds blocks in as much room as it is given, and lets those go that are worth "
       "least. "
       "What that comes to depends on what is asked for: replay tries it on a trace of requests.");
@@ -28,6 +29,7 @@ void AddStoreCommand(CLI::App& app, int* exit_status) {
   AddStoreVerifyCommand(*command, exit_status);
   AddStoreExportCommand(*command, exit_status);
   AddStoreImportCommand(*command, exit_status);
+  AddStoreForgetCommand(*command, exit_status);
   AddStoreReplayCommand(*command, exit_status);
 }
 

@@ -9,6 +9,7 @@ namespace kvcast {
 
 // The subcommands of `kvcast store`, each in a file of its own.
 void AddStoreExportCommand(CLI::App& app, int* exit_status);
+void AddStoreForgetCommand(CLI::App& app, int* exit_status);
 void AddStoreImportCommand(CLI::App& app, int* exit_status);
 void AddStoreLsCommand(CLI::App& app, int* exit_status);
 void AddStoreReplayCommand(CLI::App& app, int* exit_status);

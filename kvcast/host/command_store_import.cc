@@ -11,14 +11,12 @@
 #include <optional>
 #include <set>
 
-#include "kvcast/catalog/block_key.h"
-#include "kvcast/host/bucket_flag.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_store.h"
+#include "kvcast/host/driven_store.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/clock.h"
-#include "kvcast/io/driven_bucket.h"
-#include "kvcast/io/driven_disk.h"
+#include "kvcast/io/descriptor.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
 #include "kvcast/io/system_error.h"
@@ -30,8 +28,6 @@ namespace {
 constexpr uint64_t kQueuedMax = 64 << 20;
 constexpr size_t kPieceBytes = kChunkBytesMax;
 constexpr Duration kTidyFor = std::chrono::seconds(5);
-
-constexpr Duration kBucketPatience = std::chrono::seconds(30);
 
 struct ImportOptions {
   std::string file;
@@ -80,56 +76,10 @@ class ImportSource {
   Descriptor file_;
 };
 
-// Where records go.
-class ImportTarget {
- public:
-  virtual ~ImportTarget() = default;
-  virtual LowerTier& tier() = 0;
-  virtual uint64_t queued_bytes() const = 0;
-  virtual void Turn(Duration wait) = 0;
-  // Nothing more comes.
-  virtual void Hurry() = 0;
-  // What spares the next start some work, when all is durable. False: there is no more to it.
-  virtual bool Tidy() = 0;
-};
-
-class ImportDirectory final : public ImportTarget {
- public:
-  explicit ImportDirectory(std::unique_ptr<DrivenDisk> disk) : disk_(std::move(disk)) {}
-  LowerTier& tier() override { return disk_->tier(); }
-  uint64_t queued_bytes() const override { return disk_->tier().queued_bytes(); }
-  void Turn(Duration wait) override { disk_->Turn(wait); }
-  void Hurry() override {}
-  bool Tidy() override {
-    if (!sealing_) {
-      sealing_ = true;
-      disk_->tier().Seal(Now());
-    }
-    return !disk_->tier().idle();
-  }
-
- private:
-  std::unique_ptr<DrivenDisk> disk_;
-  bool sealing_ = false;
-};
-
-class ImportBucket final : public ImportTarget {
- public:
-  explicit ImportBucket(std::unique_ptr<DrivenBucket> bucket) : bucket_(std::move(bucket)) {}
-  LowerTier& tier() override { return bucket_->tier(); }
-  uint64_t queued_bytes() const override { return bucket_->tier().queued_bytes(); }
-  void Turn(Duration wait) override { bucket_->Turn(wait); }
-  void Hurry() override { bucket_->tier().Flush(Now()); }
-  bool Tidy() override { return false; }
-
- private:
-  std::unique_ptr<DrivenBucket> bucket_;
-};
-
 // Puts records into a store, and waits until they are durable.
 class Importing {
  public:
-  explicit Importing(std::unique_ptr<ImportTarget> target) : target_(std::move(target)) {}
+  explicit Importing(std::unique_ptr<DrivenStore> target) : target_(std::move(target)) {}
 
   // `on_wait` is called while it waits.
   Result<void> Add(const DiskRecord& record, const std::function<void()>& on_wait) {
@@ -196,35 +146,9 @@ class Importing {
     return {};
   }
 
-  std::unique_ptr<ImportTarget> target_;
+  std::unique_ptr<DrivenStore> target_;
   std::set<TierTicket> open_;
 };
-
-Result<std::unique_ptr<ImportTarget>> OpenTarget(const ImportOptions& options) {
-  if (BucketFlag::Is(options.store)) {
-    KVCAST_TRY(const BucketFlag flag, BucketFlag::Parse(options.store));
-    BucketTierOptions bucket;
-    bucket.prefix = flag.prefix;
-    bucket.key_property = kBlockKeyProperty;
-    bucket.queue_bytes_max = UINT64_MAX;  // It is looked at before anything is added.
-    bucket.survey_every = Duration(0);
-    Progress progress("Reading the bucket");
-    KVCAST_TRY(std::unique_ptr<DrivenBucket> driven,
-               DrivenBucket::Open(
-                   flag.server, bucket, kBucketPatience, Log(),
-                   [&](const BucketTier& tier) { progress.Update(tier.counts().bytes_read, 0); }));
-    progress.Done();
-    return std::unique_ptr<ImportTarget>(std::make_unique<ImportBucket>(std::move(driven)));
-  }
-  DiskTierOptions tier;
-  // What is imported never pushes anything out: the file system's room is the only bound.
-  tier.bytes_max = UINT64_MAX / 2;
-  tier.disk_class = options.disk_class == "hdd" ? DiskClass::kHdd : DiskClass::kSsd;
-  tier.key_property = kBlockKeyProperty;
-  KVCAST_TRY(std::unique_ptr<DrivenDisk> disk,
-             DrivenDisk::Open(options.store, tier, std::make_unique<OldestFirst>(), {}, Log()));
-  return std::unique_ptr<ImportTarget>(std::make_unique<ImportDirectory>(std::move(disk)));
-}
 
 // The head is looked at before the store is touched.
 Result<void> ImportRecords(ImportSource& source, ExportReader& reader, const ImportOptions& options,
@@ -247,7 +171,8 @@ Result<void> ImportRecords(ImportSource& source, ExportReader& reader, const Imp
         break;
       }
       if (!importing) {
-        KVCAST_TRY(std::unique_ptr<ImportTarget> target, OpenTarget(options));
+        KVCAST_TRY(std::unique_ptr<DrivenStore> target,
+                   DrivenStore::Open(options.store, options.disk_class));
         importing.emplace(std::move(target));
       }
       const Result<void> added =

@@ -259,7 +259,9 @@ void DiskDirectory::VerifySegment(uint32_t number, const Segment& segment,
       to.verdict.damage.push_back(
           {file, 0, "neither header, footer nor first record is whole: nothing of it can be read"});
       ++to.verdict.nameless;
-    } else if (!start.ok() && segment.bytes > 0 && !outcome.unreadable) {
+    } else if (!start.ok() && !outcome.unreadable &&
+               (segment.bytes > 0 || number != table_.segments.rbegin()->first)) {
+      // The last one may be as a crash has left it that was being made.
       to.verdict.damage.push_back({file, 0, "it was cut short: not even its header is left"});
       ++to.verdict.nameless;
     }

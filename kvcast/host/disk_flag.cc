@@ -16,10 +16,17 @@ Error BadDisk(const std::string& what) {
 
 Result<DiskFlag> DiskFlag::Parse(std::string_view text) {
   const FlagWords typed(text);
+  if (typed.where.empty()) {
+    return BadDisk("There is no directory in '" + std::string(text) + "'");
+  }
+  return Of(typed);
+}
+
+Result<DiskFlag> DiskFlag::Of(const FlagWords& typed) {
   DiskFlag flag;
   flag.directory = std::string(typed.where);
   if (flag.directory.empty()) {
-    return BadDisk("There is no directory in '" + std::string(text) + "'");
+    return BadDisk("There is no directory");
   }
   for (const auto& [word, name, value] : typed.words) {
     if (name == "bytes") {

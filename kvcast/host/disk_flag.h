@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kvcast/base/result.h"
+#include "kvcast/host/flag_words.h"
 #include "kvcast/store/disk_format.h"
 
 namespace kvcast {
@@ -21,6 +22,8 @@ struct DiskFlag {
 
   // Invalid: it says something else.
   static Result<DiskFlag> Parse(std::string_view text);
+  // The same of what is said in several places.
+  static Result<DiskFlag> Of(const FlagWords& typed);
   // Half of what the directory's file system has for it: what is free, and what the directory
   // takes already.
   Result<uint64_t> DefaultBytes() const;

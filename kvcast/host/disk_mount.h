@@ -22,6 +22,7 @@ class DiskMount {
     std::filesystem::path directory;
     DiskTierOptions tier;
     std::string admission = "all";     // By name.
+    bool needed = true;                // A node does not start without it.
     std::string eviction = "default";  // The same.
     // By tenant: bytes of the directory that others do not evict.
     std::map<std::string, uint64_t> reservations{};

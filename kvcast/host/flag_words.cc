@@ -17,4 +17,14 @@ FlagWords::FlagWords(std::string_view text) {
   }
 }
 
+SaidWords::SaidWords(std::string_view place,
+                     const std::vector<std::pair<std::string, std::string>>& said) {
+  where = place;
+  wholes_.reserve(said.size());  // They stay where they are.
+  for (const auto& [name, value] : said) {
+    wholes_.push_back(name + "=" + value);
+    words.push_back({.whole = wholes_.back(), .name = name, .value = value});
+  }
+}
+
 }  // namespace kvcast

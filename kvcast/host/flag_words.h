@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kvcast {
@@ -18,6 +20,17 @@ struct FlagWords {
 
   std::string_view where;
   std::vector<FlagWord> words;
+
+ protected:
+  FlagWords() = default;
+};
+
+// The same, of a place and what is said of it, which both must outlive this.
+struct SaidWords : FlagWords {
+  SaidWords(std::string_view place, const std::vector<std::pair<std::string, std::string>>& said);
+
+ private:
+  std::vector<std::string> wholes_;
 };
 
 }  // namespace kvcast

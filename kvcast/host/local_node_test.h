@@ -15,10 +15,12 @@ namespace kvcast {
 // A real node in this process, on a thread of its own and a free port of loopback.
 class LocalNode {
  public:
-  explicit LocalNode(size_t ram_bytes = size_t{256} << 20) {
+  // It takes everybody, or those that the tokens are for.
+  explicit LocalNode(size_t ram_bytes = size_t{256} << 20, const relay::TokenTable& tokens = {}) {
     NodeServer::Options options;
     options.listen = SocketAddress::Loopback(0);
     options.relay.ram_bytes = ram_bytes;
+    options.relay.access = {!tokens.empty(), tokens};
     FillRandom(options.relay.node);
     FillRandom(options.relay.boot);
     thread_->Run([&] {

@@ -46,7 +46,9 @@ Result<RelayConnection::Options> MoqFlags::Target() const {
     by = TrustedAuthorities{trust.authorities};
   }
   KVCAST_TRY(by, trust.Applied(std::move(by)));
-  return RelayConnection::Options{std::move(uri), std::move(by), trust.own(), {}, quic.Options()};
+  KVCAST_TRY(std::string token, trust.Token());
+  return RelayConnection::Options{std::move(uri), std::move(by),   trust.own(), {},
+                                  quic.Options(), std::move(token)};
 }
 
 Result<MoqRun> MoqFlags::Connect() const {

@@ -22,6 +22,7 @@ struct NodeAddress {
   std::optional<CertificateFiles> own = {};  // To show to a node that asks who we are.
   std::vector<SocketAddress> places = {};    // None: those that the host's name has.
   QuicOptions quic = {};
+  std::string token = {};  // To send to a node that knows its clients by tokens; never logged.
 
   // `authorities` is a PEM file with those to trust; empty for those that this machine trusts.
   // Invalid: neither form, or a fingerprint together with authorities.

@@ -6,7 +6,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/address_race.h"
-#include "kvcast/host/version.h"
+#include "kvcast/host/client_setup.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
 
@@ -75,10 +75,7 @@ Result<void> NodeConnection::Connect(const NodeAddress& address, const SocketAdd
   KVCAST_TRY(const ClientCredentials credentials,
              ClientCredentials::Make(address.trust, address.own));
   KVCAST_TRY(thread_, LoopThread::Make());
-  moqt::Setup setup;
-  setup.authority = address.host_and_port;
-  setup.path = "/";
-  setup.implementation = "kvcast/" + Version();
+  const moqt::Setup setup = ClientSetup(address.host_and_port, "/", address.token);
   Result<void> connected;
   thread_->Run([&] {
     Result<std::unique_ptr<QuicClient>> quic = QuicClient::Connect(
@@ -150,24 +147,11 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
   changed_.notify_all();
 }
 
-LoadPlan NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block) {
-  LoadPlan plan;
-  Command([&](Client& client) { plan = client.Find(blocks, first_block); });
-  return plan;
-}
-
-LoadPlan NodeConnection::FindAtAny(std::span<const Rung> rungs, std::span<const BlockHash> blocks,
-                                   size_t first_block) {
-  LoadPlan most;
-  Command([&](Client& client) {
-    for (const Rung rung : rungs) {
-      LoadPlan plan = client.Find(blocks, first_block, rung);
-      if (plan.block_count() > most.block_count()) {
-        most = std::move(plan);
-      }
-    }
-  });
-  return most;
+CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block,
+                                std::span<const Rung> rungs) {
+  CacheMatch match;
+  Command([&](Client& client) { match = client.Find(blocks, first_block, rungs); });
+  return match;
 }
 
 Result<NodeConnection::Operation> NodeConnection::Perform(
@@ -204,14 +188,15 @@ Result<NodeConnection::Operation> NodeConnection::Perform(
   return operations_.extract(*id).mapped();
 }
 
-Result<LoadReport> NodeConnection::Load(LoadPlan plan, std::span<const BlockHash> blocks,
+Result<LoadReport> NodeConnection::Load(CacheMatch match, std::span<const BlockHash> blocks,
                                         PromptPages pages, const LoadCall& call) {
   // The load ends itself at its deadline, so nothing else has to.
   KVCAST_TRY(Operation ended, Perform(
                                   [&](Client& client, Instant now) {
-                                    return client.Load(std::move(plan),
-                                                       {blocks.begin(), blocks.end()},
-                                                       std::move(pages), call.deadline, now);
+                                    return client.Load(
+                                        std::move(match), {blocks.begin(), blocks.end()},
+                                        std::move(pages), {call.deadline, call.compute_per_block},
+                                        now);
                                   },
                                   Instant::max(), call.stop,
                                   [&](const Operation& operation) {

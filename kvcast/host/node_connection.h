@@ -25,8 +25,8 @@ namespace kvcast {
 // What an engine uses: a connection to one node, on a thread of its own, with calls that wait.
 //
 //   const auto node = NodeConnection::Open(address, kind, std::chrono::seconds(10));
-//   const LoadPlan plan = node->Find(chain.blocks());
-//   const LoadReport report = node->Load(plan, chain.blocks(), pages, {.deadline = ...});
+//   const CacheMatch match = node->Find(chain.blocks());
+//   const LoadReport report = node->Load(match, chain.blocks(), pages, {.deadline = ...});
 //   ... compute what report.loaded() leaves ...
 //   node->Publish(chain.blocks(), pages, {});
 //
@@ -36,6 +36,8 @@ class NodeConnection {
  public:
   struct LoadCall {
     Instant deadline = Instant::max();
+    // What computing a block takes: blocks that are computed faster than loaded are left.
+    std::optional<Duration> compute_per_block = {};
     std::stop_token stop = {};  // Ends it early.
     std::function<void(size_t)> on_progress =
         {};  // So many blocks are loaded; on the caller's thread.
@@ -58,14 +60,15 @@ class NodeConnection {
   NodeConnection(const NodeConnection&) = delete;
   NodeConnection& operator=(const NodeConnection&) = delete;
 
-  // How many blocks of a prompt can be had, from `first_block` on. Asks nobody.
-  LoadPlan Find(std::span<const BlockHash> blocks, size_t first_block = 0);
-  // The same at whichever of these rungs there are most; of equals, at the first.
-  LoadPlan FindAtAny(std::span<const Rung> rungs, std::span<const BlockHash> blocks,
-                     size_t first_block = 0);
-  // Returns when all is loaded or cannot be, and no page is touched after that. Invalid: pages that
-  // cannot take it.
-  Result<LoadReport> Load(LoadPlan plan, std::span<const BlockHash> blocks, PromptPages pages,
+  // Which blocks of a prompt can be had, from `first_block` on, at which of these rungs, the best
+  // first; at the connection's own if none are named. Asks nobody. Ladder::LoadedDownTo() says
+  // which there are.
+  CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
+                  std::span<const Rung> rungs = {});
+  // Returns when all is loaded or cannot be, and no page is touched after that. Of several rungs
+  // each block comes at the best with which the deadline is kept. Invalid: pages that cannot take
+  // it.
+  Result<LoadReport> Load(CacheMatch match, std::span<const BlockHash> blocks, PromptPages pages,
                           const LoadCall& call);
   // Returns when the node lists every block, or will not; the pages are not read after that.
   // Invalid: pages that are not of this kind, or of another number of blocks.

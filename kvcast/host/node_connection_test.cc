@@ -45,11 +45,11 @@ TEST_F(NodeConnections, CarryACacheThroughANode) {
                      }});
   EXPECT_FALSE(published.fault.has_value()) << published.reason;
   EXPECT_EQ(published.listed, kBlocks);
-  const LoadPlan plan = node->Find(blocks_);
-  ASSERT_EQ(plan.block_count(), kBlocks);
+  const CacheMatch match = node->Find(blocks_);
+  ASSERT_EQ(match.block_count(), kBlocks);
   size_t loaded = 0;
   const LoadReport report =
-      *node->Load(plan, blocks_, target_.Pages(),
+      *node->Load(match, blocks_, target_.Pages(),
                   {.deadline = Now() + kNodePatience, .on_progress = [&](size_t blocks) {
                      EXPECT_GE(blocks, loaded);
                      loaded = blocks;

@@ -18,6 +18,7 @@ Result<NodeAddress> NodeFlags::Address() const {
   KVCAST_TRY(NodeAddress address, NodeAddress::Parse(node, trust.authorities));
   KVCAST_TRY(address.trust, trust.Applied(std::move(address.trust)));
   address.own = trust.own();
+  KVCAST_TRY(address.token, trust.Token());
   address.quic = quic.Options();
   return address;
 }

@@ -7,10 +7,10 @@
 
 namespace kvcast {
 
-NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
-                   const moqt::Limits& limits, NodePeerOwner& owner)
+NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, moqt::Role role,
+                   const moqt::Setup& setup, const moqt::Limits& limits, NodePeerOwner& owner)
     : connection_(&connection),
-      session_(moqt::Role::kServer, setup, limits, Now(), AgreedCodec(connection)),
+      session_(role, setup, limits, Now(), AgreedCodec(connection)),
       owner_(&owner),
       timer_(loop, [this] {
         timer_at_.reset();
@@ -70,6 +70,7 @@ void NodePeer::OnStreamsAllowed(uint64_t bidi_total) {
 // Nobody asks for actions any more, so the relay hears of it at once.
 void NodePeer::OnConnectionClosed(uint64_t code, std::string_view reason) {
   session_.OnConnectionClosed(code, reason);
+  last_words_ = reason;
   timer_.Stop();
   owner_->OnInput(*this);
 }

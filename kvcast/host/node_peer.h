@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kvcast/io/event_loop.h"
@@ -26,12 +27,14 @@ class NodePeerOwner {
 // Belongs to the connection.
 class NodePeer final : public moqt::TransportUser {
  public:
-  NodePeer(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
+  NodePeer(EventLoop& loop, QuicConnection& connection, moqt::Role role, const moqt::Setup& setup,
            const moqt::Limits& limits, NodePeerOwner& owner);
   ~NodePeer() override;
 
   moqt::Session& session() { return session_; }
   QuicConnection& connection() { return *connection_; }
+  // Why the connection is over, once it is.
+  const std::string& last_words() const { return last_words_; }
   relay::PeerId id = 0;
 
   void OnTime(Instant now) override { session_.OnTime(now); }
@@ -59,7 +62,8 @@ class NodePeer final : public moqt::TransportUser {
   NodePeerOwner* owner_;
   LoopTimer timer_;
   std::optional<Instant> timer_at_;  // What it is set to.
-  bool has_more_room_ = false;       // Of which the relay has not heard.
+  std::string last_words_;
+  bool has_more_room_ = false;  // Of which the relay has not heard.
 };
 
 }  // namespace kvcast

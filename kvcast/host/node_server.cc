@@ -15,8 +15,12 @@ namespace {
 // How much of what it has seen a bucket's admission remembers: as of a disk of this size.
 constexpr uint64_t kBucketAdmissionBytes = uint64_t{1} << 40;
 
-relay::Relay::Options WithChunks(relay::Relay::Options options, ChunkPool& payload_chunks) {
+relay::Relay::Options RelayOptions(const NodeServer::Options& node, ChunkPool& payload_chunks) {
+  relay::Relay::Options options = node.relay;
   options.payload_chunks = payload_chunks.memory_bytes() > 0 ? &payload_chunks : nullptr;
+  for (const UpstreamLink::Options& upstream : node.upstreams) {
+    options.upstreams.push_back({upstream.name, upstream.prefixes});
+  }
   return options;
 }
 
@@ -28,7 +32,7 @@ NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics
       log_(log, "node"),
       refusals_(log_),
       payload_chunks_(/*bytes_max=*/0, options.payload_memory),
-      relay_(WithChunks(options.relay, payload_chunks_), metrics, log),
+      relay_(RelayOptions(options, payload_chunks_), metrics, log),
       disk_gauges_(metrics),
       bucket_gauges_(metrics),
       timer_(loop, [this] { OnStoreInput(); }) {
@@ -64,15 +68,21 @@ Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Opt
                      " Choose another address by --listen; port 0 takes a free one.");
   }
   node->quic_ = *std::move(listening);
+  node->OpenUpstreams(log);
   return node;
 }
 
 Result<void> NodeServer::OpenDisks(LogSink* log) {
   for (DiskMount::Options& options : options_.disks) {
     options.read_chunks = options_.session.payload_chunks;
-    KVCAST_TRY(std::unique_ptr<DiskMount> disk,
-               DiskMount::Open(
-                   *loop_, options, [this] { OnStoreInput(); }, log));
+    auto opened = DiskMount::Open(
+        *loop_, options, [this] { OnStoreInput(); }, log);
+    if (!opened.ok() && !options.needed) {
+      log_.Warning("the node goes without its cache directory",
+                   {{"reason", opened.error().ToString()}});
+      continue;
+    }
+    KVCAST_TRY(std::unique_ptr<DiskMount> disk, std::move(opened));
     // Groups that nobody asked to be kept, and their handles: a few of them for each megabyte.
     const EvictionLimits limits{options.tier.bytes_max,
                                 static_cast<size_t>(options.tier.bytes_max >> 20)};
@@ -95,6 +105,26 @@ Result<void> NodeServer::OpenBuckets(LogSink* log) {
     buckets_.push_back(std::move(bucket));
   }
   return {};
+}
+
+// Their first attempts begin when the loop turns: nobody waits for them.
+void NodeServer::OpenUpstreams(LogSink* log) {
+  for (size_t i = 0; i < options_.upstreams.size(); ++i) {
+    UpstreamLink::Callbacks callbacks;
+    callbacks.joined = [this, i](NodePeer& peer) {
+      peer.id = relay_.JoinUpstream(peer.session(), i);
+      peers_[peer.id] = &peer;
+      ++upstream_sessions_;
+    };
+    callbacks.input = [this](NodePeer& peer) { OnInput(peer); };
+    callbacks.gone = [this](NodePeer& peer) {
+      --upstream_sessions_;
+      OnGone(peer);
+    };
+    upstreams_.push_back(std::make_unique<UpstreamLink>(*loop_, options_.upstreams[i],
+                                                        options_.session, options_.relay.secret + i,
+                                                        std::move(callbacks), log));
+  }
 }
 
 uint64_t NodeServer::Progress() const {
@@ -181,14 +211,24 @@ std::unique_ptr<moqt::TransportUser> NodeServer::Accept(QuicConnection& connecti
   moqt::Setup setup;
   setup.implementation = "kvcast/" + Version();
   NodePeerOwner& owner = *this;
-  auto peer = std::make_unique<NodePeer>(*loop_, connection, setup, options_.session, owner);
-  peer->id = relay_.Join(peer->session());
+  auto peer = std::make_unique<NodePeer>(*loop_, connection, moqt::Role::kServer, setup,
+                                         options_.session, owner);
+  peer->id = relay_.Join(peer->session(), CredentialOf(connection));
   peers_[peer->id] = peer.get();
   log_.Info("peer joined", {{"peer", peer->id}, {"from", connection.remote().ToString()}});
   if (leaving_) {
     peer->session().Close(moqt::SessionCode::kNoError, "This node is leaving.");
   }
   return peer;
+}
+
+relay::Credential NodeServer::CredentialOf(const QuicConnection& connection) const {
+  const std::optional<std::string> shown = connection.peer_certificate();
+  if (!shown) {
+    return {};
+  }
+  const Result<CertificateFacts> facts = ReadDerCertificate(*shown);
+  return facts.ok() ? kvcast::CredentialOf(*facts, options_.certificates) : relay::Credential();
 }
 
 void NodeServer::OnInput(NodePeer& peer) {
@@ -216,11 +256,27 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
   for (const auto& bucket : buckets_) {
     bucket->Submit();
   }
+  for (const size_t upstream : relay_.TakeRings()) {
+    upstreams_.at(upstream)->LeaveRing();
+  }
   if (const std::optional<Instant> deadline = relay_.deadline()) {
     timer_.Set(*deadline);
   } else {
     timer_.Stop();
   }
+}
+
+void NodeServer::Renew(const ServerCredentials& credentials, const relay::Limits& limits,
+                       const moqt::Limits& session, const QuicServer::Options& quic) {
+  // What was planned with the tiers stays.
+  options_.relay.limits = limits;
+  options_.relay.limits.pledged_bytes = relay_.limits().pledged_bytes;
+  relay_.SetLimits(options_.relay.limits);
+  ChunkPool* const chunks = options_.session.payload_chunks;
+  options_.session = session;
+  options_.session.payload_chunks = chunks;
+  options_.quic = quic;
+  quic_->Renew(credentials, quic);
 }
 
 void NodeServer::SayGoodbye(Duration until_leaving) {
@@ -235,6 +291,9 @@ void NodeServer::SayGoodbye(Duration until_leaving) {
 
 void NodeServer::Close() {
   leaving_ = true;
+  for (const auto& upstream : upstreams_) {
+    upstream->Close();
+  }
   for (const auto& [id, peer] : peers_) {
     peer->session().Close(moqt::SessionCode::kNoError, "This node has left.");
     peer->connection().Poke();

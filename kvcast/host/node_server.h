@@ -14,7 +14,9 @@
 #include "kvcast/host/disk_gauges.h"
 #include "kvcast/host/disk_mount.h"
 #include "kvcast/host/node_peer.h"
+#include "kvcast/host/peer_identity.h"
 #include "kvcast/host/refusal_log.h"
+#include "kvcast/host/upstream_link.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_server.h"
 #include "kvcast/relay/relay.h"
@@ -28,12 +30,15 @@ class NodeServer : private NodePeerOwner {
   struct Options {
     SocketAddress listen;
     relay::Relay::Options relay;
+    CertificateGrants certificates;  // What counts of certificates instead of what they say.
     moqt::Limits session;
     QuicServer::Options quic;
     // Set aside for payloads that come in, and part of relay.ram_bytes; may be empty.
     ChunkMemory payload_memory;
     std::vector<DiskMount::Options> disks;
     std::vector<BucketMount::Options> buckets;
+    // Whom to ask for what is not here, the preferred ones first.
+    std::vector<UpstreamLink::Options> upstreams;
     // How long a start waits for a disk that stands still. It is taken in when it comes.
     Duration disk_patience = std::chrono::seconds(30);
     // How long a start waits for buckets. One that does not answer is read when it does.
@@ -53,7 +58,20 @@ class NodeServer : private NodePeerOwner {
 
   const SocketAddress& local() const { return quic_->local(); }
   const relay::Relay& relay() const { return relay_; }
-  size_t peer_count() const { return peers_.size(); }
+  relay::Relay& relay() { return relay_; }
+  const QuicServer& quic() const { return *quic_; }
+  const Options& options() const { return options_; }
+  const std::map<relay::PeerId, NodePeer*>& peers() const { return peers_; }
+  // Those who came to us.
+  size_t peer_count() const { return peers_.size() - upstream_sessions_; }
+
+  // Call it after the relay was asked for something other than by a peer.
+  void OnAsked() { PokeTouched(nullptr); }
+
+  // For peers from now on: what they are shown, and what they may cost. Limits of the relay hold
+  // for all.
+  void Renew(const ServerCredentials& credentials, const relay::Limits& limits,
+             const moqt::Limits& session, const QuicServer::Options& quic);
 
   // Tells every peer that the node leaves in so long; new requests are refused from now on.
   void SayGoodbye(Duration until_leaving);
@@ -66,6 +84,7 @@ class NodeServer : private NodePeerOwner {
   bool flushed() const;
   const std::vector<std::unique_ptr<DiskMount>>& disks() const { return disks_; }
   const std::vector<std::unique_ptr<BucketMount>>& buckets() const { return buckets_; }
+  const std::vector<std::unique_ptr<UpstreamLink>>& upstreams() const { return upstreams_; }
 
  private:
   NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log);
@@ -74,8 +93,10 @@ class NodeServer : private NodePeerOwner {
   // Of disks that are being opened.
   uint64_t Progress() const;
   Result<void> AwaitTiers();
+  void OpenUpstreams(LogSink* log);
   void OnStoreInput();
   std::unique_ptr<moqt::TransportUser> Accept(QuicConnection& connection);
+  relay::Credential CredentialOf(const QuicConnection& connection) const;
 
   void OnInput(NodePeer& peer) override;
   void OnGone(NodePeer& peer) override;
@@ -94,8 +115,11 @@ class NodeServer : private NodePeerOwner {
   BucketGauges bucket_gauges_;
   LoopTimer timer_;
   std::map<relay::PeerId, NodePeer*> peers_;
+  size_t upstream_sessions_ = 0;  // Of them, those that we have opened.
   bool leaving_ = false;
-  std::unique_ptr<QuicServer> quic_;  // Last: its connections hold peers, which go to the relay.
+  // Last: their connections hold peers, which go to the relay.
+  std::vector<std::unique_ptr<UpstreamLink>> upstreams_;
+  std::unique_ptr<QuicServer> quic_;
 };
 
 }  // namespace kvcast

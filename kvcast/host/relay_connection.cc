@@ -8,8 +8,8 @@
 #include "kvcast/base/hex.h"
 #include "kvcast/host/address_race.h"
 #include "kvcast/host/agreed_codec.h"
+#include "kvcast/host/client_setup.h"
 #include "kvcast/host/moq_words.h"
-#include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
@@ -74,6 +74,7 @@ Result<std::unique_ptr<RelayConnection>> RelayConnection::Open(EventLoop& loop,
   if (!connection.ok()) {
     return std::move(connection).error().In(options.relay.ToString());
   }
+  (*connection)->name_ = options.relay.ToString();
   return connection;
 }
 
@@ -107,10 +108,7 @@ Result<bool> RelayConnection::IsReady() {
 Result<void> RelayConnection::Connect(const Options& options, const SocketAddress& place) {
   KVCAST_TRY(const ClientCredentials credentials,
              ClientCredentials::Make(options.trust, options.own));
-  moqt::Setup setup;
-  setup.authority = options.relay.authority;
-  setup.path = options.relay.path;
-  setup.implementation = "kvcast/" + Version();
+  const moqt::Setup setup = ClientSetup(options.relay.authority, options.relay.path, options.token);
   const auto make_session = [this, setup](QuicConnection& connection) {
     auto session = std::make_unique<moqt::Session>(moqt::Role::kClient, setup, moqt::Limits{},
                                                    Now(), AgreedCodec(connection));
@@ -138,6 +136,9 @@ Result<void> RelayConnection::AwaitSetup(Instant deadline) {
   }
   if (const auto* done = std::get_if<moqt::SetupDone>(&*event)) {
     relay_setup_ = done->peer;
+    if (session_->closed()) {
+      KVCAST_TRY_VOID(NextOfSession(Now()));  // It was closed in the same breath, and says why.
+    }
     return {};
   }
   return Error(ErrorCode::kMalformed, "The relay says something else before SETUP.");
@@ -187,6 +188,11 @@ std::optional<moqt::Event> RelayConnection::TakeEvent() {
   return std::nullopt;
 }
 
+Error RelayConnection::End(const moqt::SessionClosed& closed) const {
+  Error end(ErrorCode::kMachine, Closing(closed));
+  return name_.empty() ? end : std::move(end).In(name_);
+}
+
 Result<std::optional<moqt::Event>> RelayConnection::NextOfSession(Instant deadline) {
   if (end_) {
     return *end_;
@@ -198,7 +204,7 @@ Result<std::optional<moqt::Event>> RelayConnection::NextOfSession(Instant deadli
     }
     if (event) {
       if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
-        end_ = Error(ErrorCode::kMachine, Closing(*closed));
+        end_ = End(*closed);
         return *end_;
       }
       return event;
@@ -260,7 +266,7 @@ Result<bool> RelayConnection::AwaitDelivery(Instant deadline) {
     Turn(deadline);
     while (std::optional<moqt::Event> event = TakeEvent()) {
       if (const auto* closed = std::get_if<moqt::SessionClosed>(&*event)) {
-        end_ = Error(ErrorCode::kMachine, Closing(*closed));
+        end_ = End(*closed);
       } else if (kept_.size() < kKeptEventsMax) {
         kept_.push_back(*std::move(event));
       }

@@ -29,6 +29,7 @@ class RelayConnection {
     std::optional<CertificateFiles> own;
     std::vector<SocketAddress> places = {};  // None: those that the relay's name has.
     QuicOptions quic = {};
+    std::string token = {};  // To send to a relay that knows its clients by tokens; never logged.
   };
   // Connects, and waits for the relay's SETUP.
   static Result<std::unique_ptr<RelayConnection>> Open(EventLoop& loop, const Options& options,
@@ -54,7 +55,8 @@ class RelayConnection {
   void ServeOnly(std::function<bool(const moqt::Event&)> serves) { serves_ = std::move(serves); }
 
   // What the session says next; absent at `deadline`, or when interrupted. The session's end is an
-  // error, with the code and the reason that the relay gave.
+  // error, with the relay's name, the code and the reason that it gave: the same words as where
+  // Open() had still been waiting, since it is chance which of the two hears of it.
   Result<std::optional<moqt::Event>> Next(Instant deadline);
   // The answer to a request of ours: its acceptance (RequestAccepted or FetchAccepted), or an error
   // with the relay's code and reason. `what` names the request to people. Other events are kept,
@@ -75,12 +77,14 @@ class RelayConnection {
   Result<void> AwaitSetup(Instant deadline);
   std::optional<moqt::Event> TakeEvent();
   Result<std::optional<moqt::Event>> NextOfSession(Instant deadline);
+  Error End(const moqt::SessionClosed& closed) const;
   void Turn(Instant deadline);
 
   EventLoop* loop_;
   std::unique_ptr<SignalWatch> signals_;
   std::unique_ptr<QuicClient> quic_;
   moqt::Session* session_ = nullptr;  // The connection's.
+  std::string name_;  // The relay's, once it is open: what fails before, Open() names.
   moqt::Setup relay_setup_;
   std::string connection_id_;
   std::function<bool(const moqt::Event&)> serves_;  // None: everything.

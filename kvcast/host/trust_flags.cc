@@ -1,6 +1,7 @@
 #include "kvcast/host/trust_flags.h"
 
 #include "kvcast/host/command.h"
+#include "kvcast/host/token_file.h"
 
 namespace kvcast {
 
@@ -21,6 +22,12 @@ void TrustFlags::AddTo(CLI::App& command, TrustFlags& flags, const std::string& 
       command.add_option("--key", flags.key, "Its private key, in PEM")->type_name("FILE");
   certificate->needs(key);
   key->needs(certificate);
+  command
+      .add_option("--token-file", flags.token_file,
+                  "A file with the token to send to a server that knows its clients by tokens")
+      ->type_name("FILE")
+      ->envname("KVCAST_TOKEN_FILE")
+      ->default_str("what KVCAST_TOKEN_FILE names");
   CLI::Option* const insecure =
       command.add_flag("--insecure-skip-verification", flags.insecure_skip_verification,
                        "Take any certificate: whoever sits on the way can read and change "
@@ -45,6 +52,10 @@ Result<ServerTrust> TrustFlags::Applied(ServerTrust trust) const {
       "warning: the server's certificate is not checked, as --insecure-skip-verification asks: "
       "anybody on the way can pose as the server.");
   return ServerTrust(InsecureSkipVerification{});
+}
+
+Result<std::string> TrustFlags::Token() const {
+  return token_file.empty() ? Result<std::string>(std::string()) : ReadToken(token_file);
 }
 
 std::optional<CertificateFiles> TrustFlags::own() const {

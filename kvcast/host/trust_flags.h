@@ -10,11 +10,12 @@
 namespace kvcast {
 
 // The options by which a client is told whom to trust and who it is itself: a file of authorities,
-// its own certificate and key, and the one that turns the check of the server off.
+// its own certificate and key or its token, and the one that turns the check of the server off.
 struct TrustFlags {
   std::string authorities;
   std::string certificate;
   std::string key;
+  std::string token_file;
   bool insecure_skip_verification = false;
 
   // Adds them to a command; `flags` must outlive it. `authorities` is what the option for them is
@@ -27,6 +28,8 @@ struct TrustFlags {
   Result<ServerTrust> Applied(ServerTrust trust) const;
   // What to show to a server that asks; absent if nothing was given.
   std::optional<CertificateFiles> own() const;
+  // What to send to a server that knows its clients by tokens; empty if nothing was given.
+  Result<std::string> Token() const;
 };
 
 }  // namespace kvcast

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kvcast/host/command.h"
+#include "kvcast/host/command_outcome_test.h"
+#include "kvcast/io/file.h"
+#include "kvcast/io/scratch_directory.h"
+
+namespace kvcast {
+namespace {
+
+// The lines that say something.
+std::string WithoutComments(const std::string& text) {
+  std::string lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    if (text[at] != '#' && end > at) {
+      lines += text.substr(at, end - at + 1);
+    }
+    at = end + 1;
+  }
+  return lines;
+}
+
+TEST(ConfigCommand, PrintsAFileThatSaysTheSame) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string file = (scratch / "node.toml").string();
+  const CommandOutcome first = RunKvcast({"config", "--ram", "512MiB", "--disk", "/a,bytes=1GiB",
+                                          "--no-prefault", "--reserve", "acme=1MiB"});
+  ASSERT_EQ(first.status, kExitOk) << first.err;
+  EXPECT_NE(first.out.find("# From --ram.\nram = \"512MiB\"\n"), std::string::npos) << first.out;
+  ASSERT_TRUE(WriteFileAtomically(file, AsBytes(first.out)).ok());
+  const CommandOutcome again = RunKvcast({"config", "--config", file.c_str()});
+  EXPECT_EQ(again.status, kExitOk) << again.err;
+  EXPECT_EQ(WithoutComments(again.out), WithoutComments(first.out));
+}
+
+TEST(ConfigCommand, FlagsHaveTheLastWord) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string file = (scratch / "node.toml").string();
+  ASSERT_TRUE(
+      WriteFileAtomically(file, AsBytes("[memory]\nram = \"1GiB\"\n[[disk]]\ndirectory = \"/a\"\n"))
+          .ok());
+  const CommandOutcome outcome =
+      RunKvcast({"config", "--config", file.c_str(), "--ram", "2GiB", "--disk", "/b"});
+  EXPECT_NE(outcome.out.find("ram = \"2GiB\""), std::string::npos);
+  EXPECT_NE(outcome.out.find("directory = \"/b\""), std::string::npos);
+  EXPECT_EQ(outcome.out.find("directory = \"/a\""), std::string::npos);
+  const CommandOutcome from_file = RunKvcast({"config", "--config", file.c_str()});
+  EXPECT_NE(from_file.out.find("# From " + file + ":2.\nram = "), std::string::npos)
+      << from_file.out;
+}
+
+TEST(ConfigCommand, SaysWhatIsWrongWithAFile) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string file = (scratch / "node.toml").string();
+  ASSERT_TRUE(WriteFileAtomically(file, AsBytes("[memory]\nrma = 5\n")).ok());
+  for (const char* command : {"config", "serve"}) {
+    const CommandOutcome outcome = RunKvcast({command, "--config", file.c_str()});
+    EXPECT_EQ(outcome.status, kExitUsage);
+    EXPECT_NE(outcome.err.find(file + ":2: There is no 'rma'"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("'ram'"), std::string::npos) << outcome.err;
+  }
+  const CommandOutcome absent = RunKvcast({"config", "--config", "absent.toml"});
+  EXPECT_NE(absent.status, kExitOk);
+  EXPECT_NE(absent.err.find("absent.toml"), std::string::npos) << absent.err;
+}
+
+}  // namespace
+}  // namespace kvcast

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "kvcast/base/metrics.h"
+#include "kvcast/host/node_server.h"
+
+namespace kvcast {
+
+// What is shown of a node besides what its relay counts: who it is, and its connections.
+class NodeGauges {
+ public:
+  explicit NodeGauges(Metrics& metrics);
+  void Show(const NodeServer& node, Duration uptime);
+
+ private:
+  Metrics* metrics_;
+  Gauge& uptime_;
+  Gauge& ram_bytes_max_;
+  Gauge& connections_;
+  Gauge& handshakes_;
+  Counter& retries_;
+  Counter& resets_;
+};
+
+}  // namespace kvcast

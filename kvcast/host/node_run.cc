@@ -1,0 +1,190 @@
+#include "kvcast/host/node_run.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "kvcast/host/config_key.h"
+#include "kvcast/host/start_report.h"
+#include "kvcast/host/token_file.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/io/progress.h"
+
+namespace kvcast {
+namespace {
+
+// How long the last packets have, once peers are told that the node has gone.
+constexpr Duration kFarewell = std::chrono::milliseconds(200);
+
+// Turns the loop until `done` says so, or the time is over.
+template <typename Done>
+void RunFor(EventLoop& loop, Duration most, Done done) {
+  const Instant until = Now() + most;
+  while (!done() && Now() < until) {
+    loop.RunOnce(until - Now());
+  }
+}
+
+}  // namespace
+
+NodeRun::NodeRun(const ServeFlags& flags, NodeConfig config, NodeGround ground)
+    : flags_(&flags),
+      config_(std::move(config)),
+      ground_(std::move(ground)),
+      log_(&sink_, "node"),
+      ready_file_(config_.ready_file) {}
+
+NodeRun::~NodeRun() = default;
+
+Result<std::unique_ptr<NodeRun>> NodeRun::Prepare(const ServeFlags& flags) {
+  const Result<NodeConfig> config = flags.Config();
+  if (!config.ok()) {
+    throw CLI::ValidationError(config.error().ToString());
+  }
+  CheckAdminAddress(*config);
+  KVCAST_TRY(NodeGround ground, NodeGround::Prepare(*config));
+  std::unique_ptr<NodeRun> run(new NodeRun(flags, *config, std::move(ground)));
+  KVCAST_TRY(run->loop_, EventLoop::Make());
+  NodeRun* const self = run.get();
+  KVCAST_TRY(run->signals_,
+             SignalWatch::Make(
+                 *run->loop_, [self] { ++self->asked_to_stop_; }, [self] { self->Reload(); }));
+  return run;
+}
+
+Result<void> NodeRun::Run() {
+  KVCAST_TRY(const bool started, Start());
+  if (!started) {
+    return {};
+  }
+  while (asked_to_stop_ == 0) {
+    loop_->RunOnce(std::chrono::hours(1));
+  }
+  Stop();
+  return {};
+}
+
+std::string NodeRun::SetMemoryAside(NodeServer::Options& options) {
+  if (!config_.prefault) {
+    return "";
+  }
+  auto arena = SetAside(ground_.payloads, [&] {
+    loop_->RunOnce(Duration::zero());
+    return asked_to_stop_ == 0;
+  });
+  if (!arena.ok()) {  // It only receives more slowly.
+    log_.Warning("memory not set aside", {{"reason", arena.error().ToString()}});
+    return "";
+  }
+  options.payload_memory = std::move(arena->memory);
+  return ", " + DescribeArena(*arena);
+}
+
+Result<bool> NodeRun::Start() {
+  NodeServer::Options options = ground_.node;
+  const std::string payloads = SetMemoryAside(options);
+  if (asked_to_stop_ > 0) {
+    return false;
+  }
+  Progress opening("Opening directories and buckets");
+  options.on_opening = [&] {
+    opening.Update(0, 0);
+    return asked_to_stop_ == 0;
+  };
+  auto started = NodeServer::Start(*loop_, options, ground_.credentials, metrics_, &sink_);
+  if (!started.ok()) {
+    return asked_to_stop_ > 0 ? Result<bool>(false) : Result<bool>(started.error());
+  }
+  opening.Done();
+  node_ = *std::move(started);
+  health_ = std::make_unique<NodeHealth>(
+      *loop_, *node_, NodeHealth::Options{config_.canary_every, config_.canary_patience}, metrics_,
+      &sink_);
+  KVCAST_TRY(admin_, AdminPort::Open(*loop_, config_, *node_, *health_, metrics_));
+  KVCAST_TRY_VOID(ready_file_.Write(AddressOf(*node_, ground_.credentials)));
+  fmt::print("{}", StartReport(ground_, *node_, payloads, config_.certificate.empty(),
+                               admin_ ? admin_->local().ToString() : ""));
+  (void)std::fflush(stdout);
+  return true;
+}
+
+void NodeRun::Reload() {
+  if (node_ == nullptr) {
+    return;  // It has yet to start, with what it has read.
+  }
+  // What is wrong with it now must not end a node that works.
+  Result<void> renewed;
+  try {
+    const Result<NodeConfig> config = flags_->Config();
+    renewed = config.ok() ? Renew(*config) : Result<void>(config.error());
+  } catch (const CLI::Error& error) {
+    renewed = Error(ErrorCode::kInvalid, error.what());
+  }
+  if (!renewed.ok()) {
+    log_.Error("configuration not reloaded; the node goes on with what it has",
+               {{"reason", renewed.error().ToString()}});
+  }
+}
+
+std::string NodeRun::NeedsRestart(const NodeConfig& config) const {
+  std::string names;
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (!key.reloads() && key.Get(config) != key.Get(config_)) {
+      names += (names.empty() ? "" : " ") + key.full_name();
+    }
+  }
+  for (const auto& [name, before, after] :
+       {std::tuple("disk", &config_.disks, &config.disks),
+        std::tuple("bucket", &config_.buckets, &config.buckets),
+        std::tuple("upstream", &config_.upstreams, &config.upstreams)}) {
+    if (!std::ranges::equal(*before, *after, std::mem_fn(&TierConfig::IsLike))) {
+      names += (names.empty() ? "" : " ") + std::string(name);
+    }
+  }
+  return names;
+}
+
+Result<void> NodeRun::Renew(const NodeConfig& config) {
+  KVCAST_TRY_VOID(CheckCertificate(config, node_->options().listen));
+  KVCAST_TRY(ServerCredentials credentials, CredentialsOf(config, ground_.state));
+  if (!config.tokens.empty()) {
+    KVCAST_TRY(TokenFile file, TokenFile::Read(config.tokens));
+    node_->relay().ReplaceTokens(std::move(file.tokens), Now());
+    node_->OnAsked();
+  }
+  const bool is_new = credentials.fingerprint() != ground_.credentials.fingerprint();
+  node_->Renew(credentials, config.relay, config.session, QuicOf(config, node_->options().quic));
+  ground_.credentials = std::move(credentials);
+  if (const std::string names = NeedsRestart(config); !names.empty()) {
+    log_.Warning("these take effect at the next start", {{"keys", names}});
+  }
+  // What needs a restart is still what it was.
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.reloads()) {
+      KVCAST_TRY_VOID(key.Set(config_, key.Get(config)));
+    }
+  }
+  const std::string address = AddressOf(*node_, ground_.credentials);
+  if (is_new) {
+    KVCAST_TRY_VOID(ready_file_.Write(address));
+  }
+  log_.Info("configuration reloaded", {{"address", address}});
+  return {};
+}
+
+void NodeRun::Stop() {
+  health_->Leave();
+  node_->SayGoodbye(config_.drain);
+  RunFor(*loop_, config_.drain, [&] { return node_->peer_count() == 0 || asked_to_stop_ > 1; });
+  node_->Close();
+  RunFor(*loop_, kFarewell, [&] { return node_->peer_count() == 0; });
+  node_->Flush();
+  RunFor(*loop_, config_.flush, [&] { return node_->flushed() || asked_to_stop_ > 1; });
+}
+
+}  // namespace kvcast

@@ -1,0 +1,71 @@
+#include "kvcast/host/node_status.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kvcast/base/hex.h"
+#include "kvcast/host/version.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kPeersShown = 256;
+
+Json DiskStatus(const DiskMount& disk) {
+  const DiskTier& tier = disk.tier();
+  Json status = {{"kind", "disk"},
+                 {"where", disk.directory().string()},
+                 {"ready", tier.ready()},
+                 {"bytes_max", disk.options().tier.bytes_max}};
+  status["bytes"] = tier.ready() ? tier.allocated_bytes() : 0;
+  status["objects"] = tier.ready() ? tier.index().object_count() : 0;
+  return status;
+}
+
+Json BucketStatus(const BucketMount& bucket) {
+  const BucketTier& tier = bucket.tier();
+  const uint64_t bytes_max = bucket.options().tier.bytes_max;
+  Json status = {{"kind", "bucket"},
+                 {"where", bucket.options().where},
+                 {"ready", tier.ready() && !tier.away()},
+                 {"bytes", tier.packs().own_bytes},
+                 {"objects", tier.index().object_count()}};
+  status["bytes_max"] = bytes_max == 0 ? Json(nullptr) : Json(bytes_max);
+  return status;
+}
+
+}  // namespace
+
+Json NodeStatus(NodeServer& node, Duration uptime, bool ready) {
+  Json peers = Json::array();
+  for (const auto& [id, peer] : node.peers()) {
+    if (peers.size() == kPeersShown) {
+      break;
+    }
+    peers.push_back({{"peer", id}, {"from", peer->connection().remote().ToString()}});
+  }
+  Json tiers = Json::array({{{"kind", "ram"},
+                             {"where", nullptr},
+                             {"ready", true},
+                             {"bytes", node.relay().stored_bytes()},
+                             {"bytes_max", node.options().relay.ram_bytes},
+                             {"objects", node.relay().stored_objects()}}});
+  for (const auto& disk : node.disks()) {
+    tiers.push_back(DiskStatus(*disk));
+  }
+  for (const auto& bucket : node.buckets()) {
+    tiers.push_back(BucketStatus(*bucket));
+  }
+  return {{"version", Version()},
+          {"node", ToHex(node.options().relay.node)},
+          {"boot", ToHex(node.options().relay.boot)},
+          {"listen", node.local().ToString()},
+          {"uptime_s", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+          {"ready", ready},
+          {"peer_count", node.peer_count()},
+          {"peers", std::move(peers)},
+          {"tiers", std::move(tiers)},
+          {"catalogs", node.relay().catalog_count()},
+          {"listed_blocks", node.relay().listed_blocks()}};
+}
+
+}  // namespace kvcast
