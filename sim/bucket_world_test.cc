@@ -21,8 +21,8 @@ TEST(BucketWorld, KeepsItsPromisesWhateverTheBucketDoes) {
   }
 }
 
-// A budget that is spent on what packs alone say of others' objects: rewriting it gains nothing, and
-// went on for ever.
+// A budget that is spent on what packs alone say of others' objects: rewriting it gains nothing,
+// and went on for ever.
 TEST(BucketWorld, ComesToRestWhereOnlyNotesAreLeft) {
   BucketWorld world(7000);
   EXPECT_EQ(world.Play(800), "");

@@ -299,8 +299,8 @@ std::string DiskWorld::TakeEvents() {
       if (!wrong.empty()) {
         return wrong;
       }
-    } else {
-      const EvictedGroup& evicted = std::get<TierEvicted>(*event).group;
+    } else if (const auto* gone = std::get_if<TierEvicted>(&*event)) {
+      const EvictedGroup& evicted = gone->group;
       Note("evicted " + evicted.track.name() + " " + std::to_string(evicted.group));
       model_.OnEvicted(evicted);
       ++counts_.evicted;

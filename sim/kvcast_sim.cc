@@ -126,11 +126,12 @@ int PlaySessions(const Seeds& seeds) {
       [](const auto& total) {
         return fmt::format(
             "{} requests, {} refused, {} cancelled, {} changed; {} objects sent, {} taken, {} "
-            "streams reset, {} ends without all; {} packets lost, {} repeated, {} overtaken; {} "
-            "leaps of time; {} connections broken",
+            "streams reset, {} late, {} ends without all; {} times all streams were used "
+            "up, {} requests put out; {} packets lost, {} repeated, {} overtaken; {} leaps of "
+            "time; {} connections broken",
             total.requests, total.refused, total.cancelled, total.updated, total.sent, total.taken,
-            total.resets, total.given_up, total.lost, total.repeated, total.overtaken, total.leaps,
-            total.broken);
+            total.resets, total.late, total.given_up, total.used_up, total.put_out, total.lost,
+            total.repeated, total.overtaken, total.leaps, total.broken);
       });
 }
 
@@ -143,10 +144,10 @@ int PlayStores(const Seeds& seeds) {
             "memory, {} read from below, {} misses; {} groups demoted, {} packs put, {} promises "
             "gone; "
             "{} "
-            "restarts, {} promises held to",
+            "restarts, {} promises held to; {} tracks erased, {} of them for good",
             total.puts, total.refused, total.contradictions, total.acknowledged, total.failed,
             total.hits, total.reads, total.misses, total.demoted, total.packs, total.evicted,
-            total.restarts, total.checked);
+            total.restarts, total.checked, total.erased, total.erasures_done);
       });
 }
 

@@ -54,6 +54,7 @@ LossyLink::Out& LossyLink::OutOf(Way& way, StreamId stream) {
 LossyLink::In& LossyLink::InOf(Way& way, StreamId stream) {
   const auto [found, is_new] = way.in.try_emplace(stream);
   if (is_new) {
+    way.streams_there += IsUni(stream) ? 1u : 0u;
     found->second.limit = faults_.stream_window;
   }
   return found->second;
@@ -256,7 +257,7 @@ void LossyLink::HandOver(Way& way, StreamId stream, In& in) {
   }
   way.to->OnStreamData(stream, AsBytes(std::string_view(bytes).substr(cut)), fin);
   if (fin && IsUni(stream)) {
-    ++way.streams_over;
+    OnUniOver(way);
     Put(Back(way), Arrived{stream});
   } else if (fin) {
     OnHalfOver(stream);
@@ -272,8 +273,11 @@ void LossyLink::On(Way& way, const Reset& reset) {
   way.granted += reset.size - in.next;
   Put(Back(way), ConnectionMax{way.granted});
   way.to->OnStreamReset(reset.stream, reset.code);
-  way.streams_over += IsUni(reset.stream) ? 1u : 0u;
-  OnHalfOver(reset.stream);
+  if (IsUni(reset.stream)) {
+    OnUniOver(way);
+  } else {
+    OnHalfOver(reset.stream);
+  }
 }
 
 void LossyLink::On(Way& way, const Stop& stop) {
@@ -306,10 +310,22 @@ void LossyLink::On(Way& way, const StreamsMax& max) {
   streams = std::max(streams, max.total);
 }
 
+void LossyLink::OnUniOver(Way& way) {
+  --way.streams_there;
+  ++way.streams_over;
+}
+
 void LossyLink::GrantStreams(Way& way) {
-  if (way.streams_over > 0 && way.to->MayOpenMore()) {
+  const bool may_open = way.to->MayOpenMore();
+  if (may_open && way.streams_over > 0) {
     way.streams_granted += std::exchange(way.streams_over, 0);
     Put(Back(way), StreamsMax{way.streams_granted});
+  }
+  const bool used_up = !may_open && way.streams_there + way.streams_over >= faults_.streams_window;
+  counts_.used_up += used_up && !way.used_up ? 1u : 0u;
+  way.used_up = used_up;
+  if (used_up) {
+    way.to->OnStreamsUsedUp();
   }
 }
 
@@ -325,9 +341,6 @@ void LossyLink::On(Way& way, const Arrived& arrived) {
 }
 
 void LossyLink::OnHalfOver(StreamId stream) {
-  if (IsUni(stream)) {
-    return;
-  }
   Way& opener = ways_[OpenerOf(stream) == Role::kClient ? 0 : 1];
   if (++opener.halves_over[stream] == 2) {
     Put(Back(opener), RequestsMax{++opener.requests_granted});

@@ -31,13 +31,15 @@ struct LinkCounts {
   uint64_t lost = 0;
   uint64_t repeated = 0;
   uint64_t overtaken = 0;  // Packets that came before one that was sent earlier.
+  uint64_t used_up = 0;    // Times that a side could begin no stream, as the other took nothing.
 };
 
 // A QUIC connection as far as a session can tell: what is sent is cut into packets, which are lost,
 // sent again, repeated and overtaken. Streams come out in order each; credit, resets and the wish
 // to stop travel in packets like everything else, so each side knows only what has reached it.
 // Streams are opened in any order, by what is sent on them first; one-way streams in place of those
-// that are over only while their receiver has room.
+// that are over only while their receiver has room. Where there is none and all are used up, it is
+// told so.
 class LossyLink {
  public:
   LossyLink(uint64_t seed, const LinkFaults& faults, moqt::TransportUser& client,
@@ -129,7 +131,9 @@ class LossyLink {
     uint64_t streams = 0;                 // How many one-way streams the sender may have opened,
     uint64_t streams_opened = 0;          // and has.
     uint64_t streams_granted = 0;
-    uint64_t streams_over = 0;  // In place of which none were granted.
+    uint64_t streams_there = 0;  // That have come to their receiver and are not over,
+    uint64_t streams_over = 0;   // and that are, in place of which none were granted.
+    bool used_up = false;        // Its sender can begin none, for want of room.
   };
 
   Way& Back(const Way& way) { return &way == &ways_[0] ? ways_[1] : ways_[0]; }
@@ -155,6 +159,7 @@ class LossyLink {
   void HandOver(Way& way, StreamId stream, In& in);
   // One half of a two-way stream has ended at its receiver; when both have, another may be opened.
   void OnHalfOver(StreamId stream);
+  void OnUniOver(Way& way);
   void GrantStreams(Way& way);
 
   LinkFaults faults_;

@@ -161,17 +161,17 @@ void RoadWorld::StartPublish(Seat& seat, size_t prompt) {
 
 void RoadWorld::StartLoad(Seat& seat, size_t prompt) {
   const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
-  LoadPlan plan = seat.client->Find(blocks, random_.Below(2));
-  if (plan.empty()) {
+  CacheMatch match = seat.client->Find(blocks, random_.Below(2));
+  if (match.empty()) {
     return;
   }
   seat.engine.Scribble(random_);
-  Operation operation{0, prompt, true, plan, {}, now_ + kLoadDeadline};
+  Operation operation{0, prompt, true, match, {}, now_ + kLoadDeadline};
   for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
     operation.before.push_back(seat.engine.Read(block));
   }
   const Result<OperationId> id = seat.client->Load(
-      std::move(plan), blocks, seat.engine.Pages(blocks.size()), now_ + kLoadDeadline, now_);
+      std::move(match), blocks, seat.engine.Pages(blocks.size()), {now_ + kLoadDeadline}, now_);
   if (!id.ok()) {
     return Violate("A load was not taken: " + id.error().ToString());
   }
@@ -206,7 +206,12 @@ void RoadWorld::OnLoadEnded(Seat& seat, const LoadReport& report) {
 void RoadWorld::CheckLoad(const Seat& seat, const LoadReport& report) {
   const Operation& operation = *seat.operation;
   const std::vector<BlockHash>& blocks = prompts_.blocks(operation.prompt);
-  for (const LoadRun& run : operation.plan.runs()) {
+  size_t told = 0;
+  for (const LoadRun& run : report.runs) {
+    if (run.first_block != report.first_block + told) {
+      return Violate("A load does not say where a block came from.");
+    }
+    told += run.block_count;
     const Result<CacheTrack> track = CacheTrack::Parse(run.track);
     if (!track.ok() || !publishers_.contains(track->generation)) {
       return Violate("A block was found where nobody had published it.");
@@ -220,8 +225,12 @@ void RoadWorld::CheckLoad(const Seat& seat, const LoadReport& report) {
       }
     }
   }
+  if (told != report.loaded()) {
+    return Violate("A load says of other blocks than those it loaded where they came from.");
+  }
   for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
-    const bool inside = block >= operation.plan.first_block() && block < operation.plan.end_block();
+    const bool inside =
+        block >= operation.match.first_block() && block < operation.match.end_block();
     if (!inside && seat.engine.Read(block) != operation.before[block]) {
       return Violate("A load touched pages outside its blocks.");
     }
@@ -372,8 +381,8 @@ void RoadWorld::PublishAndLoadAll() {
     for (Seat& seat : seats_) {
       const uint64_t loaded = counts_.loaded;
       StartLoad(seat, prompt);
-      const size_t wanted = seat.operation ? seat.operation->plan.block_count() : 0;
-      const size_t found = seat.operation ? seat.operation->plan.end_block() : 0;
+      const size_t wanted = seat.operation ? seat.operation->match.block_count() : 0;
+      const size_t found = seat.operation ? seat.operation->match.end_block() : 0;
       Settle();
       if (ram_bytes_ == kRamPlenty && found != prompts_.blocks(prompt).size() &&
           prompts_.blocks(prompt).size() > 1) {

@@ -72,7 +72,7 @@ class RoadWorld {
     OperationId id = 0;
     size_t prompt = 0;
     bool is_load = false;
-    LoadPlan plan;  // Of a load, as are the pages before it.
+    CacheMatch match;  // Of a load, as are the pages before it.
     std::vector<std::string> before;
     Instant latest;  // It has ended by then.
   };

@@ -98,7 +98,7 @@ void SessionSide::Act() {
     return open ? Send(open->first, open->second) : void();
   }
   if (what < 62) {
-    auto* open = Pick([](const auto& r) { return r.ours && r.accepted && !r.over(); });
+    auto* open = Pick([](const auto& r) { return r.may_change(); });
     return open ? Update(open->first, open->second) : void();
   }
   if (what < 65) {
@@ -201,8 +201,13 @@ void SessionSide::Join() {
 
 void SessionSide::Update(Id id, SessionRequest& request) {
   Parameters change;
-  if (request.kind == Kind::kSubscribe || request.kind == Kind::kFetch) {
+  const bool subscribed = request.kind == Kind::kSubscribe || request.kind == Kind::kPublish;
+  if (!request.sends && (subscribed || request.kind == Kind::kFetch)) {
     change.subscriber_priority = static_cast<uint8_t>(random_->Below(256));
+  }
+  if (!request.sends && subscribed && random_->Happens(0.3)) {
+    change.object_delivery_timeout_ms = 1 + random_->Below(10'000);
+    change.subgroup_delivery_timeout_ms = 1 + random_->Below(10'000);
   }
   if (session_.Update(id, change).ok()) {
     ++request.updates;

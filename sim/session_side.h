@@ -59,6 +59,8 @@ struct SessionRequest {
   bool wound_up = false;     // Cancelled in the end, since it has none of its own.
 
   bool over() const { return refused || cancelled_here || cancelled_there || finished || given_up; }
+  // By us: what we asked for, or a track that is published to us.
+  bool may_change() const { return (ours || kind == Kind::kPublish) && accepted && !over(); }
   bool takes() const { return !sends && !given_up && (!cancelled_here || to_be_taken); }
   // "FETCH accepted finished, 3 streams": for whoever looks into a violation.
   std::string ToString() const;
@@ -80,6 +82,10 @@ class SessionSide {
   uint64_t taken() const { return taken_; }
   // Changes of its requests that were accepted or refused.
   uint64_t updated() const { return updated_; }
+  // Requests that its session ended because nobody took what they brought.
+  uint64_t put_out() const { return put_out_; }
+  // Streams of its own that were reset because they took too long.
+  uint64_t late() const { return late_; }
 
   // Something, or nothing where nothing can be done.
   void Act();
@@ -135,6 +141,8 @@ class SessionSide {
   uint64_t sent_ = 0;
   uint64_t taken_ = 0;
   uint64_t updated_ = 0;
+  uint64_t put_out_ = 0;
+  uint64_t late_ = 0;
 };
 
 }  // namespace kvcast::sim

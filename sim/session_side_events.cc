@@ -100,11 +100,15 @@ void SessionSide::OnAnswer(const moqt::Event& event) {
   } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
     requests_[refused->request].refused = true;
   } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
-    requests_[cancelled->request].cancelled_there = true;
+    SessionRequest& request = requests_[cancelled->request];
+    request.cancelled_there = true;
+    const bool full = cancelled->code == static_cast<uint64_t>(moqt::ResetCode::kExcessiveLoad);
+    put_out_ += full && !request.sends ? 1u : 0u;
   } else if (const auto* done = std::get_if<moqt::PublishDoneReceived>(&event)) {
     requests_[done->request].published = true;
   } else if (const auto* stopped = std::get_if<moqt::SubgroupStopped>(&event)) {
     requests_[stopped->request].streams[stopped->subgroup].reset = true;
+    late_ += stopped->timed_out ? 1u : 0u;
   } else if (const auto* update = std::get_if<moqt::UpdateReceived>(&event)) {
     OnUpdate(*update);
   } else if (const auto* changed = std::get_if<moqt::UpdateAccepted>(&event)) {
@@ -115,7 +119,7 @@ void SessionSide::OnAnswer(const moqt::Event& event) {
     --request.updates;
     ++updated_;
     // That ends the request; a publisher says so by PUBLISH_DONE, which is still to come.
-    request.cancelled_there = request.kind != Kind::kSubscribe;
+    request.cancelled_there = request.kind != Kind::kSubscribe && request.kind != Kind::kPublish;
   } else if (const auto* announced = std::get_if<moqt::NamespaceReceived>(&event)) {
     if (!requests_[announced->request].spaces.insert(LastOf(announced->space)).second) {
       Violate("A namespace is announced that is known.");

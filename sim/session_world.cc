@@ -58,6 +58,9 @@ void SessionWorldCounts::Add(const SessionWorldCounts& more) {
   broken += more.broken;
   leaps += more.leaps;
   given_up += more.given_up;
+  used_up += more.used_up;
+  put_out += more.put_out;
+  late += more.late;
 }
 
 SessionWorld::SessionWorld(uint64_t seed)
@@ -182,6 +185,9 @@ void SessionWorld::CheckAll() {
   counts_.lost = link_.counts().lost;
   counts_.repeated = link_.counts().repeated;
   counts_.overtaken = link_.counts().overtaken;
+  counts_.used_up = link_.counts().used_up;
+  counts_.put_out = client_.put_out() + server_.put_out();
+  counts_.late = client_.late() + server_.late();
   hash.Update(AsBytes(std::to_string(counts_.sent) + "/" + std::to_string(counts_.taken) + "/" +
                       std::to_string(counts_.requests) + "/" + std::to_string(counts_.cancelled) +
                       "/" + std::to_string(counts_.lost) + "/" +
@@ -294,8 +300,14 @@ void SessionWorld::CheckStreams(const std::string& what, const SessionRequest& s
     // A stream that ended is stopped by a receiver to whom one of its objects is too large.
     const bool refused = got != receiver.streams.end() && got->second.reset &&
                          std::ranges::any_of(sent.items, IsTooLarge);
-    if (sent.ended && !given_up && !whole && !refused) {
+    // One that was late is reset, though it had ended.
+    if (sent.ended && !sent.reset && !given_up && !whole && !refused) {
       return Violate(what + " has a stream that was not taken whole.");
+    }
+    // TRACK_ENDED says that this was all: also of what was reset before any of it was sent.
+    if (receiver.finished && got == receiver.streams.end() && !given_up &&
+        id != moqt::ReceivedObject::kNoStream) {
+      return Violate(what + " has all, and yet lacks a stream.");
     }
   }
 }

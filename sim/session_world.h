@@ -25,21 +25,25 @@ struct SessionWorldCounts {
   uint64_t broken = 0;
   uint64_t leaps = 0;     // Of time,
   uint64_t given_up = 0;  // and tracks of which a stream never came.
+  uint64_t used_up = 0;   // Times that all streams were, and nothing taken;
+  uint64_t put_out = 0;   // requests that had to make room for others;
+  uint64_t late = 0;      // streams that took longer than their subscriber waits.
 
   void Add(const SessionWorldCounts& more);
 };
 
-// Two sessions and the link between them, which loses, repeats and reorders, with little credit;
-// users who publish, subscribe, fetch, announce, change, answer, take and cancel at random. Time
-// passes by leaps: whatever is under way arrives before anybody loses patience, and what waits to
-// be sent or taken may wait for any time. In it:
+// Two sessions and the link between them, which loses, repeats and reorders, with little credit and
+// few streams; users who publish, subscribe, fetch, announce, change, answer, take and cancel at
+// random. Time passes by leaps: whatever is under way arrives before anybody loses patience, and
+// what waits to be sent or taken may wait for any time. In it:
 //
 //   what was taken from a stream is what was sent on it, in order, nothing else and nothing twice;
 //   no side closes the session, and no more waits than its limits say;
 //
 // and once the faults stop and both have wound up:
 //
-//   every stream that ended well has been taken whole;
+//   every stream that ended well has been taken whole, and who is told that this was all has seen
+//   each;
 //   both sides agree on what became of every request: its end, its refusal, or who gave it up.
 class SessionWorld {
  public:

@@ -17,7 +17,8 @@ TEST(SessionWorld, LeavesBothSidesWithTheSameObjects) {
   EXPECT_GT(total.taken, 3000u);
   for (const uint64_t count :
        {total.requests, total.refused, total.cancelled, total.updated, total.resets, total.lost,
-        total.repeated, total.overtaken, total.broken, total.leaps, total.given_up}) {
+        total.repeated, total.overtaken, total.broken, total.leaps, total.given_up, total.used_up,
+        total.put_out, total.late}) {
     EXPECT_GT(count, 20u);
   }
 }

@@ -7,7 +7,6 @@
 namespace kvcast::sim {
 namespace {
 
-constexpr uint64_t kStoreTracks = 3;
 constexpr uint64_t kStoreGroups = 10;
 constexpr uint64_t kObjects = 4;
 constexpr size_t kDisks = 2;
@@ -18,11 +17,6 @@ constexpr uint64_t kStorePackBytes = 32 << 10;
 constexpr uint64_t kBucketQueueBytes = 40'000;
 constexpr uint64_t kDemotingBytes = 20'000;  // For each of them.
 constexpr Duration kStorePatience = std::chrono::seconds(10);
-
-TrackName StoreTrackOf(uint64_t track) {
-  return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}),
-                        "t" + std::to_string(track));
-}
 
 // What stands under a name follows from the name.
 Object StoreObjectOf(uint64_t track, Location at) {
@@ -38,6 +32,11 @@ Object StoreObjectOf(uint64_t track, Location at) {
 
 }  // namespace
 
+TrackName StoreWorld::TrackOf(uint64_t track) {
+  return *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}),
+                        "t" + std::to_string(track));
+}
+
 void StoreWorldCounts::Add(const StoreWorldCounts& more) {
   puts += more.puts;
   refused += more.refused;
@@ -52,6 +51,8 @@ void StoreWorldCounts::Add(const StoreWorldCounts& more) {
   evicted += more.evicted;
   restarts += more.restarts;
   checked += more.checked;
+  erased += more.erased;
+  erasures_done += more.erasures_done;
 }
 
 StoreWorld::StoreWorld(uint64_t seed) : random_(seed), bucket_(seed), side_(bucket_) {
@@ -135,7 +136,7 @@ std::string StoreWorld::Play(size_t steps) {
 }
 
 StoreWorld::Name StoreWorld::RandomName() {
-  return {random_.Below(kStoreTracks), {random_.Below(kStoreGroups), random_.Below(kObjects)}};
+  return {random_.Below(kTracks), {random_.Below(kStoreGroups), random_.Below(kObjects)}};
 }
 
 void StoreWorld::Act() {
@@ -146,16 +147,18 @@ void StoreWorld::Act() {
     EndGroup();
   } else if (kind < 97) {
     Get();
+  } else if (random_.Happens(0.1)) {
+    Erase();
   } else {
     const Name name = RandomName();
-    (void)store_->Warm(StoreTrackOf(name.first),
+    (void)store_->Warm(TrackOf(name.first),
                        LocationRange::Groups(name.second.group, name.second.group + 2), now_);
   }
 }
 
 void StoreWorld::Put(bool contradicts) {
   const Name name = RandomName();
-  const TrackName track = StoreTrackOf(name.first);
+  const TrackName track = TrackOf(name.first);
   Object object = StoreObjectOf(name.first, name.second);
   // Only what is there can be contradicted.
   if (contradicts && store_->PresenceOf(track, name.second) == Presence::kExists) {
@@ -172,6 +175,7 @@ void StoreWorld::Put(bool contradicts) {
   const auto kept = store_->Put(track, object, level, now_);
   Note("put " + std::to_string(name.first) + name.second.ToString());
   ++(kept.ok() ? counts_.puts : counts_.refused);
+  OnPutAnew(name);  // A put that a tier refuses may have been on its way to another.
   if (kept.ok() && kept->ticket) {
     pledged_[*kept->ticket] = name;
   }
@@ -182,16 +186,17 @@ void StoreWorld::EndGroup() {
   const Name name = RandomName();
   for (uint64_t object = 0; object < kObjects && random_.Happens(0.95); ++object) {
     const Object missing = StoreObjectOf(name.first, {name.second.group, object});
-    (void)store_->Put(StoreTrackOf(name.first), missing, Durability::kMemory, now_).ok();
+    (void)store_->Put(TrackOf(name.first), missing, Durability::kMemory, now_).ok();
+    OnPutAnew({name.first, {name.second.group, object}});
   }
   (void)store_
-      ->EndGroup(StoreTrackOf(name.first), name.second.group, kObjects, Durability::kMemory, now_)
+      ->EndGroup(TrackOf(name.first), name.second.group, kObjects, Durability::kMemory, now_)
       .ok();
 }
 
 void StoreWorld::Get() {
   const Name name = RandomName();
-  const Store::Got got = store_->Get(StoreTrackOf(name.first), name.second, now_);
+  const Store::Got got = store_->Get(TrackOf(name.first), name.second, now_);
   if (const auto* object = std::get_if<Object>(&got)) {
     ++counts_.hits;
     Compare(name, *object);
@@ -203,6 +208,7 @@ void StoreWorld::Get() {
 }
 
 void StoreWorld::Compare(const Name& name, const Object& object) {
+  CheckNotErased(name);
   const Object right = StoreObjectOf(name.first, name.second);
   if (object.location != right.location || object.priority != right.priority ||
       object.payload != right.payload) {
@@ -247,6 +253,9 @@ void StoreWorld::TakeEvents() {
     } else if (const auto* moved = std::get_if<StoreMoved>(&*event)) {
       OnMoved(moved->group);
     } else if (const auto* written = std::get_if<StoreWritten>(&*event)) {
+      if (OnErased(*written)) {
+        continue;
+      }
       const auto pledge = pledged_.find(written->ticket);
       if (pledge == pledged_.end()) {
         Fail("something is acknowledged that nobody asked for, or twice");
@@ -254,8 +263,8 @@ void StoreWorld::TakeEvents() {
       }
       Note((written->error ? "failed " : "acknowledged ") + std::to_string(written->ticket));
       ++(written->error ? counts_.failed : counts_.acknowledged);
-      if (!written->error) {
-        Durability& level = promised_[pledge->second];
+      if (!written->error && pledge->second) {
+        Durability& level = promised_[*pledge->second];
         level = std::max(level, written->level);
       }
       pledged_.erase(pledge);
@@ -281,7 +290,7 @@ void StoreWorld::OnRead(const StoreRead& read) {
 void StoreWorld::OnMoved(const EvictedGroup& moved) {
   for (auto promise = promised_.begin(); promise != promised_.end();) {
     const auto& [track, location] = promise->first;
-    const bool gone = StoreTrackOf(track) == moved.track && location.group == moved.group &&
+    const bool gone = TrackOf(track) == moved.track && location.group == moved.group &&
                       promise->second != Durability::kBucket &&
                       !store_->tiers().Holder(moved.track, location);
     counts_.evicted += gone ? 1 : 0;
@@ -318,6 +327,7 @@ void StoreWorld::Restart() {
   bucket_.faults() = {};
   asked_.clear();
   pledged_.clear();
+  ForgetUnsure();
   const bool power_cut = random_.Happens(0.5);
   for (MemoryDevice& device : devices_) {
     DeviceFaults faults = device.faults();
@@ -370,7 +380,7 @@ void StoreWorld::CheckPromises() {
       continue;  // Reported as gone meanwhile.
     }
     const uint64_t before = counts_.reads + counts_.hits;
-    const Store::Got got = store_->Get(StoreTrackOf(name.first), name.second, now_);
+    const Store::Got got = store_->Get(TrackOf(name.first), name.second, now_);
     if (const auto* object = std::get_if<Object>(&got)) {
       ++counts_.hits;
       Compare(name, *object);

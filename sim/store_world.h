@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,7 +32,9 @@ struct StoreWorldCounts {
   uint64_t packs = 0;    // Put into the bucket.
   uint64_t evicted = 0;
   uint64_t restarts = 0;
-  uint64_t checked = 0;  // Promises that were held to after a restart.
+  uint64_t checked = 0;        // Promises that were held to after a restart.
+  uint64_t erased = 0;         // Tracks,
+  uint64_t erasures_done = 0;  // and those of them that are gone for good.
 
   void Add(const StoreWorldCounts& more);
 };
@@ -42,6 +45,8 @@ struct StoreWorldCounts {
 //   what was acknowledged is found after every restart, unless it was reported as gone, and a
 //   bucket that has no bound on its room loses nothing;
 //   whatever is found is what was put first under its name, to the bit;
+//   a track that was erased is not there, nor after a restart once that was acknowledged, until it
+//   is put anew;
 //   everyone who asks is answered once, in time;
 //   RAM and disks stay within their bounds, and what waits within its own.
 class StoreWorld {
@@ -61,12 +66,28 @@ class StoreWorld {
     Instant since;
   };
 
+  // A track that was erased: what was put anew since, and which removals are not written yet.
+  struct Erasure {
+    std::set<Location> anew;
+    std::set<StoreTicket> waiting;
+    bool unsure = false;  // Some of it was not written, or refused.
+  };
+
+  static constexpr uint64_t kTracks = 3;
+  static TrackName TrackOf(uint64_t track);
+
   void Start();
   void Restart();
   void Act();
   void Put(bool contradicts);
   void EndGroup();
   void Get();
+  // store_world_erasure.cc
+  void Erase();
+  bool OnErased(const StoreWritten& written);
+  void OnPutAnew(const Name& name);
+  void ForgetUnsure();
+  void CheckNotErased(const Name& name);
   // One step of one device, or of the bucket.
   void Step();
   bool StepDisk(size_t which);
@@ -94,7 +115,8 @@ class StoreWorld {
   std::unique_ptr<Store> store_;
   Instant now_{std::chrono::hours(1)};
   std::map<StoreTicket, Asked> asked_;
-  std::map<StoreTicket, Name> pledged_;
+  std::map<StoreTicket, std::optional<Name>> pledged_;  // Absent: it was erased meanwhile.
+  std::map<uint64_t, Erasure> erasures_;
   std::map<Name, Durability> promised_;
   std::string wrong_;
   StoreWorldCounts counts_;

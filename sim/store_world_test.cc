@@ -14,9 +14,10 @@ TEST(StoreWorld, KeepsItsPromisesOverTiersAndRestarts) {
     total.Add(world.counts());
   }
   // What never happens proves nothing.
-  for (const uint64_t count : {total.refused, total.contradictions, total.acknowledged,
-                               total.failed, total.hits, total.reads, total.misses, total.demoted,
-                               total.packs, total.evicted, total.restarts, total.checked}) {
+  for (const uint64_t count :
+       {total.refused, total.contradictions, total.acknowledged, total.failed, total.hits,
+        total.reads, total.misses, total.demoted, total.packs, total.evicted, total.restarts,
+        total.checked, total.erased, total.erasures_done}) {
     EXPECT_GT(count, 0u);
   }
 }
