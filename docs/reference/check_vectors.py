@@ -353,6 +353,8 @@ def differing(topic: str) -> tuple[int, list[str]]:
     cases = document["cases"]
     if len({case["name"] for case in cases}) != len(cases):
         return 0, ["(two cases have one name)"]
+    if not cases:
+        return 0, ["(there are no cases)"]
     bad = [
         case["name"]
         for case in cases

@@ -87,13 +87,20 @@ class Certificates(unittest.TestCase):
             self.refused(both, "choose")
 
     def test_a_node_takes_only_clients_of_its_authority_if_it_is_told_to(self):
-        self.make("client", self.folder, "--name", "engine")
-        self.make("client", self.strangers, "--name", "engine")
+        everything = ["--tenant", "_all", "--tenant", "_plain"]
+        self.make("client", self.folder, "--name", "engine", *everything)
+        self.make("client", self.folder, "--name", "acme", "--tenant", "acme")
+        self.make("client", self.folder, "--name", "nobody")
+        self.make("client", self.strangers, "--name", "engine", *everything)
         with self.node("--client-ca", self.folder / "authority.pem") as node:
             ours = ["--ca", self.folder / "authority.pem"]
             own = ["--cert", self.folder / "engine.pem", "--key", self.folder / "engine.key"]
             self.assertEqual(self.ask(node, *ours, *own).returncode, 0)
             self.refused(self.ask(node, *ours), "give yours, with --cert and --key")
+            for name, reason in [("acme", "a prefix has to name one of them"),
+                                 ("nobody", "takes only those it knows")]:
+                self.refused(self.ask(node, *ours, "--cert", self.folder / f"{name}.pem", "--key",
+                                      self.folder / f"{name}.key"), reason)
             self.refused(self.ask(node, *ours, "--cert", self.strangers / "engine.pem", "--key",
                                   self.strangers / "engine.key"), "does not trust the certificate")
 

@@ -54,6 +54,9 @@ class Guides(unittest.TestCase):
         self.assertTrue(docs_run.matches(shown, printed),
                         "\n".join([f"{document}:{example.line}: {example.command}", *difference]))
 
+    def test_access(self):
+        self.check("access.md")
+
     def test_certificates(self):
         self.check("certificates.md")
 
