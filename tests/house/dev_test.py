@@ -151,6 +151,14 @@ class Dev(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertTrue((elsewhere / "build").is_dir())
 
+    def test_cores_are_a_number(self):
+        for jobs in "abc", "0", "-1", "2.5", "1 2":
+            ran = self.dev("build", KVCAST_JOBS=jobs)
+            self.assertEqual(ran.returncode, 2, jobs)
+            self.assertIn(f'KVCAST_JOBS is a number of cores, from 1 on, not "{jobs}"', ran.stderr)
+        self.assertEqual(self.dev("build", KVCAST_JOBS="12").returncode, 0)
+        self.assertEqual(self.dev("build", KVCAST_JOBS="").returncode, 0)
+
     def test_a_fuzzer_is_one_that_there_is(self):
         ran = self.dev("fuzz", "7", "no_fuzz")
         self.assertEqual(ran.returncode, 2)

@@ -3,8 +3,9 @@
 A pure module's library may need no symbol that reads a clock, opens a socket or a file, starts or
 awaits a thread, reads the environment or draws entropy. It may keep no state either: no global, no
 thread_local and no static in a function that is not a constant. One that is made when it is first
-asked for (`static const std::map`) has a guard that is written, and is state. The layering check
-reads what a module says; this one reads what the compiler made of it.
+asked for (`static const std::map`) has a guard that is written, and is state. Nor may it hold an
+instruction that asks past all symbols. The layering check reads what a module says; this one reads
+what the compiler made of it.
 """
 
 import re
@@ -74,6 +75,23 @@ PATTERNS = {what: re.compile(rf"(?:__)?(?:{names})(?:_chk|_2)?(?:\(.*)?(?:@.*)?"
             for what, names in FORBIDDEN.items()}
 
 
+# Some of it has no symbol: an intrinsic becomes an instruction.
+INSTRUCTIONS = {
+    "the clock": r"rdtscp?|rdpmc",
+    "entropy": r"rdrand|rdseed",
+    "a file": r"syscall|sysenter|int +\$0x80",
+}
+INSTRUCTION = re.compile(r"^ +[0-9a-f]+:\t(?:[a-z]+ )*?(" + "|".join(INSTRUCTIONS.values()) + r")\b",
+                         re.MULTILINE)
+
+
+def instructed(archive: Path) -> set[str]:
+    """The instructions in the library that ask for something of the machine."""
+    listing = subprocess.run(["objdump", "--disassemble", "--no-show-raw-insn", str(archive)],
+                             capture_output=True, check=True, text=True).stdout
+    return set(INSTRUCTION.findall(listing))
+
+
 def needed(archive: Path) -> set[str]:
     listing = subprocess.run(["nm", "--undefined-only", "--demangle", str(archive)],
                              capture_output=True, check=True, text=True).stdout
@@ -118,6 +136,10 @@ def check(source: Path, build: Path) -> list[str]:
         for symbol in sorted(needed(archive)):
             if what := asks_for(symbol):
                 complaints.append(f"{module['name']}: is pure and asks for {what}: {symbol}")
+        for instruction in sorted(instructed(archive)):
+            what = next(what for what, names in INSTRUCTIONS.items()
+                        if re.fullmatch(names, instruction))
+            complaints.append(f"{module['name']}: is pure and asks for {what}: {instruction}")
         complaints += [f"{module['name']}: is pure and keeps state: {name}"
                        for name in sorted(state(archive))]
     return complaints

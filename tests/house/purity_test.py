@@ -1,6 +1,7 @@
 """Compiles what the purity check is there to find."""
 
 import os
+import platform
 import subprocess
 import unittest
 
@@ -25,6 +26,13 @@ IMPURE = [
     ("the environment", '#include <cstdlib>\nauto f() { return std::getenv("HOME"); }'),
     ("entropy", "#include <random>\nauto f() { return std::random_device()(); }"),
 ]
+# What has no symbol, by processor.
+INSTRUCTED = {"x86_64": [
+    ("the clock", "#include <x86intrin.h>\nauto f() { return __rdtsc(); }"),
+    ("the clock", "#include <x86intrin.h>\nauto f(unsigned* at) { return __rdtscp(at); }"),
+    ("entropy", 'bool f(long* to) { bool ok; asm("rdrand %0; setc %1" : "=r"(*to), "=qm"(ok)); return ok; }'),
+    ("a file", 'long f(long of) { asm volatile("syscall" : "+a"(of) :: "rcx", "r11", "memory"); return of; }'),
+]}
 STATE = {
     "counter": "int counter = 0;",
     "hidden": "static int hidden = 3;\nint f() { return ++hidden; }",
@@ -73,7 +81,7 @@ class Purity(Planted):
         self.assertEqual(check(self.source, self.build), [])
 
     def test_each_part_of_the_machine_is_found(self):
-        for what, code in IMPURE:
+        for what, code in IMPURE + INSTRUCTED.get(platform.machine(), []):
             with self.subTest(what):
                 self.declare({"name": "base", "archive": self.archive(code)})
                 complaints = check(self.source, self.build)
