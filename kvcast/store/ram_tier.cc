@@ -90,25 +90,28 @@ void RamTier::TrimIdle(size_t bytes) {
   }
 }
 
-bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
-  if (Fits(bytes)) {
-    TrimIdle(bytes);
-    return true;
-  }
+// The shield is down again before anybody asks what fits: a policy takes other bytes for a group
+// that it may not evict.
+RamGroup* RamTier::VictimBut(RamPool& newcomer, RamGroup* keep) {
   const bool shielded =
       keep != nullptr && keep->state == RamGroup::State::kResting && keep->pins == 0;
   if (shielded) {
     pools_->Pin(*keep);
   }
+  RamGroup* const victim = pools_->Victim(newcomer, keep);
+  if (shielded) {
+    pools_->Unpin(*keep);
+  }
+  return victim;
+}
+
+bool RamTier::EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep) {
   while (!Fits(bytes)) {
-    RamGroup* const victim = pools_->Victim(newcomer, keep);
+    RamGroup* const victim = VictimBut(newcomer, keep);
     if (victim == nullptr) {
       break;
     }
     Erase(*victim, true);
-  }
-  if (shielded) {
-    pools_->Unpin(*keep);
   }
   TrimIdle(bytes);
   return Fits(bytes);

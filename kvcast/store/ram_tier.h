@@ -144,6 +144,8 @@ class RamTier {
   void TrimIdle(size_t bytes);
   // Makes room for so many bytes more; false if that cannot be. Never takes `keep`.
   bool EvictFor(size_t bytes, RamPool& newcomer, RamGroup* keep);
+  // Who goes next for `newcomer`, whatever the policy thinks of `keep`. Null: nobody can.
+  RamGroup* VictimBut(RamPool& newcomer, RamGroup* keep);
   void Add(RamTrack& track, RamGroup* group, StoredObject stored);
   void Erase(RamGroup& group, bool evicted);
   void Free(const std::vector<RamGroup*>& groups);

@@ -151,6 +151,24 @@ TEST(RamTierPolicy, LetsGroupsThatNeverEndGoToo) {
   EXPECT_GT(tier.object_count(), 20u);
 }
 
+// Whether there is room is a matter of single bytes, and the policies' own are among them: a tier
+// that is full of what can be evicted takes everything.
+TEST(RamTierPolicy, TakesWhatComesWhereOthersCanGo) {
+  for (const char* const policy : {"default", "lru", "lfu", "s3fifo"}) {
+    for (size_t bytes = 4000; bytes < 4300; ++bytes) {
+      RamTier tier = TierOf(policy, 150'000);
+      const TrackName track = TrackOf("tenant", "prefix");
+      for (uint64_t object = 0; object < 12; ++object) {
+        for (uint64_t group = 0; group < 6; ++group) {
+          const Result<bool> put = tier.Put(track, Piece(group, object, bytes));
+          // Of a group that had to go, what comes later may begin it again.
+          ASSERT_TRUE(put.ok()) << policy << ", " << bytes << " bytes: " << put.error().message();
+        }
+      }
+    }
+  }
+}
+
 // S3-FIFO takes what it has seen before into its main queue, where a flood does not reach it.
 bool StaysTheSecondTime(const TrackName& first, const TrackName& second, char key) {
   RamTier tier = TierOf("s3fifo");
