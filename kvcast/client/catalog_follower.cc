@@ -8,12 +8,9 @@
 
 namespace kvcast {
 
-CatalogFollower::CatalogFollower(moqt::Session& session, PrefixIndex& index,
-                                 const ModelScope& scope, Duration patience)
-    : session_(&session),
-      index_(&index),
-      prefix_(CatalogTrack{scope.Namespace(), {}, {}}.Prefix()),
-      patience_(patience) {
+CatalogFollower::CatalogFollower(moqt::Session& session, const TrackNamespace& prefix,
+                                 MakeFeed make_feed, Duration patience)
+    : session_(&session), prefix_(prefix), make_feed_(std::move(make_feed)), patience_(patience) {
   const Result<moqt::RequestId> request = session_->SubscribeTracks(prefix_, {});
   if (request.ok()) {
     request_ = *request;
@@ -45,12 +42,14 @@ bool CatalogFollower::Owns(moqt::RequestId request) const {
 
 bool CatalogFollower::OnOffer(const moqt::PublishReceived& offered, Instant now) {
   const Result<CatalogTrack> track = CatalogTrack::Parse(offered.track);
-  if (!track.ok() || track->Prefix() != prefix_) {
+  if (!track.ok() || !prefix_.IsPrefixOf(offered.track.space())) {
     return false;
   }
   // A node that has started again has another catalog; what it listed before is gone.
-  std::erase_if(catalogs_, [&](const auto& known) { return known->track().node == track->node; });
-  Result<std::unique_ptr<IndexFeed>> feed = IndexFeed::Open(*index_);
+  std::erase_if(catalogs_, [&](const auto& known) {
+    return known->track().node == track->node && known->track().scope == track->scope;
+  });
+  Result<std::unique_ptr<CatalogFeed>> feed = make_feed_(*track);
   if (catalogs_.size() >= kCatalogsMax || !feed.ok()) {
     (void)session_->RefuseRequest(
         offered.request,

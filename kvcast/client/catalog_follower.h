@@ -1,32 +1,39 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
+#include "kvcast/catalog/catalog_feed.h"
+#include "kvcast/catalog/catalog_track.h"
 #include "kvcast/client/followed_catalog.h"
-#include "kvcast/kv/cache_track.h"
-#include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
+#include "kvcast/object/track_name.h"
 
 namespace kvcast {
 
-// Keeps an index true to every catalog of one model that a session offers: the node's own, and
-// those of nodes behind it.
+// Follows every catalog below a prefix that a session offers, the node's own and those of nodes
+// behind it, each into a feed of its own.
 class CatalogFollower {
  public:
   static constexpr size_t kCatalogsMax = 1024;
   // How much longer to wait while a catalog that was offered is being read: of a busy node.
   static constexpr Duration kReadingPatience = std::chrono::seconds(10);
 
+  // Makes the feed of a catalog, which is destroyed when its node is forgotten. Too large: there is
+  // no room for another one.
+  using MakeFeed = std::function<Result<std::unique_ptr<CatalogFeed>>(const CatalogTrack&)>;
+
   // `patience` is how long to wait for catalogs that may not exist, counted from when the session
-  // stands: a node that holds nothing of the model may have none to offer. Session and index must
-  // outlive it.
-  CatalogFollower(moqt::Session& session, PrefixIndex& index, const ModelScope& scope,
+  // stands: a node that holds nothing of the model may have none to offer. The session must outlive
+  // it.
+  CatalogFollower(moqt::Session& session, const TrackNamespace& prefix, MakeFeed make_feed,
                   Duration patience);
   ~CatalogFollower();
   CatalogFollower(const CatalogFollower&) = delete;
@@ -34,7 +41,7 @@ class CatalogFollower {
 
   // The session stands: from now on the node is expected to answer.
   void OnSetUp(Instant now);
-  // Takes a catalog that is offered; false if the track is none of this model's.
+  // Takes a catalog that is offered; false if the track is none of those.
   bool OnOffer(const moqt::PublishReceived& offered, Instant now);
   bool Owns(moqt::RequestId request) const;
   void OnEvent(const moqt::Event& event, Instant now);
@@ -55,8 +62,8 @@ class CatalogFollower {
   void Settle(Instant now);
 
   moqt::Session* session_;
-  PrefixIndex* index_;
   const TrackNamespace prefix_;
+  const MakeFeed make_feed_;
   const Duration patience_;
   std::optional<moqt::RequestId> request_;
   std::vector<std::unique_ptr<FollowedCatalog>> catalogs_;

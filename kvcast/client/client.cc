@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "kvcast/kv/index_feed.h"
+
 namespace kvcast {
 namespace {
 
@@ -36,7 +38,13 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
     : session_(&session),
       options_(options),
       index_(options.index_bytes_max, options.index_seed),
-      follower_(session, index_, options.kind.scope(), options.catalog_patience) {}
+      follower_(
+          session, CatalogTrack{options.kind.scope().Namespace(), {}, {}}.Prefix(),
+          [this](const CatalogTrack&) -> Result<std::unique_ptr<CatalogFeed>> {
+            KVCAST_TRY(std::unique_ptr<IndexFeed> feed, IndexFeed::Open(index_));
+            return std::unique_ptr<CatalogFeed>(std::move(feed));
+          },
+          options.catalog_patience) {}
 
 void Client::OnInput(Instant now) {
   while (std::optional<moqt::Event> event = session_->NextEvent()) {

@@ -6,7 +6,7 @@
 
 namespace kvcast {
 
-FollowedCatalog::FollowedCatalog(moqt::Session& session, std::unique_ptr<IndexFeed> feed,
+FollowedCatalog::FollowedCatalog(moqt::Session& session, std::unique_ptr<CatalogFeed> feed,
                                  const CatalogTrack& track, const moqt::PublishReceived& offered,
                                  Instant now)
     : session_(&session),

@@ -4,15 +4,15 @@
 #include <optional>
 
 #include "kvcast/base/time.h"
+#include "kvcast/catalog/catalog_feed.h"
 #include "kvcast/catalog/catalog_track.h"
-#include "kvcast/kv/index_feed.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/object/location.h"
 
 namespace kvcast {
 
-// One node's catalog that is being followed into an index: what it says now by a fetch of its
+// One node's catalog that is being followed: what it says now by a fetch of its
 // current epoch, what it says from now on by the subscription that it offered.
 //
 // What was lost on the way is fetched again. What is damaged is forgotten with all the rest of the
@@ -23,8 +23,8 @@ class FollowedCatalog {
   static constexpr Duration kFirstPause = std::chrono::seconds(1);
   static constexpr Duration kLongestPause = std::chrono::minutes(1);
 
-  // `offered` is the node's PUBLISH of `track`, accepted. Session and feed's index must outlive it.
-  FollowedCatalog(moqt::Session& session, std::unique_ptr<IndexFeed> feed,
+  // `offered` is the node's PUBLISH of `track`, accepted. The session must outlive it.
+  FollowedCatalog(moqt::Session& session, std::unique_ptr<CatalogFeed> feed,
                   const CatalogTrack& track, const moqt::PublishReceived& offered, Instant now);
   ~FollowedCatalog();
   FollowedCatalog(const FollowedCatalog&) = delete;
@@ -53,7 +53,7 @@ class FollowedCatalog {
   void RetryLater(Instant now);
 
   moqt::Session* session_;
-  std::unique_ptr<IndexFeed> feed_;
+  std::unique_ptr<CatalogFeed> feed_;
   const CatalogTrack track_;
   const TrackName name_;
   const moqt::RequestId subscription_;

@@ -43,13 +43,17 @@ void AddGetCommand(CLI::App& app, int* exit_status);
 void AddImpairCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);
 void AddInteropCommand(CLI::App& app, int* exit_status);
+void AddLsCommand(CLI::App& app, int* exit_status);
 void AddMoqCommand(CLI::App& app, int* exit_status);
 void AddNameCommand(CLI::App& app, int* exit_status);
 void AddPutCommand(CLI::App& app, int* exit_status);
 void AddRungsCommand(CLI::App& app, int* exit_status);
 void AddServeCommand(CLI::App& app, int* exit_status);
+void AddStatCommand(CLI::App& app, int* exit_status);
 void AddStoreCommand(CLI::App& app, int* exit_status);
 void AddTokenCommand(CLI::App& app, int* exit_status);
 void AddVersionCommand(CLI::App& app, int* exit_status);
+void AddWarmCommand(CLI::App& app, int* exit_status);
+void AddWatchCommand(CLI::App& app, int* exit_status);
 
 }  // namespace kvcast

@@ -35,6 +35,10 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddPutCommand(app, exit_status);
   AddFindCommand(app, exit_status);
   AddGetCommand(app, exit_status);
+  AddLsCommand(app, exit_status);
+  AddStatCommand(app, exit_status);
+  AddWatchCommand(app, exit_status);
+  AddWarmCommand(app, exit_status);
   AddInspectCommand(app, exit_status);
   AddRungsCommand(app, exit_status);
   AddEncodeCommand(app, exit_status);

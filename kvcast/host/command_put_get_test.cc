@@ -5,51 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "kvcast/base/json.h"
-#include "kvcast/base/random.h"
-#include "kvcast/host/command_outcome_test.h"
-#include "kvcast/host/local_node_test.h"
-#include "kvcast/io/file.h"
-#include "kvcast/kv/kv_file.h"
+#include "kvcast/host/cache_commands_test.h"
 
 namespace kvcast {
 namespace {
 
-constexpr uint32_t kTokens = 30;
-constexpr uint32_t kBlockTokens = 4;
-
-class PutAndGet : public testing::Test {
+class PutAndGet : public CacheCommands {
  protected:
-  void SetUp() override {
-    Write("model/config.json",
-          R"({"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-              "head_dim": 8, "hidden_size": 32, "torch_dtype": "bfloat16"})");
-    Write("model/model.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
-    Write("model/tokenizer.json", "{}");
-    Write("a.tokens", TokenList(kTokens, 0));
-    WriteKvFile("a.safetensors", kTokens);
-  }
-
-  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
-  void Write(const std::string& name, std::string_view content) {
-    std::filesystem::create_directories(std::filesystem::path(Path(name)).parent_path());
-    ASSERT_TRUE(WriteFileAtomically(Path(name), AsBytes(content)).ok());
-  }
-  // Token i is i, until `differs` of them from the end.
-  static std::string TokenList(uint32_t tokens, uint32_t differs) {
-    std::string list;
-    for (uint32_t i = 0; i < tokens; ++i) {
-      list += std::to_string(i + (i + differs >= tokens ? 1000 : 0)) + " ";
-    }
-    return list;
-  }
-  void WriteKvFile(const std::string& name, uint32_t tokens, ValueType type = ValueType::kBf16) {
-    const std::vector<LayerShape> layers(2, LayerShape{2, 8, 8});
-    const KvFilePlan plan = *KvFilePlan::Of(layers, type, tokens);
-    std::string values(plan.file_bytes() - plan.header().size(), '\0');
-    Random(7).Fill(std::as_writable_bytes(std::span(values)));
-    Write(name, plan.header().ToString() + values);
-  }
-
   CommandOutcome Run(const std::string& command, const std::string& prompt,
                      const std::string& cache, const std::vector<std::string>& more = {}) {
     return RunWords({command, Path(prompt), Path(cache)}, more);
@@ -57,21 +19,6 @@ class PutAndGet : public testing::Test {
   CommandOutcome Find(const std::string& prompt, const std::vector<std::string>& more) {
     return RunWords({"find", Path(prompt)}, more);
   }
-  CommandOutcome RunWords(std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(),
-                 {"--model", Path("model"), "--block-tokens", std::to_string(kBlockTokens)});
-    if (std::ranges::find(more, "--node") == more.end()) {
-      words.insert(words.end(), {"--node", node_.flag()});
-    }
-    words.insert(words.end(), more.begin(), more.end());
-    std::vector<const char*> pointers;
-    pointers.reserve(words.size());
-    for (const std::string& word : words) {
-      pointers.push_back(word.c_str());
-    }
-    return RunKvcast(pointers);
-  }
-
   // The first `tokens` tokens of both files are equal, byte by byte.
   void ExpectSameTokens(const std::string& a, const std::string& b, uint32_t tokens) {
     const MappedFile mapped_a = *MappedFile::Open(Path(a));
@@ -90,9 +37,6 @@ class PutAndGet : public testing::Test {
     const MappedFile mapped = *MappedFile::Open(Path(name));
     return KvFile::Parse(mapped.span())->tokens();
   }
-
-  ScratchDirectory folder_ = *ScratchDirectory::Make();
-  LocalNode node_;
 };
 
 TEST_F(PutAndGet, CarryACacheFromFileToFile) {

@@ -67,6 +67,15 @@ Result<moqt::Event> AsAnswer(moqt::Event event, const std::string& what) {
 
 }  // namespace
 
+RelayConnection::Options RelayConnection::OptionsOf(const NodeAddress& node) {
+  return {RelayUri{node.host_and_port, node.host_and_port, "/", std::nullopt},
+          node.trust,
+          node.own,
+          node.places,
+          node.quic,
+          node.token};
+}
+
 Result<std::unique_ptr<RelayConnection>> RelayConnection::Open(EventLoop& loop,
                                                                const Options& options,
                                                                Instant deadline) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kvcast/base/result.h"
+#include "kvcast/host/node_address.h"
 #include "kvcast/host/relay_uri.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_client.h"
@@ -31,6 +32,8 @@ class RelayConnection {
     QuicOptions quic = {};
     std::string token = {};  // To send to a relay that knows its clients by tokens; never logged.
   };
+  // A node, taken for a relay like any other.
+  static Options OptionsOf(const NodeAddress& node);
   // Connects, and waits for the relay's SETUP.
   static Result<std::unique_ptr<RelayConnection>> Open(EventLoop& loop, const Options& options,
                                                        Instant deadline);

@@ -7,6 +7,7 @@
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
+#include "kvcast/catalog/catalog_feed.h"
 #include "kvcast/catalog/holdings.h"
 #include "kvcast/catalog/reader.h"
 #include "kvcast/kv/prefix_index.h"
@@ -19,25 +20,19 @@ namespace kvcast {
 // A node that lists more blocks than its limits allow, or more of anything than the index has room
 // for, is believed as far as it fits: what comes later is left out and counted, and nobody else's
 // entries suffer. One that names more tracks than its limits allow cannot be followed at all.
-class IndexFeed {
+class IndexFeed final : public CatalogFeed {
  public:
   // Too large: the index has no room for a node. It must outlive the feed.
   static Result<std::unique_ptr<IndexFeed>> Open(PrefixIndex& index, CatalogLimits limits = {});
-  ~IndexFeed();
-  IndexFeed(const IndexFeed&) = delete;
-  IndexFeed& operator=(const IndexFeed&) = delete;
+  ~IndexFeed() override;
 
   NodeRef node() const { return node_; }
 
-  // An error says that this node's catalog cannot be followed: all it said is forgotten, and
-  // everything until its next epoch, or Restart(), is ignored.
-  Result<void> OnObject(Location location, const Bytes& payload);
-
-  // See CatalogReader.
-  Location wanted() const { return reader_.wanted(); }
-  bool missed() const { return reader_.missed(); }
-  bool synced() const { return reader_.synced(); }
-  void Restart();
+  Result<void> OnObject(Location location, const Bytes& payload) override;
+  Location wanted() const override { return reader_.wanted(); }
+  bool missed() const override { return reader_.missed(); }
+  bool synced() const override { return reader_.synced(); }
+  void Restart() override;
 
   // Tracks and blocks of this epoch that were left out for want of room.
   uint64_t left_out() const { return left_out_; }
