@@ -3,8 +3,8 @@
 from kvcast_names import Refused
 from kvcast_numbers import cut
 
-STATES, LOW, OTHER = 128, 1 << 16, 15
-STATES_BYTES = 3 * STATES
+STATES, LOW, OTHER = 128, 1 << 8, 15
+STATES_BYTES = 2 * STATES
 
 
 class Table:
@@ -26,16 +26,16 @@ def rans_write(units: list[tuple[Table, bytes]]) -> bytes:
             for at, value in reversed(list(enumerate(step))):
                 symbol = table.symbol_of(value)
                 share = table.shares[symbol]
-                if states[at] >= share << 16:
+                if states[at] >= share << 8:
                     stream.append(states[at] & 0xFF)
                     states[at] >>= 8
                 states[at] = (states[at] // share << 8) + states[at] % share + table.starts[symbol]
-    return b"".join(state.to_bytes(3, "little") for state in states) + bytes(stream[::-1])
+    return b"".join(state.to_bytes(2, "little") for state in states) + bytes(stream[::-1])
 
 
 class RansReader:
     def __init__(self, coded: bytes, others: bytes):
-        self.states = [int.from_bytes(state, "little") for state in cut(coded[:STATES_BYTES], 3)]
+        self.states = [int.from_bytes(state, "little") for state in cut(coded[:STATES_BYTES], 2)]
         self.stream, self.others = bytearray(coded[STATES_BYTES:][::-1]), others[::-1]
         if any(state < LOW for state in self.states):
             raise Refused("a state out of range")

@@ -31,18 +31,15 @@ def int8_row(row: list[float]) -> tuple[bytes, bytes, bytes]:
     return struct.pack("<H", scale), b"", struct.pack(f"{len(row)}b", *codes)
 
 
-def int4_fit(kind: str, group: list[float], low: float, scale: float) -> tuple[float, int]:
+def int4_fit(kind: str, steps: list[int], codes: list[int], low: float, scale: float) -> tuple[float, int]:
     """The line through a group's values over their codes, by least squares: offset and scale."""
-    coded = [f32(f32(value - low) * f32(1 / scale)) for value in group]
-    codes = [round(u) for u in coded]
-    steps = [round(f32(u * 64)) for u in coded]
-    n = len(group)
-    rise = n * sum(u * q for u, q in zip(steps, codes)) - sum(steps) * sum(codes)
+    n = len(codes)
+    rise = n * sum(w * q for w, q in zip(steps, codes)) - sum(steps) * sum(codes)
     slope = f32(rise / (n * sum(q * q for q in codes) - sum(codes) ** 2))
     start = f32(f32(sum(steps) - f32(slope * sum(codes))) / n)
-    low = f32(low + f32(scale * f32(start / 64)))
+    low = f32(low + f32(scale * f32(start / 16)))
     low = 0.0 if abs(low) < SPAN_MIN else low
-    return value_of(kind, bits_of(kind, low)), bits_of(BF16, f32(scale * f32(slope / 64)))
+    return value_of(kind, bits_of(kind, low)), bits_of(BF16, f32(scale * f32(slope / 16)))
 
 
 def int4_row(row: list[float], kind: str, careful: bool) -> tuple[bytes, bytes, bytes]:
@@ -52,25 +49,38 @@ def int4_row(row: list[float], kind: str, careful: bool) -> tuple[bytes, bytes, 
         low = 0.0 if abs(low) < SPAN_MIN else low
         span = f32(max(group) - low)
         scale = 0 if span < SPAN_MIN else bits_of(BF16, f32(span * f32(1 / 15)))
-        if careful and scale in FIT_SCALES:
-            low, scale = int4_fit(kind, group, low, value_of(BF16, scale))
         inverse = f32(1 / value_of(BF16, scale)) if scale else 0.0
+        if careful:
+            steps = [round(f32(f32(value - low) * (16 * inverse))) for value in group]
+            made = [(w + 8) >> 4 for w in steps]
+            if scale in FIT_SCALES:
+                low, scale = int4_fit(kind, steps, made, low, value_of(BF16, scale))
+        else:
+            made = [max(0, min(15, round(f32(f32(value - low) * inverse)))) for value in group]
         scales += struct.pack("<H", scale)
         offsets += struct.pack("<H", bits_of(kind, low))
-        codes += pack_codes([max(0, min(15, round(f32(f32(value - low) * inverse)))) for value in group])
+        codes += pack_codes(made)
     return scales, offsets, codes
 
 
-def fp4_block(block: list[float], becomes: int, tensor: float) -> tuple[int, list[int], float]:
-    """Scale and codes of a block whose largest value becomes 6 or 4, and how much they err."""
-    scale = e4m3_of(f32(max(map(abs, block)) * f32(1 / f32(becomes * tensor))))
+def fp4_error(code: int, by: int, part: int) -> int:
+    """How much a code errs of the middle of a part, squared; scales in sixteenths of six's."""
+    return (2 * part + 1 - int(e2m1_value(code) * by)) ** 2
+
+
+def fp4_block(block: list[float], tensor: float, careful: bool) -> tuple[int, list[int]]:
+    """Scale and codes of a block whose largest value becomes 6, or 4."""
+    scale = e4m3_of(f32(max(map(abs, block)) * f32(1 / f32(6 * tensor))))
     inverse = f32(1 / f32(e4m3_value(scale) * tensor)) if scale else 0.0
-    scaled = [f32(value * inverse) for value in block]
-    codes = [e2m1_of(value) for value in scaled]
-    if not 8 <= scale < 0x7E:
-        return scale, codes, 0.0
-    off = [round(f32(f32(value - e2m1_value(code)) * 1024)) for value, code in zip(scaled, codes)]
-    return scale, codes, f32(sum(value * value for value in off) * e4m3_value(scale) ** 2)
+    parts = [int(max(-63, min(63, f32(value * (8 * inverse))))) for value in block]
+    six = [e2m1_of(abs(part) / 8) for part in parts]
+    four = [e2m1_of(abs(part) / 12) for part in parts]
+    by_six = sum(fp4_error(code, 16, abs(part)) for code, part in zip(six, parts))
+    by_four = sum(fp4_error(code, 24, abs(part)) for code, part in zip(four, parts))
+    above = e4m3_of(e4m3_value(scale) * 1.5)
+    if careful and scale >= 8 and above < 0x7E and by_four < by_six:
+        scale, six = above, four
+    return scale, [code | (8 if part < 0 else 0) for code, part in zip(six, parts)]
 
 
 def fp4_row(row: list[float], tensor: float, careful: bool) -> tuple[bytes, bytes, bytes]:
@@ -78,11 +88,7 @@ def fp4_row(row: list[float], tensor: float, careful: bool) -> tuple[bytes, byte
     for group in cut(row, 32):
         packed = []
         for block in cut(group, 16):
-            scale, made, error = fp4_block(block, 6, tensor)
-            if careful and scale >= 8:
-                four, made_four, error_four = fp4_block(block, 4, tensor)
-                if four < 0x7E and error_four < error:
-                    scale, made = four, made_four
+            scale, made = fp4_block(block, tensor, careful)
             scales += bytes([scale])
             packed += made
         codes += pack_codes(packed)

@@ -144,25 +144,6 @@ struct Avx2 {
       _mm256_storeu_ps(to + 8 * i, x.v[i]);
     }
   }
-  static __m256 SumOfHalves(const Floats& x) {
-    return _mm256_add_ps(_mm256_add_ps(x.v[0], x.v[1]), _mm256_add_ps(x.v[2], x.v[3]));
-  }
-  // Of 8 floats each, at once.
-  static __m128 FourSums(__m256 a, __m256 b, __m256 c, __m256 d) {
-    const __m256 ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
-    const __m256 cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
-    const __m256 all =
-        _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
-    return _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1));
-  }
-  static void StoreFourSums(float* to, const Floats& a, const Floats& b, const Floats& c,
-                            const Floats& d) {
-    _mm_storeu_ps(to, FourSums(SumOfHalves(a), SumOfHalves(b), SumOfHalves(c), SumOfHalves(d)));
-  }
-  static void StoreSumsOfHalves(float* to, const Floats& x, const Floats& y) {
-    _mm_storeu_ps(to, FourSums(_mm256_add_ps(x.v[0], x.v[1]), _mm256_add_ps(x.v[2], x.v[3]),
-                               _mm256_add_ps(y.v[0], y.v[1]), _mm256_add_ps(y.v[2], y.v[3])));
-  }
   static Floats SmallAsZero(const Floats& x) {
     Floats out;
     for (size_t i = 0; i < 4; ++i) {
@@ -238,6 +219,23 @@ struct Avx2 {
     const __m256i most = _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
     return _mm256_max_epi8(most, _mm256_setzero_si256());
   }
+  // Rounded, none below 0 or above 255.
+  static ByteCodes ToSteps(const Floats& x) {
+    const __m256i a = _mm256_packs_epi32(_mm256_cvtps_epi32(x.v[0]), _mm256_cvtps_epi32(x.v[1]));
+    const __m256i b = _mm256_packs_epi32(_mm256_cvtps_epi32(x.v[2]), _mm256_cvtps_epi32(x.v[3]));
+    return InOrder(_mm256_packus_epi16(a, b));
+  }
+  // Towards 0, none beyond the last part.
+  static __m256i PartLanes(__m256 x) {
+    const __m256 most = _mm256_set1_ps(static_cast<float>(kFp4PartsMax));
+    const __m256 least = _mm256_set1_ps(-static_cast<float>(kFp4PartsMax));
+    return _mm256_cvttps_epi32(_mm256_max_ps(_mm256_min_ps(x, most), least));
+  }
+  static ByteCodes ToParts(const Floats& x) {
+    const __m256i a = _mm256_packs_epi32(PartLanes(x.v[0]), PartLanes(x.v[1]));
+    const __m256i b = _mm256_packs_epi32(PartLanes(x.v[2]), PartLanes(x.v[3]));
+    return InOrder(_mm256_packs_epi16(a, b));
+  }
   static __m256 Absolute(__m256 x) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
   }
@@ -255,29 +253,11 @@ struct Avx2 {
     return _mm256_or_si256(_mm256_blendv_epi8(normal, small, _mm256_castps_si256(is_small)),
                            SignAsBit7(x));
   }
-  static __m256i SignedQuarters(__m256 x) {
-    const __m256 quarters = _mm256_min_ps(_mm256_mul_ps(Absolute(x), _mm256_set1_ps(4.0F)),
-                                          _mm256_set1_ps(kE2m1QuartersMax));
-    return _mm256_or_si256(_mm256_cvttps_epi32(quarters), SignAsBit7(x));
-  }
   static ByteCodes LanesToBytes(__m256i a, __m256i b, __m256i c, __m256i d) {
     return InOrder(_mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d)));
   }
   static ByteCodes ToE4m3(const Floats& x) {
     return LanesToBytes(E4m3Lanes(x.v[0]), E4m3Lanes(x.v[1]), E4m3Lanes(x.v[2]), E4m3Lanes(x.v[3]));
-  }
-  static ByteCodes ToE2m1(const Floats& x) {
-    const auto* const table = reinterpret_cast<const __m128i*>(kE2m1OfQuarters);
-    const __m256i below4 = _mm256_broadcastsi128_si256(_mm_loadu_si128(table));
-    const __m256i from4 = _mm256_broadcastsi128_si256(_mm_loadu_si128(table + 1));
-    const __m256i quarters = LanesToBytes(SignedQuarters(x.v[0]), SignedQuarters(x.v[1]),
-                                          SignedQuarters(x.v[2]), SignedQuarters(x.v[3]));
-    const __m256i index = _mm256_and_si256(quarters, _mm256_set1_epi8(15));
-    const __m256i is_from4 = _mm256_slli_epi16(quarters, 3);  // Bit 4 where the blend looks.
-    const __m256i codes = _mm256_blendv_epi8(_mm256_shuffle_epi8(below4, index),
-                                             _mm256_shuffle_epi8(from4, index), is_from4);
-    const __m256i sign = _mm256_and_si256(_mm256_srli_epi16(quarters, 4), _mm256_set1_epi8(8));
-    return _mm256_or_si256(codes, sign);
   }
 
   static __m128i LoadBytes(const std::byte* from) {

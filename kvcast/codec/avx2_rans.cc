@@ -56,11 +56,6 @@ struct Avx2Lanes {
     Store(to, bytes.a);
     Store(to + 32, bytes.b);
   }
-  static Words LoadWords(const uint16_t* from) { return {Load(from), Load(from + 16)}; }
-  static void StoreWords(uint16_t* to, const Words& words) {
-    Store(to, words.a);
-    Store(to + 16, words.b);
-  }
 
   static Lookup LookupOf(const uint8_t* bytes) {
     return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
@@ -84,15 +79,20 @@ struct Avx2Lanes {
   static Words Odd(const Bytes& bytes) {
     return {_mm256_srli_epi16(bytes.a, 8), _mm256_srli_epi16(bytes.b, 8)};
   }
-  static Words EvenAbove(const Bytes& bytes) { return Raised8(bytes); }
   static Words OddAbove(const Bytes& bytes) {
     return {_mm256_and_si256(Above(), bytes.a), _mm256_and_si256(Above(), bytes.b)};
+  }
+  static Words EvenWords(const Bytes& upper, const Bytes& low) {
+    return OrWords(Even(low), Raised8(upper));
+  }
+  static Words OddWords(const Bytes& upper, const Bytes& low) {
+    return OrWords(Odd(low), OddAbove(upper));
   }
   static Bytes JoinAbove(const Words& even, const Words& odd) {
     return OrWords(Odd(even), OddAbove(odd));
   }
   static Bytes JoinBelow(const Words& even, const Words& odd) {
-    return OrWords(even, Raised8(odd));
+    return OrWords(Even(even), Raised8(odd));
   }
 
   static Bytes PlusBytes(const Bytes& x, const Bytes& y) {
@@ -103,11 +103,6 @@ struct Avx2Lanes {
   }
   static __m256i AtLeast(__m256i x, __m256i y) {
     return _mm256_cmpeq_epi8(_mm256_max_epu8(x, y), x);
-  }
-  static Bytes Carries(const Bytes& sum, const Bytes& part) {
-    const __m256i one = _mm256_set1_epi8(1);
-    return {_mm256_andnot_si256(AtLeast(sum.a, part.a), one),
-            _mm256_andnot_si256(AtLeast(sum.b, part.b), one)};
   }
   static Words PlusWords(const Words& x, const Words& y) {
     return {_mm256_add_epi16(x.a, y.a), _mm256_add_epi16(x.b, y.b)};
@@ -124,8 +119,12 @@ struct Avx2Lanes {
   static Words TimesHigh(const Words& x, const Words& y) {
     return {_mm256_mulhi_epu16(x.a, y.a), _mm256_mulhi_epu16(x.b, y.b)};
   }
-  static Words Shifted7(const Words& x) {
-    return {_mm256_srli_epi16(x.a, 7), _mm256_srli_epi16(x.b, 7)};
+  // Where what is left of a division would do for one more. Less than nothing is much.
+  static void TakeOneMore(Words& quotient, Words& left, const Words& share) {
+    const Words less = MinusWords(left, share);
+    left = {_mm256_min_epu16(left.a, less.a), _mm256_min_epu16(left.b, less.b)};
+    quotient = MinusWords(quotient,
+                          {_mm256_cmpeq_epi16(left.a, less.a), _mm256_cmpeq_epi16(left.b, less.b)});
   }
   static Words Raised8(const Words& x) {
     return {_mm256_slli_epi16(x.a, 8), _mm256_slli_epi16(x.b, 8)};
@@ -133,11 +132,6 @@ struct Avx2Lanes {
   // Where `which` has its highest bits set the second, elsewhere the first.
   static Bytes Choice(const Bytes& x, const Bytes& y, const Bytes& which) {
     return {_mm256_blendv_epi8(x.a, y.a, which.a), _mm256_blendv_epi8(x.b, y.b, which.b)};
-  }
-  // Masks of bytes as masks of words.
-  static Words EvenMask(const Bytes& mask) { return OddMask(Raised8(mask)); }
-  static Words OddMask(const Bytes& mask) {
-    return {_mm256_srai_epi16(mask.a, 15), _mm256_srai_epi16(mask.b, 15)};
   }
   static Bytes LaneMask(uint64_t lanes) {
     alignas(64) uint8_t mask[64];
@@ -162,20 +156,17 @@ struct Avx2Lanes {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi64(first, second)),
                                    _mm_unpacklo_epi64(third, fourth), 1);
   }
-  static void Refill(Words& even, Words& odd, Bytes& low, uint64_t lanes, const std::byte*& from) {
-    const Bytes top = JoinAbove(even, odd);
+  static void Refill(Bytes& upper, Bytes& low, uint64_t lanes, const std::byte*& from) {
     const __m256i none = _mm256_setzero_si256();
-    const Bytes small = {_mm256_cmpeq_epi8(top.a, none), _mm256_cmpeq_epi8(top.b, none)};
+    const Bytes small = {_mm256_cmpeq_epi8(upper.a, none), _mm256_cmpeq_epi8(upper.b, none)};
     const uint64_t mask = MaskOf(small) & lanes;
-    even = Choice(even, OrWords(Raised8(even), Even(low)), EvenMask(small));
-    odd = Choice(odd, OrWords(Raised8(odd), Odd(low)), OddMask(small));
+    upper = Choice(upper, low, small);
     const __m256i first = Read32(from, mask);
     low = Choice(low, {first, Read32(from, mask >> 32)}, small);
   }
-  static void Spill(Words& even, Words& odd, Bytes& low, const Bytes& shares, uint64_t lanes,
+  static void Spill(Bytes& upper, Bytes& low, const Bytes& shares, uint64_t lanes,
                     std::byte*& begin) {
-    const Bytes top = JoinAbove(even, odd);
-    const Bytes large = {AtLeast(top.a, shares.a), AtLeast(top.b, shares.b)};
+    const Bytes large = {AtLeast(upper.a, shares.a), AtLeast(upper.b, shares.b)};
     const uint64_t mask = MaskOf(large) & lanes;
     alignas(64) uint8_t bytes[64];
     StoreBytes(bytes, low);
@@ -186,17 +177,11 @@ struct Avx2Lanes {
       _mm_storel_epi64(reinterpret_cast<__m128i*>(begin - 8), _mm_shuffle_epi8(from, order));
       begin -= __builtin_popcountll(own);
     }
-    const Bytes below = JoinBelow(Even(even), odd);
-    even = Choice(even, Odd(even), EvenMask(large));
-    odd = Choice(odd, Odd(odd), OddMask(large));
-    low = Choice(low, below, large);
+    low = Choice(low, upper, large);
+    upper = {_mm256_andnot_si256(large.a, upper.a), _mm256_andnot_si256(large.b, upper.b)};
   }
-  static void Keep(Words& even, Words& odd, Bytes& low, const Words& next_even,
-                   const Words& next_odd, const Bytes& next_low, uint64_t lanes) {
-    const Bytes some = LaneMask(lanes);
-    even = Choice(even, next_even, EvenMask(some));
-    odd = Choice(odd, next_odd, OddMask(some));
-    low = Choice(low, next_low, some);
+  static Bytes Kept(const Bytes& bytes, const Bytes& next, uint64_t lanes) {
+    return Choice(bytes, next, LaneMask(lanes));
   }
 
   // How many symbols begin after each slot, taken from how many there are: no table in memory.

@@ -19,12 +19,12 @@ namespace kvcast {
 namespace {
 
 inline void EncodeInt8Rows(const SimdSource& from, const SimdCoded& to) {
-  const SimdCoded all = to;
   if (from.type != HalfType::kBf16 || from.size % kGroupValues != 0) {
     AnyEncodeInt8<Avx512>(from, to);
     return;
   }
-  std::byte* codes = all.codes;
+  std::byte* codes = to.codes;  // One by one, as Int4's.
+  std::byte* const scales = to.scales;
   for (uint32_t row = 0; row < from.rows; ++row, codes += from.size) {
     const std::byte* const values = from.Row(row);
     __m512i most = _mm512_setzero_si512();
@@ -36,16 +36,16 @@ inline void EncodeInt8Rows(const SimdSource& from, const SimdCoded& to) {
       SimdSource one = from;
       one.values = values;
       one.rows = 1;
-      SimdCoded out = all;
+      SimdCoded out = to;
       out.codes = codes;
-      out.scales = all.scales + row * sizeof(uint16_t);
+      out.scales = scales + row * sizeof(uint16_t);
       AnyEncodeInt8<Avx512>(one, out);
       continue;
     }
     const float largest = Bf16ToFloat(largest_bits);
     const uint16_t scale = largest < kSpanMin ? uint16_t{0} : FloatToBf16(largest / 127.0F);
     const __m512 inverse = _mm512_set1_ps(scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale));
-    StoreWord(all.scales, row, scale);
+    StoreWord(scales, row, scale);
     for (uint32_t i = 0; i < from.size; i += kGroupValues) {
       const SplitWords x(Avx512::LoadWords(values + i * kPageValueBytes));
       // Not beyond 127: a scale is too small by less than 2^-8 of it.

@@ -60,16 +60,20 @@ struct Avx512Floats {
     return _mm512_ternarylogic_epi64(_mm512_set1_epi16(static_cast<int16_t>(kSignBit)), words,
                                      magnitudes, 0xca);
   }
+  static Floats OfBf16(__m512i words) {
+    const __m256i first = _mm512_castsi512_si256(words);
+    const __m256i second = _mm512_extracti64x4_epi64(words, 1);
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(first), 16)),
+            _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(second), 16))};
+  }
   template <HalfType kType>
   static Floats Load(const std::byte* from) {
     const __m512i words = BoundedWords<kType>(from);
-    const __m256i first = _mm512_castsi512_si256(words);
-    const __m256i second = _mm512_extracti64x4_epi64(words, 1);
     if constexpr (kType == HalfType::kFp16) {
-      return {_mm512_cvtph_ps(first), _mm512_cvtph_ps(second)};
+      return {_mm512_cvtph_ps(_mm512_castsi512_si256(words)),
+              _mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1))};
     } else {
-      return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(first), 16)),
-              _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(second), 16))};
+      return OfBf16(words);
     }
   }
 
@@ -113,24 +117,6 @@ struct Avx512Floats {
   }
   static Floats Times(const Floats& x, const Floats& y) {
     return {_mm512_mul_ps(x.a, y.a), _mm512_mul_ps(x.b, y.b)};
-  }
-  static __m512 SumOfHalves(const Floats& x) { return _mm512_add_ps(x.a, x.b); }
-  // Of 16 floats each, at once.
-  static __m128 FourSums(__m512 a, __m512 b, __m512 c, __m512 d) {
-    const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
-    const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
-    const __m512 all =
-        _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
-    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
-    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-  }
-  static void StoreFourSums(float* to, const Floats& a, const Floats& b, const Floats& c,
-                            const Floats& d) {
-    _mm_storeu_ps(to, FourSums(SumOfHalves(a), SumOfHalves(b), SumOfHalves(c), SumOfHalves(d)));
-  }
-  // Of each half of two.
-  static void StoreSumsOfHalves(float* to, const Floats& x, const Floats& y) {
-    _mm_storeu_ps(to, FourSums(x.a, x.b, y.a, y.b));
   }
   static Floats Over(const Floats& x, const Floats& y) {
     return {_mm512_div_ps(x.a, y.a), _mm512_div_ps(x.b, y.b)};

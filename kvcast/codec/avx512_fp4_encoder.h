@@ -17,8 +17,8 @@ KVCAST_AVX512_BEGIN
 namespace kvcast {
 namespace {
 
-// The largest magnitudes of a batch's 32 blocks; false if one is not finite.
-inline bool LargestOfBlocks(const GroupBatch& batch, std::byte* largest) {
+// The largest magnitudes of a batch's 32 blocks, as words.
+inline __m512i LargestOfBlocks(const GroupBatch& batch) {
   __m512i halves[2];
   for (uint32_t eight = 0; eight < 2; ++eight) {
     __m512i pairs[4];
@@ -40,138 +40,117 @@ inline bool LargestOfBlocks(const GroupBatch& batch, std::byte* largest) {
     }
     return places;
   }();
-  const __m512i all =
-      _mm512_permutex2var_epi16(halves[0], _mm512_load_si512(kPlaces.data()), halves[1]);
-  _mm512_storeu_si512(largest, all);
-  return !AnyBeyond(all);
+  return _mm512_permutex2var_epi16(halves[0], _mm512_load_si512(kPlaces.data()), halves[1]);
 }
 
-// Of a group with some scales: where the table of quarters has its values, and what they err.
-struct Fp4Places {
-  static constexpr float kParts = kFp4ErrorSteps;
-  static constexpr float kQuarter = kParts / 4;
-  static constexpr float kMost = kE2m1QuartersMax * kQuarter;
-  static constexpr uint32_t kQuarterBits = 8;
-  static_assert(kQuarter == 1U << kQuarterBits);
-
-  SplitWords parts;  // Magnitudes in 1/1024 of a scale.
-  __m512i places;
-
-  Fp4Places(const SplitWords& magnitudes, const float* inverses)
-      : parts(magnitudes.Times(OfBlocks(inverses)).AtMost(_mm512_set1_ps(kMost))),
-        places(_mm512_srli_epi16(parts.Truncated(), kQuarterBits)) {}
-  // The first block's in the lower half.
-  static __m512 OfBlocks(const float* two) {
-    const __m512 both = _mm512_castpd_ps(_mm512_broadcastsd_pd(
-        _mm_castps_pd(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(two))))));
-    const __m512i halves = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
-    return _mm512_permutexvar_ps(halves, both);
-  }
-  __m512i Squares(__m512i parts_of_places) const {
-    const __m512i off =
-        _mm512_sub_epi16(parts.Rounded(), _mm512_permutexvar_epi16(places, parts_of_places));
-    return _mm512_madd_epi16(off, off);
-  }
-};
-
-// What stands for whole quarters: codes, and their values in 1/1024.
-struct Fp4Lookups {
-  struct Words {
-    alignas(64) std::array<uint16_t, 32> codes;
-    alignas(64) std::array<uint16_t, 32> parts;
+// Bytes by signed numbers within 63.
+struct Fp4SignedTable {
+  struct Bytes {
+    alignas(64) std::array<uint8_t, 128> own;
   };
-  static constexpr Words kWords = [] {
-    Words words{};
-    for (size_t i = 0; i < words.codes.size(); ++i) {
-      words.codes[i] = kE2m1OfQuarters[i];
-      words.parts[i] = static_cast<uint16_t>(kE2m1[kE2m1OfQuarters[i]] * Fp4Places::kParts);
+  __m512i halves[2];
+
+  explicit Fp4SignedTable(const Bytes& bytes)
+      : halves{_mm512_load_si512(bytes.own.data()), _mm512_load_si512(bytes.own.data() + 64)} {}
+  __m512i Of(__m512i numbers) const {
+    return _mm512_permutex2var_epi8(halves[0], numbers, halves[1]);
+  }
+  // `byte_of` is told a choice, and whether its number is negative.
+  template <typename Byte>
+  static constexpr Bytes Of(const Byte& byte_of) {
+    Bytes bytes{};
+    for (size_t i = 0; i < bytes.own.size(); ++i) {
+      const bool negative = i >= kFp4Choices.size();
+      const size_t magnitude = negative ? bytes.own.size() - i : i;
+      bytes.own[i] = byte_of(kFp4Choices[std::min(magnitude, kFp4Choices.size() - 1)], negative);
     }
-    return words;
-  }();
-
-  __m512i codes;
-  __m512i parts;
-
-  Fp4Lookups()
-      : codes(_mm512_load_si512(kWords.codes.data())),
-        parts(_mm512_load_si512(kWords.parts.data())) {}
-  // With the signs of `words`.
-  void Store(std::byte* to, __m512i places, __m512i words) const {
-    const __m512i signs = _mm512_srli_epi16(words, 12);
-    StoreNibbles(to, _mm512_ternarylogic_epi64(_mm512_permutexvar_epi16(places, codes), signs,
-                                               _mm512_set1_epi16(8), 0xf8));
+    return bytes;
   }
 };
 
-// Inverses of scales, times as many parts as a scale has.
-struct Fp4Inverses {
-  alignas(64) float parts[GroupBatch::kMost];
-
-  explicit Fp4Inverses(const Fp4Scales<Avx512>& scales) {
-    Avx512::StoreFloats(parts,
-                        Avx512::Scaled(Avx512::LoadFloats(scales.inverses), Fp4Places::kParts));
-  }
-  const float* Of(uint32_t group) const { return parts + size_t{group} * 2; }
+struct Fp4SignedTables {
+  static constexpr Fp4SignedTable::Bytes kSix =
+      Fp4SignedTable::Of([](const Fp4Choice& of, bool negative) {
+        return static_cast<uint8_t>(of.six | (negative ? 8 : 0));
+      });
+  static constexpr Fp4SignedTable::Bytes kFour =
+      Fp4SignedTable::Of([](const Fp4Choice& of, bool negative) {
+        return static_cast<uint8_t>(of.four | (negative ? 8 : 0));
+      });
+  static constexpr Fp4SignedTable::Bytes kBetter = Fp4SignedTable::Of(
+      [](const Fp4Choice& of, bool) { return static_cast<uint8_t>(of.better + kFp4Bias); });
+  Fp4SignedTable six{kSix};
+  Fp4SignedTable four{kFour};
+  Fp4SignedTable better{kBetter};
 };
 
-// Both blocks' sums of squares by six and by four, side by side.
-inline void StoreErrors(__m512i six, __m512i four, int32_t* to) {
-  const __m512i pairs =
-      _mm512_add_epi32(_mm512_unpacklo_epi32(six, four), _mm512_unpackhi_epi32(six, four));
-  const __m512i lanes = _mm512_add_epi32(pairs, _mm512_shuffle_epi32(pairs, _MM_PERM_BADC));
-  const __m512i blocks = _mm512_add_epi32(lanes, _mm512_shuffle_i64x2(lanes, lanes, 0xb1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm512_castsi512_si128(blocks));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 2), _mm512_extracti32x4_epi32(blocks, 2));
+// A group's values in parts of its blocks' scales.
+inline SplitWords Fp4Parts(const GroupBatch& batch, const Fp4Scales<Avx512>& scales,
+                           uint32_t group) {
+  constexpr __mmask16 kSecond = 0xff00;
+  batch.AskBehind(group);
+  const float* const two = scales.inverses + size_t{group} * 2;
+  const __m512 by =
+      _mm512_mask_broadcastss_ps(_mm512_set1_ps(two[0]), kSecond, _mm_load_ss(two + 1));
+  return SplitWords(Avx512::LoadWords(batch.values[group])).Times(by);
 }
 
-// FourIsBetter for 16 blocks.
-inline __mmask16 FoursAreBetter(const Fp4Scales<Avx512>& six, const Fp4Scales<Avx512>& four,
-                                const int32_t* errors, uint32_t first) {
-  const __m512i a = _mm512_load_si512(errors + size_t{first} * 2);
-  const __m512i b = _mm512_load_si512(errors + size_t{first} * 2 + 16);
-  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-  const __m512 by_six = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_permutex2var_epi32(a, even, b)),
-                                      _mm512_loadu_ps(six.squares + first));
-  const __m512 by_four = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_permutex2var_epi32(a, odd, b)),
-                                       _mm512_loadu_ps(four.squares + first));
-  const __m128i six_codes = Avx512::LoadBytes(six.codes + first);
-  const __m128i four_codes = Avx512::LoadBytes(four.codes + first);
-  return static_cast<__mmask16>(_mm_cmpge_epu8_mask(six_codes, _mm_set1_epi8(kE4m3FirstNormal)) &
-                                _mm_cmplt_epu8_mask(four_codes, _mm_set1_epi8(kE4m3LastCode)) &
-                                _mm512_cmp_ps_mask(by_four, by_six, _CMP_LT_OQ));
+// Four blocks as bits, and the eights of bytes that they have where PairBytes puts them: the first
+// block of either group in the lower half, the second in the upper.
+struct Fp4Blocks {
+  std::array<uint8_t, 64> of_eights{};
+  std::array<uint8_t, 16> eights{};
+
+  constexpr Fp4Blocks() {
+    for (uint32_t blocks = 0; blocks < eights.size(); ++blocks) {
+      const uint32_t lower = (blocks & 1) | (blocks >> 2 & 1) << 1;
+      const uint32_t upper = (blocks >> 1 & 1) | (blocks >> 3 & 1) << 1;
+      eights[blocks] = static_cast<uint8_t>(lower * 0x05 | upper * 0x50);
+      of_eights[eights[blocks] % of_eights.size()] = static_cast<uint8_t>(blocks);
+    }
+  }
+};
+inline constexpr Fp4Blocks kFp4Blocks;
+
+// 16 groups, and which of their blocks took four, of those that may.
+inline uint32_t EncodeFp4Carefully(const GroupBatch& batch, const Fp4Scales<Avx512>& six,
+                                   uint32_t may, const Fp4SignedTables& tables, std::byte* codes) {
+  constexpr int64_t kEven = int64_t{kScaleBlockValues} * kFp4Bias;
+  uint32_t fours = 0;
+  for (uint32_t i = 0; i < kFp4Groups; i += 2, codes += 2 * PackedBytes(kGroupValues)) {
+    const __m512i parts = PairBytes::Signed(Fp4Parts(batch, six, i), Fp4Parts(batch, six, i + 1));
+    const __m512i eights = _mm512_sad_epu8(tables.better.Of(parts), _mm512_setzero_si512());
+    const __m512i sums = _mm512_add_epi64(eights, _mm512_shuffle_i64x2(eights, eights, 0xb1));
+    const __mmask8 is_four = _mm512_mask_cmpgt_epi64_mask(kFp4Blocks.eights[may >> (2 * i) & 15],
+                                                          sums, _mm512_set1_epi64(kEven));
+    PairBytes::StoreNibbles(
+        codes, _mm512_mask_blend_epi64(is_four, tables.six.Of(parts), tables.four.Of(parts)));
+    fours |= uint32_t{kFp4Blocks.of_eights[is_four % kFp4Blocks.of_eights.size()]} << (2 * i);
+  }
+  return fours;
 }
 
-inline void EncodeFp4Carefully(const GroupBatch& batch, const Avx512::Floats& largest,
-                               const Fp4Scales<Avx512>& six, float tensor,
-                               const Fp4Lookups& lookups, std::byte* scales, std::byte* codes) {
-  const Fp4Scales<Avx512> four(largest, 4.0F, tensor);
-  const Fp4Inverses by_six(six);
-  const Fp4Inverses by_four(four);
-  __m512i places[kFp4Groups][2];
-  alignas(64) int32_t errors[GroupBatch::kMost * 2];
-  for (uint32_t i = 0; i < kFp4Groups; ++i) {
-    const SplitWords magnitudes(MagnitudesOf(Avx512::LoadWords(batch.values[i])));
-    const Fp4Places as_six(magnitudes, by_six.Of(i));
-    const Fp4Places as_four(magnitudes, by_four.Of(i));
-    StoreErrors(as_six.Squares(lookups.parts), as_four.Squares(lookups.parts),
-                errors + size_t{i} * 4);
-    places[i][0] = as_six.places;
-    places[i][1] = as_four.places;
+// FourOfSix for 32 blocks, and which have a choice.
+struct Fp4Fours {
+  __m256i codes;
+  uint32_t may;
+
+  explicit Fp4Fours(__m256i six) {
+    const __m128i above = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kFp4FourAbove.data()));
+    codes = _mm256_add_epi8(six, _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(above),
+                                                     _mm256_and_si256(six, _mm256_set1_epi8(7))));
+    may = _mm256_cmpge_epu8_mask(six, _mm256_set1_epi8(kE4m3FirstNormal)) &
+          _mm256_cmplt_epu8_mask(codes, _mm256_set1_epi8(kE4m3LastCode));
   }
-  const uint32_t fours = FoursAreBetter(six, four, errors, 0) |
-                         uint32_t{FoursAreBetter(six, four, errors, kFp4Groups)} << kFp4Groups;
-  const __m256i chosen =
-      _mm256_mask_blend_epi8(fours, _mm256_load_si256(reinterpret_cast<const __m256i*>(six.codes)),
-                             _mm256_load_si256(reinterpret_cast<const __m256i*>(four.codes)));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(scales), chosen);
-  for (uint32_t i = 0; i < kFp4Groups; ++i, codes += PackedBytes(kGroupValues)) {
-    constexpr uint32_t kBlock = 0xffff;
-    const uint32_t is_four = (fours >> (2 * i) & 1) * kBlock |
-                             (fours >> (2 * i + 1) & 1) * (kBlock << kScaleBlockValues);
-    lookups.Store(codes, _mm512_mask_blend_epi16(is_four, places[i][0], places[i][1]),
-                  Avx512::LoadWords(batch.values[i]));
-  }
+};
+
+// Whether parts may be beyond the tables: of values much beyond what scales can be, or of those for
+// which the least of them is by half too small.
+inline bool AnyBeyondParts(const Avx512::Floats& largest, __m256i six, float tensor) {
+  const __m512 most = _mm512_set1_ps(kE4m3Max * 7.5F * tensor);
+  return _mm256_cmpeq_epi8_mask(six, _mm256_set1_epi8(1)) != 0 ||
+         (_mm512_cmp_ps_mask(largest.a, most, _CMP_GT_OQ) |
+          _mm512_cmp_ps_mask(largest.b, most, _CMP_GT_OQ)) != 0;
 }
 
 inline void EncodeFp4Rows(const SimdSource& from, const SimdCoded& to) {
@@ -180,30 +159,42 @@ inline void EncodeFp4Rows(const SimdSource& from, const SimdCoded& to) {
     AnyEncodeFp4<Avx512>(from, to);
     return;
   }
-  const SimdCoded all = to;
-  const float tensor = all.statics[0];
-  const Fp4Lookups lookups;
+  // One by one, as Int4's.
+  std::byte* const all_codes = to.codes;
+  std::byte* const all_scales = to.scales;
+  const bool careful = to.careful;
+  const float tensor = to.statics[0];
+  const Fp4Tables tables;
+  const Fp4SignedTables signed_tables;
   for (uint32_t first = 0; first < groups; first += kFp4Groups) {
     GroupBatch batch(from, first, kFp4Groups);
-    std::byte* const scales = all.scales + size_t{first} * 2;
-    std::byte* codes = all.codes + size_t{first} * PackedBytes(kGroupValues);
-    if (batch.count < kFp4Groups || !LargestOfBlocks(batch, batch.words[0])) {
-      EncodeFp4Batch<Avx512, HalfType::kBf16>(batch, tensor, all.careful, scales, codes);
+    std::byte* const scales = all_scales + size_t{first} * 2;
+    std::byte* codes = all_codes + size_t{first} * PackedBytes(kGroupValues);
+    if (batch.count < kFp4Groups) {
+      EncodeFp4Batch<Avx512, HalfType::kBf16>(batch, tensor, careful, tables, scales, codes);
       continue;
     }
-    const Avx512::Floats largest = Avx512::Load<HalfType::kBf16>(batch.words[0]);
-    const Fp4Scales<Avx512> six(largest, 6.0F, tensor);
-    if (all.careful) {
-      EncodeFp4Carefully(batch, largest, six, tensor, lookups, scales, codes);
+    const __m512i words = LargestOfBlocks(batch);
+    const Avx512::Floats largest = Avx512::OfBf16(words);
+    const Fp4Scales<Avx512> six(largest, tensor);
+    const __m256i six_codes = _mm256_load_si256(reinterpret_cast<const __m256i*>(six.codes));
+    if (AnyBeyond(words) || AnyBeyondParts(largest, six_codes, tensor)) {
+      EncodeFp4Batch<Avx512, HalfType::kBf16>(batch, tensor, careful, tables, scales, codes);
       continue;
     }
-    std::memcpy(scales, six.codes, GroupBatch::kMost);
-    const Fp4Inverses by_six(six);
-    for (uint32_t i = 0; i < kFp4Groups; ++i, codes += PackedBytes(kGroupValues)) {
-      const __m512i words = Avx512::LoadWords(batch.values[i]);
-      const Fp4Places as_six(SplitWords(MagnitudesOf(words)), by_six.Of(i));
-      lookups.Store(codes, as_six.places, words);
+    const Fp4Fours fours(six_codes);
+    uint32_t chosen = 0;
+    if (careful) {
+      chosen = EncodeFp4Carefully(batch, six, fours.may, signed_tables, codes);
+    } else {
+      for (uint32_t i = 0; i < kFp4Groups; i += 2, codes += 2 * PackedBytes(kGroupValues)) {
+        const __m512i parts =
+            PairBytes::Signed(Fp4Parts(batch, six, i), Fp4Parts(batch, six, i + 1));
+        PairBytes::StoreNibbles(codes, signed_tables.six.Of(parts));
+      }
     }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(scales),
+                        _mm256_mask_blend_epi8(chosen, six_codes, fours.codes));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include <array>
 #include <cstring>
 
 #include "kvcast/codec/avx512_line.h"
@@ -24,8 +25,6 @@ struct Avx512Lanes {
 
   static Bytes LoadBytes(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static void StoreBytes(uint8_t* to, Bytes bytes) { _mm512_storeu_si512(to, bytes); }
-  static Words LoadWords(const uint16_t* from) { return _mm512_loadu_si512(from); }
-  static void StoreWords(uint16_t* to, Words words) { _mm512_storeu_si512(to, words); }
 
   static Lookup LookupOf(const uint8_t* bytes) {
     return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
@@ -38,61 +37,64 @@ struct Avx512Lanes {
   static __m512i Above() { return _mm512_set1_epi16(static_cast<int16_t>(0xff00)); }
   static Words Even(Bytes bytes) { return _mm512_andnot_si512(Above(), bytes); }
   static Words Odd(Bytes bytes) { return _mm512_srli_epi16(bytes, 8); }
-  static Words EvenAbove(Bytes bytes) { return _mm512_slli_epi16(bytes, 8); }
   static Words OddAbove(Bytes bytes) { return _mm512_and_si512(bytes, Above()); }
-  // Bytes of the words' upper halves, and of their lower, whose words have nothing above.
+  // Words by their upper and lower bytes, and bytes of the words' upper or lower halves.
+  static Words EvenWords(Bytes upper, Bytes low) {
+    return _mm512_ternarylogic_epi64(Above(), _mm512_slli_epi16(upper, 8), low, 0xca);
+  }
+  static Words OddWords(Bytes upper, Bytes low) {
+    return _mm512_ternarylogic_epi64(Above(), upper, _mm512_srli_epi16(low, 8), 0xca);
+  }
   static Bytes JoinAbove(Words even, Words odd) {
     return _mm512_ternarylogic_epi64(Above(), odd, _mm512_srli_epi16(even, 8), 0xca);
   }
   static Bytes JoinBelow(Words even, Words odd) {
-    return _mm512_or_si512(even, _mm512_slli_epi16(odd, 8));
+    return _mm512_ternarylogic_epi64(Above(), _mm512_slli_epi16(odd, 8), even, 0xca);
   }
 
   static Bytes PlusBytes(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
   static Bytes MinusBytes(Bytes a, Bytes b) { return _mm512_sub_epi8(a, b); }
-  // 1 where a sum that `part` is part of went beyond a byte.
-  static Bytes Carries(Bytes sum, Bytes part) {
-    return _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(sum, part), _mm512_set1_epi8(1));
-  }
   static Words PlusWords(Words a, Words b) { return _mm512_add_epi16(a, b); }
   static Words MinusWords(Words a, Words b) { return _mm512_sub_epi16(a, b); }
-  static Words OrWords(Words a, Words b) { return _mm512_or_si512(a, b); }
   static Words TimesLow(Words a, Words b) { return _mm512_mullo_epi16(a, b); }
   static Words TimesHigh(Words a, Words b) { return _mm512_mulhi_epu16(a, b); }
-  static Words Shifted7(Words a) { return _mm512_srli_epi16(a, 7); }
-  static Words Raised8(Words a) { return _mm512_slli_epi16(a, 8); }
+  // Where what is left of a division would do for one more.
+  static void TakeOneMore(Words& quotient, Words& left, Words share) {
+    const __mmask32 more = _mm512_cmpge_epu16_mask(left, share);
+    left = _mm512_mask_sub_epi16(left, more, left, share);
+    quotient = _mm512_mask_sub_epi16(quotient, more, quotient, _mm512_set1_epi16(-1));
+  }
 
   // States that have become too small read a byte each.
-  static void Refill(Words& even, Words& odd, Bytes& low, uint64_t lanes, const std::byte*& from) {
-    const __m512i top = JoinAbove(even, odd);
-    const uint64_t small = _mm512_testn_epi8_mask(top, top) & lanes;
-    const __m512i limit = _mm512_set1_epi16(256);
-    even = _mm512_mask_shldi_epi16(even, _mm512_cmplt_epu16_mask(even, limit), even,
-                                   _mm512_slli_epi16(low, 8), 8);
-    odd = _mm512_mask_shldi_epi16(odd, _mm512_cmplt_epu16_mask(odd, limit), odd, low, 8);
+  static void Refill(Bytes& upper, Bytes& low, uint64_t lanes, const std::byte*& from) {
+    const uint64_t small = _mm512_testn_epi8_mask(upper, upper) & lanes;
+    upper = _mm512_mask_mov_epi8(upper, small, low);
     low = _mm512_mask_expand_epi8(low, small, _mm512_loadu_si512(from));
     from += __builtin_popcountll(small);
   }
-  // States that would become too large write a byte each.
-  static void Spill(Words& even, Words& odd, Bytes& low, Bytes shares, uint64_t lanes,
-                    std::byte*& begin) {
-    const uint64_t large = _mm512_cmpge_epu8_mask(JoinAbove(even, odd), shares) & lanes;
-    const auto count = static_cast<uint32_t>(__builtin_popcountll(large));
+  // States that would become too large write a byte each: all 64 bytes in front are, and those that
+  // count are the last.
+  static void Spill(Bytes& upper, Bytes& low, Bytes shares, uint64_t lanes, std::byte*& begin) {
+    const uint64_t large = _mm512_cmpge_epu8_mask(upper, shares) & lanes;
+    const auto count = __builtin_popcountll(large);
+    alignas(64) static constexpr auto kNumbers = [] {
+      std::array<uint8_t, kRansLanes> numbers{};
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        numbers[i] = static_cast<uint8_t>(i);
+      }
+      return numbers;
+    }();
+    const __m512i places = _mm512_add_epi8(_mm512_load_si512(kNumbers.data()),
+                                           _mm512_set1_epi8(static_cast<char>(count)));
+    _mm512_storeu_si512(begin - kRansLanes,
+                        _mm512_permutexvar_epi8(places, _mm512_maskz_compress_epi8(large, low)));
     begin -= count;
-    _mm512_mask_storeu_epi8(begin, _bzhi_u64(~uint64_t{0}, count),
-                            _mm512_maskz_compress_epi8(large, low));
-    const __m512i below = JoinBelow(Even(even), odd);
-    even = _mm512_mask_srli_epi16(even, _mm512_cmpge_epu16_mask(even, EvenAbove(shares)), even, 8);
-    odd = _mm512_mask_srli_epi16(odd, _mm512_cmpge_epu16_mask(odd, OddAbove(shares)), odd, 8);
-    low = _mm512_mask_mov_epi8(low, large, below);
+    low = _mm512_mask_mov_epi8(low, large, upper);
+    upper = _mm512_maskz_mov_epi8(~large, upper);
   }
   // What only some lanes may have done.
-  static void Keep(Words& even, Words& odd, Bytes& low, Words next_even, Words next_odd,
-                   Bytes next_low, uint64_t lanes) {
-    const __m512i some = _mm512_movm_epi8(lanes);
-    even = _mm512_mask_mov_epi16(even, _mm512_movepi16_mask(_mm512_slli_epi16(some, 8)), next_even);
-    odd = _mm512_mask_mov_epi16(odd, _mm512_movepi16_mask(some), next_odd);
-    low = _mm512_mask_mov_epi8(low, lanes, next_low);
+  static Bytes Kept(Bytes bytes, Bytes next, uint64_t lanes) {
+    return _mm512_mask_mov_epi8(bytes, lanes, next);
   }
 
   // Bytes by bytes, from 256 of them in registers.

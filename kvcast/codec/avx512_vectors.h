@@ -31,15 +31,17 @@ struct Avx512 : Avx512Floats {
     const __m512 within = _mm512_max_ps(_mm512_min_ps(x, most), _mm512_set1_ps(-65504.0F));
     return _mm512_cvtps_ph(within, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }
+  static __m512i Bf16Words(const Floats& x) {
+    const __m512i mixed = _mm512_packus_epi32(RoundedToBf16(x.a), RoundedToBf16(x.b));
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), mixed);
+  }
   template <HalfType kType>
   static void Store(std::byte* to, const Floats& x) {
     if constexpr (kType == HalfType::kFp16) {
       StoreLine(to, _mm512_inserti64x4(_mm512_castsi256_si512(RoundedToHalf(x.a)),
                                        RoundedToHalf(x.b), 1));
     } else {
-      const __m512i mixed = _mm512_packus_epi32(RoundedToBf16(x.a), RoundedToBf16(x.b));
-      const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-      StoreLine(to, _mm512_permutexvar_epi64(order, mixed));
+      StoreLine(to, Bf16Words(x));
     }
   }
 
@@ -62,6 +64,18 @@ struct Avx512 : Avx512Floats {
     const __m256i most = _mm256_min_epi8(ToInt8(x), _mm256_set1_epi8(15));
     return _mm256_max_epi8(most, _mm256_setzero_si256());
   }
+  // Rounded, none below 0 or above 255.
+  static __m128i StepBytes(__m512 x) {
+    return _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(_mm512_max_ps(x, _mm512_setzero_ps())));
+  }
+  static ByteCodes ToSteps(const Floats& x) { return Joined(StepBytes(x.a), StepBytes(x.b)); }
+  // Towards 0, none beyond the last part.
+  static __m128i PartBytes(__m512 x) {
+    const __m512 most = _mm512_set1_ps(static_cast<float>(kFp4PartsMax));
+    const __m512 least = _mm512_set1_ps(-static_cast<float>(kFp4PartsMax));
+    return _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(_mm512_max_ps(_mm512_min_ps(x, most), least)));
+  }
+  static ByteCodes ToParts(const Floats& x) { return Joined(PartBytes(x.a), PartBytes(x.b)); }
   static __m128i E4m3Bytes(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512 largest = _mm512_set1_ps(kE4m3Max);
@@ -77,20 +91,6 @@ struct Avx512 : Avx512Floats {
     return _mm512_cvtepi32_epi8(_mm512_or_si512(codes, sign));
   }
   static ByteCodes ToE4m3(const Floats& x) { return Joined(E4m3Bytes(x.a), E4m3Bytes(x.b)); }
-  static __m128i SignedQuarters(__m512 x) {
-    const __m512 quarters = _mm512_min_ps(_mm512_mul_ps(_mm512_abs_ps(x), _mm512_set1_ps(4.0F)),
-                                          _mm512_set1_ps(kE2m1QuartersMax));
-    const __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(x), 24);
-    // The quarters, and the sign as the byte's highest bit.
-    return _mm512_cvtepi32_epi8(_mm512_ternarylogic_epi32(_mm512_cvttps_epi32(quarters), sign,
-                                                          _mm512_set1_epi32(0x80), 0xf8));
-  }
-  static ByteCodes ToE2m1(const Floats& x) {
-    const __m256i table = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kE2m1OfQuarters));
-    const __m256i quarters = Joined(SignedQuarters(x.a), SignedQuarters(x.b));
-    const __m256i sign = _mm256_and_si256(_mm256_srli_epi16(quarters, 4), _mm256_set1_epi8(0x08));
-    return _mm256_or_si256(_mm256_permutexvar_epi8(quarters, table), sign);
-  }
 
   static __m128i LoadBytes(const std::byte* from) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

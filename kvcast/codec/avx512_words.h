@@ -10,6 +10,8 @@
 
 #include <immintrin.h>
 
+#include <array>
+
 #include "kvcast/codec/avx512_vectors.h"
 
 KVCAST_AVX512_BEGIN
@@ -29,12 +31,8 @@ struct SplitWords {
 
   SplitWords Times(__m512 by) const { return {_mm512_mul_ps(even, by), _mm512_mul_ps(odd, by)}; }
   SplitWords Minus(__m512 by) const { return {_mm512_sub_ps(even, by), _mm512_sub_ps(odd, by)}; }
-  SplitWords AtMost(__m512 most) const {
-    return {_mm512_min_ps(even, most), _mm512_min_ps(odd, most)};
-  }
   // As words in order. REQUIRES: results of 16 bits.
   __m512i Rounded() const { return Joined(_mm512_cvtps_epi32(even), _mm512_cvtps_epi32(odd)); }
-  __m512i Truncated() const { return Joined(_mm512_cvttps_epi32(even), _mm512_cvttps_epi32(odd)); }
   static __m512i Joined(__m512i even_ones, __m512i odd_ones) {
     return _mm512_mask_blend_epi16(0xaaaaaaaa, even_ones, _mm512_slli_epi32(odd_ones, 16));
   }
@@ -47,12 +45,40 @@ inline bool AnyBeyond(__m512i magnitudes) {
   return _mm512_cmpgt_epu16_mask(magnitudes, _mm512_set1_epi16(kBf16Largest)) != 0;
 }
 
-// 32 codes, a word each, as 16 bytes.
-inline void StoreNibbles(std::byte* to, __m512i codes) {
-  const __m256i upper = _mm256_slli_epi16(_mm512_extracti64x4_epi64(codes, 1), 4);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                   _mm256_cvtepi16_epi8(_mm256_or_si256(_mm512_castsi512_si256(codes), upper)));
-}
+// Values of two groups as bytes: in each 128 bits eight of the first group, the four with even
+// numbers in front, and eight of the second.
+struct PairBytes {
+  // Of whole numbers that are bytes, or beyond: without signs, and with them.
+  static __m512i Unsigned(const SplitWords& first, const SplitWords& second) {
+    return _mm512_packus_epi16(Rounded(first), Rounded(second));
+  }
+  static __m512i Signed(const SplitWords& first, const SplitWords& second) {
+    return _mm512_packs_epi16(Truncated(first), Truncated(second));
+  }
+  static __m512i Rounded(const SplitWords& x) {
+    return _mm512_packs_epi32(_mm512_cvtps_epi32(x.even), _mm512_cvtps_epi32(x.odd));
+  }
+  static __m512i Truncated(const SplitWords& x) {
+    return _mm512_packs_epi32(_mm512_cvttps_epi32(x.even), _mm512_cvttps_epi32(x.odd));
+  }
+  // Codes of 4 bits as they are packed, first one group and then the other.
+  static void StoreNibbles(std::byte* to, __m512i codes) {
+    alignas(32) static constexpr auto kPlaces = [] {
+      std::array<uint8_t, 32> places{};
+      for (uint32_t i = 0; i < places.size(); ++i) {
+        const uint32_t value = i % 16;
+        places[i] =
+            static_cast<uint8_t>(value / 8 * 16 + i / 16 * 8 + value % 2 * 4 + value % 8 / 2);
+      }
+      return places;
+    }();
+    const __m256i upper = _mm256_slli_epi16(_mm512_extracti64x4_epi64(codes, 1), 4);
+    const __m256i order = _mm256_load_si256(reinterpret_cast<const __m256i*>(kPlaces.data()));
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(to),
+        _mm256_permutexvar_epi8(order, _mm256_or_si256(_mm512_castsi512_si256(codes), upper)));
+  }
+};
 
 struct Least {
   static __m512i Of(__m512i a, __m512i b) { return _mm512_min_epi16(a, b); }

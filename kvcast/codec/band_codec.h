@@ -12,7 +12,7 @@ namespace kvcast {
 // AC and KTC: keys turned back, means taken off, values or the components that a matrix makes of
 // them in whole numbers of steps, and those by rANS with the calibration's tables.
 //
-//   body := position:u32 others:u32 raw[..] other[others] far:i16* state:u24[128] byte*
+//   body := position:u32 others:u32 raw[..] other[others] far:i16* state:u16[128] byte*
 //   raw  := for each unit as many planes of bits as its table has a shift
 //
 // Numbers stand in the order plane, table, component, token; those of one plane and table are a

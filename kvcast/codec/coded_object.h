@@ -17,7 +17,7 @@ namespace kvcast {
 // The format is not in the object: it is the track's, and is sent once. Since the check covers it,
 // an object that was made for another shape, calibration or scale does not pass.
 struct CodedObject {
-  static constexpr uint8_t kVersion = 2;
+  static constexpr uint8_t kVersion = 3;
   static constexpr size_t kHeaderBytes = 8;
 
   Rung rung = Rung::kBf16;

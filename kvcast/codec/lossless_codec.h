@@ -10,7 +10,7 @@ namespace kvcast {
 // The exact rungs BF16-lossless and FP16-lossless: exponents by rANS with the track's tables, signs
 // and mantissas, in which there is nothing to save, as they are.
 //
-//   body   := others:u32 low[values] planes[..] other[others] state:u24[128] byte*
+//   body   := others:u32 low[values] planes[..] other[others] state:u16[128] byte*
 //   low    := BF16: sign << 7 | mantissa; FP16: the mantissa's lower 8 bits
 //   planes := FP16 only: 3 times ceil(values / 8) bytes, bit i % 8 of byte i / 8 being value i's
 //   sign,

@@ -106,13 +106,5 @@ inline constexpr float kE2m1[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0
 // The code of a magnitude by its whole quarters: the nearest, ties to the larger.
 inline constexpr uint8_t kE2m1OfQuarters[32] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6, 6,
                                                 6, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
-inline constexpr float kE2m1QuartersMax = 31.0F;
-
-// REQUIRES: not NaN.
-inline uint8_t FloatToE2m1(float value) {
-  const float quarters = std::min(FloatOf(BitsOf(value) & 0x7fffffffU) * 4.0F, kE2m1QuartersMax);
-  return static_cast<uint8_t>((BitsOf(value) >> 28 & 8U) |
-                              kE2m1OfQuarters[static_cast<uint32_t>(quarters)]);
-}
 
 }  // namespace kvcast

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "kvcast/codec/scale_search.h"
+
 namespace kvcast {
 namespace {
 
@@ -63,14 +65,35 @@ TEST(NumberFormat, E4m3IsTheNearestOfAll) {
 
 TEST(NumberFormat, E2m1IsTheNearestOfAllAndTiesGoUp) {
   const auto value = [](uint32_t code) { return kE2m1[code]; };
-  for (float wanted = 0.001F; wanted < 9.0F; wanted += 0.0137F) {
-    ASSERT_EQ(FloatToE2m1(wanted), NearestByLooking(wanted, 8, value)) << wanted;
-    ASSERT_EQ(FloatToE2m1(-wanted), FloatToE2m1(wanted) | 8);
+  for (uint32_t quarters = 0; quarters < 32; ++quarters) {
+    const float wanted = static_cast<float>(quarters) / 4;
+    ASSERT_EQ(kE2m1OfQuarters[quarters], NearestByLooking(wanted + 0.1F, 8, value)) << wanted;
   }
   for (uint32_t code = 0; code < 7; ++code) {
-    ASSERT_EQ(FloatToE2m1((kE2m1[code] + kE2m1[code + 1]) / 2), code + 1);
+    const float tie = (kE2m1[code] + kE2m1[code + 1]) / 2;
+    ASSERT_EQ(kE2m1OfQuarters[static_cast<uint32_t>(tie * 4)], code + 1);
   }
-  EXPECT_EQ(FloatToE2m1(1e30F), 7);
+}
+
+TEST(NumberFormat, FoursScaleIsTheNearestToOneAndAHalfOfSixs) {
+  for (uint8_t six = kE4m3FirstNormal; HasFour(six); ++six) {
+    EXPECT_EQ(FourOfSix(six), FloatToE4m3(E4m3ToFloat(six) * 1.5F)) << uint32_t{six};
+  }
+  EXPECT_FALSE(HasFour(kE4m3FirstNormal - 1));
+  EXPECT_FALSE(HasFour(kE4m3LastCode));
+}
+
+TEST(NumberFormat, Fp4sChoicesAreTheNearestByBothScales) {
+  const auto by_six = [](uint32_t code) { return kE2m1[code]; };
+  const auto by_four = [](uint32_t code) { return kE2m1[code] * 1.5F; };
+  for (uint32_t part = 0; part < kFp4Choices.size(); ++part) {
+    const float middle = (static_cast<float>(part) + 0.5F) / kFp4Parts;
+    ASSERT_EQ(kFp4Choices[part].six, NearestByLooking(middle, 8, by_six)) << part;
+    ASSERT_EQ(kFp4Choices[part].four, NearestByLooking(middle, 8, by_four)) << part;
+    const float six = middle - by_six(kFp4Choices[part].six);
+    const float four = middle - by_four(kFp4Choices[part].four);
+    ASSERT_EQ(static_cast<float>(kFp4Choices[part].better), 32 * (six * six - four * four)) << part;
+  }
 }
 
 TEST(NumberFormat, WhatIsNotFiniteCountsAsTheLargest) {

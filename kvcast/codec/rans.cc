@@ -29,7 +29,9 @@ RansTable::RansTable(const std::array<uint8_t, ExponentTable::kNamed>& named,
     std::fill_n(symbol_of_slot.begin() + start, share, static_cast<uint8_t>(symbol));
     start += share;
     if (share > 0) {
-      SetFactor(symbol, share);
+      const uint32_t factor = std::min((1U << 16) / share, 0xffffU);
+      factor_low[symbol] = static_cast<uint8_t>(factor);
+      factor_high[symbol] = static_cast<uint8_t>(factor >> 8);
     }
     if (symbol < ExponentTable::kNamed && share > 0) {
       values[symbol] = named[symbol];
@@ -39,27 +41,10 @@ RansTable::RansTable(const std::array<uint8_t, ExponentTable::kNamed>& named,
   KVCAST_CHECK(start == ExponentTable::kTotal && shares[kOtherSymbol] > 0);
 }
 
-// 2^(16 + k) / share, with k the share's highest bit. Rounded up it is right as long as what that
-// adds to the largest n stays below one part of a share; else rounded down with n + 1 is.
-void RansTable::SetFactor(size_t symbol, uint32_t share) {
-  const auto k = static_cast<uint32_t>(std::bit_width(share) - 1);
-  const uint32_t whole = 1U << (16 + k);
-  uint32_t factor = (whole + share - 1) / share;
-  const uint64_t excess = uint64_t{factor} * share - whole;
-  if (factor > 0xffff || excess * (256 * share - 1) >= whole) {
-    factor = std::min(whole / share, 0xffffU);
-    added[symbol] = 1;
-  }
-  lift[symbol] = static_cast<uint8_t>(1U << (7 - k));
-  factor_low[symbol] = static_cast<uint8_t>(factor);
-  factor_high[symbol] = static_cast<uint8_t>(factor >> 8);
-}
-
 bool RansReader::TakeStates(std::span<const std::byte> from) {
   for (size_t i = 0; i < kRansStates; ++i) {
     const std::byte* const own = from.data() + i * kRansStateBytes;
-    states.Set(i, static_cast<uint32_t>(own[0]) | static_cast<uint32_t>(own[1]) << 8 |
-                      static_cast<uint32_t>(own[2]) << 16);
+    states.Set(i, static_cast<uint32_t>(own[0]) | static_cast<uint32_t>(own[1]) << 8);
     if (states.At(i) < kRansLow) {
       return false;
     }
@@ -122,7 +107,7 @@ void RansWriter::Step(const RansTable& table, std::span<const uint8_t> symbols) 
     const uint8_t symbol = symbols[i];
     const uint32_t share = table.shares[symbol];
     uint32_t state = states.At(i);
-    if (state >= share << 16) {
+    if (state >= share * kRansLow) {
       *--begin = static_cast<std::byte>(state);
       state >>= 8;
     }
@@ -132,10 +117,8 @@ void RansWriter::Step(const RansTable& table, std::span<const uint8_t> symbols) 
 
 std::byte* RansWriter::PutInto(std::byte* to) const {
   for (size_t i = 0; i < kRansStates; ++i) {
-    const uint32_t state = states.At(i);
-    *to++ = static_cast<std::byte>(state);
-    *to++ = static_cast<std::byte>(state >> 8);
-    *to++ = static_cast<std::byte>(state >> 16);
+    *to++ = static_cast<std::byte>(states.low[i]);
+    *to++ = static_cast<std::byte>(states.upper[i]);
   }
   const auto size = static_cast<size_t>(end - begin);
   if (size > 0) {

@@ -13,16 +13,17 @@ namespace kvcast {
 // once without gathering anything from memory; two times 64, since one waits for itself half of the
 // time.
 //
-// A state is 24 bits, at least 2^16 between symbols, and exchanges a byte at a time with the
+// A state is 16 bits, at least 2^8 between symbols, and exchanges a byte at a time with the
 // stream; shares are of 256, so that one exchange per symbol is always enough. Symbols are coded in
 // units, a unit in steps of 128, of which only the last may be short. In a step, symbol p belongs
-// to state p; first all take their symbol off, then those below 2^16 read a byte each, in order.
-// Then a state's upper 16 bits and its lowest 8 are never wanted together but to be multiplied,
-// divided and shifted by whole bytes: lanes of 16 bits are wide enough.
+// to state p; first all take their symbol off, then those below 2^8 read a byte each, in order.
+// A state's upper byte is what is multiplied, and its lower what symbols are looked up by: lanes of
+// a byte for either. Larger states would save half a hundredth of a bit per symbol and take half as
+// long again.
 inline constexpr size_t kRansStates = 128;
 inline constexpr size_t kRansLanes = 64;  // States of one set of vectors.
-inline constexpr uint32_t kRansLow = 1U << 16;
-inline constexpr size_t kRansStateBytes = 3;
+inline constexpr uint32_t kRansLow = 1U << 8;
+inline constexpr size_t kRansStateBytes = 2;
 inline constexpr size_t kRansStatesBytes = kRansStates * kRansStateBytes;
 
 // A table of exponents, or of other bytes, as coders use it.
@@ -40,31 +41,21 @@ struct RansTable {
   alignas(16) OfSymbol starts{};
   alignas(16) OfSymbol values{};  // 0 for all others.
   // How lanes of 16 bits divide by a share: n / share, for n below 256 times the share, is
-  // ((n + added) * lift * factor >> 16) >> 7.
-  alignas(16) OfSymbol added{};
-  alignas(16) OfSymbol lift{};
+  // n * factor >> 16, or one more.
   alignas(16) OfSymbol factor_low{};
   alignas(16) OfSymbol factor_high{};
-
- private:
-  void SetFactor(size_t symbol, uint32_t share);
 };
 
 inline constexpr uint8_t kOtherSymbol = ExponentTable::kNamed;
 
-// The states as lanes want them: of each 64 the upper 16 bits of those with even numbers, then of
-// the odd; and the lower 8 of all.
+// The states as lanes want them.
 struct RansStates {
-  alignas(64) std::array<uint16_t, kRansStates> upper{};
+  alignas(64) std::array<uint8_t, kRansStates> upper{};
   alignas(64) std::array<uint8_t, kRansStates> low{};
 
-  static size_t PlaceOf(size_t state) {
-    const size_t lane = state % kRansLanes;
-    return state - lane + lane % 2 * (kRansLanes / 2) + lane / 2;
-  }
-  uint32_t At(size_t state) const { return uint32_t{upper[PlaceOf(state)]} << 8 | low[state]; }
+  uint32_t At(size_t state) const { return uint32_t{upper[state]} << 8 | low[state]; }
   void Set(size_t state, uint32_t value) {
-    upper[PlaceOf(state)] = static_cast<uint16_t>(value >> 8);
+    upper[state] = static_cast<uint8_t>(value >> 8);
     low[state] = static_cast<uint8_t>(value);
   }
 };

@@ -1,6 +1,7 @@
 // One value at a time: what the other kernels are held against.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "kvcast/codec/number_format.h"
@@ -110,24 +111,28 @@ void EncodeInt4Group(const Source& from, const std::byte* values, uint32_t first
   low = FloatOf(BitsOf(low) & 0x7fffffffU) < kSpanMin ? 0.0F : low;
   const float span = high - low;
   uint16_t scale = span < kSpanMin ? uint16_t{0} : FloatToBf16(span * (1.0F / 15.0F));
-  float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
+  const float inverse = scale == 0 ? 0.0F : 1.0F / Bf16ToFloat(scale);
   uint16_t offset = FromFloat(from.type, low);
-  if (to.careful && CanFitInt4(scale)) {
-    Int4Sums sums;
-    for (uint32_t i = first; i < first + count; ++i) {
-      sums.Add((LoadValue(from.type, values, i) - low) * inverse);
+  const auto rounded = [&](uint32_t i, float by, int32_t most) {
+    const float above = LoadValue(from.type, values, first + i) - low;
+    return static_cast<uint32_t>(std::clamp(RoundToInt(above * by), 0, most));
+  };
+  std::array<uint8_t, kGroupValues> packed{};
+  Int4Sums sums;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (to.careful) {
+      const uint32_t steps = rounded(i, inverse * kInt4Steps, 255);
+      packed[i] = Int4CodeOf(steps);
+      sums.Add(steps, packed[i]);
+    } else {
+      packed[i] = static_cast<uint8_t>(rounded(i, inverse, 15));
     }
+  }
+  if (to.careful && CanFitInt4(scale)) {
     FitInt4(from.type, count, sums, offset, scale);
-    low = ToFloat(from.type, offset);
-    inverse = 1.0F / Bf16ToFloat(scale);
   }
   StoreU16(to.scales, group, scale);
   StoreU16(to.offsets, group, offset);
-  std::array<uint8_t, kGroupValues> packed{};
-  for (uint32_t i = 0; i < count; ++i) {
-    const int32_t code = RoundToInt((LoadValue(from.type, values, first + i) - low) * inverse);
-    packed[i] = static_cast<uint8_t>(std::clamp(code, 0, 15));
-  }
   PackCodes(packed, count, codes);
 }
 
@@ -162,32 +167,30 @@ void DecodeInt4(const ConstCoded& from, const Target& to) {
   }
 }
 
-// A block with one scale: its codes, and how much they err.
-struct Fp4Block {
-  std::array<uint8_t, kScaleBlockValues> codes{};
-  uint8_t scale = 0;
-  float error = 0;
-
-  Fp4Block(const Source& from, const std::byte* values, uint32_t first, uint32_t end,
-           float to_scale, float tensor)
-      : scale(FloatToE4m3(LargestOf(from.type, values, first, end) * to_scale)) {
-    const float inverse = scale == 0 ? 0.0F : 1.0F / (E4m3ToFloat(scale) * tensor);
-    for (uint32_t i = first; i < end; ++i) {
-      const float scaled = LoadValue(from.type, values, i) * inverse;
-      const uint8_t code = FloatToE2m1(scaled);
-      codes[i - first] = code;
-      const float coded = (code & 8) != 0 ? -kE2m1[code & 7] : kE2m1[code & 7];
-      const float off = WholeOf((scaled - coded) * kFp4ErrorSteps);
-      error += off * off;
-    }
-    error *= E4m3ToFloat(scale) * E4m3ToFloat(scale);
+// A block's scale and codes.
+uint8_t EncodeFp4Block(const Source& from, const std::byte* values, uint32_t first, uint32_t end,
+                       float tensor, bool careful, uint8_t* codes) {
+  const uint8_t six =
+      FloatToE4m3(LargestOf(from.type, values, first, end) * (1.0F / (6.0F * tensor)));
+  const float inverse = six == 0 ? 0.0F : 1.0F / (E4m3ToFloat(six) * tensor);
+  constexpr auto kMost = static_cast<float>(kFp4PartsMax);
+  std::array<int32_t, kScaleBlockValues> parts{};
+  int32_t better = 0;
+  for (uint32_t i = first; i < end; ++i) {
+    const float part = LoadValue(from.type, values, i) * (inverse * kFp4Parts);
+    parts[i - first] = static_cast<int32_t>(std::clamp(part, -kMost, kMost));
+    better += kFp4Choices[static_cast<size_t>(std::abs(parts[i - first]))].better;
   }
-};
+  const bool is_four = careful && HasFour(six) && better > 0;
+  for (uint32_t i = 0; i < end - first; ++i) {
+    const Fp4Choice& choice = kFp4Choices[static_cast<size_t>(std::abs(parts[i]))];
+    const uint32_t sign = parts[i] < 0 ? 8 : 0;
+    codes[i] = static_cast<uint8_t>((is_four ? choice.four : choice.six) | sign);
+  }
+  return is_four ? FourOfSix(six) : six;
+}
 
 void EncodeFp4(const Source& from, const Coded& to) {
-  const float tensor = to.statics[0];
-  const float to_six = 1.0F / (6.0F * tensor);
-  const float to_four = 1.0F / (4.0F * tensor);
   std::byte* codes = to.codes;
   std::byte* scales = to.scales;
   for (uint32_t row = 0; row < from.rows; ++row) {
@@ -197,13 +200,9 @@ void EncodeFp4(const Source& from, const Coded& to) {
       std::array<uint8_t, kGroupValues> packed{};
       for (uint32_t block = 0; block < count; block += kScaleBlockValues) {
         const uint32_t end = std::min(block + kScaleBlockValues, count);
-        const Fp4Block six(from, values, first + block, first + end, to_six, tensor);
-        const Fp4Block four(from, values, first + block, first + end, to_four, tensor);
-        const Fp4Block& best =
-            to.careful && FourIsBetter(six.scale, six.error, four.scale, four.error) != 0 ? four
-                                                                                          : six;
-        *scales++ = static_cast<std::byte>(best.scale);
-        std::copy_n(best.codes.begin(), end - block, packed.begin() + block);
+        *scales++ = static_cast<std::byte>(EncodeFp4Block(from, values, first + block, first + end,
+                                                          to.statics[0], to.careful,
+                                                          packed.data() + block));
       }
       PackCodes(packed, count, codes);
       codes += PackedBytes(count);

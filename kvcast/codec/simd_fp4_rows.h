@@ -3,8 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
-#include "kvcast/codec/scale_search.h"
+#include "kvcast/codec/simd_fp4_codes.h"
 #include "kvcast/codec/simd_int4_rows.h"
 
 namespace kvcast {
@@ -13,95 +14,63 @@ namespace {
 // Groups of a batch, of two blocks each.
 inline constexpr uint32_t kFp4Groups = GroupBatch::kMost / 2;
 
-// The scales of 32 blocks whose largest values become the same value of E2M1.
+// The scales of 32 blocks whose largest values become 6, and what makes parts of values.
 template <typename V>
 struct Fp4Scales {
   alignas(64) std::byte codes[GroupBatch::kMost];
-  float inverses[GroupBatch::kMost];
-  float squares[GroupBatch::kMost];
+  alignas(64) float inverses[GroupBatch::kMost];
 
-  Fp4Scales(const typename V::Floats& largest, float becomes, float tensor) {
-    V::StoreBytes(codes, V::ToE4m3(V::Scaled(largest, 1.0F / (becomes * tensor))));
+  Fp4Scales(const typename V::Floats& largest, float tensor) {
+    V::StoreBytes(codes, V::ToE4m3(V::Scaled(largest, 1.0F / (6.0F * tensor))));
     const typename V::Floats scales = V::Scaled(V::FromE4m3AsHalf(codes), 0x1p8F);
     V::StoreInversesOrZeros(inverses, V::Scaled(scales, tensor));
-    V::StoreFloats(squares, V::Times(scales, scales));
+    V::StoreFloats(inverses, V::Scaled(V::LoadFloats(inverses), kFp4Parts));
   }
   typename V::Floats Scaled(const typename V::Floats& values, uint32_t group) const {
     return V::ScaledHalves(values, inverses[size_t{group} * 2], inverses[size_t{group} * 2 + 1]);
   }
 };
 
-// 32 values with such scales: their codes, and the squares of how much each errs.
-template <typename V>
-struct Fp4Attempt {
-  alignas(16) std::byte packed[PackedBytes(kGroupValues)];
-  typename V::Floats squares;
-
-  Fp4Attempt(const typename V::Floats& scaled) {
-    V::StorePacked(packed, V::ToE2m1(scaled));
-    const typename V::Floats off =
-        WholeFloats<V>(V::Scaled(V::Minus(scaled, V::FromE2m1(packed)), kFp4ErrorSteps));
-    squares = V::Times(off, off);
-  }
-};
+// In registers: loading at once what was stored one by one waits for all that was stored before it.
+template <typename Number, size_t... kNumbers>
+inline __m256i EightOf(const Number& number, size_t first, std::index_sequence<kNumbers...>) {
+  return _mm256_setr_epi32(number(first + kNumbers)...);
+}
 
 // The scales and codes of a batch of up to 16 groups, of two blocks each.
 template <typename V, HalfType kType>
-void EncodeFp4Batch(GroupBatch& batch, float tensor, bool careful, std::byte* scales,
-                    std::byte* codes) {
-  for (uint32_t i = 0; i < batch.count; ++i) {
-    uint16_t largest[2] = {};
-    V::LargestOfHalves(batch.values[i], largest[0], largest[1]);
-    std::memcpy(batch.words[0] + i * sizeof(largest), largest, sizeof(largest));
+void EncodeFp4Batch(GroupBatch& batch, float tensor, bool careful, const Fp4Tables& tables,
+                    std::byte* scales, std::byte* codes) {
+  const auto largest = [&](size_t i) {
+    uint16_t two[2] = {};
+    V::LargestOfHalves(batch.values[std::min<size_t>(i, batch.count - 1)], two[0], two[1]);
+    return static_cast<int32_t>(two[0] | uint32_t{two[1]} << 16);
+  };
+  alignas(64) std::byte words[2][sizeof(__m256i)];
+  for (size_t k = 0; k < 2; ++k) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(words[k]),
+                       EightOf(largest, 8 * k, std::make_index_sequence<8>()));
   }
-  const typename V::Floats largest = V::template Load<kType>(batch.words[0]);
-  const Fp4Scales<V> six(largest, 6.0F, tensor);
+  const Fp4Scales<V> six(V::template Load<kType>(words[0]), tensor);
   std::memcpy(scales, six.codes, size_t{batch.count} * 2);
-  if (!careful) {
-    for (uint32_t i = 0; i < batch.count; ++i, codes += PackedBytes(kGroupValues)) {
-      V::StorePacked(codes, V::ToE2m1(six.Scaled(V::template Load<kType>(batch.values[i]), i)));
-    }
-    return;
-  }
-  const Fp4Scales<V> four(largest, 4.0F, tensor);
   for (uint32_t i = 0; i < batch.count; ++i, codes += PackedBytes(kGroupValues)) {
-    const typename V::Floats values = V::template Load<kType>(batch.values[i]);
-    const Fp4Attempt<V> by_six(six.Scaled(values, i));
-    const Fp4Attempt<V> by_four(four.Scaled(values, i));
-    float errors[4];  // Of both blocks by six, then by four.
-    V::StoreSumsOfHalves(errors, by_six.squares, by_four.squares);
-    uint64_t chosen = 0;  // The halves of bytes that are coded by four: the second block is above.
-    for (uint32_t block = 0; block < 2; ++block) {
-      const uint32_t at = 2 * i + block;
-      const int is_four =
-          FourIsBetter(static_cast<uint8_t>(six.codes[at]), errors[block] * six.squares[at],
-                       static_cast<uint8_t>(four.codes[at]), errors[2 + block] * four.squares[at]);
-      const std::byte both[2] = {six.codes[at], four.codes[at]};
-      scales[at] = both[is_four];
-      chosen |= static_cast<uint64_t>(is_four) * (uint64_t{0x0f} << (4 * block));
-    }
-    chosen *= 0x0101010101010101;
-    for (uint32_t k = 0; k < PackedBytes(kGroupValues); k += sizeof(chosen)) {
-      uint64_t a = 0;
-      uint64_t b = 0;
-      std::memcpy(&a, by_six.packed + k, sizeof(a));
-      std::memcpy(&b, by_four.packed + k, sizeof(b));
-      a ^= (a ^ b) & chosen;
-      std::memcpy(codes + k, &a, sizeof(a));
-    }
+    batch.AskBehind(i);
+    const __m256i parts = V::ToParts(six.Scaled(V::template Load<kType>(batch.values[i]), i));
+    V::StorePacked(codes, Fp4Codes(tables, parts, careful, scales + size_t{i} * 2));
   }
 }
 
 template <typename V, HalfType kType>
 void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
   const float tensor = to.statics[0];
+  const Fp4Tables tables;
   std::byte* codes = to.codes;
   std::byte* scales = to.scales;
   if (from.size % kGroupValues == 0) {
     const uint32_t groups = from.rows * (from.size / kGroupValues);
     for (uint32_t first = 0; first < groups; first += kFp4Groups) {
       GroupBatch batch(from, first, kFp4Groups);
-      EncodeFp4Batch<V, kType>(batch, tensor, to.careful, scales + size_t{first} * 2,
+      EncodeFp4Batch<V, kType>(batch, tensor, to.careful, tables, scales + size_t{first} * 2,
                                codes + size_t{first} * PackedBytes(kGroupValues));
     }
     return;
@@ -111,7 +80,7 @@ void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
     uint32_t i = 0;
     for (; i + kGroupValues <= from.size; i += kGroupValues) {
       GroupBatch batch(values + i * kPageValueBytes);
-      EncodeFp4Batch<V, kType>(batch, tensor, to.careful, scales, codes);
+      EncodeFp4Batch<V, kType>(batch, tensor, to.careful, tables, scales, codes);
       codes += PackedBytes(kGroupValues);
       scales += 2;
     }
@@ -122,7 +91,7 @@ void SimdEncodeFp4(const SimdSource& from, const SimdCoded& to) {
     GroupBatch batch(rest.values);
     std::byte both[2] = {};
     std::byte packed[PackedBytes(kGroupValues)];
-    EncodeFp4Batch<V, kType>(batch, tensor, to.careful, both, packed);
+    EncodeFp4Batch<V, kType>(batch, tensor, to.careful, tables, both, packed);
     uint8_t spread[kGroupValues];
     for (uint32_t k = 0; k < kScaleBlockValues; ++k) {
       spread[k] = static_cast<uint8_t>(packed[k] & std::byte{15});

@@ -2,6 +2,10 @@
 // region, as simd_rows.h is.
 #pragma once
 
+#include <immintrin.h>
+
+#include <algorithm>
+
 #include "kvcast/codec/simd_rows.h"
 
 namespace kvcast {
@@ -27,31 +31,28 @@ inline void SpreadCodes(const std::byte* from, uint32_t count, std::byte* to) {
   }
 }
 
-template <typename V>
-typename V::Floats WholeFloats(const typename V::Floats& x) {
-  constexpr float kMagic = 0x1.8p23F;  // As in WholeOf().
-  return V::Plus(V::Plus(x, kMagic), -kMagic);
-}
-
 // Where the groups of rows lie, one after the other. REQUIRES: rows of whole groups.
 template <typename Byte>
 struct GroupPlaces {
-  const PageRows<Byte> rows;
+  Byte* row_values;
+  const size_t stride;
   const uint32_t row_groups;
-  uint32_t row;
+  uint32_t rows_left;
   uint32_t in_row;
 
   explicit GroupPlaces(const PageRows<Byte>& from, uint32_t first = 0)
-      : rows(from),
+      : row_values(from.Row(first / (from.size / kGroupValues))),
+        stride(from.stride),
         row_groups(from.size / kGroupValues),
-        row(first / row_groups),
+        rows_left(from.rows - first / row_groups),
         in_row(first % row_groups) {}
-  bool any() const { return row < rows.rows; }
+  bool any() const { return rows_left > 0; }
   Byte* Take() {
-    Byte* const at = rows.Row(row) + in_row * kGroupBytes;
+    Byte* const at = row_values + in_row * kGroupBytes;
     if (++in_row == row_groups) {
       in_row = 0;
-      ++row;
+      --rows_left;
+      row_values += stride;
     }
     return at;
   }
@@ -69,8 +70,22 @@ struct GroupBatch {
   uint32_t count = 0;
 
   explicit GroupBatch(const std::byte* group) : count(1) { values[0] = group; }
+  // Asks for what lies as far behind a group as the next batch's does in pages whose tokens follow
+  // each other: it comes while this batch is worked on. Where it is something else, that is all.
+  void AskBehind(uint32_t group) const {
+    _mm_prefetch(reinterpret_cast<const char*>(values[group]) + size_t{kMost} * kGroupBytes,
+                 _MM_HINT_T0);
+  }
   // The groups of `from` from number `first` on. REQUIRES: rows of whole groups.
   GroupBatch(const SimdSource& from, uint32_t first, uint32_t most) {
+    if (from.stride == size_t{from.size} * kPageValueBytes) {  // One behind the other.
+      const std::byte* const at = from.values + size_t{first} * kGroupBytes;
+      count = std::min(most, from.rows * (from.size / kGroupValues) - first);
+      for (uint32_t i = 0; i < count; ++i) {
+        values[i] = at + size_t{i} * kGroupBytes;
+      }
+      return;
+    }
     for (GroupPlaces<const std::byte> places(from, first); count < most && places.any();) {
       values[count++] = places.Take();
     }

@@ -15,18 +15,20 @@ inline constexpr uint64_t kAllLanes = ~uint64_t{0};
 
 template <typename V>
 struct RansLanes {
-  typename V::Words even;  // The upper 16 bits of states.
-  typename V::Words odd;
+  typename V::Bytes upper;
   typename V::Bytes low;
 
   RansLanes(const RansStates& states, size_t first)
-      : even(V::LoadWords(states.upper.data() + first)),
-        odd(V::LoadWords(states.upper.data() + first + kRansLanes / 2)),
+      : upper(V::LoadBytes(states.upper.data() + first)),
         low(V::LoadBytes(states.low.data() + first)) {}
   void StoreTo(RansStates& states, size_t first) const {
-    V::StoreWords(states.upper.data() + first, even);
-    V::StoreWords(states.upper.data() + first + kRansLanes / 2, odd);
+    V::StoreBytes(states.upper.data() + first, upper);
     V::StoreBytes(states.low.data() + first, low);
+  }
+  // What all lanes have become, or only some may.
+  void Become(const RansLanes& next, uint64_t lanes) {
+    upper = lanes == kAllLanes ? next.upper : V::Kept(upper, next.upper, lanes);
+    low = lanes == kAllLanes ? next.low : V::Kept(low, next.low, lanes);
   }
 };
 
@@ -47,23 +49,15 @@ inline typename V::Bytes ReadStep(RansLanes<V>& x, const typename V::Slots& slot
   const typename V::Bytes symbols = slots.Symbols(x.low);
   const typename V::Bytes shares = V::LookUp(by.shares, symbols);
   const typename V::Bytes in_share = V::MinusBytes(x.low, V::LookUp(by.starts, symbols));
-  const typename V::Words even_shares = V::EvenAbove(shares);
-  const typename V::Words odd_shares = V::OddAbove(shares);
-  // Share times upper: its lowest byte, which what is in the share is added to, and the rest.
-  const typename V::Bytes part =
-      V::JoinAbove(V::TimesLow(even_shares, x.even), V::TimesLow(odd_shares, x.odd));
-  const typename V::Bytes low = V::PlusBytes(part, in_share);
-  const typename V::Bytes carries = V::Carries(low, in_share);
+  const typename V::Words even =
+      V::PlusWords(V::TimesLow(V::Even(shares), V::Even(x.upper)), V::Even(in_share));
+  const typename V::Words odd =
+      V::PlusWords(V::TimesHigh(V::OddAbove(shares), V::OddAbove(x.upper)), V::Odd(in_share));
   RansLanes<V> next = x;
-  next.even = V::PlusWords(V::TimesHigh(even_shares, x.even), V::Even(carries));
-  next.odd = V::PlusWords(V::TimesHigh(odd_shares, x.odd), V::Odd(carries));
-  next.low = low;
-  V::Refill(next.even, next.odd, next.low, lanes, from);
-  if (lanes == kAllLanes) {
-    x = next;
-  } else {
-    V::Keep(x.even, x.odd, x.low, next.even, next.odd, next.low, lanes);
-  }
+  next.upper = V::JoinAbove(even, odd);
+  next.low = V::JoinBelow(even, odd);
+  V::Refill(next.upper, next.low, lanes, from);
+  x.Become(next, lanes);
   return symbols;
 }
 
@@ -132,64 +126,38 @@ bool SimdReadValues(RansReader& reader, const RansTable& table, std::span<uint8_
 // The same tables for the other direction.
 template <typename V>
 struct RansDivisors {
-  typename V::Lookup added;
-  typename V::Lookup lift;
   typename V::Lookup factor_low;
   typename V::Lookup factor_high;
   explicit RansDivisors(const RansTable& table)
-      : added(V::LookupOf(table.added.data())),
-        lift(V::LookupOf(table.lift.data())),
-        factor_low(V::LookupOf(table.factor_low.data())),
+      : factor_low(V::LookupOf(table.factor_low.data())),
         factor_high(V::LookupOf(table.factor_high.data())) {}
 };
 
-// What each second lane divides by.
+// Divides each n by its share, and leaves the rest.
 template <typename V>
-struct RansDivisor {
-  typename V::Words share;
-  typename V::Words added;
-  typename V::Words lift;
-  typename V::Words factor;
-
-  // Divides n by its share, and leaves the rest.
-  typename V::Words Over(typename V::Words& n) const {
-    const typename V::Words lifted = V::TimesLow(V::PlusWords(n, added), lift);
-    const typename V::Words quotient = V::Shifted7(V::TimesHigh(lifted, factor));
-    n = V::MinusWords(n, V::TimesLow(quotient, share));
-    return quotient;
-  }
-  // One state's step but for its start: upper becomes the quotient, low the rest.
-  void Step(typename V::Words& upper, typename V::Words& low) const {
-    const typename V::Words above = Over(upper);
-    low = V::OrWords(V::Raised8(upper), low);
-    upper = V::OrWords(V::Raised8(above), Over(low));
-  }
-};
+inline typename V::Words Quotient(typename V::Words& n, const typename V::Words& factor,
+                                  const typename V::Words& share) {
+  typename V::Words quotient = V::TimesHigh(n, factor);
+  n = V::MinusWords(n, V::TimesLow(quotient, share));
+  V::TakeOneMore(quotient, n, share);
+  return quotient;
+}
 
 template <typename V>
 inline void WriteStep(RansLanes<V>& x, const RansLookups<V>& by, const RansDivisors<V>& divisors,
                       const typename V::Bytes& symbols, uint64_t lanes, std::byte*& begin) {
   const typename V::Bytes shares = V::LookUp(by.shares, symbols);
   RansLanes<V> next = x;
-  V::Spill(next.even, next.odd, next.low, shares, lanes, begin);
-  const typename V::Bytes added = V::LookUp(divisors.added, symbols);
-  const typename V::Bytes lift = V::LookUp(divisors.lift, symbols);
+  V::Spill(next.upper, next.low, shares, lanes, begin);
   const typename V::Bytes low = V::LookUp(divisors.factor_low, symbols);
   const typename V::Bytes high = V::LookUp(divisors.factor_high, symbols);
-  const RansDivisor<V> even = {V::Even(shares), V::Even(added), V::Even(lift),
-                               V::OrWords(V::Even(low), V::EvenAbove(high))};
-  const RansDivisor<V> odd = {V::Odd(shares), V::Odd(added), V::Odd(lift),
-                              V::OrWords(V::Odd(low), V::OddAbove(high))};
-  typename V::Words even_low = V::Even(next.low);
-  typename V::Words odd_low = V::Odd(next.low);
-  even.Step(next.even, even_low);
-  odd.Step(next.odd, odd_low);
-  next.low = V::PlusBytes(V::JoinBelow(even_low, odd_low), V::LookUp(by.starts, symbols));
-  if (lanes == kAllLanes) {
-    x = next;
-  } else {
-    V::Keep(x.even, x.odd, x.low, next.even, next.odd, next.low, lanes);
-  }
+  typename V::Words even = V::EvenWords(next.upper, next.low);
+  typename V::Words odd = V::OddWords(next.upper, next.low);
+  const typename V::Words even_over = Quotient<V>(even, V::EvenWords(high, low), V::Even(shares));
+  const typename V::Words odd_over = Quotient<V>(odd, V::OddWords(high, low), V::Odd(shares));
+  next.upper = V::JoinBelow(even_over, odd_over);
+  next.low = V::PlusBytes(V::JoinBelow(even, odd), V::LookUp(by.starts, symbols));
+  x.Become(next, lanes);
 }
 
 template <typename V>

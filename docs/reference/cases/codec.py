@@ -111,7 +111,7 @@ def _refusals() -> list[tuple]:
         form = _format(rung, kind, _SMALL)
         good = encode(form, 0, _bell(rung, kind, form.run_tokens * form.values()))
         for what, bad in (("nothing", b""), ("a header cut short", good[:7]), ("cut short", good[:-1]),
-                          ("a byte more", good + b"\0"), ("a bit of its header", b"\3" + good[1:]),
+                          ("a byte more", good + b"\0"), ("a bit of its header", b"\2" + good[1:]),
                           ("its last bit", good[:-1] + bytes([good[-1] ^ 1])),
                           ("too short, its check fits", seal(form, form.run_tokens, good[8:-1])),
                           ("too many tokens, its check fits", seal(form, form.run_tokens + 1, good[8:]))):
