@@ -6,6 +6,9 @@
 // them.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 #include <cstdlib>
 #include <cstring>
@@ -160,9 +163,33 @@ std::unique_ptr<const Codec> CodecFor(Rung rung, const Kernels& kernels) {
   return *Codec::Of(*survey.FormatOf(rung), HalfType::kBf16, kernels);
 }
 
+enum class Work { kDecode, kEncode, kFloor };
+
+// What no decoder can beat: the objects' bytes read once, since they are checked before anything is
+// written, and the pages' lines written past the caches.
+void ReadAndWrite(std::span<const std::span<const std::byte>> payloads, BlockView& view) {
+#if defined(__x86_64__)
+  __m128i seen = _mm_setzero_si128();
+  for (const std::span<const std::byte> payload : payloads) {
+    for (size_t i = 0; i + sizeof(seen) <= payload.size(); i += sizeof(seen)) {
+      const auto* const at = reinterpret_cast<const __m128i*>(payload.data() + i);
+      seen = _mm_xor_si128(seen, _mm_loadu_si128(at));
+    }
+  }
+  for (uint32_t layer = 0; layer < kLayers; ++layer) {
+    for (const Plane plane : {Plane::kKey, Plane::kValue}) {
+      std::byte* const page = view.MutableRow(0, layer, plane, 0).data();  // All its tokens.
+      for (size_t i = 0; i < kLayerBytes; i += sizeof(seen)) {
+        _mm_stream_si128(reinterpret_cast<__m128i*>(page + i), seen);
+      }
+    }
+  }
+  _mm_sfence();
+#endif
+}
+
 // Objects lie in a ring of as many bytes as there are pages, as if they had just come in.
-void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, bool encode,
-             double wanted) {
+void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, Work work, double wanted) {
   Bench& bench = Shared();
   const auto codec = CodecFor(rung, *kernels);
   const uint32_t run = codec->format().run_tokens;
@@ -192,6 +219,10 @@ void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, bool en
     for (size_t i = 0; i < objects; ++i) {
       payloads[i] = ring.subspan((slot + i) * room, sizes[slot + i]);
     }
+    if (work == Work::kFloor) {
+      ReadAndWrite(payloads, view);
+      return;
+    }
     const Codec::Decoded decoded = codec->DecodeSeveral(payloads, 0, view);
     KVCAST_CHECK(!decoded.fault);
   };
@@ -203,15 +234,15 @@ void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, bool en
   }
   size_t next = 0;
   constexpr size_t kPart = 8;  // Blocks in a row.
-  const auto in_turn = [&](const auto& work) {
+  const auto in_turn = [&](const auto& each) {
     for (size_t i = 0; i < kPart; ++i) {
-      work(next + i);
+      each(next + i);
     }
   };
   Interleave(
       state, "of_memcpy", [&] { in_turn([&](size_t block) { bench.Copy(block); }); },
       [&] {
-        encode ? in_turn(write) : in_turn(read);
+        work == Work::kEncode ? in_turn(write) : in_turn(read);
         next += kPart;
       });
   size_t bytes = 0;
@@ -240,6 +271,13 @@ double Wanted(Rung rung, bool encode) {
 }
 
 void Register() {
+#if defined(__x86_64__)
+  for (const Rung rung : {Rung::kFp8, Rung::kInt8, Rung::kInt4, Rung::kFp4}) {
+    benchmark::RegisterBenchmark(("floor/" + std::string(ToString(rung))).c_str(), Measure, rung,
+                                 &BestKernels(), Work::kFloor, Wanted(rung, false))
+        ->UseManualTime();
+  }
+#endif
   for (const Kernels* kernels : UsableKernels()) {
     const double part = kernels->name.starts_with("AVX-512") ? 1
                         : kernels->name == "AVX2"            ? 0.45
@@ -249,7 +287,8 @@ void Register() {
       for (const bool encode : {false, true}) {
         const std::string name = std::string(encode ? "encode/" : "decode/") +
                                  std::string(ToString(rung)) + "/" + std::string(kernels->name);
-        benchmark::RegisterBenchmark(name.c_str(), Measure, rung, kernels, encode,
+        benchmark::RegisterBenchmark(name.c_str(), Measure, rung, kernels,
+                                     encode ? Work::kEncode : Work::kDecode,
                                      part * Wanted(rung, encode))
             ->UseManualTime();
       }
