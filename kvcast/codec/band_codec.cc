@@ -91,17 +91,16 @@ struct BandCodec::Scratch {
     }
   }
   // Where the numbers of a band's components lie.
-  int16_t* const* RowsOf(const CodedBand& band) {
-    for (size_t i = 0; i < band.rows.size(); ++i) {
-      rows[i] = numbers.data() + size_t{band.rows[i]} * tokens;
-    }
-    return rows.data();
-  }
-  int8_t* const* ByteRowsOf(const CodedBand& band) {
-    for (size_t i = 0; i < band.rows.size(); ++i) {
-      byte_rows[i] = bytes.data() + size_t{band.rows[i]} * tokens;
-    }
-    return byte_rows.data();
+  int16_t* const* RowsOf(const CodedBand& band) { return PlacesOf(band, numbers, rows); }
+  int8_t* const* ByteRowsOf(const CodedBand& band) { return PlacesOf(band, bytes, byte_rows); }
+  template <typename Number>
+  Number* const* PlacesOf(const CodedBand& band, std::vector<Number>& all,
+                          std::vector<Number*>& places) const {
+    Number* const first = all.data();
+    Number** const put = places.data();
+    const size_t stride = tokens;
+    std::ranges::transform(band.rows, put, [=](uint32_t row) { return first + row * stride; });
+    return put;
   }
   RowTurns TurnsOf(const CodedPlane& plane) const {
     return plane.rope == Bands::kNoRope ? RowTurns{} : turns[plane.rope].rows();
