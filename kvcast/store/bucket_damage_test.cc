@@ -269,45 +269,47 @@ TEST(BucketDamage, OfRecordsThatCameWrongOnlySoManyAreRemembered) {
   }
 }
 
-// Each of so many groups is here, or was told to have gone.
-void ExpectHereOrTold(const BucketNode& node, uint64_t groups) {
-  std::set<uint64_t> told;
-  for (const EvictedGroup& group : node.evicted) {
-    told.insert(group.group);
+// A bucket with room for a few packs, and something wrong with the first when the others come.
+class CrowdedBucketDamage : public testing::Test {
+ protected:
+  void SetUp() override {
+    node_.options.bytes_max = 6 * BucketNode::kPackBytes;
+    node_.Start();
+    PutGroups(0, 1);
   }
-  for (uint64_t i = 0; i < groups; ++i) {
-    EXPECT_NE(node.tier->FindGroup(kBucketTrack, i).has_value(), told.contains(i)) << i;
+  void PutGroups(uint64_t first, uint64_t behind) {
+    for (uint64_t i = first; i < behind; ++i) {
+      ASSERT_TRUE(node_.Put(kBucketTrack, BucketObject({i, 0}, std::string(20'000, 'x'))).ok());
+    }
   }
+  // The first has gone, and each of so many is here or was told to have gone.
+  void ExpectHereOrTold(uint64_t groups) {
+    EXPECT_FALSE(node_.tier->FindGroup(kBucketTrack, 0).has_value());
+    std::set<uint64_t> told;
+    for (const EvictedGroup& group : node_.evicted) {
+      told.insert(group.group);
+    }
+    for (uint64_t i = 0; i < groups; ++i) {
+      EXPECT_NE(node_.tier->FindGroup(kBucketTrack, i).has_value(), told.contains(i)) << i;
+    }
+  }
+
+  MemoryBucket bucket_{1};
+  BucketNode node_{bucket_};
+};
+
+TEST_F(CrowdedBucketDamage, WhatWentIsToldWhenAPackIsGoneBeforeItsRoomIsWanted) {
+  bucket_.objects().clear();
+  PutGroups(1, 30);
+  ExpectHereOrTold(30);
 }
 
-TEST(BucketDamage, WhatWentIsToldWhenAPackIsGoneBeforeItsRoomIsWanted) {
-  MemoryBucket bucket(1);
-  BucketNode node(bucket);
-  node.options.bytes_max = 6 * BucketNode::kPackBytes;
-  node.Start();
-  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, std::string(20'000, 'x'))).ok());
-  bucket.objects().clear();
-  for (uint64_t i = 1; i < 30; ++i) {
-    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({i, 0}, std::string(20'000, 'x'))).ok());
-  }
-  EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 0).has_value());
-  ExpectHereOrTold(node, 30);
-}
-
-TEST(BucketDamage, WhatWentIsToldWhenAPackIsDamagedBeforeItsRoomIsWanted) {
-  MemoryBucket bucket(1);
-  BucketNode node(bucket);
-  node.options.bytes_max = 6 * BucketNode::kPackBytes;
-  node.Start();
-  ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({0, 0}, std::string(20'000, 'x'))).ok());
-  std::vector<std::byte>& pack = bucket.objects().begin()->second;
+TEST_F(CrowdedBucketDamage, WhatWentIsToldWhenAPackIsDamagedBeforeItsRoomIsWanted) {
+  std::vector<std::byte>& pack = bucket_.objects().begin()->second;
   pack.back() ^= std::byte{1};                    // Its end,
   pack[kDeviceBlockBytes + 300] ^= std::byte{1};  // and its only record.
-  for (uint64_t i = 1; i < 40; ++i) {
-    ASSERT_TRUE(node.Put(kBucketTrack, BucketObject({i, 0}, std::string(20'000, 'x'))).ok());
-  }
-  EXPECT_FALSE(node.tier->FindGroup(kBucketTrack, 0).has_value());
-  ExpectHereOrTold(node, 40);
+  PutGroups(1, 40);
+  ExpectHereOrTold(40);
 }
 
 // A server that says so itself, for it has less than is asked for.

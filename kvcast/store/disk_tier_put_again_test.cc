@@ -64,45 +64,46 @@ TEST(DiskTierPutAgain, APutOfWhatIsAboutToGoIsWrittenAgain) {
   EXPECT_TRUE(disk.Payload(DiskTrack("a"), {0, 0}).has_value());
 }
 
+// A group of one object, with its end, in a segment that is being emptied.
+class DiskTierPutAgainWhole : public testing::Test {
+ protected:
+  void SetUp() override {
+    disk_.Start();
+    ASSERT_TRUE(disk_.Put(track_, object_).ok());
+    ASSERT_TRUE(disk_.tier->EndGroup(track_, {0, 1}, disk_.now).ok());
+    disk_.RunDrained();
+    disk_.FillUntilReadsWait();
+  }
+  void ExpectWholeNowAndAfterAStart() {
+    EXPECT_TRUE(disk_.Payload(track_, {0, 0}).has_value());
+    EXPECT_TRUE(disk_.tier->FindGroup(track_, 0)->whole());
+    disk_.StartDrained();
+    EXPECT_TRUE(disk_.tier->FindGroup(track_, 0)->whole()) << "after a start";
+  }
+
+  EmptyingDisk disk_;
+  const TrackName track_ = DiskTrack("a");
+  const Object object_ = DiskObject({0, 0}, std::string(5000, 'x'));
+};
+
 // Or its publisher would wait for the group to be whole until the next start.
-TEST(DiskTierPutAgain, AGroupKeepsTheEndThatIsToldWithIt) {
-  EmptyingDisk disk;
-  disk.Start();
-  const TrackName track = DiskTrack("a");
-  const Object object = DiskObject({0, 0}, std::string(5000, 'x'));
-  ASSERT_TRUE(disk.Put(track, object).ok());
-  ASSERT_TRUE(disk.tier->EndGroup(track, {0, 1}, disk.now).ok());
-  disk.RunDrained();
-  disk.FillUntilReadsWait();
-  const auto put = disk.tier->Put(track, object, 1, disk.now);
-  const auto end = disk.tier->EndGroup(track, {0, 1}, disk.now);
+TEST_F(DiskTierPutAgainWhole, AGroupKeepsTheEndThatIsToldWithIt) {
+  const auto put = disk_.tier->Put(track_, object_, 1, disk_.now);
+  const auto end = disk_.tier->EndGroup(track_, {0, 1}, disk_.now);
   ASSERT_TRUE(put.ok() && end.ok());
-  disk.LetGo();
-  ASSERT_TRUE(disk.written.contains(*put));
-  ASSERT_TRUE(disk.written.contains(*end));
-  EXPECT_TRUE(disk.Payload(track, {0, 0}).has_value());
-  EXPECT_TRUE(disk.tier->FindGroup(track, 0)->whole());
-  disk.StartDrained();
-  EXPECT_TRUE(disk.tier->FindGroup(track, 0)->whole()) << "after a start";
+  disk_.LetGo();
+  ASSERT_TRUE(disk_.written.contains(*put));
+  ASSERT_TRUE(disk_.written.contains(*end));
+  ExpectWholeNowAndAfterAStart();
 }
 
 // The end that was told before is moved along for an object that is on its way.
-TEST(DiskTierPutAgain, AGroupKeepsTheEndThatWasToldBefore) {
-  EmptyingDisk disk;
-  disk.Start();
-  const TrackName track = DiskTrack("a");
-  const Object object = DiskObject({0, 0}, std::string(5000, 'x'));
-  ASSERT_TRUE(disk.Put(track, object).ok());
-  ASSERT_TRUE(disk.tier->EndGroup(track, {0, 1}, disk.now).ok());
-  disk.RunDrained();
-  disk.FillUntilReadsWait();
-  const auto put = disk.tier->Put(track, object, 1, disk.now);
+TEST_F(DiskTierPutAgainWhole, AGroupKeepsTheEndThatWasToldBefore) {
+  const auto put = disk_.tier->Put(track_, object_, 1, disk_.now);
   ASSERT_TRUE(put.ok());
-  disk.LetGo();
-  ASSERT_TRUE(disk.written.contains(*put));
-  EXPECT_TRUE(disk.tier->FindGroup(track, 0)->whole());
-  disk.StartDrained();
-  EXPECT_TRUE(disk.tier->FindGroup(track, 0)->whole()) << "after a start";
+  disk_.LetGo();
+  ASSERT_TRUE(disk_.written.contains(*put));
+  ExpectWholeNowAndAfterAStart();
 }
 
 // It is read to be handed over, and is here as a whole again before that is done.

@@ -10,10 +10,7 @@ std::vector<ListedGroup> RamTier::Groups(const std::optional<EvictedGroup>& afte
     for (; track.groups.At(at) != nullptr && listed.size() < count_max;
          at = track.groups.Next(at)) {
       const RamGroup& group = *track.groups.At(at)->group;
-      listed.push_back({track.name(),
-                        group.number,
-                        group.key,
-                        {group.end, group.objects.size(), group.payload_bytes}});
+      listed.push_back({track.name(), group.number, group.key, group.facts()});
     }
   };
   if (after && after->group < UINT64_MAX) {

@@ -205,6 +205,18 @@ TEST(RamTier, ListsGroupsInOrderWithTheirKeys) {
   EXPECT_EQ(listed.facts.payload_bytes, 3u);
 }
 
+TEST(RamTier, ListsAGroupAsWholeWhenWhatIsNotHereDoesNotExist) {
+  RamTier tier(1 << 20);
+  const LocationRange gap{{0, 1}, {0, 1}};
+  ASSERT_TRUE(tier.Put(RamTrack("a"), ObjectAt(0, 0)).ok());
+  ASSERT_TRUE(tier.CheckGap(RamTrack("a"), gap).ok());
+  tier.AddGap(RamTrack("a"), gap);
+  ASSERT_TRUE(tier.Put(RamTrack("a"), ObjectAt(0, 2)).ok());
+  ASSERT_TRUE(tier.EndGroup(RamTrack("a"), 0, 3).ok());
+  ASSERT_TRUE(tier.FindGroup(RamTrack("a"), 0)->whole());
+  EXPECT_TRUE(tier.Groups(std::nullopt, 1)[0].facts.whole());
+}
+
 // What is small must not keep what is large.
 TEST(RamTier, GathersSmallPayloads) {
   RamTier tier(1 << 20);
