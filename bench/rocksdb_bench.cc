@@ -8,6 +8,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -73,6 +74,27 @@ class Peer {
       KVCAST_CHECK(found.size() == value_.size());
     });
   }
+  // The same by one client that asks for so many at a time.
+  void GetRandomTogether(uint64_t count, uint64_t seed, size_t depth) {
+    rocksdb::ReadOptions checked;
+    checked.verify_checksums = true;
+    checked.fill_cache = false;
+    for (uint64_t first = 0; first < count; first += depth) {
+      const size_t wanted = std::min<uint64_t>(depth, count - first);
+      std::vector<std::string> names;
+      for (size_t i = 0; i < wanted; ++i) {
+        names.push_back(KeyOf(Scatter(seed + first + i) % values_));
+      }
+      const std::vector<rocksdb::Slice> keys(names.begin(), names.end());
+      std::vector<rocksdb::PinnableSlice> found(wanted);
+      std::vector<rocksdb::Status> done(wanted);
+      db_->MultiGet(checked, db_->DefaultColumnFamily(), wanted, keys.data(), found.data(),
+                    done.data());
+      for (size_t i = 0; i < wanted; ++i) {
+        KVCAST_CHECK(done[i].ok() && found[i].size() == value_.size());
+      }
+    }
+  }
   // What is in memory only would be no disk's work.
   void Flush() { KVCAST_CHECK(db_->Flush(rocksdb::FlushOptions()).ok()); }
 
@@ -123,12 +145,12 @@ void PutAgainstRocksDb(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kPutBytes));
 }
 
-// At least 4, of one thread each. With as many threads as we ask for at a time RocksDB comes near
-// to what the disk can do, and so does everybody.
-void GetAgainstRocksDb(benchmark::State& state) {
+// Values of which none is in RocksDB's cache, in turn with as many of ours. `get` asks RocksDB.
+template <typename Get>
+void CompareGets(benchmark::State& state, size_t threads, Get get) {
   const TierLoad::Shape shape = ShapeOf(state);
   const ScratchDirectory scratch = *ScratchDirectory::Make(BenchDirectory());
-  Peer peer(scratch / "peer", shape.object_bytes, ThreadsOf(state));
+  Peer peer(scratch / "peer", shape.object_bytes, threads);
   TierLoad tier(scratch / "tier", shape);
   peer.Put(kGetSetBytes / shape.object_bytes);
   peer.Flush();
@@ -136,9 +158,23 @@ void GetAgainstRocksDb(benchmark::State& state) {
   Random random(3);
   const uint64_t count = kGetBytes / shape.object_bytes;
   Interleave(
-      state, "times_rocksdb", [&] { peer.GetRandom(count, random.Next()); },
+      state, "times_rocksdb", [&] { get(peer, count, random.Next()); },
       [&] { tier.GetRandom(count, random); });
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(count * shape.object_bytes));
+}
+
+// At least 4, of one thread each. With as many threads as we ask for at a time RocksDB comes near
+// to what the disk can do, and so does everybody.
+void GetAgainstRocksDb(benchmark::State& state) {
+  CompareGets(state, ThreadsOf(state),
+              [](Peer& peer, uint64_t count, uint64_t seed) { peer.GetRandom(count, seed); });
+}
+
+// The most that one client of RocksDB can ask for without threads of its own.
+void GetAgainstRocksDbsBatches(benchmark::State& state) {
+  CompareGets(state, 1, [&](Peer& peer, uint64_t count, uint64_t seed) {
+    peer.GetRandomTogether(count, seed, ShapeOf(state).depth);
+  });
 }
 
 void Shapes(benchmark::internal::Benchmark* bench) {
@@ -156,6 +192,15 @@ void Shapes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(PutAgainstRocksDb)->Apply(Shapes);
 BENCHMARK(GetAgainstRocksDb)->Apply(Shapes);
+BENCHMARK(GetAgainstRocksDbsBatches)
+    ->ArgNames({"bytes", "depth"})
+    ->Args({160 << 10, 32})
+    ->Args({2 << 20, 16})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(3)
+    ->Repetitions(3)
+    ->ReportAggregatesOnly();
 
 }  // namespace
 }  // namespace kvcast
