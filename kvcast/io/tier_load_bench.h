@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kvcast/base/check.h"
@@ -61,7 +63,7 @@ class TierLoad {
         disk_->Turn({});  // As a node would: what came is handed on at once.
       }
       disk_->Turn(std::chrono::seconds(10));
-      while (auto event = disk_->tier().Next()) {
+      while (auto event = NextAwaited()) {
         const auto* written = std::get_if<TierWritten>(&*event);
         KVCAST_CHECK(written != nullptr && !written->error);
         --open;
@@ -79,7 +81,7 @@ class TierLoad {
         ++i;
       }
       disk_->Turn(std::chrono::seconds(10));
-      while (auto event = disk_->tier().Next()) {
+      while (auto event = NextAwaited()) {
         const auto* read = std::get_if<TierRead>(&*event);
         KVCAST_CHECK(read != nullptr && read->found.has_value());
         --open;
@@ -88,6 +90,15 @@ class TierLoad {
   }
 
  private:
+  // What came of a put or a get. What has become of the track itself nobody waits for.
+  std::optional<TierEvent> NextAwaited() {
+    auto event = disk_->tier().Next();
+    while (event && std::holds_alternative<TierTold>(*event)) {
+      event = disk_->tier().Next();
+    }
+    return event;
+  }
+
   Shape shape_;
   ChunkPool chunks_{128 << 20};  // As a node has memory that it set aside.
   std::unique_ptr<DrivenDisk> disk_;
