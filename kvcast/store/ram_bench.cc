@@ -14,12 +14,13 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kStoredObjects = 100'000;
+constexpr size_t kStoredObjects = 1'000'000;
 constexpr size_t kGetsPerRound = 20'000;
 constexpr uint64_t kGroupsPerTrack = 8;
 
-// Objects as a node receives them: payloads in as many chunks as the reader of a stream makes. The
-// chunks are small, as a hundred thousand payloads do not fit the machine; nobody reads them.
+// Objects as a node receives them: payloads in as many chunks as the reader of a stream makes. All
+// share the same chunks, as a million payloads do not fit the machine; nobody reads them, and a get
+// does not touch them. What a get does touch, each object has for itself.
 struct Stored {
   size_t chunks;
   uint64_t objects_per_group;
@@ -29,12 +30,12 @@ constexpr Stored k2Mb{12, 128};
 constexpr Stored k2MbAlone{12,
                            1};  // Each get is a fetch of its group, which the policy is told of.
 
-Bytes PayloadOf(size_t chunks) {
-  Bytes payload;
-  for (size_t i = 0; i < chunks; ++i) {
-    payload.Append(Bytes::Copy(std::vector<std::byte>(256)));
+std::vector<Bytes> ChunksOf(const Stored& stored) {
+  std::vector<Bytes> chunks;
+  for (size_t i = 0; i < stored.chunks; ++i) {
+    chunks.push_back(Bytes::Copy(std::vector<std::byte>(2048)));
   }
-  return payload;
+  return chunks;
 }
 
 TrackName TrackNumber(size_t number) {
@@ -54,7 +55,8 @@ struct FilledTier {
   };
 
   explicit FilledTier(const Stored& stored)
-      : tier(*RamTier::Of({.bytes_max = size_t{8} << 30, .key_property = 0x3801, .secret = 1})) {
+      : tier(*RamTier::Of({.bytes_max = size_t{64} << 30, .key_property = 0x3801, .secret = 1})) {
+    const std::vector<Bytes> chunks = ChunksOf(stored);
     const size_t per_track = kGroupsPerTrack * stored.objects_per_group;
     for (size_t i = 0; i < kStoredObjects; ++i) {
       if (i % per_track == 0) {
@@ -62,7 +64,9 @@ struct FilledTier {
       }
       Object object;
       object.location = {i % per_track / stored.objects_per_group, i % stored.objects_per_group};
-      object.payload = PayloadOf(stored.chunks);
+      for (const Bytes& chunk : chunks) {
+        object.payload.Append(chunk);
+      }
       KVCAST_CHECK(tier.Put(tracks.back(), object).ok());
       if (object.location.object + 1 == stored.objects_per_group) {
         KVCAST_CHECK(
@@ -109,6 +113,20 @@ void GetReferences(benchmark::State& state, const Stored& stored) {
           benchmark::DoNotOptimize(&found);
         }
       });
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kGetsPerRound));
+}
+
+// How much of that is finding it? The object as it lies in the tier, until the next change.
+void LookAtObjects(benchmark::State& state, const Stored& stored) {
+  FilledTier filled(stored);
+  size_t at = 0;
+  for (auto _ : state) {
+    for (size_t i = 0; i < kGetsPerRound; ++i) {
+      const FilledTier::Wanted& wanted = filled.order[at++ % filled.order.size()];
+      const Object* const found = filled.tier.Look(filled.tracks[wanted.track], wanted.location);
+      KVCAST_CHECK(found != nullptr && found->location == wanted.location);
+    }
+  }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kGetsPerRound));
 }
 
@@ -185,6 +203,7 @@ BENCHMARK_CAPTURE(GetReferences, 2_MB, k2Mb)->UseManualTime()->Unit(benchmark::k
 BENCHMARK_CAPTURE(GetReferences, 2_MB_alone, k2MbAlone)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(LookAtObjects, 160_KB, k160Kb)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(GetGroups, 160_KB, k160Kb)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(GetGroups, 2_MB, k2Mb)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(PutAndEvict)->UseManualTime()->Unit(benchmark::kMicrosecond);
