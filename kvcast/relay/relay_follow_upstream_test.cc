@@ -165,6 +165,34 @@ TEST(RelayFollowUpstream, ASubscriptionIsPassedUpOnce) {
   EXPECT_EQ(at_late.objects.size(), 3u);
 }
 
+// What is here would be taken for all there is, and nobody would bring what comes: a node below
+// that followed it so ended fetches too early for ever.
+TEST(RelayFollowUpstream, ASubscriptionIsRefusedWhileThoseUpstreamAreOutOfReach) {
+  OriginAndEdge w;
+  Client& publisher = w.levels.Join(w.origin);
+  const RequestId publication = *publisher->Publish(LiveBelow("t"), {}, {});
+  publisher.SendGroup(publication, LiveBelow("t"), 0, 3);
+  Client& client = w.levels.Join(w.edge);
+  w.levels.Run();
+  EXPECT_EQ(w.levels.Fetch(client, LiveBelow("t"), LocationRange::Groups(0, 0)).objects.size(), 3u);
+  w.levels.Disconnect(*w.link);
+  (void)*client->Subscribe(LiveBelow("t"), {});
+  w.levels.Run();
+  const auto refused = client.Take<moqt::RequestRefused>();
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].error.code, moqt::RequestCode::kTimeout);
+  EXPECT_TRUE(refused[0].error.retry_after_ms.has_value());
+  // It is followed once they are back.
+  w.link = &w.levels.Connect(w.edge, w.origin);
+  const RequestId again = *client->Subscribe(LiveBelow("t"), {});
+  w.levels.Run();
+  publisher.SendGroup(publication, LiveBelow("t"), 1, 2);
+  w.levels.Run();
+  Brought brought;
+  brought.TakeFrom(client.session(), again);
+  EXPECT_EQ(brought.objects.size(), 2u);
+}
+
 TEST(RelayFollowUpstream, ASubscriptionGoesOnAtTheNextUpstream) {
   Levels levels;
   Levels::Node& first = levels.AddNode();

@@ -144,6 +144,13 @@ bool Relay::IsPast(const TrackName& track, const LocationRange& wanted,
 void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName& track,
                             const moqt::Parameters& parameters) {
   const std::optional<TrackFacts> facts = stock_.Find(track);
+  // Nobody would bring what comes there, and what is here would be taken for all there is.
+  const bool known_here = (facts && facts->end) || published_.contains(track) ||
+                          stock_.catalogs().IsOurs(track) || stock_.acks().IsAck(track);
+  if (!known_here && !peer.route && above_->upstreams.Covers(track.space())) {
+    Refuse(peer, request, OutOfReach());
+    return;
+  }
   if (!facts) {
     Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
