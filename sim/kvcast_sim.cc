@@ -7,6 +7,7 @@
 #include "sim/bucket_world.h"
 #include "sim/catalog_world.h"
 #include "sim/disk_world.h"
+#include "sim/network_world.h"
 #include "sim/road_world.h"
 #include "sim/session_world.h"
 #include "sim/store_world.h"
@@ -108,6 +109,12 @@ int PlayDiskErrors(const Seeds& seeds) {
   return 0;
 }
 
+int PlayNetworks(const Seeds& seeds) {
+  return Play<NetworkWorld, NetworkCounts>(
+      seeds, [](auto& total, const auto& more) { total.Add(more); },
+      [](const auto& total) { return total.ToString(); });
+}
+
 int PlayRoads(const Seeds& seeds) {
   return Play<RoadWorld, RoadWorldCounts>(
       seeds, [](auto& total, const auto& more) { total.Add(more); },
@@ -179,6 +186,8 @@ int main(int argc, char** argv) {
       kvcast::sim::PlayDisks);
   add("disk-errors", "The same, each seed with an error at every request in turn", 400,
       kvcast::sim::PlayDiskErrors);
+  add("network", "Origin, relays in levels, publishers and readers, disks and a bucket", 400,
+      kvcast::sim::PlayNetworks);
   add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
   add("session", "Two sessions over a link that loses, repeats and reorders", 600,
       kvcast::sim::PlaySessions);

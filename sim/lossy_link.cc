@@ -101,7 +101,7 @@ bool LossyLink::Step() {
         }
       }
     }
-    if (!way.under_way.empty()) {
+    if (!way.under_way.empty() && !way.blocked) {
       choices.push_back({&way, std::nullopt});
     }
   }
@@ -112,7 +112,7 @@ bool LossyLink::Step() {
   if (choice.stream) {
     MakePacket(*choice.way, *choice.stream);
   } else {
-    Arrive(*choice.way, random_.Below(choice.way->under_way.size()));
+    Arrive(*choice.way, faults_.in_order ? 0 : random_.Below(choice.way->under_way.size()));
   }
   return true;
 }
@@ -133,6 +133,10 @@ void LossyLink::Calm() {
 void LossyLink::StopFaults() {
   faults_.lose = 0;
   faults_.repeat = 0;
+}
+
+void LossyLink::Block(moqt::Role to, bool blocked) {
+  ways_[to == Role::kServer ? 0 : 1].blocked = blocked;
 }
 
 void LossyLink::Break() {

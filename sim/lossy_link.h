@@ -22,6 +22,7 @@ struct LinkFaults {
   uint64_t connection_window = 1 << 20;
   uint64_t requests_window = 1000;  // Two-way streams that a side may have open at a time,
   uint64_t streams_window = 1000;   // and one-way streams, the control stream among them.
+  bool in_order = false;            // Nothing overtakes anything on its way.
 
   static LinkFaults Draw(Random& random);
 };
@@ -51,6 +52,8 @@ class LossyLink {
   void Calm();
   // From now on packets arrive, in whatever order.
   void StopFaults();
+  // From now on nothing arrives that is for the server, or for the client; or everything again.
+  void Block(moqt::Role to, bool blocked);
   // The network is gone, and both sides are told.
   void Break();
   bool closed() const { return closed_; }
@@ -134,6 +137,7 @@ class LossyLink {
     uint64_t streams_there = 0;  // That have come to their receiver and are not over,
     uint64_t streams_over = 0;   // and that are, in place of which none were granted.
     bool used_up = false;        // Its sender can begin none, for want of room.
+    bool blocked = false;        // Nothing arrives.
   };
 
   Way& Back(const Way& way) { return &way == &ways_[0] ? ways_[1] : ways_[0]; }
