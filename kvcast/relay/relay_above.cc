@@ -453,6 +453,13 @@ void Relay::Above::Act(const UpstreamFetches::Failed& outcome) {
 }
 
 template <>
+void Relay::Above::Act(const UpstreamFetches::Kept& outcome) {
+  if (relay_->published_.contains(outcome.track) && relay_->audience_.Has(outcome.track)) {
+    early.Add(outcome.track, outcome.location);
+  }
+}
+
+template <>
 void Relay::Above::Act(const UpstreamFetches::Contradicted& outcome) {
   relay_->log_.Warning("upstream contradicts what is here",
                        {{"peer", outcome.peer}, {"reason", outcome.reason}});

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/relay/early_objects.h"
 #include "kvcast/relay/followed_prefixes.h"
 #include "kvcast/relay/relay.h"
 #include "kvcast/relay/ring_watch.h"
@@ -26,6 +27,7 @@ class Relay::Above {
   UpstreamStatuses statuses;
   FollowedPrefixes tracks;      // SUBSCRIBE_TRACKS,
   FollowedPrefixes namespaces;  // and SUBSCRIBE_NAMESPACE.
+  EarlyObjects early;
 
   // The session of an upstream stands; a peer has gone; a request of ours was refused, or one of
   // either side is over.

@@ -193,6 +193,40 @@ TEST(RelayFollowUpstream, ASubscriptionIsRefusedWhileThoseUpstreamAreOutOfReach)
   EXPECT_EQ(brought.objects.size(), 2u);
 }
 
+// Whoever follows gets an object also if somebody else's fetch has brought it first, and is not
+// told that its group ends before it.
+TEST(RelayFollowUpstream, WhatAFetchBringsFirstIsStillNewToThoseWhoFollow) {
+  int fetched_first = 0;
+  for (int pause = 0; pause < 120; ++pause) {
+    RelayWorld::Options options;
+    options.connection.cut_max = 60;
+    Levels levels(options);
+    Levels::Node& origin = levels.AddNode();
+    Levels::Node& edge = levels.AddNode({{}});
+    levels.Connect(edge, origin);
+    Client& publisher = levels.Join(origin);
+    Client& follower = levels.Join(edge);
+    Client& reader = levels.Join(edge);
+    const RequestId publication = *publisher->Publish(LiveBelow("t"), {}, {});
+    levels.Run();
+    const RequestId followed = *follower->Subscribe(LiveBelow("t"), {});
+    levels.Run();
+    // The second group overtakes the first, in which a fetch then finds a hole.
+    publisher.SendGroup(publication, LiveBelow("t"), 0, 4, 300);
+    publisher.SendGroup(publication, LiveBelow("t"), 1, 1, 10);
+    for (int i = 0; i < pause; ++i) {
+      (void)levels.Step();
+    }
+    (void)levels.Fetch(reader, LiveBelow("t"), LocationRange::Groups(0, 1));
+    levels.Run();
+    fetched_first += edge.Count("kvcast_upstream_objects_total") > 0 ? 1 : 0;
+    Brought brought;
+    brought.TakeFrom(follower.session(), followed);
+    EXPECT_EQ(brought.objects.size(), 5u) << "after " << pause << " steps";
+  }
+  EXPECT_GT(fetched_first, 5);
+}
+
 TEST(RelayFollowUpstream, ASubscriptionGoesOnAtTheNextUpstream) {
   Levels levels;
   Levels::Node& first = levels.AddNode();

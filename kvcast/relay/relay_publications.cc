@@ -167,6 +167,7 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
   bool is_new = true;
   if (object.status == ObjectStatus::kNormal) {
     KVCAST_TRY(is_new, Keep(publication, received));
+    is_new = above_->early.Take(track, object.location) || is_new;
   } else {
     is_new = IsNewEnd(track, object);
     if (object.status == ObjectStatus::kEndOfTrack) {
@@ -228,6 +229,7 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
   const bool was_pushed = !ForgetAsked(peer, request);
   if (publishers->second.empty()) {
     published_.erase(publishers);
+    above_->early.Forget(track);
     stock_.acks().End(track, now_ + limits_.ack_patience);
     // Another upstream may have what one has lost.
     if (!was_pushed && peer.route && code != moqt::DoneCode::kTrackEnded && audience_.Has(track)) {

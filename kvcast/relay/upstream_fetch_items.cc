@@ -64,6 +64,9 @@ Result<void> UpstreamFetches::TakeObject(Fetch& fetch, const Object& object, Ins
   if (!kept.ok() && kept.error().code() == ErrorCode::kMismatch) {
     return kept.error();
   }
+  if (kept.ok() && *kept) {
+    outcomes_.push_back(Kept{fetch.track, at});
+  }
   TellPassed(fetch, &object, true);
   // It is not ahead of anybody while somebody waits for what is yet to come.
   const bool awaited = std::ranges::any_of(fetch.askers, [&](const SubscriberId& id) {

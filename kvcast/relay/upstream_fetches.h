@@ -88,12 +88,16 @@ class UpstreamFetches {
     SubscriberId asker;
     moqt::RequestError error;
   };
+  struct Kept {  // An object that was not here before, whoever asked for it.
+    TrackName track;
+    Location location;
+  };
   struct Contradicted {
     TrackName track;
     PeerId peer;
     std::string reason;
   };
-  using Outcome = std::variant<Answered, Came, Settled, Failed, Contradicted>;
+  using Outcome = std::variant<Answered, Came, Settled, Failed, Kept, Contradicted>;
   // Takes one thing that has come, if there is any; false if not.
   bool TakeOne(Instant now);
   std::vector<Outcome> TakeOutcomes() { return std::exchange(outcomes_, {}); }
