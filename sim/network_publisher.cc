@@ -28,6 +28,7 @@ void NetworkPublisher::Refuse(moqt::RequestId request, const std::string& word) 
 void NetworkPublisher::Detach() {
   session_ = nullptr;
   request_.reset();
+  accepted_ = false;
   acks_.reset();
   left_.clear();
   open_.clear();
@@ -85,6 +86,9 @@ void NetworkPublisher::Act(Random& random) {
     return;
   }
   if (left_.empty() && open_.empty()) {
+    if (!accepted_) {
+      return;  // Who has said all hears of no refusal.
+    }
     (void)session_->EndTrack(*request_, moqt::DoneCode::kTrackEnded, "").ok();
     ended_ = true;
     judge_->Note("ended " + std::to_string(track()));
@@ -97,6 +101,7 @@ void NetworkPublisher::Act(Random& random) {
 
 void NetworkPublisher::OnEvent(const moqt::Event& event) {
   if (const auto* accepted = std::get_if<moqt::RequestAccepted>(&event)) {
+    accepted_ = accepted_ || accepted->request == request_;
     if (accepted->request == request_ && track_->level() != Durability::kMemory) {
       const Result<moqt::RequestId> acks =
           session_->Subscribe(*AckTrackOf(track_->name().space()), {});

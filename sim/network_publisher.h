@@ -68,6 +68,7 @@ class NetworkPublisher {
   std::optional<moqt::RequestId> acks_;
   std::vector<uint64_t> left_;
   std::vector<Open> open_;
+  bool accepted_ = false;
   bool ended_ = false;
   bool refused_ = false;
   bool closed_ = false;

@@ -195,6 +195,7 @@ std::string NetworkWorld::Play(size_t steps) {
   counts_[NetworkFault::kBucketFault] += bucket_.fault_count();
   StopFaults();
   HoldToPromises();
+  FindDamage();
   PublishAgain();
   FetchEverything();
   return judge_.wrong();

@@ -105,10 +105,13 @@ class NetworkWorld {
   void StopFaults();
   // Until that is so, or patience is over.
   bool Settle(const std::string& what, const std::function<bool()>& done);
+  template <typename User>
+  void Dismiss(Seat<User>& seat);
   bool IsWhole() const;
   void HoldToPromises();
   void PublishAgain();
   void FetchEverything();
+  void FindDamage();
   bool IsAtOrBelow(size_t node, size_t above) const;
   // Somebody asks a node until nothing lacks.
   void MustHave(size_t node, const std::string& what,

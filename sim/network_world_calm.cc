@@ -1,5 +1,6 @@
 // What a simulated network owes once its faults have stopped.
 #include <algorithm>
+#include <utility>
 
 #include "sim/network_world.h"
 
@@ -63,6 +64,18 @@ bool NetworkWorld::Settle(const std::string& what, const std::function<bool()>& 
   return false;
 }
 
+template <typename User>
+void NetworkWorld::Dismiss(Seat<User>& seat) {
+  if (seat.wire != nullptr) {
+    seat.user.Detach();
+    seat.wire->client().gone = true;
+    if (seat.wire->connected()) {
+      seat.wire->Sever(now_, now_);
+    }
+    seat.wire = nullptr;
+  }
+}
+
 void NetworkWorld::MustHave(size_t node, const std::string& what,
                             const std::function<void(NetworkReader&)>& ask) {
   readers_.push_back({NetworkReader(node, judge_)});
@@ -84,23 +97,14 @@ void NetworkWorld::MustHave(size_t node, const std::string& what,
   if (!judge_.wrong().empty()) {
     judge_.Explain(seat.user.last_word());
   }
-  if (seat.wire != nullptr) {
-    seat.user.Detach();
-    seat.wire->client().gone = true;
-    seat.wire->Sever(now_, now_);
-  }
+  Dismiss(seat);
   readers_.pop_back();
 }
 
 void NetworkWorld::HoldToPromises() {
   // Nobody brings again what should be there.
   for (Seat<NetworkPublisher>& seat : publishers_) {
-    if (seat.wire != nullptr) {
-      seat.user.Detach();
-      seat.wire->client().gone = true;
-      seat.wire->Sever(now_, now_);
-      seat.wire = nullptr;
-    }
+    Dismiss(seat);
     seat.user.retry_at = Instant::max();
   }
   if (!Settle("every node is back and connected", [this] { return IsWhole(); })) {
@@ -120,6 +124,26 @@ void NetworkWorld::HoldToPromises() {
              "group " + std::to_string(group) + " of track " + std::to_string(promise.first) +
                  ", which was acknowledged, is there",
              [&](NetworkReader& reader) { reader.FetchGroup(track, group); });
+  }
+}
+
+// What a disk has spoilt is taken for there until somebody reads it, and not taken again before.
+void NetworkWorld::FindDamage() {
+  for (const NetworkTrack& track : tracks_) {
+    if (!nodes_[track.home()]->damaged || !judge_.wrong().empty()) {
+      continue;
+    }
+    readers_.push_back({NetworkReader(track.home(), judge_)});
+    Seat<NetworkReader>& seat = readers_.back();
+    bool asked = false;
+    Settle("a fetch comes to its end", [&] {
+      if (seat.wire != nullptr && !std::exchange(asked, true)) {
+        seat.user.FetchAll(track);
+      }
+      return asked && seat.user.idle();
+    });
+    Dismiss(seat);
+    readers_.pop_back();
   }
 }
 
