@@ -123,6 +123,16 @@ void Audience::Forward(const TrackName& track, const LiveObject& live, Instant n
   }
 }
 
+void Audience::PassOver(const TrackName& track, const Object& object) {
+  const auto found = tracks_.find(track);
+  if (found == tracks_.end() || object.forwarding == Forwarding::kDatagram) {
+    return;
+  }
+  for (const SubscriberId& id : found->second) {
+    members_.at(id).subscription.PassOver(object.location, object.subgroup);
+  }
+}
+
 void Audience::OnGaps(const TrackName& track, std::span<const LocationRange> gaps) {
   const auto found = tracks_.find(track);
   if (found == tracks_.end()) {

@@ -67,6 +67,8 @@ class Audience {
   const std::map<TrackName, std::set<SubscriberId>>& tracks() const { return tracks_; }
 
   void Forward(const TrackName& track, const LiveObject& live, Instant now);
+  // An object came that is here already, and is not forwarded.
+  void PassOver(const TrackName& track, const Object& object);
   // So much of the track does not exist, says an object that was forwarded before.
   void OnGaps(const TrackName& track, std::span<const LocationRange> gaps);
   void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete,

@@ -189,8 +189,11 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
                       {object, previous, received.first_of_subgroup, received.ends_group,
                        received.since, told.gaps},
                       now_);
-  } else if (!told.gaps.empty()) {
-    audience_.OnGaps(track, told.gaps);
+  } else {
+    audience_.PassOver(track, object);
+    if (!told.gaps.empty()) {
+      audience_.OnGaps(track, told.gaps);
+    }
   }
   return {};
 }

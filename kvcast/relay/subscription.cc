@@ -62,6 +62,13 @@ bool Subscription::Forward(const LiveObject& live, Instant now) {
   return session_->SendObject(request_, *stream.id, object, live.since).ok();
 }
 
+void Subscription::PassOver(Location at, uint64_t subgroup) {
+  const auto found = streams_.find({at.group, subgroup});
+  if (found != streams_.end() && found->second.id && found->second.last < at.object) {
+    found->second.omitted = true;
+  }
+}
+
 void Subscription::Close(Stream& stream, bool complete) {
   if (stream.id && complete && !stream.omitted) {
     (void)session_->EndSubgroup(request_, *std::exchange(stream.id, std::nullopt)).ok();

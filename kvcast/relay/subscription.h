@@ -28,6 +28,9 @@ class Subscription {
 
   // True if it was sent; it may lie outside the filter, or not be wanted now.
   bool Forward(const LiveObject& live, Instant now);
+  // An object of the subgroup is passed over, since it is here already: unless it was sent, nobody
+  // is to take the stream for whole.
+  void PassOver(Location at, uint64_t subgroup);
   // The subgroup has no more objects, or nobody can tell: its stream ends, or is reset.
   void EndSubgroup(uint64_t group, uint64_t subgroup, bool complete, Instant now);
   // The subscriber stopped one stream: no more of that subgroup.

@@ -72,6 +72,20 @@ TEST_F(SubscriptionTest, SendsASubgroupOnOneStream) {
   EXPECT_EQ(Seen(), "0.0 0.1 0.7 )");
 }
 
+// What is here from an earlier life, or by a fetch, is not sent to those who follow: they must not
+// take what they got of its group for all of it.
+TEST_F(SubscriptionTest, AStreamThatWasPassedOverDoesNotEndWell) {
+  EXPECT_TRUE(Forward({0, 0}, std::nullopt));
+  subscription_->PassOver({0, 0}, 0);  // By another publisher.
+  EXPECT_TRUE(Forward({0, 1}, 0));
+  subscription_->EndSubgroup(0, 0, true, Instant());
+  EXPECT_TRUE(Forward({1, 0}, std::nullopt));
+  EXPECT_EQ(Seen(), "0.0 0.1 )| 1.0 ");
+  subscription_->PassOver({1, 1}, 0);
+  subscription_->EndSubgroup(1, 0, true, Instant());
+  EXPECT_EQ(Seen(), "!");
+}
+
 // Another publisher's stream brings the next object, or one that may not be.
 TEST_F(SubscriptionTest, BreaksAStreamOffWhereSomethingMayBeMissing) {
   EXPECT_TRUE(Forward({0, 0}, std::nullopt));
