@@ -4,6 +4,8 @@ set(KVCAST_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,unde
 option(KVCAST_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 option(KVCAST_BENCHES "Build the benchmarks (needs Google Benchmark)" OFF)
 
+option(KVCAST_PLANTED_BUGS "Plant bugs for the simulator to find; nothing but it is built" OFF)
+
 set(CMAKE_CXX_EXTENSIONS OFF)
 add_library(kvcast_flags INTERFACE)
 target_compile_features(kvcast_flags INTERFACE cxx_std_20)
@@ -16,6 +18,9 @@ target_compile_options(kvcast_flags INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 target_include_directories(kvcast_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
+if(KVCAST_PLANTED_BUGS)
+  target_compile_definitions(kvcast_flags INTERFACE KVCAST_PLANTED_BUGS)
+endif()
 if(KVCAST_SANITIZE)
   # A finding is a failure, so undefined behaviour stops the program like the others do.
   target_compile_options(kvcast_flags INTERFACE -fsanitize=${KVCAST_SANITIZE}

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "kvcast/base/planted.h"
 #include "sim/bucket_world.h"
 #include "sim/catalog_world.h"
 #include "sim/disk_world.h"
@@ -193,6 +194,14 @@ int main(int argc, char** argv) {
       kvcast::sim::PlaySessions);
   add("store", "A store of RAM, disks and a bucket that fail, on a machine that dies", 1500,
       kvcast::sim::PlayStores);
+#ifdef KVCAST_PLANTED_BUGS
+  // Before anything is played: an option of the program itself, given before the world's name.
+  app.add_option_function<int>(
+         "--bug", [](int bug) { kvcast::planted_bug = static_cast<kvcast::PlantedBug>(bug); },
+         "Which of the planted bugs is there (kvcast/base/planted.h)")
+      ->check(CLI::Range(0, kvcast::kPlantedBugs))
+      ->trigger_on_parse();
+#endif
   CLI11_PARSE(app, argc, argv);
   return status;
 }

@@ -176,6 +176,10 @@ std::string NetworkNode::Excess() {
   if (relay_->stored_bytes() > ram_bytes()) {
     return "memory holds " + std::to_string(relay_->stored_bytes()) + " bytes";
   }
+  // Of every block that is listed something is there, and here nothing but memory has it.
+  if (!shape_.disk && !shape_.bucket && relay_->listed_blocks() > relay_->stored_objects()) {
+    return "more blocks are listed than there are objects";
+  }
   if (shape_.disk && device_.bytes() > kNetworkDiskBytes) {
     return "a disk has files of " + std::to_string(device_.bytes()) + " bytes";
   }

@@ -62,7 +62,7 @@ class NetworkNode {
   void OnTime(Instant now);
   // When something will be, in the world's time.
   std::optional<Instant> deadline(Instant now) const;
-  // Empty, or which bound it has passed.
+  // Empty, or which bound it has passed, and whether it lists what it cannot have.
   std::string Excess();
   // It has let go of something for want of room, in this life.
   bool HasEvicted() const { return metrics_->Value("kvcast_relay_evicted_groups_total") > 0; }

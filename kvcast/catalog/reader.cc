@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kvcast/base/planted.h"
 #include "kvcast/catalog/catalog_object.h"
 
 namespace kvcast {
@@ -21,7 +22,7 @@ Result<CatalogReader::Update> CatalogReader::OnObject(Location location, const B
   if (location < wanted_ || broken_) {
     return Update();
   }
-  if (wanted_ < location) {
+  if (wanted_ < location && !Planted(PlantedBug::kDeltaLost)) {
     missed_ = true;
     return Update();
   }

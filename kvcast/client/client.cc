@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "kvcast/base/planted.h"
 #include "kvcast/kv/index_feed.h"
 
 namespace kvcast {
@@ -172,10 +173,12 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
   KVCAST_TRY(std::shared_ptr<const Codec> codec, options_.ladder.Encoder(kind.rung(), pages));
   const OperationId operation = next_operation_++;
+  const Generation generation =
+      Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
   auto publication = std::make_unique<Publication>(
       *session_, index_,
-      Publication::Offer{kind, terms.generation, std::move(blocks), std::move(pages),
-                         std::move(codec), terms.durability},
+      Publication::Offer{kind, generation, std::move(blocks), std::move(pages), std::move(codec),
+                         terms.durability},
       options_.publish_patience);
   if (lost_) {
     publication->OnNodeLost(lost_reason_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kvcast/base/check.h"
+#include "kvcast/base/planted.h"
 #include "kvcast/relay/fetch_progress.h"
 
 namespace kvcast::relay {
@@ -347,7 +348,7 @@ std::optional<moqt::FetchItem> FetchCursor::TakeFront() {
   if (front.unknown_before || missed_) {
     front.unknown_before = false;
     missed_ = false;
-    return moqt::RangeEnd{Before(front.at), true};
+    return moqt::RangeEnd{Before(front.at), !Planted(PlantedBug::kUnknownIsAbsent)};
   }
   Object object = *std::move(front.object);
   ahead_.pop_front();
@@ -359,7 +360,7 @@ std::optional<moqt::FetchItem> FetchCursor::Finish() {
     return std::nullopt;
   }
   const uint64_t group = ascending() ? range_.last.group : range_.first.group;
-  return moqt::RangeEnd{{group, LastOf(group)}, true};
+  return moqt::RangeEnd{{group, LastOf(group)}, !Planted(PlantedBug::kUnknownIsAbsent)};
 }
 
 std::optional<moqt::FetchItem> FetchCursor::Next(Store& store, Instant now) {

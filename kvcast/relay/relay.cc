@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "kvcast/base/planted.h"
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/relay/relay_above.h"
 
@@ -358,7 +359,9 @@ void Relay::EndFetch(Peer& peer, std::map<moqt::RequestId, FetchAnswer>::iterato
   for (const StoreTicket ticket : fetch->second.Cancel(stock_.store())) {
     reads_.erase(ticket);
   }
-  stock_.store().ram().Unpin(fetch->second.pin());
+  if (!Planted(PlantedBug::kPinLeaks)) {
+    stock_.store().ram().Unpin(fetch->second.pin());
+  }
   above_->fetches.Leave({peer.id, fetch->first});
   const std::optional<TrackName> asked =
       fetch->second.cursor().fills() ? std::optional(fetch->second.track()) : std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kvcast/base/planted.h"
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/moqt/timers.h"
 #include "kvcast/store/disk_index.h"
@@ -229,7 +230,9 @@ void Stock::OnMoved(const EvictedGroup& moved) {
       metrics_->groups_evicted.Add();
       expiries_.Forget(moved.track, moved.group);
     }
-    Unlist(moved.track, moved.group);
+    if (!Planted(PlantedBug::kEvictedStaysListed)) {
+      Unlist(moved.track, moved.group);
+    }
     return;
   }
   if (!store_.ram().FindGroup(moved.track, moved.group)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kvcast/base/planted.h"
 #include "kvcast/relay/publication.h"
 #include "kvcast/relay/refusal.h"
 
@@ -16,7 +17,7 @@ UpstreamFetches::UpstreamFetches(const Limits& limits, RelayMetrics& metrics, St
 
 UpstreamFetches::Fetch* UpstreamFetches::Coming(const TrackName& track, Location at) {
   const auto ids = by_track_.find(track);
-  if (ids == by_track_.end()) {
+  if (ids == by_track_.end() || Planted(PlantedBug::kNotCoalesced)) {
     return nullptr;
   }
   for (const FetchId id : ids->second) {
@@ -32,7 +33,7 @@ UpstreamFetches::Fetch* UpstreamFetches::Coming(const TrackName& track, Location
 std::optional<LocationRange> UpstreamFetches::Uncovered(const Wish& wish) const {
   LocationRange range = wish.range;
   const auto ids = by_track_.find(wish.track);
-  if (ids == by_track_.end()) {
+  if (ids == by_track_.end() || Planted(PlantedBug::kNotCoalesced)) {
     return range;
   }
   const Location begin = BeginOf(range, wish.order);

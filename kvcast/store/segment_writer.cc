@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kvcast/base/check.h"
+#include "kvcast/base/planted.h"
 
 namespace kvcast {
 namespace {
@@ -92,6 +93,7 @@ void SegmentWriter::Pump() {
   }
   if (commit_ && sync_ == 0 && buffer_start_ >= *commit_ && !WritesBefore(*commit_)) {
     sync_ = outbox_->Sync(header_.segment);
+    durable_ = Planted(PlantedBug::kAcknowledgedUnsynced) ? *commit_ : durable_;
   }
   const bool all_durable = !commit_ && sync_ == 0 && buffer_.empty() && writes_.empty();
   if (sealing_ && all_durable && phase_ == Phase::kRecords) {

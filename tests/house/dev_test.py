@@ -20,7 +20,7 @@ case "$*" in
     echo "${FUZZERS-one_fuzz}" >build/$preset/fuzzers.txt ;;
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
-    for name in kvcast one_bench one_fuzz model_oracle; do
+    for name in kvcast one_bench one_fuzz model_oracle kvcast_sim; do
       script='#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n'
       printf "$script" $name $name >"$2/apps/$name"
       chmod +x "$2/apps/$name"
@@ -65,6 +65,9 @@ sys.exit(os.environ.get("FAIL") == "alone")
 """
 
 
+PLANTED = ALONE.replace("alone", "planted")
+
+
 class Dev(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -79,6 +82,7 @@ class Dev(unittest.TestCase):
         (self.root / "tests/contract").mkdir(parents=True)
         (self.root / "tests/contract/model_differential.py").write_text(DIFFERENTIAL)
         (self.root / "tests/fuzz_seeds.py").write_text(SEEDS)
+        (self.root / "tests/planted_bugs.py").write_text(PLANTED)
         (self.root / "tests/house").mkdir()
         (self.root / "tests/house/alone.py").write_text(ALONE)
         self.log = self.root / "log"
@@ -215,6 +219,9 @@ class Dev(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertIn("alone --source . --build build/alone\n", self.did())
         self.assertRegex(ran.stderr, "To repeat just that:  .*alone.py")
+        ran = self.dev("check", FAIL="planted")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("planted build/planted/apps/kvcast_sim\n", self.did())
         ran = self.dev("check", FAIL="tidy")
         self.assertEqual(ran.returncode, 1)
         self.assertEqual(ran.stdout.count("a.h:1:2: error: odd"), 1)
