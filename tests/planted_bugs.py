@@ -39,13 +39,13 @@ def main() -> int:
     names = bug_names(Path(__file__).parent.parent / "kvcast/base/planted.h")
     caught = 0
     wrong = False
-    for bug, name in enumerate(names):
-        found = {world: play(program, bug, world) for world in WORLDS}
+    for number, name in enumerate(names):
+        found = {world: play(program, number, world) for world in WORLDS}
         hits = [f"{world}: {what}" for world, what in found.items() if what]
-        if bug == 0:
+        if number == 0:
             wrong = bool(hits)
-        caught += bool(hits) and bug > 0
-        print(f"{bug:2} {name}: " + ("\n      ".join(hits) if hits else "not found"), flush=True)
+        caught += bool(hits) and number > 0
+        print(f"{number:2} {name}: " + ("\n      ".join(hits) if hits else "not found"), flush=True)
     print(f"{caught} of {len(names) - 1} planted bugs are found")
     return 1 if wrong or caught < CAUGHT_MIN else 0
 
