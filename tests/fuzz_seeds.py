@@ -146,6 +146,7 @@ SEEDS = {
     "control_fuzz": messages,
     "data_stream_fuzz": streams,
     "disk_format_fuzz": disk_pieces,
+    "forget_list_fuzz": lambda: [data[:-8] for data in inputs("forgotten", "object")],
     "golden_file_fuzz": vector_files,
     "json_fuzz": lambda: inputs("canonical", "json") + inputs("model", "config"),
     "kv_file_fuzz": lambda: inputs("kv_file", "file"),

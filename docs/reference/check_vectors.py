@@ -16,6 +16,7 @@ import kvcast_codec
 import kvcast_coded_file
 import kvcast_disk
 import kvcast_durability
+import kvcast_forgotten
 import kvcast_kv_file as kv_file
 import kvcast_model as model
 import kvcast_model_files as model_files
@@ -326,6 +327,7 @@ TOPICS = {
     "bucket": kvcast_bucket.bucket,
     "disk": kvcast_disk.disk,
     "durability": kvcast_durability.durability,
+    "forgotten": kvcast_forgotten.forgotten,
     "codec": kvcast_codec.codec,
     "coded_file": kvcast_coded_file.coded_file,
     "bands": kvcast_coded_file.band_object,

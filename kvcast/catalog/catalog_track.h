@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 
 #include "kvcast/base/result.h"
 #include "kvcast/object/track_name.h"
@@ -17,6 +18,9 @@ using BootId = std::array<std::byte, 16>;
 //   ( the scope's two fields, "catalog", node id and boot id )     "v1"
 //
 // The scope is opaque here: whatever two fields the listed tracks begin with.
+//
+// Beside it is a track "forgotten" (ForgetList), whose scope ends with the tenant: what was
+// forgotten is not of one model.
 struct CatalogTrack {
   TrackNamespace scope;
   NodeId node{};
@@ -30,6 +34,11 @@ struct CatalogTrack {
   // What readers subscribe to, to find the catalogs of all nodes.
   TrackNamespace Prefix() const;
   static Result<CatalogTrack> Parse(const TrackName& name);
+  // The same of what the node was told to forget. REQUIRES: CanHaveForgotten(scope).
+  static bool CanHaveForgotten(const TrackNamespace& scope);
+  TrackName ForgottenName() const;
+  static Result<CatalogTrack> ParseForgotten(const TrackName& name);
+  static constexpr std::string_view kForgotten = "forgotten";
   friend bool operator==(const CatalogTrack&, const CatalogTrack&) = default;
 };
 
