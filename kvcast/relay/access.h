@@ -50,7 +50,6 @@ class Access {
   explicit Access(Options options) : options_(std::move(options)) {}
 
   bool required() const { return options_.required; }
-  void Replace(TokenTable tokens) { options_.tokens = std::move(tokens); }
 
   // Why a session cannot begin.
   struct Refusal {

@@ -118,7 +118,7 @@ TEST(Access, NoticesWhenATokenIsNoLongerThere) {
   Access access(TwoTenants());
   const Identity identity = GreetBy(access, {}, {"acme"}).identity;
   EXPECT_FALSE(access.GreetAgain({}, identity, 5000).refusal);
-  access.Replace({});
+  access = Access({true, {}});
   EXPECT_EQ(access.GreetAgain({}, identity, 5000).refusal->code, SessionCode::kUnauthorized);
 }
 

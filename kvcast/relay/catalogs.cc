@@ -8,7 +8,9 @@
 namespace kvcast::relay {
 
 bool Catalogs::IsOurs(const TrackName& track) const {
-  const Result<CatalogTrack> catalog = CatalogTrack::Parse(track);
+  const Result<CatalogTrack> catalog = track.name() == CatalogTrack::kForgotten
+                                           ? CatalogTrack::ParseForgotten(track)
+                                           : CatalogTrack::Parse(track);
   return catalog.ok() && catalog->node == node_;
 }
 
@@ -54,8 +56,34 @@ bool Catalogs::IsListed(const TrackName& track, uint64_t group) const {
   return found != scopes_.end() && found->second.writer.Holds(track, group);
 }
 
+void Catalogs::ListForgotten(const TrackNamespace& scope, const ForgetList& list) {
+  if (!CatalogTrack::CanHaveForgotten(scope) || list.empty() ||
+      (forgotten_.size() >= limits_->scopes_max && !forgotten_.contains(scope))) {
+    return;
+  }
+  const TrackName name = CatalogTrack{scope, node_, boot_}.ForgottenName();
+  forgotten_.try_emplace(scope, Forgotten{name, {}, 0}).first->second.next = list.Encode();
+  forgotten_changed_.insert(scope);
+}
+
+void Catalogs::TakeForgotten(std::vector<CatalogChange>& changes) {
+  for (const TrackNamespace& scope : std::exchange(forgotten_changed_, {})) {
+    Forgotten& list = forgotten_.at(scope);
+    CatalogChange change{list.name, list.version == 0, std::nullopt, {}};
+    if (list.version > 0) {
+      change.ended_epoch = list.version;
+    }
+    Object object;
+    object.location = {++list.version, 0};
+    object.payload = std::exchange(list.next, {});
+    change.objects.push_back(std::move(object));
+    changes.push_back(std::move(change));
+  }
+}
+
 std::vector<CatalogChange> Catalogs::TakeChanges() {
   std::vector<CatalogChange> changes;
+  TakeForgotten(changes);
   for (const TrackNamespace& scope : std::exchange(changed_, {})) {
     Catalog& catalog = scopes_.at(scope);
     CatalogWriter& writer = catalog.writer;
@@ -77,6 +105,11 @@ std::vector<TrackName> Catalogs::Below(const TrackNamespace& prefix) const {
   for (const auto& [scope, catalog] : scopes_) {
     if (catalog.told && prefix.IsPrefixOf(catalog.name.space())) {
       names.push_back(catalog.name);
+    }
+  }
+  for (const auto& [scope, list] : forgotten_) {
+    if (list.version > 0 && prefix.IsPrefixOf(list.name.space())) {
+      names.push_back(list.name);
     }
   }
   return names;

@@ -9,6 +9,7 @@
 
 #include "kvcast/base/digest.h"
 #include "kvcast/catalog/catalog_track.h"
+#include "kvcast/catalog/forget_list.h"
 #include "kvcast/catalog/writer.h"
 #include "kvcast/object/object.h"
 #include "kvcast/object/track_name.h"
@@ -44,6 +45,9 @@ class Catalogs {
   void Unlist(const TrackName& track, uint64_t group);
   bool IsListed(const TrackName& track, uint64_t group) const;
 
+  // What was forgotten of a tenant, which the scope ends with, is told beside its catalogs.
+  void ListForgotten(const TrackNamespace& scope, const ForgetList& list);
+
   // What changed since the last call.
   std::vector<CatalogChange> TakeChanges();
   // The names of all catalogs below a prefix.
@@ -58,11 +62,21 @@ class Catalogs {
     bool told = false;
   };
 
+  // A list of what was forgotten: each version is a group.
+  struct Forgotten {
+    TrackName name;
+    Bytes next;            // The version to be told of.
+    uint64_t version = 0;  // Its number.
+  };
+  void TakeForgotten(std::vector<CatalogChange>& changes);
+
   NodeId node_;
   BootId boot_;
   const Limits* limits_;
   std::map<TrackNamespace, Catalog> scopes_;
   std::set<TrackNamespace> changed_;
+  std::map<TrackNamespace, Forgotten> forgotten_;
+  std::set<TrackNamespace> forgotten_changed_;
   size_t block_count_ = 0;
 };
 

@@ -37,6 +37,14 @@ FetchAnswer::State FetchAnswer::Continue(Store& store, Instant now, size_t peer_
   }
 }
 
+void FetchAnswer::NoteUpstreams(const std::vector<UpstreamTrial>& trials) {
+  for (const UpstreamTrial& trial : trials) {
+    if (upstreams_.size() < UpstreamTrial::kKeptMax) {
+      upstreams_.push_back(trial);
+    }
+  }
+}
+
 std::optional<Miss> FetchAnswer::MissOf(Instant now) const {
   if (!unknown_) {
     return std::nullopt;
@@ -45,6 +53,7 @@ std::optional<Miss> FetchAnswer::MissOf(Instant now) const {
   miss.sent_objects = sent_objects_;
   miss.took = now - begun_;
   miss.missing = unknown_;
+  miss.upstreams = upstreams_;
   if (const auto& failed = cursor_.failed()) {
     miss.missing = failed->at;
     miss.trials = failed->trials;

@@ -43,6 +43,8 @@ class FetchAnswer {
   FetchCursor& cursor() { return cursor_; }
   PinOwner pin() const { return pin_; }
   Instant begun() const { return begun_; }
+  // Others were asked for some of it, and did not give it.
+  void NoteUpstreams(const std::vector<UpstreamTrial>& trials);
   // What it could not give, if that was anything.
   std::optional<Miss> MissOf(Instant now) const;
   void Reset(moqt::ResetCode code) { (void)session_->ResetFetch(request_, code).ok(); }
@@ -55,6 +57,7 @@ class FetchAnswer {
   Instant begun_;
   uint64_t sent_objects_ = 0;
   std::optional<Location> unknown_;  // The end of the first range that was called so.
+  std::vector<UpstreamTrial> upstreams_;
 };
 
 }  // namespace kvcast::relay

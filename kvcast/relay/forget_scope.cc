@@ -4,7 +4,8 @@ namespace kvcast::relay {
 
 bool ForgetScope::MayHold(const TrackName& track) const {
   const TrackNamespace& space = track.space();
-  if (space.field_count() < 3 || TenantOf(space) != tenant || space.field(2) == "catalog") {
+  if (space.field_count() < 3 || TenantOf(space) != tenant || space.field(2) == "catalog" ||
+      (within && !within(space))) {
     return false;
   }
   if (!model) {

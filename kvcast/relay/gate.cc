@@ -135,6 +135,10 @@ std::optional<moqt::RequestError> Gate::OverloadBy(Peer& peer, const moqt::Event
         "Too many requests in too little time.");
   }
   const IdentityBook::Held& held = account->held;
+  if (held.all() >= relay_->limits_.streams_max &&
+      !std::holds_alternative<moqt::UpdateReceived>(event)) {
+    return relay_->Overloaded("Too many requests at a time.");
+  }
   if (std::holds_alternative<moqt::SubscribeReceived>(event) &&
       held.subscriptions >= relay_->limits_.subscriptions_max) {
     return relay_->Overloaded("Too many subscriptions.");
@@ -162,6 +166,7 @@ void Gate::Recount(Peer& peer) {
                        peer.waiting.size();
   held.fetches = peer.fetches.size() + peer.open_fetches.size();
   held.namespaces = peer.namespaces.size() + peer.prefixes.size() + peer.namespace_prefixes.size();
+  held.others = peer.publications.size() + peer.open_statuses.size();
   IdentityBook::Move(*peer.account, peer.held, held);
 }
 
@@ -223,8 +228,8 @@ void Gate::OnLeft(Peer& peer) {
   shares_.Leave(peer.id);
 }
 
-void Gate::Replace(TokenTable tokens) {
-  access_.Replace(std::move(tokens));
+void Gate::Replace(Access::Options access) {
+  access_ = Access(std::move(access));
   for (auto& [id, peer] : relay_->peers_) {
     if (peer.account != nullptr && !peer.route && !peer.uncounted) {
       Welcome(peer, access_.GreetAgain(peer.credential, peer.identity, NowUs()));

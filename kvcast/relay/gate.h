@@ -35,7 +35,7 @@ class Gate {
   void OnLeft(Peer& peer);
   // Something of what the peer has under way may have ended, or been sent.
   void Recount(Peer& peer);
-  void Replace(TokenTable tokens);
+  void Replace(Access::Options access);
 
   // Ends what was granted until now, and what nobody takes.
   void OnTime();

@@ -17,6 +17,9 @@ class IdentityBook {
     size_t subscriptions = 0;
     size_t fetches = 0;
     size_t namespaces = 0;
+    size_t others = 0;  // Publications, and questions that wait for somebody upstream.
+
+    size_t all() const { return subscriptions + fetches + namespaces + others; }
   };
   struct Account {
     explicit Account(const Limits& limits)

@@ -27,7 +27,9 @@ struct Limits {
   // Requests, with updates, in a second, and so many at once after a pause; 0 bounds nothing.
   uint64_t requests_per_second = 20'000;
   uint64_t requests_burst = 40'000;
-  // At a time: subscriptions, fetches, and namespaces announced or prefixes followed.
+  // At a time: requests of all kinds, each of which has a stream; and of these subscriptions,
+  // fetches, and namespaces announced or prefixes followed.
+  size_t streams_max = 4096;
   size_t subscriptions_max = 4096;
   size_t fetches_max = 4096;
   size_t namespaces_max = 1024;

@@ -24,4 +24,22 @@ void MissLog::Add(Miss miss) {
   }
 }
 
+std::string_view NameOf(UpstreamTrial::Outcome outcome) {
+  switch (outcome) {
+    case UpstreamTrial::Outcome::kUnknown:
+      return "unknown";
+    case UpstreamTrial::Outcome::kRefused:
+      return "refused";
+    case UpstreamTrial::Outcome::kBrokenOff:
+      return "broken_off";
+    case UpstreamTrial::Outcome::kTooLate:
+      return "too_late";
+    case UpstreamTrial::Outcome::kGone:
+      return "gone";
+    case UpstreamTrial::Outcome::kNotConnected:
+      return "not_connected";
+  }
+  return "unknown";
+}
+
 }  // namespace kvcast::relay

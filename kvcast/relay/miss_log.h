@@ -10,6 +10,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/object/location.h"
 #include "kvcast/object/track_name.h"
+#include "kvcast/relay/upstream_trial.h"
 #include "kvcast/store/tier_trial.h"
 
 namespace kvcast::relay {
@@ -31,7 +32,8 @@ struct Miss {
   std::optional<Location> missing{};  // The first object, or the end of the first range, that is.
   uint64_t sent_objects = 0;
   Duration took{};
-  std::vector<TierTrial> trials{};  // Of tiers that were to read what is missing.
+  std::vector<TierTrial> trials{};         // Of tiers that were to read what is missing.
+  std::vector<UpstreamTrial> upstreams{};  // Who was asked for it, in this order.
 };
 
 // As metrics and pages have it: "not_here".

@@ -16,6 +16,9 @@
 
 namespace kvcast::relay {
 
+// What certificates of peers say.
+using Credentials = std::map<PeerId, Credential>;
+
 // A session that takes part, and what it has under way; its subscriptions are in the audience.
 struct Peer {
   // Every track below it is to be published to the peer, now and later.

@@ -348,6 +348,11 @@ void Relay::Continue(Peer& peer, moqt::RequestId request) {
 
 void Relay::NoteMiss(Miss miss) {
   metrics_.Missed(NameOf(miss.reason));
+  for (const std::string& name : above_->upstreams.AwayFor(miss.track.space())) {
+    if (miss.upstreams.size() < UpstreamTrial::kKeptMax) {
+      miss.upstreams.push_back({name, UpstreamTrial::Outcome::kNotConnected, {}});
+    }
+  }
   misses_.Add(std::move(miss));
 }
 

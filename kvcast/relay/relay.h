@@ -76,17 +76,18 @@ class Relay {
   std::optional<Instant> deadline() const;
 
   // Removes what is meant from every tier and from the catalogs, and breaks off whoever publishes
-  // it: it stays away until it is published anew. Call it again until it is complete.
-  ForgetReport Forget(const ForgetScope& scope, Instant now);
-  // Other tokens count from now on; sessions that came with one that does not are closed.
-  void ReplaceTokens(TokenTable tokens, Instant now);
+  // it: it stays away until it is published anew. Call it again until it is complete (kAgain).
+  ForgetReport Forget(const ForgetScope& scope, Instant now, ForgetMode mode = ForgetMode::kNow);
+  // What is to be known of it after a restart; null if that has not changed since the last call.
+  const ForgetMemory* TakeForgotten();
+  // Other rules hold from now on, and certificates of peers say this; who may not stay is closed.
+  void ReplaceAccess(Access::Options access, const Credentials& credentials, Instant now);
 
   // Peers whose sessions may have actions since the last call.
   std::vector<PeerId> TakeTouched();
   // Upstreams that were found to lead back to us since the last call: to be left.
   std::vector<size_t> TakeRings();
 
-  // For who shows it.
   size_t peer_count() const { return peers_.size(); }
   size_t stored_bytes() { return stock_.store().ram().bytes(); }
   size_t stored_objects() { return stock_.store().ram().object_count(); }
@@ -174,7 +175,6 @@ class Relay {
   bool IsPast(const TrackName& track, const LocationRange& wanted, const TrackFacts& facts) const;
   void EndRanges();
 
-  // What happens to them later.
   void On(Peer& peer, const moqt::RequestAccepted& event);
   void On(Peer& peer, const moqt::RequestRefused& event);
   void On(Peer& peer, const moqt::RequestCancelled& event);

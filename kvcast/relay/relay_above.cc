@@ -11,7 +11,8 @@ namespace kvcast::relay {
 
 Relay::Above::Above(Relay& relay, const Options& options)
     : upstreams(options.upstreams),
-      fetches(relay.limits_, relay.metrics_, relay.stock_, relay.log_, SessionsOf(relay)),
+      fetches(relay.limits_, relay.metrics_, relay.stock_, relay.log_, SessionsOf(relay),
+              [this](PeerId id) { return PeerName(id); }),
       statuses(relay.limits_, SessionsOf(relay)),
       tracks(relay.limits_, upstreams, SessionsOf(relay),
              [](moqt::Session& session, const TrackNamespace& prefix) {
@@ -21,8 +22,14 @@ Relay::Above::Above(Relay& relay, const Options& options)
                  [](moqt::Session& session, const TrackNamespace& prefix) {
                    return session.SubscribeNamespace(prefix, {});
                  }),
+      forgets(options.forgotten),
       relay_(&relay),
-      rings_(options.node, options.secret) {}
+      rings_(options.node, options.secret),
+      obey_upstreams_(options.obey_upstreams) {
+  for (const auto& [tenant, list] : options.forgotten.lists) {
+    relay.stock_.catalogs().ListForgotten(*TrackNamespace::Of({kServiceField, tenant}), list);
+  }
+}
 
 std::function<moqt::Session*(PeerId)> Relay::Above::SessionsOf(Relay& relay) {
   return [&relay](PeerId id) {
@@ -36,6 +43,7 @@ void Relay::Above::OnConnected(Peer& peer) {
   tracks.OnConnected(peer.id, relay_->now_);
   namespaces.OnConnected(peer.id, relay_->now_);
   (void)peer.session->AskTrackStatus(rings_.QuestionFor(peer.id), {}).ok();
+  OfferAll(peer);
   relay_->Touch(peer.id);
 }
 
@@ -55,11 +63,15 @@ void Relay::Above::OnPeerGone(Peer& peer) {
   statuses.OnPeerGone(peer.id, relay_->now_);
   tracks.OnPeerGone(peer.id);
   namespaces.OnPeerGone(peer.id);
+  std::erase_if(list_reads_, [&](const auto& each) { return each.second.peer == peer.id; });
   rings_.Forget(peer.id);
+  offered_.erase(peer.id);
+  std::erase_if(postponed_offers_, [&](const auto& each) { return each.first == peer.id; });
 }
 
 bool Relay::Above::OnRefused(Peer& peer, moqt::RequestId request, const moqt::RequestError& error) {
   const Instant now = relay_->now_;
+  OnOfferOver(peer, request, error);
   return fetches.OnRefused(peer.id, request, error, now) ||
          statuses.OnRefused(peer.id, request, error, now) || tracks.OnOver(peer.id, request, now) ||
          namespaces.OnOver(peer.id, request, now);
@@ -94,8 +106,15 @@ std::optional<Instant> Relay::Above::deadline() const {
   for (const auto& [id, held] : held_) {
     first = first ? std::min(*first, held.first) : held.first;
   }
-  for (const std::optional<Instant> other :
-       {fetches.deadline(), statuses.deadline(), tracks.deadline(), namespaces.deadline()}) {
+  std::vector<std::optional<Instant>> others{fetches.deadline(), statuses.deadline(),
+                                             tracks.deadline(), namespaces.deadline()};
+  for (const auto& [id, read] : list_reads_) {
+    others.push_back(read.again_at);
+  }
+  for (const ToForget& each : to_forget_) {
+    others.emplace_back(each.again_at);
+  }
+  for (const std::optional<Instant>& other : others) {
     first = other && (!first || *other < *first) ? other : first;
   }
   return first;
@@ -103,9 +122,12 @@ std::optional<Instant> Relay::Above::deadline() const {
 
 void Relay::Above::Settle() {
   FillFetches();
+  FollowForgotten();
+  FillFetches();  // What was forgotten is waited for no more.
   TakeStatuses();
   ReleaseAnswered();
   LeaveUnwanted();
+  OfferPostponed();
 }
 
 void Relay::Above::AskForRings() {
@@ -268,47 +290,6 @@ void Relay::Above::TakeStatuses() {
   }
 }
 
-// What one upstream asks us for is asked of nobody upstream: a request that has gone down does not
-// go up again, and so it goes round in no circle.
-std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& track) const {
-  std::vector<PeerId> sources;
-  if (Canary::IsBelow(track.space())) {
-    return sources;
-  }
-  const auto add = [&](PeerId id) {
-    if (id != asker.id && !relay_->peers_.at(id).leaving &&
-        std::ranges::find(sources, id) == sources.end()) {
-      sources.push_back(id);
-    }
-  };
-  if (!asker.route) {
-    if (const auto publishers = relay_->published_.find(track);
-        publishers != relay_->published_.end()) {
-      for (const SubscriberId& id : publishers->second) {
-        if (relay_->peers_.at(id.peer).route) {
-          add(id.peer);
-        }
-      }
-    }
-    for (const PeerId id : upstreams.For(track.space())) {
-      add(id);
-    }
-  }
-  for (size_t fields = track.space().field_count() + 1;
-       fields-- > 0 && !relay_->announced_.empty();) {
-    const auto owners = relay_->announced_.find(track.space().First(fields));
-    if (owners == relay_->announced_.end()) {
-      continue;
-    }
-    for (const SubscriberId& owner : owners->second) {
-      if (!relay_->peers_.at(owner.peer).route) {
-        add(owner.peer);
-      }
-    }
-  }
-  return sources;
-}
-
 // Where a track ends is known here if it has ended, or is published to us; else somebody upstream
 // may know of more than we do.
 Relay::End Relay::Above::AwaitEnd(Peer& peer, const moqt::FetchReceived& event) {
@@ -415,6 +396,7 @@ void Relay::Above::Act(const UpstreamFetches::Came& outcome) {
 template <>
 void Relay::Above::Act(const UpstreamFetches::Settled& outcome) {
   if (FetchAnswer* const fetch = FindFetch(outcome.asker)) {
+    fetch->NoteUpstreams(outcome.trials);
     fetch->cursor().Settle(outcome.through, outcome.nothing, relay_->stock_.store(), relay_->now_);
     relay_->Continue(relay_->peers_.at(outcome.asker.peer), outcome.asker.request);
   }
@@ -428,6 +410,7 @@ void Relay::Above::Act(const UpstreamFetches::Failed& outcome) {
   }
   if (FetchAnswer* const fetch = FindFetch(outcome.asker)) {
     FetchCursor& cursor = fetch->cursor();
+    fetch->NoteUpstreams(outcome.trials);
     // Who does not answer is waited for once, however much a fetch lacks.
     if (outcome.error.code == moqt::RequestCode::kTimeout) {
       cursor.GiveUp();
@@ -447,6 +430,12 @@ void Relay::Above::Act(const UpstreamFetches::Failed& outcome) {
       outcome.error.code != moqt::RequestCode::kMalformedTrack) {
     relay_->AnswerFetch(peer->second, open.mapped(), told ? End::kKnown : End::kOutOfReach);
   } else {
+    relay_->NoteMiss({.at = relay_->now_,
+                      .peer = peer->first,
+                      .track = open.mapped().track,
+                      .range = open.mapped().range,
+                      .reason = Miss::Reason::kNoTrack,
+                      .upstreams = outcome.trials});
     relay_->Refuse(peer->second, outcome.asker.request, outcome.error);
   }
   relay_->Touch(peer->first);
@@ -470,7 +459,9 @@ void Relay::Above::FillFetches() {
   while (true) {
     const std::vector<UpstreamFetches::Outcome> outcomes = fetches.TakeOutcomes();
     for (const UpstreamFetches::Outcome& outcome : outcomes) {
-      std::visit([this](const auto& any) { Act(any); }, outcome);
+      if (!TakeForgetList(outcome)) {
+        std::visit([this](const auto& any) { Act(any); }, outcome);
+      }
     }
     if (outcomes.empty() && !fetches.TakeOne(relay_->now_)) {
       break;

@@ -4,11 +4,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "kvcast/relay/early_objects.h"
 #include "kvcast/relay/followed_prefixes.h"
+#include "kvcast/relay/forget_follower.h"
 #include "kvcast/relay/relay.h"
 #include "kvcast/relay/ring_watch.h"
 #include "kvcast/relay/upstream_fetches.h"
@@ -28,6 +31,7 @@ class Relay::Above {
   FollowedPrefixes tracks;      // SUBSCRIBE_TRACKS,
   FollowedPrefixes namespaces;  // and SUBSCRIBE_NAMESPACE.
   EarlyObjects early;
+  ForgetFollower forgets;
 
   // The session of an upstream stands; a peer has gone; a request of ours was refused, or one of
   // either side is over.
@@ -61,11 +65,32 @@ class Relay::Above {
   // It waits no longer: it is answered, or forgotten.
   void Release(Peer& peer, moqt::RequestId request, bool answer);
 
+  // Forgetting, relay_forgotten.cc: what this node was told to, and what upstreams have.
+  void NoteForgotten(const ForgetScope& scope);
+  ForgetReport ForgetHere(const ForgetScope& scope);
+  // An upstream has such a list, of which this is the last version; or one has come.
+  void ReadForgetList(const Peer& peer, const TrackName& track, std::optional<Location> at);
+  void OnForgetList(const Peer& peer, const TrackName& track, const Bytes& payload);
+
+  // What is here, and what those below have, is offered to upstreams, relay_offers.cc: catalogs are
+  // published to them, and namespaces announced. Not what comes from one of them.
+  void Offer(const TrackName& track);
+  void OfferSpace(const TrackNamespace& space);
+  void WithdrawSpace(const TrackNamespace& space);
+
   void OnRingQuestion(Peer& peer, const moqt::TrackStatusReceived& event);
   std::vector<size_t> TakeRings() { return std::exchange(found_, {}); }
 
  private:
   static std::function<moqt::Session*(PeerId)> SessionsOf(Relay& relay);
+  std::string PeerName(PeerId id) const;
+  static bool HasAnnounced(const Peer& peer, const TrackNamespace& space);
+
+  void OfferAll(Peer& upstream);
+  void OfferTo(Peer& upstream, const TrackName& track);
+  void OfferSpaceTo(Peer& upstream, const TrackNamespace& space);
+  void OfferPostponed();
+  void OnOfferOver(const Peer& upstream, moqt::RequestId request, const moqt::RequestError& error);
 
   void FillFetches();
   template <typename Outcome>
@@ -76,6 +101,23 @@ class Relay::Above {
   // nobody wants.
   void LeaveUnwanted();
   void AskForRings();
+  // Lists are fetched as if this peer asked.
+  static constexpr PeerId kListReader = ~PeerId{0};
+  struct ListRead {
+    PeerId peer;
+    TrackName track;
+    Location at;
+    std::optional<Instant> again_at;  // It has failed.
+  };
+  struct ToForget {
+    ForgetFollower::Batch batch;
+    size_t route;
+    Instant again_at;
+  };
+  bool TakeForgetList(const UpstreamFetches::Outcome& outcome);
+  void AskForForgetList(moqt::RequestId id, ListRead& read);
+  void FollowForgotten();
+  bool ForgetBatch(const ToForget& each);
   void ReleaseAnswered();
 
   Relay* relay_;
@@ -83,6 +125,13 @@ class Relay::Above {
   RingWatch rings_;
   Instant ask_for_rings_at_;
   std::vector<size_t> found_;  // Upstreams that lead back to us.
+  std::map<PeerId, std::map<TrackNamespace, moqt::RequestId>> offered_;  // Namespaces.
+  // Catalogs that have begun again, while the upstream has yet to hear of their end.
+  std::set<std::pair<PeerId, TrackName>> postponed_offers_;
+  bool obey_upstreams_;
+  std::map<moqt::RequestId, ListRead> list_reads_;
+  moqt::RequestId last_list_read_ = 0;
+  std::vector<ToForget> to_forget_;
 };
 
 }  // namespace kvcast::relay

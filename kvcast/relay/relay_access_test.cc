@@ -174,10 +174,30 @@ TEST(RelayAccess, ClosesSessionsWhoseTokenIsTakenAway) {
   TokenTable left;
   left.Add(Sha256::Of("globex"), {"globex", *Grant::Of(std::vector<std::string>{"globex"},
                                                        std::vector<std::string>{"engine"})});
-  w.world.relay().ReplaceTokens(left, w.world.now());
+  w.world.relay().ReplaceAccess({true, left}, {}, w.world.now());
   w.world.Run();
   EXPECT_EQ(w.acme.Take<moqt::SessionClosed>().size(), 1u);
   EXPECT_TRUE(w.globex.Take<moqt::SessionClosed>().empty());
+}
+
+// Where a node begins to ask who comes, those who have not said so are asked again.
+TEST(RelayAccess, HoldsForThoseWhoAreHereWhenItBegins) {
+  RelayWorld world;
+  Client& nobody = world.Join();
+  Client& known = world.Join({{"engine", std::nullopt}, {}});
+  world.Run();
+  Credentials credentials;
+  credentials[known.peer()] = {"engine", std::vector{*Grant::Of(std::vector<std::string>{"acme"},
+                                                                std::vector<std::string>{"read"})}};
+  world.relay().ReplaceAccess({true, {}}, credentials, world.now());
+  world.Run();
+  EXPECT_EQ(nobody.Take<moqt::SessionClosed>().size(), 1u);
+  EXPECT_TRUE(known.Take<moqt::SessionClosed>().empty());
+  // What its certificate is good for has changed, too.
+  const TrackName track = TenantTrack("acme", "p");
+  (void)*known->Publish(track, {}, {});
+  world.Run();
+  EXPECT_EQ(known.One<moqt::RequestRefused>().error.code, moqt::RequestCode::kUnauthorized);
 }
 
 // Everything that a node says to a peer, by stream.

@@ -473,5 +473,33 @@ TEST(RelayFetchUpstream, EveryFetchBringsAllThatThereIs) {
   }
 }
 
+TEST(RelayFetchUpstream, TellsWhoWasAskedForWhatIsMissing) {
+  TwoLevels w;
+  Client& client = w.levels.Join(w.edge);
+  const auto miss = [&] { return w.edge.relay.misses().misses().front(); };
+  (void)w.levels.Fetch(client, BlockTrack("absent"), LocationRange::Groups(0, 3));
+  EXPECT_EQ(miss().reason, Miss::Reason::kNoTrack);
+  ASSERT_EQ(miss().upstreams.size(), 1u);
+  EXPECT_EQ(miss().upstreams[0].upstream, "upstream");
+  EXPECT_EQ(miss().upstreams[0].outcome, UpstreamTrial::Outcome::kRefused);
+
+  w.link->stalled = true;
+  const TrackName silent = BlockTrack("silent");
+  (void)*client->Fetch(silent, LocationRange::Groups(0, 3), {});
+  w.levels.Run();
+  w.levels.Wait(std::chrono::seconds(5));
+  EXPECT_EQ(miss().track, silent);
+  ASSERT_EQ(miss().upstreams.size(), 1u);
+  EXPECT_EQ(miss().upstreams[0].outcome, UpstreamTrial::Outcome::kTooLate);
+  EXPECT_EQ(miss().upstreams[0].took, std::chrono::seconds(5));
+
+  w.levels.Disconnect(*w.link);
+  const TrackName away = BlockTrack("away");
+  (void)w.levels.Fetch(client, away, LocationRange::Groups(0, 3));
+  EXPECT_EQ(miss().track, away);
+  ASSERT_EQ(miss().upstreams.size(), 1u);
+  EXPECT_EQ(miss().upstreams[0].outcome, UpstreamTrial::Outcome::kNotConnected);
+}
+
 }  // namespace
 }  // namespace kvcast::relay

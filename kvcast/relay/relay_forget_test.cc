@@ -6,29 +6,18 @@
 #include <vector>
 
 #include "kvcast/catalog/acknowledgement.h"
+#include "kvcast/relay/cache_names_test.h"
 #include "kvcast/relay/relay_world_test.h"
 #include "kvcast/store/fake_tier_test.h"
 
 namespace kvcast::relay {
 namespace {
 
-std::string PrefixNamed(std::string_view name) {
-  const Digest digest = Sha256::Of(name);
-  return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
-}
-TrackName CacheOf(std::string_view scope, std::string_view prefix) {
-  return *TrackName::Of(
-      *TrackNamespace::Of({kServiceField, scope, PrefixNamed(prefix), "generation"}), "BF16");
-}
-ForgetScope TenantOnly(std::string tenant) {
-  return {std::move(tenant), std::nullopt, std::nullopt};
-}
-
 TEST(ForgetScope, MeansATenantAModelOrAPrefix) {
   const TrackName llama = CacheOf("acme/llama@0123456789abcdef", "p");
   EXPECT_TRUE(TenantOnly("acme").Covers(llama));
   EXPECT_FALSE(TenantOnly("acm").Covers(llama));
-  EXPECT_TRUE((ForgetScope{"acme", "llama", {}}.Covers(llama)));
+  EXPECT_TRUE((ForgetScope{"acme", "llama", {}, {}}.Covers(llama)));
   EXPECT_TRUE((ForgetScope{"acme", "llama@0123456789abcdef", {}}.Covers(llama)));
   EXPECT_FALSE((ForgetScope{"acme", "llam", {}}.Covers(llama)));
   EXPECT_FALSE((ForgetScope{"acme", "llama@0123", {}}.Covers(llama)));
@@ -122,6 +111,8 @@ TEST_F(RelayForget, RemovesATenantFromMemoryDiskAndCatalogsAndLeavesOthersAlone)
   const ForgetReport report = Forget(TenantOnly("acme"));
   EXPECT_EQ(report.tracks, 2u);
   EXPECT_EQ(report.groups, 4u);
+  EXPECT_EQ(report.objects, 12u);
+  EXPECT_EQ(report.bytes, 1200u);
   EXPECT_EQ(world_->relay().listed_blocks(), 2u);
   EXPECT_EQ(Served(one_), 0u);
   EXPECT_EQ(Served(two_), 0u);
@@ -130,6 +121,22 @@ TEST_F(RelayForget, RemovesATenantFromMemoryDiskAndCatalogsAndLeavesOthersAlone)
   EXPECT_EQ(world_->relay().listed_blocks(), 2u);
   EXPECT_EQ(Served(one_), 0u);
   EXPECT_EQ(Served(other_), 6u);
+}
+
+TEST_F(RelayForget, TellsInADryRunWhatWouldGoAndLeavesItThere) {
+  Publish(world_->Join(), one_, 2);
+  for (const ForgetScope& scope :
+       {TenantOnly("acme"), ForgetScope{"acme", {}, KeyOf(one_, 1), {}}}) {
+    const ForgetReport report = world_->relay().Forget(scope, world_->now(), ForgetMode::kDryRun);
+    EXPECT_EQ(report.tracks, scope.prefix ? 0u : 1u);
+    EXPECT_EQ(report.groups, scope.prefix ? 1u : 2u);
+    EXPECT_EQ(report.objects, 3 * report.groups);
+    EXPECT_EQ(report.bytes, 100 * report.objects);
+    EXPECT_TRUE(report.complete());
+  }
+  EXPECT_EQ(world_->relay().TakeForgotten(), nullptr);
+  EXPECT_EQ(world_->relay().listed_blocks(), 2u);
+  EXPECT_EQ(Served(one_), 6u);
 }
 
 TEST_F(RelayForget, IsNotCompleteBeforeTheDiskHasWrittenIt) {

@@ -89,6 +89,35 @@ TEST(RelayLimits, IsNotGotAroundByComingBack) {
   EXPECT_EQ(refused, 5u);
 }
 
+TEST(RelayLimits, BoundsRequestsOfAllKindsOfAnIdentityAndNotOfARelay) {
+  RelayWorld::Options options = Identified();
+  options.relay.limits.streams_max = 3;
+  RelayWorld world(options);
+  Client& client = world.Join({{}, {"one"}});
+  world.Run();
+  (void)*client->Publish(LimitedTrack("a"), {}, {});
+  (void)*client->Publish(LimitedTrack("b"), {}, {});
+  world.Run();
+  const RequestId third = *client->Subscribe(LimitedTrack("a"), {});
+  world.Run();
+  EXPECT_EQ(RefusedFor(client, RequestCode::kExcessiveLoad), 0u);
+  (void)*client->Subscribe(LimitedTrack("b"), {});
+  world.Run();
+  EXPECT_EQ(RefusedFor(client, RequestCode::kExcessiveLoad), 1u);
+  client->Cancel(third, moqt::ResetCode::kCancelled);
+  world.Run();
+  (void)*client->Subscribe(LimitedTrack("b"), {});
+  world.Run();
+  EXPECT_EQ(RefusedFor(client, RequestCode::kExcessiveLoad), 0u);
+  Client& relay = world.Join({{}, {"relay"}});
+  world.Run();
+  for (const std::string name : {"c", "d", "e", "f", "g"}) {
+    (void)*relay->Publish(LimitedTrack(name), {}, {});
+  }
+  world.Run();
+  EXPECT_EQ(relay.Take<moqt::RequestAccepted>().size(), 5u);
+}
+
 TEST(RelayLimits, BoundsSubscriptionsFetchesAndNamespacesOfAnIdentity) {
   RelayWorld::Options options = Identified();
   options.relay.limits.subscriptions_max = 3;

@@ -27,6 +27,9 @@ void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
   peer.namespaces[event.request] = event.space;
   std::set<SubscriberId>& owners = announced_[event.space];
   owners.insert({peer.id, event.request});
+  if (!peer.route) {
+    above_->OfferSpace(event.space);
+  }
   AskForWanted(peer, event.space);
   if (owners.size() > 1) {
     return;
@@ -73,6 +76,11 @@ void Relay::Withdraw(Peer& peer, moqt::RequestId request) {
 void Relay::EraseOwner(const TrackNamespace& space, SubscriberId owner) {
   const auto owners = announced_.find(space);
   owners->second.erase(owner);
+  if (std::ranges::all_of(owners->second, [this](const SubscriberId& id) {
+        return peers_.at(id.peer).route.has_value();
+      })) {
+    above_->WithdrawSpace(space);
+  }
   if (!owners->second.empty()) {
     return;
   }
@@ -214,8 +222,9 @@ bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> 
 // The first that does not fit is the last that is tried, so a peer costs what it may be asked for.
 void Relay::AskForWanted(Peer& peer, const TrackNamespace& space) {
   const auto ask = [&](const TrackName& track) {
-    return stock_.catalogs().IsOurs(track) ||
-           AskPeer(peer, track, std::nullopt);  // A PUBLISH of one may be on its way.
+    // Whoever writes a catalog publishes it. A PUBLISH of another one may be on its way.
+    return stock_.catalogs().IsOurs(track) || CatalogTrack::Parse(track).ok() ||
+           AskPeer(peer, track, std::nullopt);
   };
   VisitBelow(audience_.tracks(), space,
              [&](const TrackName& track, const auto&) { return ask(track); });

@@ -9,6 +9,7 @@
 #include "kvcast/base/chunk.h"
 #include "kvcast/catalog/catalog_track.h"
 #include "kvcast/relay/access.h"
+#include "kvcast/relay/forget_memory.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/upstream_peers.h"
 #include "kvcast/store/read_desk.h"
@@ -30,6 +31,8 @@ struct RelayOptions {
   ReadDesk::Limits reads;
   Access::Options access{};  // Who may do what; everybody everything, if nothing is said.
   std::vector<UpstreamPeers::Route> upstreams;  // The preferred ones first.
+  ForgetMemory forgotten{};                     // As it was when the last run ended.
+  bool obey_upstreams = true;                   // What they have forgotten is forgotten here, too.
 };
 
 }  // namespace kvcast::relay

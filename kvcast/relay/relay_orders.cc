@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/relay/refusal.h"
 #include "kvcast/relay/relay.h"
+#include "kvcast/relay/relay_above.h"
 
 namespace kvcast::relay {
 
@@ -43,24 +45,39 @@ void Relay::BreakOff(const ForgetScope& scope) {
   for (const TrackName& track : followed) {
     audience_.EndTrack(track, moqt::DoneCode::kInternalError, "The track was forgotten.");
   }
+  for (const TrackName& track : above_->fetches.Tracks()) {
+    if (scope.MayHold(track)) {
+      above_->fetches.Drop(track,
+                           Because(moqt::RequestCode::kDoesNotExist, "The track was forgotten."));
+    }
+  }
 }
 
-ForgetReport Relay::Forget(const ForgetScope& scope, Instant now) {
+ForgetReport Relay::Forget(const ForgetScope& scope, Instant now, ForgetMode mode) {
   now_ = std::max(now_, now);
-  BreakOff(scope);
-  const ForgetReport report = stock_.ForgetAll(scope, now_);
-  log_.Info("forgotten", {{"tenant", scope.tenant},
-                          {"tracks", report.tracks},
-                          {"groups", report.groups},
-                          {"pending", report.pending},
-                          {"refused", report.refused}});
+  if (mode == ForgetMode::kDryRun) {
+    return stock_.ForgetAll(scope, now_, /*dry_run=*/true);
+  }
+  if (mode == ForgetMode::kNow) {
+    above_->NoteForgotten(scope);
+  }
+  const ForgetReport report = above_->ForgetHere(scope);
   Settle();
   return report;
 }
 
-void Relay::ReplaceTokens(TokenTable tokens, Instant now) {
+const ForgetMemory* Relay::TakeForgotten() {
+  return above_->forgets.TakeChanged() ? &above_->forgets.memory() : nullptr;
+}
+
+void Relay::ReplaceAccess(Access::Options access, const Credentials& credentials, Instant now) {
   now_ = std::max(now_, now);
-  gate_.Replace(std::move(tokens));
+  for (const auto& [id, credential] : credentials) {
+    if (const auto peer = peers_.find(id); peer != peers_.end()) {
+      peer->second.credential = credential;
+    }
+  }
+  gate_.Replace(std::move(access));
   Settle();
 }
 

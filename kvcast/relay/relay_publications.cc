@@ -74,6 +74,10 @@ void Relay::On(Peer& peer, const moqt::ObjectsReady& event) {
     const Result<void> taken = Take(publication->second, *item);
     if (!taken.ok()) {
       Break(peer, publication, taken.error());
+    } else if (peer.route && publication->second.track().name() == CatalogTrack::kForgotten) {
+      if (const auto* received = std::get_if<moqt::ReceivedObject>(&*item)) {
+        above_->OnForgetList(peer, publication->second.track(), received->object.payload);
+      }
     }
   }
 }
@@ -291,7 +295,8 @@ void Relay::EndRanges() {
 
 void Relay::OnMalformed(const TrackName& track, const std::string& reason) {
   metrics_.malformed_tracks.Add();
-  above_->fetches.Drop(track);
+  above_->fetches.Drop(
+      track, Because(moqt::RequestCode::kMalformedTrack, "The track contradicts itself."));
   audience_.EndTrack(track, moqt::DoneCode::kMalformedTrack, reason);
   for (auto& [id, peer] : peers_) {
     for (auto fetch = peer.fetches.begin(); fetch != peer.fetches.end();) {

@@ -114,9 +114,16 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
   if (!known && !peer.uncounted) {
     Announce(event.track, &peer);
   }
+  if (peer.route && event.track.name() == CatalogTrack::kForgotten) {
+    above_->ReadForgetList(peer, event.track, event.parameters.largest_object);
+  }
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
+  if (peer.route && IsFromAbove(event.track)) {  // What came down does not go up again.
+    Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
+    return;
+  }
   if (!AwaitUpstream(peer, event)) {
     AnswerSubscribe(peer, event.request, event.track, event.parameters);
   }
@@ -426,6 +433,9 @@ void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
 }
 
 void Relay::Announce(const TrackName& track, const Peer* publisher) {
+  if (publisher == nullptr || !publisher->route) {
+    above_->Offer(track);
+  }
   for (const SubscriberId& id : track_followers_.Above(track.space())) {
     Peer& peer = peers_.at(id.peer);
     if (&peer != publisher && !(publisher != nullptr && publisher->route && peer.route)) {

@@ -6,6 +6,7 @@
 #include "kvcast/base/planted.h"
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/moqt/timers.h"
+#include "kvcast/relay/grant.h"
 #include "kvcast/store/disk_index.h"
 
 namespace kvcast::relay {
@@ -18,6 +19,8 @@ constexpr size_t kDateAtOnce = 32;
 constexpr Duration kDateAgain = std::chrono::seconds(10);
 // A tier that does not take a removal is asked again after this.
 constexpr Duration kExpireAgain = std::chrono::seconds(1);
+// Of which it is known that something is here.
+constexpr size_t kTenantsMax = 4096;
 
 }  // namespace
 
@@ -49,6 +52,7 @@ void Stock::CountBooks(Instant now) {
 
 Result<void> Stock::Describe(const TrackName& track, const Properties& properties,
                              std::optional<Location> largest, Durability level, Instant now) {
+  NoteTenant(track, /*from_tier=*/false);
   KVCAST_TRY(const Store::Asked asked, store_.Describe(track, properties, largest, level, now));
   if (level != Durability::kMemory) {
     acks_.Begin(track, level, asked);
@@ -302,7 +306,18 @@ void Stock::ListSome() {
   }
 }
 
+void Stock::NoteTenant(const TrackName& track, bool from_tier) {
+  const std::string_view tenant = TenantOf(track.space());
+  if (tenant.empty() || track.space().field_count() < 3 || track.space().field(2) == "catalog" ||
+      tenants_.size() >= kTenantsMax || tenants_.contains(tenant)) {
+    return;
+  }
+  tenants_.emplace(tenant);
+  new_tenants_.emplace_back(tenant, from_tier);
+}
+
 void Stock::List(const ListedGroup& group) {
+  NoteTenant(group.track, /*from_tier=*/true);
   if (!group.key || !Catalogs::CanList(group.track) || !group.facts.whole()) {
     return;
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ class Stock {
   }
   Store& store() { return store_; }
   const Catalogs& catalogs() const { return catalogs_; }
+  Catalogs& catalogs() { return catalogs_; }
   AckBook& acks() { return acks_; }
   std::optional<TrackFacts> Find(const TrackName& track) const { return store_.Find(track); }
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const {
@@ -99,7 +101,11 @@ class Stock {
   void Forget(const TrackName& track, Instant now) { (void)store_.Forget(track, now); }
   // Removes what somebody wants gone from every tier and from the catalogs, stock_forget.cc. It is
   // gone when a later call says so: nothing is left of it then, and nothing pending.
-  ForgetReport ForgetAll(const ForgetScope& scope, Instant now);
+  ForgetReport ForgetAll(const ForgetScope& scope, Instant now, bool dry_run = false);
+  // Tenants of which something is here that were not named before; true: since before this run.
+  std::vector<std::pair<std::string, bool>> TakeTenants() {
+    return std::exchange(new_tenants_, {});
+  }
   // Removals that are still on their way.
   size_t forgetting() const { return forgetting_.size(); }
   // Removes all that is here of a track.
@@ -123,10 +129,13 @@ class Stock {
   void Acknowledge(const std::vector<EvictedGroup>& groups);
   void OnForgotten(const StoreWritten& written);
   void TakeErased(const Store::Erased& erased, ForgetReport& report);
-  void ForgetGroup(const TrackName& track, uint64_t group, ForgetReport& report);
+  void CountGroup(const TrackName& track, uint64_t group, ForgetReport& report) const;
+  void CountAll(const ForgetScope& scope, const TrackName& track, ForgetReport& report);
+  void ForgetGroup(const TrackName& track, uint64_t group);
   void ForgetTrack(const TrackName& track, Instant now, ForgetReport& report);
   // Those groups of it that have this key.
   void ForgetBlock(const TrackName& track, const Digest& key, Instant now, ForgetReport& report);
+  void NoteTenant(const TrackName& track, bool from_tier);
   // Lists or unlists a group, as it is whole somewhere or not.
   void Relist(const TrackName& track, uint64_t group);
   bool ListIfWhole(const TrackName& track, uint64_t group);
@@ -167,6 +176,8 @@ class Stock {
   std::vector<TrackName> emptied_;
   std::set<StoreTicket> forgetting_;  // Removals on their way to tiers.
   bool forgetting_failed_ = false;    // One of them has not been written.
+  std::set<std::string, std::less<>> tenants_;
+  std::vector<std::pair<std::string, bool>> new_tenants_;
 };
 
 }  // namespace kvcast::relay

@@ -16,28 +16,48 @@ void Stock::TakeErased(const Store::Erased& erased, ForgetReport& report) {
   report.refused = report.refused || erased.refused;
 }
 
-void Stock::ForgetGroup(const TrackName& track, uint64_t group, ForgetReport& report) {
+void Stock::CountGroup(const TrackName& track, uint64_t group, ForgetReport& report) const {
+  if (const std::optional<GroupFacts> facts = store_.FindGroup(track, group)) {
+    report.objects += facts->object_count;
+    report.bytes += facts->payload_bytes;
+  }
+  ++report.groups;
+}
+
+void Stock::ForgetGroup(const TrackName& track, uint64_t group) {
   catalogs_.Unlist(track, group);
   DropKey(track, group);
   expiries_.Forget(track, group);
-  ++report.groups;
+}
+
+void Stock::CountAll(const ForgetScope& scope, const TrackName& track, ForgetReport& report) {
+  const bool whole = scope.Covers(track);
+  if (!whole && !(scope.prefix && scope.MayHold(track))) {
+    return;
+  }
+  report.tracks += whole ? 1 : 0;
+  for (auto group = store_.GroupFrom(track, 0); group;) {
+    if (whole || KeyOf(track, *group) == scope.prefix) {
+      CountGroup(track, *group, report);
+    }
+    group = *group < UINT64_MAX ? store_.GroupFrom(track, *group + 1) : std::nullopt;
+  }
 }
 
 void Stock::ForgetTrack(const TrackName& track, Instant now, ForgetReport& report) {
   for (auto group = store_.GroupFrom(track, 0); group;) {
-    ForgetGroup(track, *group, report);
+    ForgetGroup(track, *group);
     group = *group < UINT64_MAX ? store_.GroupFrom(track, *group + 1) : std::nullopt;
   }
   TakeErased(store_.Erase(track, std::nullopt, now), report);
   emptied_.push_back(track);
-  ++report.tracks;
 }
 
 void Stock::ForgetBlock(const TrackName& track, const Digest& key, Instant now,
                         ForgetReport& report) {
   for (auto group = store_.GroupFrom(track, 0); group;) {
     if (KeyOf(track, *group) == key) {
-      ForgetGroup(track, *group, report);
+      ForgetGroup(track, *group);
       TakeErased(store_.Erase(track, *group, now), report);
     }
     group = *group < UINT64_MAX ? store_.GroupFrom(track, *group + 1) : std::nullopt;
@@ -47,17 +67,23 @@ void Stock::ForgetBlock(const TrackName& track, const Digest& key, Instant now,
   }
 }
 
-ForgetReport Stock::ForgetAll(const ForgetScope& scope, Instant now) {
+ForgetReport Stock::ForgetAll(const ForgetScope& scope, Instant now, bool dry_run) {
   ForgetReport report;
   // A tier that is not there now may have some of it, and nobody would know when it comes back.
-  report.refused = !store_.opened() || std::exchange(forgetting_failed_, false);
-  store_.Bar([scope](const TrackName& track) { return scope.Covers(track); }, now);
+  report.refused = !store_.opened() || (!dry_run && std::exchange(forgetting_failed_, false));
+  if (!dry_run) {
+    store_.Bar([scope](const TrackName& track) { return scope.Covers(track); }, now);
+  }
   std::optional<TrackName> after;
   for (std::vector<TrackName> tracks = store_.Tracks(after, kTracksAtOnce); !tracks.empty();
        tracks = store_.Tracks(after, kTracksAtOnce)) {
     for (const TrackName& track : tracks) {
       if (acks_.IsAck(track)) {
         continue;  // It tells what has become of others, and has nothing of its own.
+      }
+      CountAll(scope, track, report);
+      if (dry_run) {
+        continue;
       }
       if (scope.Covers(track)) {
         ForgetTrack(track, now, report);
@@ -66,6 +92,9 @@ ForgetReport Stock::ForgetAll(const ForgetScope& scope, Instant now) {
       }
     }
     after = tracks.back();
+  }
+  if (dry_run) {
+    return report;
   }
   store_.Pump(now);
   TakeEvents(now);

@@ -36,7 +36,7 @@ bool UpstreamFetches::TakeOne(Instant now) {
         std::vector<LocationRange> gaps = fetch.progress.Pass(range->last);
         gaps.push_back({range->last, range->last});
         taken = range->unknown ? Result<void>() : TakeGaps(fetch.track, gaps, now);
-        TellPassed(fetch, nullptr, !range->unknown);
+        TellPassed(fetch, nullptr, !range->unknown, now);
       }
     } else if (const auto* end = std::get_if<moqt::FetchEnd>(&*item)) {
       OnEnd(id, *end, now);
@@ -67,7 +67,7 @@ Result<void> UpstreamFetches::TakeObject(Fetch& fetch, const Object& object, Ins
   if (kept.ok() && *kept) {
     outcomes_.push_back(Kept{fetch.track, at});
   }
-  TellPassed(fetch, &object, true);
+  TellPassed(fetch, &object, true, now);
   // It is not ahead of anybody while somebody waits for what is yet to come.
   const bool awaited = std::ranges::any_of(fetch.askers, [&](const SubscriberId& id) {
     const Asker& asker = askers_.at(id);
@@ -112,7 +112,7 @@ Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRang
 
 void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) {
   if (!end.complete) {
-    Fail(id, now);
+    Fail(id, UpstreamTrial::Outcome::kBrokenOff, now);
     return;
   }
   Fetch& fetch = fetches_.at(id);
@@ -129,14 +129,14 @@ void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) 
         .ok();
     (void)stock_->EndTrack(fetch.track, After(answer.last), now).ok();
   }
-  TellPassed(fetch, nullptr, true);
+  TellPassed(fetch, nullptr, true, now);
   for (const SubscriberId& asker : fetch.askers) {
     Forget(asker);  // Who does not wait for it at the moment finds it in the store.
   }
   Erase(id);
 }
 
-void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object, bool nothing) {
+void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object, bool nothing, Instant now) {
   for (const SubscriberId& id : fetch.askers) {
     Asker& asker = askers_.at(id);
     if (!asker.waits_for) {
@@ -156,7 +156,10 @@ void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object, bool nothin
       const Location end = EndOf(range, asker.order);
       through = IsBefore(end, through, asker.order) ? end : through;
       const bool beyond = object == nullptr || !range.Contains(object->location);
-      outcomes_.push_back(Settled{id, through, nothing && beyond});
+      outcomes_.push_back(Settled{id, through, nothing && beyond,
+                                  nothing
+                                      ? std::vector<UpstreamTrial>()
+                                      : TrialsOf(fetch, UpstreamTrial::Outcome::kUnknown, now)});
     }
   }
 }

@@ -8,12 +8,13 @@
 
 namespace kvcast::relay {
 UpstreamFetches::UpstreamFetches(const Limits& limits, RelayMetrics& metrics, Stock& stock,
-                                 const Log& log, SessionOf session_of)
+                                 const Log& log, SessionOf session_of, NameOfPeer name_of)
     : limits_(&limits),
       metrics_(&metrics),
       stock_(&stock),
       log_(log),
-      session_of_(std::move(session_of)) {}
+      session_of_(std::move(session_of)),
+      name_of_(std::move(name_of)) {}
 
 UpstreamFetches::Fetch* UpstreamFetches::Coming(const TrackName& track, Location at) {
   const auto ids = by_track_.find(track);
@@ -123,6 +124,8 @@ bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
     fetch.peer = peer;
     fetch.request = *request;
     fetch.asked_last = range.last;
+    fetch.asked_of = name_of_(peer);
+    fetch.asked_at = now;
     fetch.answer.reset();
     fetch.paused = false;
     fetch.ahead.clear();
@@ -253,7 +256,7 @@ bool UpstreamFetches::OnAccepted(PeerId peer, const moqt::FetchAccepted& event, 
     fetch.refusal = Later(moqt::RequestCode::kExcessiveLoad, limits_->retry_after,
                           described.error().ToString());
     fetch.next.clear();
-    Fail(id, now);
+    Fail(id, UpstreamTrial::Outcome::kBrokenOff, now);
     return true;
   }
   fetch.answer = event.answer;
@@ -276,7 +279,7 @@ bool UpstreamFetches::OnRefused(PeerId peer, moqt::RequestId request,
   const moqt::RequestError passed =
       error.code == moqt::RequestCode::kInvalidRange ? error : PassedOn(error, fetch.track);
   fetch.refusal = fetch.refusal ? BetterOf(*fetch.refusal, passed) : passed;
-  Fail(found->second, now);
+  Fail(found->second, UpstreamTrial::Outcome::kRefused, now);
   return true;
 }
 
@@ -296,14 +299,24 @@ void UpstreamFetches::OnPeerGone(PeerId peer, Instant now) {
     gone.push_back(each->second);
   }
   for (const FetchId id : gone) {
-    Fail(id, now);
+    Fail(id, UpstreamTrial::Outcome::kGone, now);
   }
 }
 
+std::vector<UpstreamTrial> UpstreamFetches::TrialsOf(const Fetch& fetch,
+                                                     UpstreamTrial::Outcome outcome, Instant now) {
+  std::vector<UpstreamTrial> trials = fetch.trials;
+  if (trials.size() < UpstreamTrial::kKeptMax) {
+    trials.push_back({fetch.asked_of, outcome, now - fetch.asked_at});
+  }
+  return trials;
+}
+
 // Those that may not ask who is asked next are told; where nobody is, all are.
-void UpstreamFetches::Fail(FetchId id, Instant now) {
+void UpstreamFetches::Fail(FetchId id, UpstreamTrial::Outcome outcome, Instant now) {
   metrics_->upstream.failures.Add();
   Fetch& fetch = fetches_.at(id);
+  fetch.trials = TrialsOf(fetch, outcome, now);
   if (fetch.askers.empty()) {
     Erase(id);
     return;
@@ -319,7 +332,7 @@ void UpstreamFetches::Fail(FetchId id, Instant now) {
     const std::vector<PeerId>& sources = askers_.at(asker).sources;
     if (!goes_on || std::ranges::find(sources, fetch.peer) == sources.end()) {
       if (askers_.at(asker).waits_for) {
-        outcomes_.push_back(Failed{asker, error});
+        outcomes_.push_back(Failed{asker, error, fetch.trials});
       }
       fetch.askers.erase(asker);
       Forget(asker);
@@ -345,16 +358,20 @@ void UpstreamFetches::OnTime(Instant now) {
     silence_.emplace(fetch.looked_at, id);
     if (silent) {
       log_.Warning("upstream is silent", {{"peer", fetch.peer}, {"track", fetch.track.Render()}});
-      Fail(id, now);
+      Fail(id, UpstreamTrial::Outcome::kTooLate, now);
     }
   }
   while (!patience_.empty() && patience_.begin()->first <= now) {
     const SubscriberId id = patience_.begin()->second;
     Asker& asker = askers_.at(id);
     if (asker.waits_for && asker.give_up_at <= now) {
+      std::vector<UpstreamTrial> trials =
+          TrialsOf(fetches_.at(asker.fetch), UpstreamTrial::Outcome::kTooLate, now);
       Leave(id);
-      outcomes_.push_back(Failed{id, Later(moqt::RequestCode::kTimeout, limits_->retry_after,
-                                           "Upstream did not answer in time.")});
+      outcomes_.push_back(Failed{id,
+                                 Later(moqt::RequestCode::kTimeout, limits_->retry_after,
+                                       "Upstream did not answer in time."),
+                                 std::move(trials)});
       continue;
     }
     patience_.erase(patience_.begin());
@@ -374,18 +391,27 @@ std::optional<Instant> UpstreamFetches::deadline() const {
   return first;
 }
 
-void UpstreamFetches::Drop(const TrackName& track) {
+std::vector<TrackName> UpstreamFetches::Tracks() const {
+  std::vector<TrackName> tracks;
+  for (const auto& [track, ids] : by_track_) {
+    tracks.push_back(track);
+  }
+  return tracks;
+}
+
+void UpstreamFetches::Drop(const TrackName& track, const moqt::RequestError& reason) {
   const auto ids = by_track_.find(track);
   if (ids == by_track_.end()) {
     return;
   }
   for (const FetchId id : std::set<FetchId>(ids->second)) {
     Fetch& fetch = fetches_.at(id);
-    Cancel(fetch, moqt::ResetCode::kMalformedTrack);
+    Cancel(fetch, reason.code == moqt::RequestCode::kMalformedTrack
+                      ? moqt::ResetCode::kMalformedTrack
+                      : moqt::ResetCode::kCancelled);
     for (const SubscriberId& asker : fetch.askers) {
       Forget(asker);
-      outcomes_.push_back(Failed{
-          asker, Because(moqt::RequestCode::kMalformedTrack, "The track contradicts itself.")});
+      outcomes_.push_back(Failed{asker, reason, {}});
     }
     Erase(id);
   }
@@ -396,7 +422,7 @@ void UpstreamFetches::Contradict(FetchId id, const Error& error) {
   metrics_->upstream.failures.Add();
   outcomes_.push_back(Contradicted{fetch.track, fetch.peer, error.ToString()});
   const TrackName track = fetch.track;
-  Drop(track);
+  Drop(track, Because(moqt::RequestCode::kMalformedTrack, "The track contradicts itself."));
 }
 
 }  // namespace kvcast::relay

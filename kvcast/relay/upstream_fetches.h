@@ -21,6 +21,7 @@
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/relay_metrics.h"
 #include "kvcast/relay/stock.h"
+#include "kvcast/relay/upstream_trial.h"
 
 namespace kvcast::relay {
 
@@ -36,8 +37,10 @@ class UpstreamFetches {
  public:
   // `session_of`: of a peer that may be asked; null if it has gone, or is leaving.
   using SessionOf = std::function<moqt::Session*(PeerId)>;
+  // What it is called, for whoever wants to know who was asked.
+  using NameOfPeer = std::function<std::string(PeerId)>;
   UpstreamFetches(const Limits& limits, RelayMetrics& metrics, Stock& stock, const Log& log,
-                  SessionOf session_of);
+                  SessionOf session_of, NameOfPeer name_of);
 
   // A range that somebody stands before, and whom to ask for it, the best first.
   struct Wish {
@@ -67,8 +70,9 @@ class UpstreamFetches {
   void OnPeerGone(PeerId peer, Instant now);
   void OnTime(Instant now);
   std::optional<Instant> deadline() const;
-  // The track is malformed: nobody waits for more of it.
-  void Drop(const TrackName& track);
+  // Nobody waits for more of the track, for this reason: it is malformed, or was forgotten.
+  void Drop(const TrackName& track, const moqt::RequestError& reason);
+  std::vector<TrackName> Tracks() const;
 
   // What becomes of what was asked for, to be taken after every input.
   struct Answered {  // The end of what was asked for is known; `exact`: the track's largest is.
@@ -83,10 +87,12 @@ class UpstreamFetches {
     SubscriberId asker;
     Location through;
     bool nothing = false;
+    std::vector<UpstreamTrial> trials{};  // Where nobody knows: who was asked.
   };
   struct Failed {  // Nobody has it, or nobody answers.
     SubscriberId asker;
     moqt::RequestError error;
+    std::vector<UpstreamTrial> trials{};
   };
   struct Kept {  // An object that was not here before, whoever asked for it.
     TrackName track;
@@ -124,6 +130,9 @@ class UpstreamFetches {
     std::deque<PeerId> next;  // Whom to ask if this one fails.
     PeerId peer = 0;
     moqt::RequestId request = 0;
+    std::string asked_of{};  // The peer's, and since when it is asked.
+    Instant asked_at{};
+    std::vector<UpstreamTrial> trials{};  // Those before it.
     std::optional<moqt::FetchOk> answer;
     std::optional<moqt::RequestError> refusal;  // The best of those given.
     std::set<SubscriberId> askers;
@@ -141,7 +150,10 @@ class UpstreamFetches {
   // Asks the next who may have what is left; false if nobody is.
   bool AskNext(Fetch& fetch, Instant now);
   void Join(SubscriberId asker, FetchId id, const Wish& wish, Instant now);
-  void Fail(FetchId id, Instant now);
+  void Fail(FetchId id, UpstreamTrial::Outcome outcome, Instant now);
+  // Those who were asked so far, and what became of the last.
+  static std::vector<UpstreamTrial> TrialsOf(const Fetch& fetch, UpstreamTrial::Outcome outcome,
+                                             Instant now);
   void Advance(FetchId id, Location at);
   void Forget(SubscriberId asker);
   void Cancel(Fetch& fetch, moqt::ResetCode code);
@@ -155,13 +167,14 @@ class UpstreamFetches {
   Result<void> TakeGap(const TrackName& track, const LocationRange& gap, Instant now);
   void OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now);
   // Tells those who waited for what has passed: up to an object, or where there is nothing.
-  void TellPassed(Fetch& fetch, const Object* object, bool nothing);
+  void TellPassed(Fetch& fetch, const Object* object, bool nothing, Instant now);
 
   const Limits* limits_;
   RelayMetrics* metrics_;
   Stock* stock_;
   Log log_;
   SessionOf session_of_;
+  NameOfPeer name_of_;
   FetchId last_id_ = 0;
   Fetches fetches_;
   std::map<TrackName, std::set<FetchId>> by_track_;

@@ -36,18 +36,32 @@ std::optional<size_t> UpstreamPeers::LongestFor(const TrackNamespace& space) con
   return longest;
 }
 
+bool UpstreamPeers::Has(const Route& route, const TrackNamespace& space, size_t fields) {
+  return std::ranges::any_of(route.prefixes, [&](const TrackNamespace& prefix) {
+    return prefix.field_count() == fields && prefix.IsPrefixOf(space);
+  });
+}
+
 std::vector<PeerId> UpstreamPeers::For(const TrackNamespace& space) const {
   std::vector<PeerId> peers;
   const std::optional<size_t> longest = LongestFor(space);
   for (const Upstream& upstream : upstreams_) {
-    if (longest && upstream.peer &&
-        std::ranges::any_of(upstream.route.prefixes, [&](const TrackNamespace& prefix) {
-          return prefix.field_count() == *longest && prefix.IsPrefixOf(space);
-        })) {
+    if (longest && upstream.peer && Has(upstream.route, space, *longest)) {
       peers.push_back(*upstream.peer);
     }
   }
   return peers;
+}
+
+std::vector<std::string> UpstreamPeers::AwayFor(const TrackNamespace& space) const {
+  std::vector<std::string> names;
+  const std::optional<size_t> longest = LongestFor(space);
+  for (const Upstream& upstream : upstreams_) {
+    if (longest && !upstream.peer && Has(upstream.route, space, *longest)) {
+      names.push_back(upstream.route.name);
+    }
+  }
+  return names;
 }
 
 std::vector<PeerId> UpstreamPeers::Connected() const {

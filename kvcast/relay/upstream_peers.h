@@ -37,6 +37,8 @@ class UpstreamPeers {
   bool Covers(const TrackNamespace& space) const { return LongestFor(space).has_value(); }
   // Those to be asked, the best first.
   std::vector<PeerId> For(const TrackNamespace& space) const;
+  // What those are called that are to be asked, and are not connected.
+  std::vector<std::string> AwayFor(const TrackNamespace& space) const;
   // All that are connected.
   std::vector<PeerId> Connected() const;
   // Which prefixes an upstream is to be asked for, so that all that it may have below `wanted` is
@@ -49,6 +51,7 @@ class UpstreamPeers {
     std::optional<PeerId> peer;
   };
 
+  static bool Has(const Route& route, const TrackNamespace& space, size_t fields);
   // How many fields the longest prefix has that fits.
   std::optional<size_t> LongestFor(const TrackNamespace& space) const;
 

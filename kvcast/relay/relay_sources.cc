@@ -1,0 +1,58 @@
+// Whom a relay asks for what it does not have.
+#include <algorithm>
+#include <vector>
+
+#include "kvcast/relay/canary.h"
+#include "kvcast/relay/relay_above.h"
+
+namespace kvcast::relay {
+
+bool Relay::Above::HasAnnounced(const Peer& peer, const TrackNamespace& space) {
+  return std::ranges::any_of(peer.namespaces,
+                             [&](const auto& each) { return each.second.IsPrefixOf(space); });
+}
+
+// What one upstream asks us for is asked of nobody upstream: a request that has gone down does not
+// go up again, and so it goes round in no circle.
+std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& track) const {
+  std::vector<PeerId> sources;
+  if (Canary::IsBelow(track.space())) {
+    return sources;
+  }
+  const auto add = [&](PeerId id) {
+    if (id != asker.id && !relay_->peers_.at(id).leaving &&
+        std::ranges::find(sources, id) == sources.end()) {
+      sources.push_back(id);
+    }
+  };
+  // Who publishes it, if it can be asked for what lies before.
+  if (const auto publishers = relay_->published_.find(track);
+      publishers != relay_->published_.end()) {
+    for (const SubscriberId& id : publishers->second) {
+      const Peer& peer = relay_->peers_.at(id.peer);
+      if (peer.route ? !asker.route : HasAnnounced(peer, track.space())) {
+        add(id.peer);
+      }
+    }
+  }
+  if (!asker.route) {
+    for (const PeerId id : upstreams.For(track.space())) {
+      add(id);
+    }
+  }
+  for (size_t fields = track.space().field_count() + 1;
+       fields-- > 0 && !relay_->announced_.empty();) {
+    const auto owners = relay_->announced_.find(track.space().First(fields));
+    if (owners == relay_->announced_.end()) {
+      continue;
+    }
+    for (const SubscriberId& owner : owners->second) {
+      if (!relay_->peers_.at(owner.peer).route) {
+        add(owner.peer);
+      }
+    }
+  }
+  return sources;
+}
+
+}  // namespace kvcast::relay
