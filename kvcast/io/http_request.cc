@@ -1,6 +1,7 @@
 #include "kvcast/io/http_request.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "kvcast/io/socket_address.h"
@@ -47,6 +48,13 @@ std::optional<std::string_view> TakeLine(std::string_view& text) {
   return line;
 }
 
+std::optional<uint64_t> LengthOf(std::string_view text) {
+  uint64_t length = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), length);
+  return failed == std::errc() && end == text.data() + text.size() ? std::optional(length)
+                                                                   : std::nullopt;
+}
+
 // GET /metrics HTTP/1.1
 Result<bool> TakeRequestLine(std::string_view line, HttpRequest& request) {
   const size_t first = line.find(' ');
@@ -85,6 +93,8 @@ Result<HttpRequest> HttpRequest::Parse(std::string_view head) {
   }
   KVCAST_TRY(const bool needs_host, TakeRequestLine(*first, request));
   std::optional<std::string> host;
+  std::optional<uint64_t> length;
+  bool in_chunks = false;
   while (true) {
     const std::optional<std::string_view> line = TakeLine(head);
     if (!line) {
@@ -105,14 +115,35 @@ Result<HttpRequest> HttpRequest::Parse(std::string_view head) {
       }
       host = value;
     }
-    request.has_body = request.has_body || name == "transfer-encoding" ||
-                       (name == "content-length" && value != "0");
+    if (name == "content-length") {
+      const std::optional<uint64_t> told = LengthOf(value);
+      if (!told || length.value_or(*told) != *told) {
+        return NoRequest("It tells no length, or two.");
+      }
+      length = told;
+    }
+    if (name == "authorization") {
+      if (!request.authorization.empty() || !IsPlain(value)) {
+        return NoRequest("It is authorised by nothing, or twice.");
+      }
+      request.authorization = value;
+    }
+    in_chunks = in_chunks || name == "transfer-encoding";
   }
   if (needs_host && !host) {
     return NoRequest("It names no host.");
   }
   request.host = host.value_or("");
+  request.has_body = in_chunks || length.value_or(0) > 0;
+  request.content_length = in_chunks ? 0 : length.value_or(0);
   return request;
+}
+
+std::string_view HttpRequest::bearer() const {
+  constexpr std::string_view kBearer = "bearer ";
+  const std::string_view said = authorization;
+  return Lower(said.substr(0, kBearer.size())) == kBearer ? Trimmed(said.substr(kBearer.size()))
+                                                          : std::string_view();
 }
 
 bool HttpRequest::IsForLoopback() const {

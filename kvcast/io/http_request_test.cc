@@ -27,7 +27,10 @@ TEST(HttpRequest, RefusesWhatIsNone) {
         "GET /a b HTTP/1.0\r\n\r\n", "G(T / HTTP/1.0\r\n\r\n", "GET /\x01 HTTP/1.0\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.0\r\nno colon\r\n\r\n",
         "GET / HTTP/1.0\r\n: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET / HTTP/1.0\r\nHost: a"}) {
+        "GET / HTTP/1.0\r\nHost: a", "GET / HTTP/1.0\r\nContent-Length: -1\r\n\r\n",
+        "GET / HTTP/1.0\r\nContent-Length: 5x\r\n\r\n",
+        "GET / HTTP/1.0\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        "GET / HTTP/1.0\r\nAuthorization: a\r\nAuthorization: b\r\n\r\n"}) {
     EXPECT_FALSE(HttpRequest::Parse(text).ok()) << text;
   }
 }
@@ -36,6 +39,26 @@ TEST(HttpRequest, TellsOfABody) {
   EXPECT_TRUE(HttpRequest::Parse("POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\n")->has_body);
   EXPECT_TRUE(HttpRequest::Parse("POST / HTTP/1.0\r\nTransfer-Encoding: x\r\n\r\n")->has_body);
   EXPECT_FALSE(HttpRequest::Parse("POST / HTTP/1.0\r\nContent-Length: 0\r\n\r\n")->has_body);
+}
+
+TEST(HttpRequest, TellsOfABodysLengthUnlessItComesInChunks) {
+  EXPECT_EQ(HttpRequest::Parse("POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\n")->content_length, 5U);
+  const auto chunked = HttpRequest::Parse(
+      "POST / HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_TRUE(chunked->has_body);
+  EXPECT_EQ(chunked->content_length, 0U);
+}
+
+TEST(HttpRequest, TellsWhoIsAuthorised) {
+  const auto bearer = [](const std::string& said) {
+    return std::string(
+        HttpRequest::Parse("POST / HTTP/1.0\r\nAuthorization: " + said + "\r\n\r\n")->bearer());
+  };
+  EXPECT_EQ(bearer("Bearer kvcast_12"), "kvcast_12");
+  EXPECT_EQ(bearer("bearer  kvcast_12"), "kvcast_12");
+  EXPECT_EQ(bearer("Basic kvcast_12"), "");
+  EXPECT_EQ(bearer("Bearer"), "");
+  EXPECT_EQ(HttpRequest::Parse("POST / HTTP/1.0\r\n\r\n")->bearer(), "");
 }
 
 // A name that somebody else's domain gives to 127.0.0.1 is not this machine's.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "kvcast/io/clock.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kWaiting = 64;  // Clients that the kernel keeps waiting.
 constexpr Duration kRest = std::chrono::seconds(1);
+constexpr const char* kPlainText = "text/plain; charset=utf-8";
 
 const char* ReasonOf(int status) {
   switch (status) {
@@ -23,6 +25,10 @@ const char* ReasonOf(int status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -45,7 +51,8 @@ std::string Rendered(const HttpAnswer& answer, bool head_only) {
                      "\r\nContent-Type: " + answer.type +
                      "\r\nContent-Length: " + std::to_string(answer.body.size()) +
                      "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n" +
-                     (answer.status == 405 ? "Allow: GET, HEAD\r\n" : "") +
+                     (answer.status == 405 ? "Allow: " + answer.allow + "\r\n" : "") +
+                     (answer.status == 401 ? "WWW-Authenticate: Bearer\r\n" : "") +
                      "Connection: close\r\n\r\n";
   return head_only ? text : text + answer.body;
 }
@@ -125,37 +132,57 @@ class HttpServer::Connection {
       return;  // Nothing more is wanted; it is read so that it does not reset what we send.
     }
     received_.append(room.data(), static_cast<size_t>(count));
-    const size_t end = HttpRequest::EndOfHead(received_);
-    if (std::min(end, received_.size()) > server_->options_.head_bytes_max) {
-      Answer({431, "text/plain; charset=utf-8", "The request is too long.\n"});
-    } else if (end != std::string::npos) {
-      Ask(received_.substr(0, end));
+    if (!request_) {
+      TakeHead();
+    }
+    if (request_ && state_ == State::kReading && received_.size() >= request_->content_length) {
+      request_->body = received_.substr(0, static_cast<size_t>(request_->content_length));
+      Ask();
     }
   }
 
-  void Ask(std::string_view head) {
-    const Result<HttpRequest> request = HttpRequest::Parse(head);
-    const char* const plain = "text/plain; charset=utf-8";
-    if (!request.ok()) {
-      Answer({400, plain, request.error().message() + "\n"});
-    } else if (!request->IsForLoopback()) {
-      Answer({421, plain, "This is the page of another machine than the one that was named.\n"});
-    } else if (request->method != "GET" && request->method != "HEAD") {
-      Answer({405, plain, "Pages can be read, and nothing else.\n"});
-    } else if (request->has_body) {
-      Answer({413, plain, "A request for a page has no body.\n"});
-    } else {
-      head_only_ = request->method == "HEAD";
-      state_ = State::kAsking;
-      timer_.Set(Now() + server_->options_.answer_patience);
-      server_->handler_(*request, [gate = server_->gate_, id = id_](HttpAnswer answer) {
-        const std::scoped_lock lock(gate->mutex);
-        if (gate->server != nullptr) {
-          gate->server->thread_->loop().Post(
-              [gate, id, answer = std::move(answer)] { gate->Pass(id, answer); });
-        }
-      });
+  void TakeHead() {
+    const size_t end = HttpRequest::EndOfHead(received_);
+    if (std::min(end, received_.size()) > server_->options_.head_bytes_max) {
+      Answer({431, kPlainText, "The request is too long.\n"});
+      return;
     }
+    if (end == std::string::npos) {
+      return;
+    }
+    Result<HttpRequest> request = HttpRequest::Parse(received_.substr(0, end));
+    received_.erase(0, end);
+    if (!request.ok()) {
+      Answer({400, kPlainText, request.error().message() + "\n"});
+      return;
+    }
+    const bool is_post = request->method == "POST";
+    if (!request->IsForLoopback()) {
+      Answer(
+          {421, kPlainText, "This is the page of another machine than the one that was named.\n"});
+    } else if (request->method != "GET" && request->method != "HEAD" && !is_post) {
+      Answer({405, kPlainText, "Pages can be read, and orders be posted.\n", "GET, HEAD, POST"});
+    } else if (request->has_body && !is_post) {
+      Answer({413, kPlainText, "A request for a page has no body.\n"});
+    } else if (request->content_length > server_->options_.body_bytes_max ||
+               (request->has_body && request->content_length == 0)) {
+      Answer({413, kPlainText, "A body is short, and its length is told.\n"});
+    } else {
+      request_ = *std::move(request);
+    }
+  }
+
+  void Ask() {
+    head_only_ = request_->method == "HEAD";
+    state_ = State::kAsking;
+    timer_.Set(Now() + server_->options_.answer_patience);
+    server_->handler_(*request_, [gate = server_->gate_, id = id_](HttpAnswer answer) {
+      const std::scoped_lock lock(gate->mutex);
+      if (gate->server != nullptr) {
+        gate->server->thread_->loop().Post(
+            [gate, id, answer = std::move(answer)] { gate->Pass(id, answer); });
+      }
+    });
   }
 
   void Send() {
@@ -193,6 +220,7 @@ class HttpServer::Connection {
   LoopTimer timer_;
   State state_ = State::kReading;
   bool head_only_ = false;
+  std::optional<HttpRequest> request_;  // Once its head is there.
   std::string received_;
   std::string to_send_;
 };

@@ -19,17 +19,19 @@ struct HttpAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  std::string allow{};  // With 405: what would have been right.
 };
 
 // A small HTTP/1 server on a thread of its own, for pages that people and monitors read. It gives
-// one answer to a connection, takes GET and HEAD without a body, and is meant for loopback:
-// whatever a client does, it costs no more than the options say.
+// one answer to a connection, takes GET and HEAD without a body and POST with a small one, and is
+// meant for loopback: whatever a client does, it costs no more than the options say.
 class HttpServer {
  public:
   struct Options {
     SocketAddress listen;
     size_t connections_max = 32;  // Further clients are hung up on.
     size_t head_bytes_max = 8192;
+    size_t body_bytes_max = 8192;
     Duration read_patience = std::chrono::seconds(5);
     // How long whoever is asked may take: then the client is told that the node does not answer.
     Duration answer_patience = std::chrono::seconds(2);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/io/http_call.h"
 #include "kvcast/io/http_client_test.h"
 
 namespace kvcast {
@@ -74,6 +75,37 @@ TEST(HttpServer, RefusesWhatIsNoRequestForAPage) {
   EXPECT_EQ(answer_to("GET / HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc"), "HTTP/1.1 413");
   EXPECT_EQ(answer_to("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "HTTP/1.1 421");
   EXPECT_EQ(answer_to("GET /" + std::string(9000, 'a')), "HTTP/1.1 431");
+}
+
+TEST(HttpServer, TakesAnOrderWithItsBodyInAnyCut) {
+  const auto server = *HttpServer::Start(
+      OnLoopback(), [](const HttpRequest& request, const HttpServer::Reply& reply) {
+        reply({200, "text/plain",
+               request.method + " " + std::string(request.bearer()) + " " + request.body});
+      });
+  HttpClient client(server->local());
+  for (const char c : std::string("POST / HTTP/1.0\r\nAuthorization: Bearer t\r\n"
+                                  "Content-Length: 5\r\n\r\nabcde")) {
+    client.Send(std::string(1, c));
+  }
+  EXPECT_TRUE(client.ReadAll().ends_with("\r\n\r\nPOST t abcde"));
+  const auto called = CallHttp(server->local(), {"POST", "/", "key", "{}"}, 10s);
+  ASSERT_TRUE(called.ok());
+  EXPECT_EQ(called->status, 200);
+  EXPECT_EQ(called->body, "POST key {}");
+}
+
+TEST(HttpServer, RefusesBodiesThatAreLongOrOfNoLength) {
+  const auto server = Echoing();
+  const auto answer_to = [&](const std::string& headers) {
+    HttpClient client(server->local());
+    client.Send("POST / HTTP/1.0\r\n" + headers + "\r\n");
+    return client.ReadAll().substr(0, 12);
+  };
+  EXPECT_EQ(answer_to("Content-Length: 8193\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(answer_to("Content-Length: 18446744073709551615\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(answer_to("Transfer-Encoding: chunked\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(answer_to(""), "HTTP/1.1 200");
 }
 
 // Whoever asks whether a node is well wants to hear it while it is not.

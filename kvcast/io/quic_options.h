@@ -37,9 +37,12 @@ struct QuicOptions {
   uint64_t connection_credit_bytes_max = 64 * 1024 * 1024;
   // How many streams the peer may have open at a time: one-way streams of a thousand tracks that
   // stay open, and some beside them. Each may bring `stream_credit_bytes` before anybody takes
-  // anything, which is what bounds the memory that they take (docs/reference/moqt.md).
+  // anything, which is what bounds the memory that they take (docs/reference/moqt.md). Two-way ones
+  // carry requests: they bring messages, which are short, and are read at once. Who may ask for how
+  // much at a time is bounded by identity (relay::Limits), of engines far below this; so many are
+  // what a relay of ours asks for at a time (StreamAllowance).
   uint64_t peer_streams_uni = 1088;
-  uint64_t peer_streams_bidi = 1024;
+  uint64_t peer_streams_bidi = 16384;
   // The largest DATAGRAM frame that the peer may send. With 0 there are none, and MoQT peers hang
   // up.
   uint64_t datagram_frame_bytes_max = 65'535;
