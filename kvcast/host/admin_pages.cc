@@ -5,6 +5,19 @@
 namespace kvcast {
 
 void AdminPages::Answer(const HttpRequest& request, HttpServer::Reply reply) {
+  const bool is_post = request.method == "POST";
+  if (is_post && orders_.contains(request.path)) {
+    Take(request, reply);
+    return;
+  }
+  if (is_post && pages_.contains(request.path)) {
+    reply({405, "text/plain; charset=utf-8", "This page can only be read.\n", "GET, HEAD"});
+    return;
+  }
+  if (orders_.contains(request.path)) {
+    reply({405, "text/plain; charset=utf-8", "This is an order, which is posted.\n", "POST"});
+    return;
+  }
   if (!pages_.contains(request.path)) {
     HttpAnswer answer{404, "text/plain; charset=utf-8", "There is no such page. There are:\n"};
     for (const auto& [path, page] : pages_) {
@@ -25,6 +38,22 @@ void AdminPages::Answer(const HttpRequest& request, HttpServer::Reply reply) {
   if (first) {
     loop_->Post([this, path = request.path] { Make(path); });
   }
+}
+
+void AdminPages::Take(const HttpRequest& request, const HttpServer::Reply& reply) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (orders_waiting_ >= kOrdersMax) {
+      reply({503, "text/plain; charset=utf-8", "Too much is asked of the node at once.\n"});
+      return;
+    }
+    ++orders_waiting_;
+  }
+  loop_->Post([this, request, reply] {
+    reply(orders_.at(request.path)(request));
+    const std::scoped_lock lock(mutex_);
+    --orders_waiting_;
+  });
 }
 
 void AdminPages::Make(const std::string& path) {

@@ -27,12 +27,14 @@ void CheckAdminAddress(const NodeConfig& config) {
   }
 }
 
-AdminPort::AdminPort(EventLoop& loop, NodeServer& node, NodeHealth& health, Metrics& metrics)
+AdminPort::AdminPort(EventLoop& loop, NodeServer& node, NodeHealth& health, Metrics& metrics,
+                     const std::string& secret, LogSink* log)
     : node_(&node),
       health_(&health),
       metrics_(&metrics),
       gauges_(metrics),
       since_(Now()),
+      forget_(node, secret, Log(log, "admin")),
       pages_(loop,
              {{"/healthz", [] { return HttpAnswer{.body = "ok\n"}; }},
               {"/readyz", [this] { return ReadyPage(); }},
@@ -41,16 +43,18 @@ AdminPort::AdminPort(EventLoop& loop, NodeServer& node, NodeHealth& health, Metr
                  return HttpAnswer{200, "application/json", JsonText(NodeMisses(*node_, Now()))};
                }},
               {"/metrics", [this] { return MetricsPage(); }},
-              {"/status.json", [this] { return StatusPage(); }}}) {}
+              {"/status.json", [this] { return StatusPage(); }}},
+             {{"/forget", [this](const HttpRequest& request) { return forget_.Take(request); }}}) {}
 
 Result<std::unique_ptr<AdminPort>> AdminPort::Open(EventLoop& loop, const NodeConfig& config,
                                                    NodeServer& node, NodeHealth& health,
-                                                   Metrics& metrics) {
+                                                   Metrics& metrics, const std::string& secret,
+                                                   LogSink* log) {
   if (config.admin == "none") {
     return std::unique_ptr<AdminPort>();
   }
   CheckAdminAddress(config);
-  std::unique_ptr<AdminPort> port(new AdminPort(loop, node, health, metrics));
+  std::unique_ptr<AdminPort> port(new AdminPort(loop, node, health, metrics, secret, log));
   AdminPages& pages = port->pages_;
   const auto handler = [&pages](const HttpRequest& request, HttpServer::Reply reply) {
     pages.Answer(request, std::move(reply));

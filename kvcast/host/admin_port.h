@@ -5,6 +5,7 @@
 
 #include "kvcast/base/metrics.h"
 #include "kvcast/base/result.h"
+#include "kvcast/host/admin_forget.h"
 #include "kvcast/host/admin_pages.h"
 #include "kvcast/host/node_config.h"
 #include "kvcast/host/node_gauges.h"
@@ -19,14 +20,19 @@ class AdminPort {
  public:
   // Null: none is wanted. Machine: the address is not to be had, and was asked for. Throws what
   // CLI11 throws for an address that other machines reach: nobody is asked who they are.
+  // `secret` is what whoever runs the node may show in place of a token.
   static Result<std::unique_ptr<AdminPort>> Open(EventLoop& loop, const NodeConfig& config,
                                                  NodeServer& node, NodeHealth& health,
-                                                 Metrics& metrics);
+                                                 Metrics& metrics, const std::string& secret = "",
+                                                 LogSink* log = nullptr);
 
   const SocketAddress& local() const { return server_->local(); }
+  // Other tokens count from now on.
+  void ReplaceTokens(relay::TokenTable tokens) { forget_.ReplaceTokens(std::move(tokens)); }
 
  private:
-  AdminPort(EventLoop& loop, NodeServer& node, NodeHealth& health, Metrics& metrics);
+  AdminPort(EventLoop& loop, NodeServer& node, NodeHealth& health, Metrics& metrics,
+            const std::string& secret, LogSink* log);
   HttpAnswer MetricsPage();
   HttpAnswer ReadyPage();
   HttpAnswer StatusPage();
@@ -36,6 +42,7 @@ class AdminPort {
   Metrics* metrics_;
   NodeGauges gauges_;
   Instant since_;
+  AdminForget forget_;
   AdminPages pages_;
   std::unique_ptr<HttpServer> server_;  // Last: it asks for pages.
 };

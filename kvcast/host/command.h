@@ -39,6 +39,7 @@ void AddDecodeCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
 void AddEncodeCommand(CLI::App& app, int* exit_status);
 void AddFindCommand(CLI::App& app, int* exit_status);
+void AddForgetCommand(CLI::App& app, int* exit_status);
 void AddGetCommand(CLI::App& app, int* exit_status);
 void AddImpairCommand(CLI::App& app, int* exit_status);
 void AddInspectCommand(CLI::App& app, int* exit_status);

@@ -46,6 +46,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddCalibrateCommand(app, exit_status);
   AddServeCommand(app, exit_status);
   AddConfigCommand(app, exit_status);
+  AddForgetCommand(app, exit_status);
   AddStoreCommand(app, exit_status);
   AddCertCommand(app, exit_status);
   AddTokenCommand(app, exit_status);

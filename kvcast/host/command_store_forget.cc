@@ -9,11 +9,10 @@
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_store.h"
 #include "kvcast/host/driven_store.h"
+#include "kvcast/host/forget_flags.h"
 #include "kvcast/host/resting_store.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/progress.h"
-#include "kvcast/kv/tenant.h"
-#include "kvcast/relay/forget_scope.h"
 
 namespace kvcast {
 namespace {
@@ -23,22 +22,8 @@ constexpr Duration kForgetTidyFor = std::chrono::seconds(5);
 
 struct ForgetOptions {
   StoreFlags flags;
-  std::string tenant;
-  std::string model;
-  std::string prefix;
+  ForgetFlags what;
 };
-
-Result<relay::ForgetScope> ScopeOf(const ForgetOptions& options) {
-  KVCAST_TRY(const Tenant tenant, Tenant::Of(options.tenant));
-  relay::ForgetScope scope{tenant.name(), std::nullopt, std::nullopt};
-  if (!options.model.empty()) {
-    scope.model = options.model;
-  }
-  if (!options.prefix.empty()) {
-    KVCAST_TRY(scope.prefix, Digest::FromHex(options.prefix));
-  }
-  return scope;
-}
 
 // Removes what is meant, and waits until no start brings it back.
 class Forgetting {
@@ -120,7 +105,7 @@ class Forgetting {
 };
 
 Result<void> RunForget(const ForgetOptions& options) {
-  KVCAST_TRY(const relay::ForgetScope scope, ScopeOf(options));
+  KVCAST_TRY(const relay::ForgetScope scope, options.what.Scope());
   // Looks first: a directory that is none of a store's must not become one.
   KVCAST_TRY_VOID(OpenRestingStore(options.flags.store));
   KVCAST_TRY(const std::unique_ptr<DrivenStore> store, DrivenStore::Open(options.flags.store));
@@ -156,14 +141,7 @@ void AddStoreForgetCommand(CLI::App& app, int* exit_status) {
       "kvcast store forget s3://BUCKET/PREFIX --tenant acme");
   const auto options = std::make_shared<ForgetOptions>();
   AddStoreArgument(*command, options->flags);
-  command->add_option("--tenant", options->tenant, "Whose caches")->type_name("NAME")->required();
-  command
-      ->add_option("--model", options->model,
-                   "Only those of this model, as its name is written, with or without its "
-                   "fingerprint (NAME or NAME@FINGERPRINT)")
-      ->type_name("NAME");
-  command->add_option("--prefix", options->prefix, "Only those of this prefix: 64 hex digits")
-      ->type_name("HEX");
+  options->what.AddTo(*command);
   command->callback([options, exit_status] {
     const Result<void> result = RunForget(*options);
     *exit_status = result.ok() ? kExitOk : Failed(result.error());

@@ -106,6 +106,10 @@ std::vector<ConfigKey> IdentityLimitKeys() {
                "Requests of one identity, updates included; 0 bounds nothing"),
       CountKey(in, "requests_burst", KVCAST_COUNT(relay.requests_burst),
                "So many of them at once after a pause", 1),
+      CountKey(in, "streams_max", KVCAST_COUNT(relay.streams_max),
+               "Requests of one identity that are open at a time, of all kinds: each has a stream. "
+               "A relay's are bounded by bytes alone",
+               1),
       CountKey(in, "subscriptions_max", KVCAST_COUNT(relay.subscriptions_max),
                "Subscriptions of one identity at a time", 1),
       CountKey(in, "fetches_max", KVCAST_COUNT(relay.fetches_max),

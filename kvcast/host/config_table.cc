@@ -55,6 +55,10 @@ std::vector<ConfigKey> TrustKeys() {
       {"tls", "upstream_token_file", "--upstream-token-file", "FILE", "none",
        "A file with the token to send to upstreams that know their clients by tokens",
        [](NodeConfig& c) -> ConfigPlace { return &c.upstream_token_file; }},
+      {"tls", "upstream_forgets", "", "true|false", "",
+       "Whether what an upstream was told to forget is forgotten here, too, of what it is asked "
+       "for",
+       [](NodeConfig& c) -> ConfigPlace { return &c.obey_upstreams; }},
   };
 }
 

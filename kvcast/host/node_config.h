@@ -64,11 +64,12 @@ struct NodeConfig {
   std::string upstream_certificate;
   std::string upstream_key;
   std::string upstream_token_file;
+  bool obey_upstreams = true;
 
   std::string congestion = "auto";
   std::string qlog_directory;
   QuicServer::Options quic;
-  moqt::Limits session;
+  moqt::Limits session = SessionLimits();
   relay::Limits relay;
 
   // "none": nowhere.
@@ -84,6 +85,13 @@ struct NodeConfig {
   // Where each key that was set was set, by its full name; others have their defaults.
   std::map<std::string, std::string, std::less<>> origins;
 
+  // What a session may ask for is bounded by who it is (relay::Limits), and of relays by bytes
+  // alone: its own bound on requests only keeps one within what it is granted streams for.
+  static moqt::Limits SessionLimits() {
+    moqt::Limits limits;
+    limits.requests_max = QuicOptions().peer_streams_bidi;
+    return limits;
+  }
   // Those of a section that is a list of them: disk, bucket or upstream.
   std::vector<TierConfig>& Listed(std::string_view section);
   const std::vector<TierConfig>& Listed(std::string_view section) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kvcast/host/access_flags.h"
+#include "kvcast/host/forget_file.h"
 #include "kvcast/host/node_memory.h"
 #include "kvcast/host/storage_plan.h"
 #include "kvcast/host/upstream_flags.h"
@@ -103,6 +104,12 @@ Result<NodeGround> NodeGround::Prepare(const NodeConfig& config) {
   node.relay.epoch_us = EpochMicroseconds();
   node.relay.node = state.node_id();
   FillRandom(node.relay.boot);
+  const std::filesystem::path forgotten = state_directory / kForgetFile;
+  KVCAST_TRY(node.relay.forgotten, ReadForgetFile(forgotten));
+  node.relay.obey_upstreams = config.obey_upstreams;
+  node.keep_forgotten = [forgotten](const relay::ForgetMemory& to_keep) {
+    return WriteForgetFile(forgotten, to_keep);
+  };
   FillRandom(std::as_writable_bytes(std::span(&node.relay.secret, 1)));
   return NodeGround{std::move(state), credentials, node,
                     PayloadShare::Of(node.relay.ram_bytes, memory)};

@@ -50,6 +50,16 @@ Json TierAnswers(const NodeServer& node, const relay::Miss& miss) {
   return answers;
 }
 
+Json UpstreamAnswers(const relay::Miss& miss) {
+  Json answers = Json::array();
+  for (const relay::UpstreamTrial& trial : miss.upstreams) {
+    answers.push_back({{"upstream", trial.upstream},
+                       {"outcome", relay::NameOf(trial.outcome)},
+                       {"took_ms", Milliseconds(trial.took)}});
+  }
+  return answers;
+}
+
 }  // namespace
 
 Json NodeMisses(const NodeServer& node, Instant now) {
@@ -64,7 +74,8 @@ Json NodeMisses(const NodeServer& node, Instant now) {
                  {"reason", relay::NameOf(miss.reason)},
                  {"sent_objects", miss.sent_objects},
                  {"took_ms", Milliseconds(miss.took)},
-                 {"tiers", TierAnswers(node, miss)}};
+                 {"tiers", TierAnswers(node, miss)},
+                 {"upstreams", UpstreamAnswers(miss)}};
     told["missing"] = miss.missing ? Json(miss.missing->ToString()) : Json(nullptr);
     misses.push_back(std::move(told));
   }

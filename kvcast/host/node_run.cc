@@ -9,9 +9,10 @@
 #include <tuple>
 #include <utility>
 
+#include "kvcast/host/access_flags.h"
+#include "kvcast/host/admin_secret.h"
 #include "kvcast/host/config_key.h"
 #include "kvcast/host/start_report.h"
-#include "kvcast/host/token_file.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/progress.h"
 
@@ -105,7 +106,10 @@ Result<bool> NodeRun::Start() {
   health_ = std::make_unique<NodeHealth>(
       *loop_, *node_, NodeHealth::Options{config_.canary_every, config_.canary_patience}, metrics_,
       &sink_);
-  KVCAST_TRY(admin_, AdminPort::Open(*loop_, config_, *node_, *health_, metrics_));
+  KVCAST_TRY(const std::string secret, DrawAdminSecret());
+  KVCAST_TRY(admin_, AdminPort::Open(*loop_, config_, *node_, *health_, metrics_, secret, &sink_));
+  KVCAST_TRY_VOID(WriteAdminSecret(ground_.state.directory(), secret,
+                                   admin_ ? admin_->local().ToString() : ""));
   KVCAST_TRY_VOID(ready_file_.Write(AddressOf(*node_, ground_.credentials)));
   fmt::print("{}", StartReport(ground_, *node_, payloads, config_.certificate.empty(),
                                admin_ ? admin_->local().ToString() : ""));
@@ -152,10 +156,14 @@ std::string NodeRun::NeedsRestart(const NodeConfig& config) const {
 Result<void> NodeRun::Renew(const NodeConfig& config) {
   KVCAST_TRY_VOID(CheckCertificate(config, node_->options().listen));
   KVCAST_TRY(ServerCredentials credentials, CredentialsOf(config, ground_.state));
-  if (!config.tokens.empty()) {
-    KVCAST_TRY(TokenFile file, TokenFile::Read(config.tokens));
-    node_->relay().ReplaceTokens(std::move(file.tokens), Now());
-    node_->OnAsked();
+  const AccessFlags access{config.tokens};
+  access.CheckListen(config.Naming("listen", "address"), config_.listen, node_->options().listen,
+                     !config.client_authorities.empty());
+  NodeServer::Options renewed;
+  KVCAST_TRY_VOID(access.Apply(credentials.requires_clients(), renewed));
+  node_->RenewAccess(renewed.relay.access, renewed.certificates);
+  if (admin_ != nullptr) {
+    admin_->ReplaceTokens(renewed.relay.access.tokens);
   }
   const bool is_new = credentials.fingerprint() != ground_.credentials.fingerprint();
   node_->Renew(credentials, config.relay, config.session, QuicOf(config, node_->options().quic));

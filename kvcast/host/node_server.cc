@@ -256,6 +256,14 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
   for (const auto& bucket : buckets_) {
     bucket->Submit();
   }
+  if (const relay::ForgetMemory* const memory = relay_.TakeForgotten()) {
+    const Result<void> kept =
+        options_.keep_forgotten ? options_.keep_forgotten(*memory) : Result<void>();
+    if (!kept.ok()) {
+      log_.Error("what was forgotten is not written down, and not told after a restart",
+                 {{"reason", kept.error().ToString()}});
+    }
+  }
   for (const size_t upstream : relay_.TakeRings()) {
     upstreams_.at(upstream)->LeaveRing();
   }
@@ -264,6 +272,12 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
   } else {
     timer_.Stop();
   }
+}
+
+relay::ForgetReport NodeServer::Forget(const relay::ForgetScope& scope, relay::ForgetMode mode) {
+  const relay::ForgetReport report = relay_.Forget(scope, Now(), mode);
+  PokeTouched(nullptr);
+  return report;
 }
 
 void NodeServer::Renew(const ServerCredentials& credentials, const relay::Limits& limits,
@@ -277,6 +291,18 @@ void NodeServer::Renew(const ServerCredentials& credentials, const relay::Limits
   options_.session.payload_chunks = chunks;
   options_.quic = quic;
   quic_->Renew(credentials, quic);
+}
+
+void NodeServer::RenewAccess(const relay::Access::Options& access,
+                             const CertificateGrants& certificates) {
+  options_.relay.access = access;
+  options_.certificates = certificates;
+  relay::Credentials credentials;
+  for (const auto& [id, peer] : peers_) {
+    credentials[id] = CredentialOf(peer->connection());
+  }
+  relay_.ReplaceAccess(access, credentials, Now());
+  PokeTouched(nullptr);
 }
 
 void NodeServer::SayGoodbye(Duration until_leaving) {

@@ -39,6 +39,8 @@ class NodeServer : private NodePeerOwner {
     std::vector<BucketMount::Options> buckets;
     // Whom to ask for what is not here, the preferred ones first.
     std::vector<UpstreamLink::Options> upstreams;
+    // Keeps what is to be known of forgetting after a restart; relay.forgotten has it then.
+    std::function<Result<void>(const relay::ForgetMemory&)> keep_forgotten;
     // How long a start waits for a disk that stands still. It is taken in when it comes.
     Duration disk_patience = std::chrono::seconds(30);
     // How long a start waits for buckets. One that does not answer is read when it does.
@@ -65,6 +67,9 @@ class NodeServer : private NodePeerOwner {
   // Those who came to us.
   size_t peer_count() const { return peers_.size() - upstream_sessions_; }
 
+  // As relay().Forget(), of the node as a whole; what relays below are to be told is kept.
+  relay::ForgetReport Forget(const relay::ForgetScope& scope, relay::ForgetMode mode);
+
   // Call it after the relay was asked for something other than by a peer.
   void OnAsked() { PokeTouched(nullptr); }
 
@@ -72,6 +77,9 @@ class NodeServer : private NodePeerOwner {
   // for all.
   void Renew(const ServerCredentials& credentials, const relay::Limits& limits,
              const moqt::Limits& session, const QuicServer::Options& quic);
+
+  // Who may do what, of those who are here as well: who may not stay is closed.
+  void RenewAccess(const relay::Access::Options& access, const CertificateGrants& certificates);
 
   // Tells every peer that the node leaves in so long; new requests are refused from now on.
   void SayGoodbye(Duration until_leaving);

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "kvcast/base/digest.h"
+#include "kvcast/base/log.h"
+#include "kvcast/host/node_server.h"
+#include "kvcast/io/http_server.h"
+#include "kvcast/relay/token_table.h"
+
+namespace kvcast {
+
+// POST /forget of the admin port, which docs/reference/admin.md describes: whoever may forget for a
+// tenant has its caches removed, or hears what that would remove. Belongs to the node's thread.
+class AdminForget {
+ public:
+  // `secret`: who shows it may forget for everybody; empty: nobody can.
+  AdminForget(NodeServer& node, std::string_view secret, Log log);
+
+  void ReplaceTokens(relay::TokenTable tokens) { tokens_ = std::move(tokens); }
+  HttpAnswer Take(const HttpRequest& request);
+
+ private:
+  // Who asks, if the token is good for the tenant.
+  std::optional<std::string> HolderOf(std::string_view token, const std::string& tenant) const;
+
+  NodeServer* node_;
+  std::optional<Digest> secret_;
+  relay::TokenTable tokens_;
+  Log log_;
+};
+
+}  // namespace kvcast
