@@ -194,6 +194,57 @@ class Living(unittest.TestCase):
         self.assertFalse(comes_in(old))
         self.assertNotEqual(stays.wait(PATIENCE_S), 0)
 
+    def reload(self, node: Node):
+        """Sends SIGHUP, and waits until it has been heeded."""
+        before = node.log.read_text().count("configuration reloaded")
+        node.process.send_signal(signal.SIGHUP)
+        until(lambda: node.log.read_text().count("configuration reloaded") > before, "nothing said")
+
+    def test_sighup_takes_that_there_is_a_file_of_tokens_and_that_there_is_none(self):
+        tokens, token = self.folder / "tokens", self.folder / "token"
+        made = kvcast("token", "new", "--tenant", "_all", "--may", "admin", "--tokens", str(tokens), "--out",
+                      str(token))
+        self.assertEqual(made.returncode, 0, made.stderr)
+        node = self.configured("")
+        nobody = ("moq", "ls", node.address, "a")
+        self.assertEqual(kvcast(*nobody).returncode, 0)
+        stays = self.follower(node)
+        self.addCleanup(stays.kill)
+        self.config.write_text(f'[cache]\ndirectory = "none"\n[tls]\ntokens = "{tokens}"\n')
+        self.reload(node)
+        self.assertIn("takes only those it knows", kvcast(*nobody).stderr)
+        self.assertEqual(kvcast(*nobody, "--token-file", str(token)).returncode, 0)
+        self.assertNotEqual(stays.wait(PATIENCE_S), 0)
+        # The admin port goes by the same file.
+        port = (node.ready.parent / "state" / "admin-address").read_text().strip()
+        forget = ("forget", "--tenant", "acme", "--admin", port, "--token-file", str(token))
+        self.assertEqual(kvcast(*forget).returncode, 0)
+        self.config.write_text('[cache]\ndirectory = "none"\n')
+        self.reload(node)
+        self.assertEqual(kvcast(*nobody).returncode, 0)
+        self.assertEqual(kvcast(*forget).returncode, 1)
+
+    def test_sighup_takes_lines_about_certificates(self):
+        folder = self.certificate("certs")
+        self.assertEqual(kvcast("cert", "client", str(folder), "--name", "engine").returncode, 0)
+        tokens = self.folder / "tokens"
+        tokens.write_text("# nobody\n")
+        node = self.configured(f'[tls]\ncertificate = "{folder}/localhost.pem"\nkey = "{folder}/localhost.key"\n'
+                               f'client_ca = "{folder}/authority.pem"\ntokens = "{tokens}"\n')
+        own = (node.address, "--cert", f"{folder}/engine.pem", "--key", f"{folder}/engine.key")
+        self.assertNotEqual(kvcast("moq", "ls", *own[:1], "a", *own[1:]).returncode, 0)
+        tokens.write_text('{"certificate":"engine","tenants":["_plain"],"may":["read"]}\n')
+        self.reload(node)
+        self.assertEqual(kvcast("moq", "ls", *own[:1], "a", *own[1:]).returncode, 0)
+        stays = subprocess.Popen([KVCAST, "moq", "sub", own[0], "a--b", "--rendezvous", "60", "--timeout", "60",
+                                  *own[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(stays.kill)
+        until(lambda: self.peers(node) == 1, "the client did not come in")
+        tokens.write_text('{"certificate":"another","tenants":["_plain"],"may":["read"]}\n')
+        self.reload(node)
+        self.assertNotEqual(stays.wait(PATIENCE_S), 0)
+        self.assertNotEqual(kvcast("moq", "ls", *own[:1], "a", *own[1:]).returncode, 0)
+
 
 if __name__ == "__main__":
     KVCAST = str(Path(sys.argv.pop()).resolve())

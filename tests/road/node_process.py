@@ -21,10 +21,11 @@ class Node:
         # Nor is the home of whoever tests: the directory is the node's own.
         if not {"--disk", "--bucket", "--cache-dir", "--config"} & set(options):
             lazy += ["--cache-dir", "none"]
+        if "--state-dir" not in options:
+            lazy += ["--state-dir", folder / "state"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [kvcast, "serve", *lazy, "--listen", "127.0.0.1:0", "--state-dir", folder / "state",
-                 "--ready-file", ready, *options], stdout=log, stderr=log,
+                [kvcast, "serve", *lazy, "--listen", "127.0.0.1:0", "--ready-file", ready, *options], stdout=log, stderr=log,
                 env=os.environ | (environment or {}))
         end = time.monotonic() + PATIENCE_S
         while not ready.exists():
