@@ -69,7 +69,7 @@ void Relay::AnswerFetch(Peer& peer, const moqt::FetchReceived& event, End end) {
   if (*largest < range.last && end != End::kOutOfReach &&
       !above_->IsNothingBeyond(event, *largest)) {
     range.last = *largest;
-    range.last.object -= Planted(PlantedBug::kFetchEndsEarly) && largest->object > 0 ? 1 : 0;
+    range.last.object -= Planted(PlantedBug::kFetchEndsEarly) && largest->object > 0 ? 1U : 0U;
   }
   moqt::FetchOk answer;
   answer.last = range.last;
