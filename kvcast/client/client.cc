@@ -5,7 +5,10 @@
 #include <variant>
 
 #include "kvcast/base/planted.h"
+#include "kvcast/client/page_supply.h"
+#include "kvcast/client/put_outcomes.h"
 #include "kvcast/kv/index_feed.h"
+#include "kvcast/kv/value_format.h"
 
 namespace kvcast {
 namespace {
@@ -45,7 +48,8 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
             KVCAST_TRY(std::unique_ptr<IndexFeed> feed, IndexFeed::Open(index_));
             return std::unique_ptr<CatalogFeed>(std::move(feed));
           },
-          options.catalog_patience) {}
+          options.catalog_patience),
+      value_kind_(options.kind.scope(), kValueTrackName) {}
 
 void Client::OnInput(Instant now) {
   while (std::optional<moqt::Event> event = session_->NextEvent()) {
@@ -94,6 +98,12 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
       return;
     }
   }
+  for (auto& [operation, loading] : value_loads_) {
+    if (loading->Owns(request)) {
+      loading->OnEvent(event);
+      return;
+    }
+  }
 }
 
 void Client::OnSessionClosed(const std::string& reason) {
@@ -106,6 +116,9 @@ void Client::OnSessionClosed(const std::string& reason) {
   for (auto& [operation, entry] : publications_) {
     entry.publication->OnNodeLost(reason);
   }
+  for (auto& [operation, loading] : value_loads_) {
+    loading->OnNodeLost();
+  }
 }
 
 void Client::OnTimeout(Instant now) {
@@ -116,6 +129,9 @@ void Client::OnTimeout(Instant now) {
   }
   for (auto& [operation, entry] : publications_) {
     entry.publication->OnTimeout(now);
+  }
+  for (auto& [operation, loading] : value_loads_) {
+    loading->OnTimeout(now);
   }
   OnInput(now);
 }
@@ -134,6 +150,9 @@ std::optional<Instant> Client::deadline() const {
   }
   for (const auto& [operation, entry] : publications_) {
     add(entry.publication->deadline());
+  }
+  for (const auto& [operation, loading] : value_loads_) {
+    add(loading->deadline());
   }
   return first;
 }
@@ -172,18 +191,25 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   }
   const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
   KVCAST_TRY(std::shared_ptr<const Codec> codec, options_.ladder.Encoder(kind.rung(), pages));
-  const OperationId operation = next_operation_++;
   const Generation generation =
       Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
-  auto publication = std::make_unique<Publication>(
-      *session_, index_,
-      Publication::Offer{kind, generation, std::move(blocks), std::move(pages), std::move(codec),
-                         terms.durability},
-      options_.publish_patience);
+  return Begin(
+      {std::make_unique<Publication>(
+           *session_, index_,
+           Publication::Offer{kind, generation, std::move(blocks),
+                              std::make_unique<PageSupply>(std::move(pages), std::move(codec)),
+                              terms.durability},
+           options_.publish_patience),
+       {}},
+      now);
+}
+
+OperationId Client::Begin(PublishEntry entry, Instant now) {
   if (lost_) {
-    publication->OnNodeLost(lost_reason_);
+    entry.publication->OnNodeLost(lost_reason_);
   }
-  publications_.emplace(operation, PublishEntry{std::move(publication), {}});
+  const OperationId operation = next_operation_++;
+  publications_.emplace(operation, std::move(entry));
   Settle(now);
   return operation;
 }
@@ -210,6 +236,9 @@ void Client::Cancel(OperationId operation, Instant now) {
   if (const auto publish = publications_.find(operation); publish != publications_.end()) {
     publish->second.publication->Cancel();
   }
+  if (const auto values = value_loads_.find(operation); values != value_loads_.end()) {
+    values->second->Cancel();
+  }
   Settle(now);
 }
 
@@ -222,6 +251,7 @@ void Client::Settle(Instant now) {
   }
   SettlePublications(now);
   SettleLoads();
+  SettleValues();
 }
 
 void Client::SettlePublications(Instant now) {
@@ -233,11 +263,15 @@ void Client::SettlePublications(Instant now) {
     }
     publication.Look(now);
     if (publication.over()) {
-      events_.push_back(PublishEnded{operation, publication.report()});
+      if (entry.values) {
+        events_.push_back(ValuesEnded{operation, PutOutcomes(publication, *entry.values)});
+      } else {
+        events_.push_back(PublishEnded{operation, publication.report()});
+      }
       at = publications_.erase(at);
       continue;
     }
-    if (publication.report() != entry.told) {
+    if (!entry.values && publication.report() != entry.told) {
       entry.told = publication.report();
       events_.push_back(PublishProgress{operation, entry.told});
     }

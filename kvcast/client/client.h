@@ -21,6 +21,9 @@
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
 #include "kvcast/client/rung_choice.h"
+#include "kvcast/client/track_kind.h"
+#include "kvcast/client/value_loading.h"
+#include "kvcast/client/value_outcome.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/session.h"
 
@@ -73,7 +76,22 @@ class Client {
   // have no place for all of it.
   Result<OperationId> Load(CacheMatch match, std::vector<BlockHash> blocks, PromptPages pages,
                            const LoadTerms& terms, Instant now);
-  // Ends it now: its pages are not touched any more when this returns. Told as its end.
+
+  // Values are bytes of an engine's own, under names of its own. How long each of these is, as far
+  // as somebody is said to hold it. Asks nobody.
+  std::vector<std::optional<uint64_t>> FindValues(std::span<const BlockHash> names) const;
+  struct PutTerms {
+    Generation generation{};  // Drawn anew for each.
+    Durability durability = Durability::kMemory;
+    Instant deadline = Instant::max();
+  };
+  // What the node does not hold is published, as one track; a name that stands twice, once. The
+  // first of a name is read, and what becomes of it is told of all. REQUIRES, of both: values of 1
+  // to ValuePiece::kValueBytesMax bytes.
+  OperationId PutValues(const std::vector<ValueSource>& values, const PutTerms& terms, Instant now);
+  OperationId GetValues(std::vector<ValuePlace> places, Instant deadline, Instant now);
+
+  // Ends it now: its memory is not touched any more when this returns. Told as its end.
   void Cancel(OperationId operation, Instant now);
 
   // What the node holds is known, as far as it tells.
@@ -87,6 +105,8 @@ class Client {
   struct PublishEntry {
     std::unique_ptr<Publication> publication;
     PublishReport told;
+    // Of values: which of the publication's blocks each is.
+    std::optional<std::vector<size_t>> values{};
   };
   struct LoadEntry {
     std::unique_ptr<Loading> loading;
@@ -101,6 +121,8 @@ class Client {
   void Settle(Instant now);
   void SettlePublications(Instant now);
   void SettleLoads();
+  void SettleValues();
+  OperationId Begin(PublishEntry entry, Instant now);
 
   moqt::Session* session_;
   const ClientOptions options_;
@@ -109,6 +131,8 @@ class Client {
   NodePace pace_;
   std::map<OperationId, PublishEntry> publications_;
   std::map<OperationId, LoadEntry> loads_;
+  const TrackKind value_kind_;
+  std::map<OperationId, std::unique_ptr<ValueLoading>> value_loads_;
   OperationId next_operation_ = 1;
   std::deque<ClientEvent> events_;
   bool ready_told_ = false;

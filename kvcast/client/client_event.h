@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/publication.h"
+#include "kvcast/client/value_outcome.h"
 
 // What a client tells whoever drives it.
 namespace kvcast {
 
-// Names a publication or a load of one client.
+// Names a publication, a load, or a batch of values of one client.
 using OperationId = uint64_t;
 
 // What the node holds is known now, as far as it tells: Find() means something from here on.
@@ -40,7 +42,13 @@ struct LoadEnded {
   LoadReport report;
 };
 
-using ClientEvent =
-    std::variant<NodeReady, NodeLost, PublishProgress, PublishEnded, LoadProgress, LoadEnded>;
+// Their memory is neither read nor written to any more. Of each, in the order they were given.
+struct ValuesEnded {
+  OperationId operation;
+  std::vector<ValueOutcome> outcomes;
+};
+
+using ClientEvent = std::variant<NodeReady, NodeLost, PublishProgress, PublishEnded, LoadProgress,
+                                 LoadEnded, ValuesEnded>;
 
 }  // namespace kvcast

@@ -6,7 +6,6 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/hex.h"
-#include "kvcast/kv/track_properties.h"
 #include "kvcast/moqt/wanted_range.h"
 
 namespace kvcast {
@@ -31,9 +30,13 @@ std::string_view ToString(PublishFault fault) {
 
 Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer offer,
                          Duration patience)
-    : session_(&session), index_(&index), offer_(std::move(offer)), patience_(patience) {
-  KVCAST_CHECK(offer_.blocks.size() == offer_.pages.block_count());
-  KVCAST_CHECK(offer_.codec->shape() == offer_.pages.shape());
+    : session_(&session),
+      index_(&index),
+      offer_(std::move(offer)),
+      track_(offer_.kind.NameOf(offer_.blocks.empty() ? BlockHash() : offer_.blocks.back(),
+                                offer_.generation)),
+      patience_(patience) {
+  KVCAST_CHECK(offer_.blocks.size() == offer_.supply->block_count());
   report_.blocks = offer_.blocks.size();
 }
 
@@ -47,16 +50,15 @@ void Publication::Start(Instant now) {
       missing_.push_back(block);
     }
   }
+  decided_ = true;
   report_.skipped = offer_.blocks.size() - missing_.size();
   if (missing_.empty()) {
     state_ = State::kOver;
     return;
   }
-  const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
-  const Properties properties =
-      WithFormat(asks_durability() ? DurabilityProperties(offer_.durability) : Properties(),
-                 offer_.codec->format().Encode());
-  const Result<moqt::RequestId> request = session_->Publish(track.Name(), {}, properties);
+  const Properties properties = offer_.supply->TrackProperties(
+      asks_durability() ? DurabilityProperties(offer_.durability) : Properties());
+  const Result<moqt::RequestId> request = session_->Publish(track_, {}, properties);
   if (!request.ok()) {
     Fail(PublishFault::kNodeLost, request.error().message());
     return;
@@ -101,19 +103,17 @@ void Publication::Want(const moqt::Parameters& parameters) {
     return;
   }
   wanted_ = moqt::WantedBy(parameters.filter, largest_);
-  if (block_ && !wanted_.Contains({missing_[next_], next_token_})) {
+  if (block_open_ && !wanted_.Contains({missing_[next_], next_token_})) {
     (void)session_->ResetSubgroup(*request_, subgroup_, moqt::ResetCode::kCancelled).ok();
-    block_.reset();
+    block_open_ = false;
   }
 }
 
 std::optional<uint32_t> Publication::FirstWanted(size_t block) const {
-  // An object is known by its first token: one that begins before what is wanted is not.
-  const uint64_t run = offer_.codec->format().run_tokens;
-  const uint64_t wanted = block == wanted_.first.group ? wanted_.first.object : 0;
-  const uint64_t first = wanted / run * run + (wanted % run == 0 ? 0 : run);
+  const uint64_t first =
+      offer_.supply->FirstFrom(block, block == wanted_.first.group ? wanted_.first.object : 0);
   const bool some = !wanted_.empty() && block >= wanted_.first.group &&
-                    block <= wanted_.last.group && first < offer_.pages.shape().tokens();
+                    block <= wanted_.last.group && first < offer_.supply->EndOf(block);
   return some ? std::optional(static_cast<uint32_t>(first)) : std::nullopt;
 }
 
@@ -122,8 +122,7 @@ void Publication::FollowAcks() {
   if (!asks_durability() || acks_) {
     return;
   }
-  const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
-  const Result<TrackName> name = AckTrackOf(track.Name().space());
+  const Result<TrackName> name = AckTrackOf(track_.space());
   const Result<moqt::RequestId> request =
       name.ok() ? session_->Subscribe(*name, {}) : Result<moqt::RequestId>(name.error());
   if (!request.ok()) {
@@ -153,8 +152,7 @@ void Publication::OnAckEvent(const moqt::Event& event, Instant now) {
 }
 
 void Publication::OnAck(const AckRecord& record) {
-  const CacheTrack track = offer_.kind.TrackOf(offer_.blocks.back(), offer_.generation);
-  if (over() || record.name != track.Name().name()) {
+  if (over() || record.name != track_.name()) {
     return;
   }
   for (auto at = std::ranges::lower_bound(sent_, record.first);
@@ -175,7 +173,7 @@ void Publication::OnAck(const AckRecord& record) {
 void Publication::Send(Instant now) {
   while (state_ == State::kSending && forward_ && next_ < missing_.size() &&
          session_->queued_bytes(*request_) < session_->limits().send_queue_high_bytes) {
-    if (!block_ && !FirstWanted(missing_[next_])) {
+    if (!block_open_ && !FirstWanted(missing_[next_])) {
       ++next_;
     } else if (!SendObject()) {
       break;
@@ -189,24 +187,23 @@ void Publication::Send(Instant now) {
 }
 
 bool Publication::SendObject() {
-  if (!block_ && !OpenBlock()) {
+  if (!block_open_ && !OpenBlock()) {
     return false;
   }
   const size_t number = missing_[next_];
   Object object;
   object.location = {number, next_token_};
-  object.properties =
-      ObjectProperties(offer_.blocks[number], next_token_, offer_.codec->format().run_tokens);
-  object.payload = offer_.codec->Encode(*block_, next_token_);
+  object.properties = offer_.supply->ObjectPropertiesOf(offer_.blocks[number], number, next_token_);
+  object.payload = offer_.supply->Payload(number, next_token_);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
   if (sent.ok()) {
     largest_ = object.location;
-    next_token_ += offer_.codec->TokensFrom(next_token_);
+    next_token_ = offer_.supply->After(number, next_token_);
   }
-  if (sent.ok() && next_token_ == offer_.pages.shape().tokens()) {
+  if (sent.ok() && next_token_ == offer_.supply->EndOf(number)) {
     sent = session_->EndSubgroup(*request_, subgroup_);
-    block_.reset();
+    block_open_ = false;
     ++next_;
     if (first_token_ == 0) {
       sent_.push_back(number);
@@ -238,7 +235,7 @@ bool Publication::OpenBlock() {
     return false;
   }
   subgroup_ = *subgroup;
-  block_.emplace(offer_.pages.Block(missing_[next_]));
+  block_open_ = true;
   return true;
 }
 
@@ -281,15 +278,18 @@ void Publication::Finish() {
   if (acks_) {
     session_->Cancel(*acks_, moqt::ResetCode::kCancelled);
   }
-  const auto gone = std::ranges::count_if(
-      offer_.blocks, [&](const BlockHash& block) { return !offer_.kind.IsHeld(*index_, block); });
-  if (gone > 0 && sent_.size() < missing_.size()) {
+  for (size_t block = 0; block < offer_.blocks.size(); ++block) {
+    if (!offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
+      gone_.insert(block);
+    }
+  }
+  if (!gone_.empty() && sent_.size() < missing_.size()) {
     report_.fault = PublishFault::kRefused;
     report_.reason = "The node asked for no more than " + std::to_string(sent_.size()) + " of " +
                      std::to_string(missing_.size()) + " blocks.";
-  } else if (gone > 0) {
+  } else if (!gone_.empty()) {
     report_.fault = PublishFault::kNotKept;
-    report_.reason = "The node has dropped " + std::to_string(gone) + " of " +
+    report_.reason = "The node has dropped " + std::to_string(gone_.size()) + " of " +
                      std::to_string(offer_.blocks.size()) + " blocks again for want of room.";
   }
 }
@@ -299,7 +299,7 @@ void Publication::Fail(PublishFault fault, std::string reason) {
     return;
   }
   state_ = State::kOver;
-  block_.reset();
+  block_open_ = false;
   report_.fault = fault;
   report_.reason = std::move(reason);
   for (const std::optional<moqt::RequestId>& request : {request_, acks_}) {
@@ -315,7 +315,9 @@ void Publication::OnNodeLost(const std::string& reason) {
 
 void Publication::OnTimeout(Instant now) {
   Look(now);
-  if (deadline() && now >= *deadline()) {
+  if (!over() && now >= offer_.deadline) {
+    Fail(PublishFault::kPatienceOver, "The deadline passed.");
+  } else if (deadline() && now >= *deadline()) {
     Fail(PublishFault::kPatienceOver,
          state_ == State::kAsking         ? "The node did not answer."
          : state_ == State::kSending      ? "The node stopped taking blocks."
@@ -327,7 +329,29 @@ void Publication::OnTimeout(Instant now) {
 void Publication::Cancel() { Fail(PublishFault::kCancelled, "The publication was cancelled."); }
 
 std::optional<Instant> Publication::deadline() const {
-  return state_ == State::kNew || over() ? std::nullopt : std::optional(last_progress_ + patience_);
+  if (over()) {
+    return std::nullopt;
+  }
+  const Instant patient = state_ == State::kNew ? Instant::max() : last_progress_ + patience_;
+  const Instant first = std::min(patient, offer_.deadline);
+  return first == Instant::max() ? std::nullopt : std::optional(first);
+}
+
+std::vector<Publication::Standing> Publication::Standings() const {
+  std::vector<Standing> standings(offer_.blocks.size(),
+                                  decided_ ? Standing::kWasHeld : Standing::kOpen);
+  for (const size_t block : missing_) {
+    standings[block] = Standing::kOpen;
+  }
+  for (size_t i = 0; i < report_.listed; ++i) {
+    if (!asks_durability() || reached_.contains(sent_[i])) {
+      standings[sent_[i]] = Standing::kStands;
+    }
+  }
+  for (const size_t block : gone_) {
+    standings[block] = Standing::kGone;
+  }
+  return standings;
 }
 
 }  // namespace kvcast

@@ -11,9 +11,8 @@
 
 #include "kvcast/base/time.h"
 #include "kvcast/catalog/acknowledgement.h"
-#include "kvcast/client/cache_kind.h"
-#include "kvcast/client/prompt_pages.h"
-#include "kvcast/codec/codec.h"
+#include "kvcast/client/block_supply.h"
+#include "kvcast/client/track_kind.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
@@ -56,22 +55,22 @@ struct PublishReport {
 // refuses costs no encoding, and nobody waits for a publication. What the node's filter leaves out
 // is not sent, nor anything while it wants nothing.
 //
-// Reads the pages until over(); destroying it, or Cancel(), ends that at once.
+// Reads the engine's memory until over(); destroying it, or Cancel(), ends that at once.
 class Publication {
  public:
   struct Offer {
-    CacheKind kind;
+    TrackKind kind;
     Generation generation{};
-    std::vector<BlockHash> blocks;       // Of the whole prompt.
-    PromptPages pages;                   // With all of them.
-    std::shared_ptr<const Codec> codec;  // Of these pages, at the kind's rung.
+    std::vector<BlockHash> blocks;        // Of the whole prompt.
+    std::unique_ptr<BlockSupply> supply;  // With all of them.
     // What the blocks are to reach. More than memory is promised for what is sent, and not for what
     // the node holds already, nobody knows where: then everything is sent.
     Durability durability = Durability::kMemory;
+    Instant deadline = Instant::max();  // It is over by then, started or not.
   };
 
-  // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as pages
-  // have. Session and index must outlive it.
+  // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as the
+  // supply has. Session and index must outlive it.
   Publication(moqt::Session& session, const PrefixIndex& index, Offer offer, Duration patience);
   ~Publication();
   Publication(const Publication&) = delete;
@@ -91,9 +90,12 @@ class Publication {
   void Cancel();
 
   bool over() const { return state_ == State::kOver; }
-  // Absent before it started and once it is over.
+  // Absent once it is over.
   std::optional<Instant> deadline() const;
   const PublishReport& report() const { return report_; }
+  // What became of each block; final once it is over.
+  enum class Standing : uint8_t { kOpen, kWasHeld, kStands, kGone };
+  std::vector<Standing> Standings() const;
 
  private:
   enum class State : uint8_t { kNew, kAsking, kSending, kSent, kOver };
@@ -117,9 +119,11 @@ class Publication {
   moqt::Session* session_;
   const PrefixIndex* index_;
   const Offer offer_;
+  const TrackName track_;
   const Duration patience_;
 
   State state_ = State::kNew;
+  bool decided_ = false;  // What to send.
   std::optional<moqt::RequestId> request_;
   std::optional<moqt::RequestId> acks_;  // The subscription that tells what is durable.
   std::set<size_t> reached_;             // Blocks that are as durable as they are to be.
@@ -129,12 +133,13 @@ class Publication {
   LocationRange wanted_;                 // By the node,
   bool forward_ = true;                  // if it wants anything now.
   std::optional<Location> largest_;      // That was sent.
-  std::optional<BlockView> block_;       // The one that is being sent.
+  bool block_open_ = false;              // The next one is being sent.
   moqt::StreamId subgroup_ = 0;
   uint32_t first_token_ = 0;  // Of it, on its stream.
   uint32_t next_token_ = 0;
   Instant last_progress_;
   size_t queued_bytes_ = 0;  // That waited to be sent when last looked at.
+  std::set<size_t> gone_;    // Blocks that the node had dropped again at the end.
   PublishReport report_;
 };
 

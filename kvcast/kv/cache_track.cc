@@ -67,11 +67,16 @@ Result<ModelScope> ModelScope::Parse(const TrackNamespace& space) {
 
 TrackNamespace ModelScope::Namespace() const { return *TrackNamespace::Of({kService, Field()}); }
 
-TrackName CacheTrack::Name() const {
+TrackName TrackNameOf(const ModelScope& scope, const BlockHash& prefix,
+                      const Generation& generation, std::string_view name) {
   const std::string field = scope.Field();
   const TrackNamespace space =
       *TrackNamespace::Of({kService, field, AsText(prefix.bytes), AsText(generation)});
-  return *TrackName::Of(space, std::string(ToString(rung)) + slice.Suffix());
+  return *TrackName::Of(space, std::string(name));
+}
+
+TrackName CacheTrack::Name() const {
+  return TrackNameOf(scope, prefix, generation, std::string(ToString(rung)) + slice.Suffix());
 }
 
 Result<CacheTrack> CacheTrack::Parse(const TrackName& name) {

@@ -53,9 +53,15 @@ class ModelScope {
   std::string short_fp_;
 };
 
-// The track that carries one rung, or a slice of one, of one published prefix.
+// A track of a prefix, or of whatever else was published as one: what the track is called says
+// what.
 //
-//   namespace ( scope's two fields, d_n of the prefix, generation )     track <rung><slice>
+//   namespace ( scope's two fields, d_n of the prefix, generation )     track <name>
+TrackName TrackNameOf(const ModelScope& scope, const BlockHash& prefix,
+                      const Generation& generation, std::string_view name);
+
+// The track that carries one rung, or a slice of one, of one published prefix: its name is
+// <rung><slice>.
 struct CacheTrack {
   ModelScope scope;
   BlockHash prefix;

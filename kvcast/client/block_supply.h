@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kvcast/base/bytes.h"
+#include "kvcast/kv/prefix_chain.h"
+#include "kvcast/object/properties.h"
+
+namespace kvcast {
+
+// What a publication sends: blocks, each a group of objects that are made one by one, as there is
+// room for them. Reads the engine's memory for as long as it is asked to.
+//
+// Payload() is the place between codec and object: what it gives is what nodes keep and relays see.
+// Objects that are to be sealed end to end are sealed there, and opened where their counterparts
+// take payloads: RunDecoder, ValueLoading.
+class BlockSupply {
+ public:
+  virtual ~BlockSupply() = default;
+
+  virtual size_t block_count() const = 0;
+  // What the track says of itself, beside these.
+  virtual Properties TrackProperties(const Properties& others) const { return others; }
+  // The ids of a block's objects are below this. REQUIRES, here and below: a block there is.
+  virtual uint32_t EndOf(size_t block) const = 0;
+  // The id of the block's first object that is not before this one: EndOf() or more if none is.
+  virtual uint64_t FirstFrom(size_t block, uint64_t object) const = 0;
+  // REQUIRES below: the id of an object.
+  virtual uint32_t After(size_t block, uint32_t object) const = 0;
+  virtual Properties ObjectPropertiesOf(const BlockHash& hash, size_t block,
+                                        uint32_t object) const = 0;
+  virtual Bytes Payload(size_t block, uint32_t object) = 0;
+};
+
+}  // namespace kvcast

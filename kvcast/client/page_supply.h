@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "kvcast/client/block_supply.h"
+#include "kvcast/client/prompt_pages.h"
+#include "kvcast/codec/codec.h"
+
+namespace kvcast {
+
+// A prompt's blocks, encoded from the engine's pages as they are sent.
+class PageSupply final : public BlockSupply {
+ public:
+  // REQUIRES: a codec of these pages.
+  PageSupply(PromptPages pages, std::shared_ptr<const Codec> codec);
+
+  size_t block_count() const override { return pages_.block_count(); }
+  Properties TrackProperties(const Properties& others) const override;
+  uint32_t EndOf(size_t block) const override;
+  uint64_t FirstFrom(size_t block, uint64_t object) const override;
+  uint32_t After(size_t block, uint32_t object) const override;
+  Properties ObjectPropertiesOf(const BlockHash& hash, size_t block,
+                                uint32_t object) const override;
+  Bytes Payload(size_t block, uint32_t object) override;
+
+ private:
+  const PromptPages pages_;
+  const std::shared_ptr<const Codec> codec_;
+  std::optional<BlockView> view_;  // Of the block that is being sent.
+  size_t viewed_ = 0;
+};
+
+}  // namespace kvcast
