@@ -3,6 +3,11 @@
 set(KVCAST_SANITIZE "" CACHE STRING "Sanitizers to build with, e.g. address,undefined")
 option(KVCAST_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 option(KVCAST_BENCHES "Build the benchmarks (needs Google Benchmark)" OFF)
+option(KVCAST_SHARED "Build libkvcast.so, which engines link, and let it be installed" ON)
+# A sanitizer's runtime has to be in the program that loads a library, which is not ours.
+if(KVCAST_SANITIZE)
+  set(KVCAST_SHARED OFF)
+endif()
 
 option(KVCAST_PLANTED_BUGS "Plant bugs for the simulator to find; nothing but it is built" OFF)
 
@@ -21,6 +26,13 @@ target_include_directories(kvcast_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(KVCAST_PLANTED_BUGS)
   target_compile_definitions(kvcast_flags INTERFACE KVCAST_PLANTED_BUGS)
 endif()
+# What goes into the library is the same that goes into the program: compiled once, for both. Hidden,
+# calls within it cost what they cost in a program, and nothing of ours meets anything of an engine's.
+if(KVCAST_SHARED)
+  target_compile_options(kvcast_flags INTERFACE -fPIC -fvisibility=hidden
+    -fvisibility-inlines-hidden)
+endif()
+
 if(KVCAST_SANITIZE)
   # A finding is a failure, so undefined behaviour stops the program like the others do.
   target_compile_options(kvcast_flags INTERFACE -fsanitize=${KVCAST_SANITIZE}

@@ -14,8 +14,8 @@
 #include "examples/tinylm/inference/generation.h"
 #include "examples/tinylm/inference/weights.h"
 #include "examples/tinylm/shared_cache.h"
+#include "kvcast/engine/model_folder.h"
 #include "kvcast/host/coding_flags.h"
-#include "kvcast/host/model_folder.h"
 #include "kvcast/host/node_flags.h"
 #include "kvcast/io/clock.h"
 

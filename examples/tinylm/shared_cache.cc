@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kvcast/host/model_ladder.h"
+#include "kvcast/engine/model_ladder.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast::tinylm {

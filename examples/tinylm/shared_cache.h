@@ -12,9 +12,9 @@
 #include "kvcast/base/time.h"
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/publication.h"
-#include "kvcast/host/model_folder.h"
-#include "kvcast/host/node_address.h"
-#include "kvcast/host/node_connection.h"
+#include "kvcast/engine/model_folder.h"
+#include "kvcast/engine/node_address.h"
+#include "kvcast/engine/node_connection.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/kv/token.h"
 

@@ -1,11 +1,11 @@
 // Hosts with several addresses, of which some lead nowhere.
-#include "kvcast/host/address_race.h"
+#include "kvcast/engine/address_race.h"
 
 #include <gtest/gtest.h>
 
-#include "kvcast/host/node_connection.h"
+#include "kvcast/engine/node_connection.h"
+#include "kvcast/engine/scripted_server_test.h"
 #include "kvcast/host/relay_connection.h"
-#include "kvcast/host/scripted_server_test.h"
 #include "kvcast/io/udp_socket.h"
 
 namespace kvcast {

@@ -132,15 +132,6 @@ Result<std::unique_ptr<const Codec>> CodecFor(const TrackFormat& format,
                                 : Codec::Of(format, format.value_type);
 }
 
-Result<Calibration> ReadCalibration(const std::filesystem::path& path) {
-  KVCAST_TRY(const std::string text, ReadRegularFile(path, Calibration::kBytesMax));
-  Result<Calibration> calibration = Calibration::Parse(text);
-  if (!calibration.ok()) {
-    return std::move(calibration).error().In(path.string());
-  }
-  return calibration;
-}
-
 Result<TrackFormat> FormatFor(const CacheBlocks& blocks, Rung rung,
                               const Calibration* calibration) {
   if (calibration != nullptr) {

@@ -63,8 +63,6 @@ class CacheBlocks {
   std::vector<uint32_t> query_heads_;
 };
 
-Result<Calibration> ReadCalibration(const std::filesystem::path& path);
-
 // How a cache is encoded at a rung: with the constants of a calibration, or else with those that
 // suit its own blocks, which AC and KTC have none of. Mismatch: the calibration is of another model
 // or type.

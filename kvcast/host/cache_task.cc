@@ -7,10 +7,10 @@
 #include <system_error>
 
 #include "kvcast/codec/coded_object.h"
+#include "kvcast/engine/model_ladder.h"
 #include "kvcast/host/cache_blocks.h"
 #include "kvcast/host/coding_flags.h"
 #include "kvcast/host/kv_file_fit.h"
-#include "kvcast/host/model_ladder.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/host/prompt_file.h"
 #include "kvcast/io/clock.h"

@@ -9,8 +9,8 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/client/cache_kind.h"
+#include "kvcast/engine/node_connection.h"
 #include "kvcast/host/model_flags.h"
-#include "kvcast/host/node_connection.h"
 #include "kvcast/host/node_flags.h"
 #include "kvcast/host/tenant_flags.h"
 #include "kvcast/kv/kv_file.h"

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "kvcast/codec/bands.h"
+#include "kvcast/engine/model_ladder.h"
 #include "kvcast/host/suggestion.h"
 
 namespace kvcast {

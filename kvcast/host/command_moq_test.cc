@@ -7,12 +7,12 @@
 
 #include "kvcast/base/json.h"
 #include "kvcast/base/random.h"
+#include "kvcast/engine/scripted_server_test.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/local_node_test.h"
 #include "kvcast/host/moq_flags.h"
 #include "kvcast/host/relay_connection.h"
-#include "kvcast/host/scripted_server_test.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/scratch_directory.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "kvcast/base/result.h"
-#include "kvcast/host/model_folder.h"
+#include "kvcast/engine/model_folder.h"
 #include "kvcast/kv/kv_file.h"
 #include "kvcast/kv/model_key.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kvcast/base/metrics.h"
-#include "kvcast/host/node_address.h"
+#include "kvcast/engine/node_address.h"
 #include "kvcast/host/node_server.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/loop_thread.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kvcast/base/result.h"
-#include "kvcast/host/node_address.h"
+#include "kvcast/engine/node_address.h"
 #include "kvcast/host/quic_flags.h"
 #include "kvcast/host/trust_flags.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kvcast/host/agreed_codec.h"
+#include "kvcast/engine/agreed_codec.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {

@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "kvcast/base/hex.h"
-#include "kvcast/host/address_race.h"
-#include "kvcast/host/agreed_codec.h"
-#include "kvcast/host/client_setup.h"
+#include "kvcast/engine/address_race.h"
+#include "kvcast/engine/agreed_codec.h"
+#include "kvcast/engine/client_setup.h"
 #include "kvcast/host/moq_words.h"
 #include "kvcast/io/clock.h"
 

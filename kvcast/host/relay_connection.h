@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kvcast/base/result.h"
-#include "kvcast/host/node_address.h"
+#include "kvcast/engine/node_address.h"
 #include "kvcast/host/relay_uri.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_client.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kvcast/base/result.h"
-#include "kvcast/host/model_folder.h"
+#include "kvcast/engine/model_folder.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/prefix_chain.h"
 

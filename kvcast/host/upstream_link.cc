@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kvcast/host/client_setup.h"
+#include "kvcast/engine/client_setup.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {

@@ -9,7 +9,7 @@
 #include "kvcast/base/log.h"
 #include "kvcast/base/random.h"
 #include "kvcast/base/time.h"
-#include "kvcast/host/node_address.h"
+#include "kvcast/engine/node_address.h"
 #include "kvcast/host/node_peer.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/name_lookup.h"

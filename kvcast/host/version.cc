@@ -17,8 +17,6 @@ std::string Compiler() {
 
 }  // namespace
 
-std::string Version() { return KVCAST_VERSION; }
-
 std::string VersionReport() {
   std::string report = fmt::format("kvcast {}\n", Version());
   report += fmt::format("  build      {}, {}\n", KVCAST_BUILD_TYPE, Compiler());

@@ -2,10 +2,9 @@
 
 #include <string>
 
-namespace kvcast {
+#include "kvcast/engine/version.h"
 
-// "0.1.0", as the build system knows it.
-std::string Version();
+namespace kvcast {
 
 // "kvcast 0.1.0", and what else is worth knowing in a report of a problem: how it was built, and
 // which versions of other libraries run in this process.

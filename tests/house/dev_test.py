@@ -18,6 +18,9 @@ case "$*" in
     mkdir -p "build/$preset/apps"
     echo '[{"file": "a.cc"}, {"file": "b.cc"}]' >build/$preset/compile_commands.json
     echo "${FUZZERS-one_fuzz}" >build/$preset/fuzzers.txt ;;
+  --install*)
+    [ "${FAIL:-}" != install ] || { echo "no room left"; exit 1; }
+    printf '%s/bin/kvcast' "$4" >build/run/install_manifest.txt ;;
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
     for name in kvcast one_bench one_fuzz model_oracle kvcast_sim; do
@@ -107,7 +110,7 @@ class Dev(unittest.TestCase):
         for arguments in [(), ("--help",)]:
             ran = self.dev(*arguments)
             self.assertEqual(ran.returncode, 0)
-            for name in ["run", "build", "test", "check", "bench", "fuzz", "format", "clean"]:
+            for name in ["run", "build", "install", "test", "check", "bench", "fuzz", "format", "clean"]:
                 self.assertIn(f"./dev {name} ", ran.stdout)
         self.assertEqual(self.dev("fly").returncode, 2)
         for words in [("test", "fast"), ("check", "-v"), ("clean", "all"), ("fuzz", "1", "one_fuzz", "two")]:
@@ -121,6 +124,22 @@ class Dev(unittest.TestCase):
         self.assertTrue(self.did().startswith("deps run\ncmake --fresh --preset run\n"))
         self.assertTrue(self.did().endswith("demo \n"))
         self.assertTrue((self.root / "bin/kvcast").is_file())
+
+    def test_install_says_what_it_put_where(self):
+        for words, prefix in [((), "/usr/local"), (("--prefix", "/opt/k v"), "/opt/k v"), (("--prefix", "here"), "//here")]:
+            with self.subTest(prefix):
+                ran = self.dev("install", *words, DESTDIR="/stage")
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertIn("--target kvcast kvcast_shared", self.did())
+                self.assertIn(f"cmake --install build/run --prefix {prefix}\n", self.did())
+                self.assertIn(f"  /stage{prefix}/bin/kvcast\n", ran.stdout)
+        ran = self.dev("install", FAIL="install", DESTDIR="/stage")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("no room left", ran.stdout)
+        for words in [("--prefix",), ("/opt",), ("--to", "/opt"), ("--prefix", ""), ("--prefix", "/a", "/b")]:
+            with self.subTest(words):
+                self.assertEqual(self.dev("install", *words).returncode, 2)
+                self.assertEqual(self.did(), "")
 
     def test_test_goes_through_every_build(self):
         ran = self.dev("test")

@@ -92,7 +92,7 @@ class Layering(Planted):
         self.assert_one(check(self.source, self.build), "relay", "never", "kv")
 
     def test_a_simulator_that_includes_the_machine(self):
-        for name in ["io", "host"]:
+        for name in ["io", "engine", "host"]:
             with self.subTest(name):
                 self.plant("sim/main.cc", f'#include "kvcast/{name}/loop.h"\n')
                 self.declare({"name": name, "pure": False},
@@ -105,7 +105,7 @@ class Layering(Planted):
         self.assertIn("sim: must never depend on io", complaints)
 
     def test_a_simulator_that_links_the_machine(self):
-        for name in ["io", "host"]:
+        for name in ["io", "engine", "host"]:
             with self.subTest(name):
                 self.declare({"name": name, "pure": False},
                              {"name": "sim", "links": f"kvcast_flags kvcast_{name} kvcast_sim"})

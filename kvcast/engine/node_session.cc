@@ -1,8 +1,8 @@
-#include "kvcast/host/node_session.h"
+#include "kvcast/engine/node_session.h"
 
 #include <utility>
 
-#include "kvcast/host/agreed_codec.h"
+#include "kvcast/engine/agreed_codec.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {

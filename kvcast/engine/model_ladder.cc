@@ -1,12 +1,21 @@
-#include "kvcast/host/model_ladder.h"
+#include "kvcast/engine/model_ladder.h"
 
 #include <memory>
 #include <system_error>
 #include <utility>
 
-#include "kvcast/host/cache_blocks.h"
+#include "kvcast/io/file.h"
 
 namespace kvcast {
+
+Result<Calibration> ReadCalibration(const std::filesystem::path& path) {
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, Calibration::kBytesMax));
+  Result<Calibration> calibration = Calibration::Parse(text);
+  if (!calibration.ok()) {
+    return std::move(calibration).error().In(path.string());
+  }
+  return calibration;
+}
 
 Result<Ladder> LadderOfModel(const std::filesystem::path& folder,
                              const std::filesystem::path& calibration, HalfType pages) {

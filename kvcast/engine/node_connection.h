@@ -15,8 +15,8 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/client/client.h"
-#include "kvcast/host/node_address.h"
-#include "kvcast/host/node_session.h"
+#include "kvcast/engine/node_address.h"
+#include "kvcast/engine/node_session.h"
 #include "kvcast/io/loop_thread.h"
 #include "kvcast/io/quic_client.h"
 

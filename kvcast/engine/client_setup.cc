@@ -1,6 +1,6 @@
-#include "kvcast/host/client_setup.h"
+#include "kvcast/engine/client_setup.h"
 
-#include "kvcast/host/version.h"
+#include "kvcast/engine/version.h"
 
 namespace kvcast {
 

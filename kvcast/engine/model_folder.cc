@@ -1,4 +1,4 @@
-#include "kvcast/host/model_folder.h"
+#include "kvcast/engine/model_folder.h"
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -1,4 +1,4 @@
-#include "kvcast/host/node_address.h"
+#include "kvcast/engine/node_address.h"
 
 #include <algorithm>
 #include <cctype>

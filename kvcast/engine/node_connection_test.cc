@@ -1,10 +1,10 @@
-#include "kvcast/host/node_connection.h"
+#include "kvcast/engine/node_connection.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "kvcast/host/scripted_server_test.h"
+#include "kvcast/engine/scripted_server_test.h"
 
 namespace kvcast {
 namespace {

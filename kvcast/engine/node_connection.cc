@@ -1,12 +1,12 @@
-#include "kvcast/host/node_connection.h"
+#include "kvcast/engine/node_connection.h"
 
 #include <algorithm>
 #include <utility>
 #include <variant>
 
 #include "kvcast/base/hex.h"
-#include "kvcast/host/address_race.h"
-#include "kvcast/host/client_setup.h"
+#include "kvcast/engine/address_race.h"
+#include "kvcast/engine/client_setup.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kvcast/client/scripted_node_test.h"
-#include "kvcast/host/node_address.h"
+#include "kvcast/engine/node_address.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/loop_thread.h"
 #include "kvcast/io/quic_server.h"

@@ -1,0 +1,334 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kvcast/engine/c_call.h"
+#include "kvcast/engine/model_folder.h"
+#include "kvcast/engine/model_ladder.h"
+#include "kvcast/engine/node_connection.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/kv/paged_cache.h"
+
+// The cache's part of the C interface.
+struct kvcast_cache {
+  kvcast::NamingKey key;
+  kvcast::Digest fingerprint;
+  uint32_t block_tokens;
+  kvcast::PagedCache pages;
+  kvcast::Ladder ladder;
+  std::unique_ptr<kvcast::NodeConnection> node;
+};
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kLayersMax = 65'536;
+
+Error NoCache() {
+  return Error(ErrorCode::kInvalid, "There is no cache, or no place for a result.");
+}
+
+struct Terms {
+  Instant deadline;
+  std::optional<Duration> compute_per_block;
+  std::optional<Rung> rung;
+  Durability durability = Durability::kMemory;
+
+  static Result<Terms> Of(const kvcast_terms* terms);
+};
+
+Result<Terms> Terms::Of(const kvcast_terms* terms) {
+  constexpr size_t kFirstBytes = offsetof(kvcast_terms, durability) + sizeof(int32_t);
+  kvcast_terms given{};
+  if (terms != nullptr) {
+    KVCAST_TRY(given, Given(terms, kFirstBytes));
+  }
+  Terms taken{DeadlineOf(given.timeout_us), {}, {}};
+  if (given.compute_block_us > 0) {
+    taken.compute_per_block = After(given.compute_block_us) - Now();
+  }
+  if (given.rung != nullptr) {
+    taken.rung = RungOf(given.rung);
+    if (!taken.rung) {
+      return Error(ErrorCode::kUnsupported,
+                   "There is no such rung: kvcast rungs lists those there are.");
+    }
+  }
+  if (given.durability < KVCAST_IN_MEMORY || given.durability > KVCAST_IN_BUCKET) {
+    return Error(ErrorCode::kUnsupported, "There is no such durability.");
+  }
+  taken.durability = static_cast<Durability>(given.durability);
+  return taken;
+}
+
+struct Prompt {
+  PrefixChain chain;
+  std::vector<uint32_t> pages;
+
+  static Result<Prompt> Of(const kvcast_cache& cache, const kvcast_prompt* prompt);
+  Result<PromptPages> Pages(const kvcast_cache& cache, size_t blocks) const {
+    return PromptPages::Of(cache.pages, pages, cache.block_tokens, blocks);
+  }
+};
+
+Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt) {
+  constexpr size_t kFirstBytes = offsetof(kvcast_prompt, salt_bytes) + sizeof(size_t);
+  KVCAST_TRY(const kvcast_prompt given, Given(prompt, kFirstBytes));
+  KVCAST_TRY(const std::span<const std::byte> salt, BytesOf(given.salt, given.salt_bytes));
+  if ((given.tokens == nullptr && given.token_count > 0) ||
+      (given.pages == nullptr && given.page_count > 0)) {
+    return Error(ErrorCode::kInvalid, "There are tokens or pages, and no address of them.");
+  }
+  KVCAST_TRY(BlockNamer namer, BlockNamer::Of(cache.key, cache.fingerprint, AsText(salt)));
+  const std::span<const Token> tokens(given.tokens, given.token_count);
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens));
+  return Prompt{std::move(chain), {given.pages, given.pages + given.page_count}};
+}
+
+int32_t StatusOf(BlockOutcome outcome) {
+  switch (outcome) {
+    case BlockOutcome::kLoaded:
+      return KVCAST_ITEM_LOADED;
+    case BlockOutcome::kNotHeld:
+    case BlockOutcome::kAfterGap:
+    case BlockOutcome::kComputingFaster:
+      return KVCAST_ITEM_ABSENT;
+    case BlockOutcome::kRefused:
+      return KVCAST_ITEM_REFUSED;
+    case BlockOutcome::kWrong:
+      return KVCAST_ITEM_DAMAGED;
+    case BlockOutcome::kTooLate:
+      return KVCAST_ITEM_LATE;
+    case BlockOutcome::kCancelled:
+      return KVCAST_ITEM_CANCELLED;
+    case BlockOutcome::kNodeLost:
+      return KVCAST_ITEM_LOST;
+  }
+  return KVCAST_ITEM_ABSENT;
+}
+
+int32_t StatusOf(PublishFault fault) {
+  switch (fault) {
+    case PublishFault::kNodeLost:
+      return KVCAST_ITEM_LOST;
+    case PublishFault::kPatienceOver:
+      return KVCAST_ITEM_LATE;
+    case PublishFault::kCancelled:
+      return KVCAST_ITEM_CANCELLED;
+    case PublishFault::kRefused:
+    case PublishFault::kNotKept:
+    case PublishFault::kNotDurable:
+      break;
+  }
+  return KVCAST_ITEM_REFUSED;
+}
+
+// Writes as much of it as the caller knows of.
+Result<void> Tell(const kvcast_report& said, const std::string& reason, kvcast_report* report) {
+  constexpr size_t kFirstBytes = offsetof(kvcast_report, reason) + sizeof(kvcast_report::reason);
+  KVCAST_TRY(const kvcast_report given, Given(report, kFirstBytes));
+  kvcast_report full = said;
+  full.struct_size = given.struct_size;
+  (void)std::snprintf(full.reason, sizeof(full.reason), "%s", reason.c_str());
+  std::memcpy(report, &full, std::min(given.struct_size, sizeof(full)));
+  return {};
+}
+
+kvcast_report ReportOf(const kvcast_cache& cache, size_t blocks, uint64_t bytes) {
+  kvcast_report report{};
+  report.blocks = blocks;
+  report.tokens = blocks * cache.block_tokens;
+  report.bytes = bytes;
+  return report;
+}
+
+Result<PagedCache> PagesOf(const kvcast_pages* pages, const BlockShape& shape) {
+  constexpr size_t kFirstBytes = offsetof(kvcast_pages, values) + sizeof(int32_t);
+  constexpr size_t kLayerBytes = offsetof(kvcast_layer, value_bytes) + sizeof(size_t);
+  KVCAST_TRY(const kvcast_pages given, Given(pages, kFirstBytes));
+  if (given.order < KVCAST_NHD || given.order > KVCAST_HND || given.placement < KVCAST_APART ||
+      given.placement > KVCAST_PAGES_FIRST || given.values < KVCAST_BF16 ||
+      given.values > KVCAST_FP16) {
+    return Error(ErrorCode::kUnsupported, "Pages of this kind are none that this version knows.");
+  }
+  if (given.layers == nullptr || given.layer_size < kLayerBytes || given.layer_count > kLayersMax ||
+      given.page_tokens == 0) {
+    return Error(ErrorCode::kInvalid,
+                 "Pages have tokens, and layers, of which layer_size is sizeof(kvcast_layer).");
+  }
+  std::vector<LayerMemory> memory;
+  for (size_t i = 0; i < given.layer_count; ++i) {
+    kvcast_layer layer{};
+    std::memcpy(&layer, reinterpret_cast<const std::byte*>(given.layers) + i * given.layer_size,
+                std::min(given.layer_size, sizeof(layer)));
+    KVCAST_TRY_VOID(BytesOf(layer.key, layer.key_bytes).ok() ? Result<void>() : NoCache());
+    KVCAST_TRY_VOID(BytesOf(layer.value, layer.value_bytes).ok() ? Result<void>() : NoCache());
+    memory.push_back({{static_cast<std::byte*>(layer.key), layer.key_bytes},
+                      {static_cast<std::byte*>(layer.value), layer.value_bytes}});
+  }
+  const PageFormat format{static_cast<PageOrder>(given.order),
+                          static_cast<KvPlacement>(given.placement), given.page_tokens,
+                          kPageValueBytes, given.page_count};
+  return PagedCache::Of(shape, format, memory);
+}
+
+Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
+                         const kvcast_pages* pages, kvcast_cache** cache) {
+  constexpr size_t kFirstBytes = offsetof(kvcast_model, block_tokens) + sizeof(uint32_t);
+  if (cache == nullptr) {
+    return NoCache();
+  }
+  *cache = nullptr;
+  KVCAST_TRY(NodeTerms terms, NodeTerms::Of(node));
+  KVCAST_TRY(const kvcast_model given, Given(model, kFirstBytes));
+  if (given.folder == nullptr) {
+    return Error(ErrorCode::kInvalid, "A model is in a folder.");
+  }
+  ModelOptions options;
+  options.kv_dtype = TextOf(given.kv_dtype);
+  if (given.adapter != nullptr) {
+    options.adapter = given.adapter;
+  }
+  if (given.block_tokens != 0) {
+    options.block_tokens = given.block_tokens;
+  }
+  KVCAST_TRY(const ModelFolder folder, ModelFolder::Load(given.folder, options));
+  const Digest fingerprint = folder.description.Fingerprint();
+  KVCAST_TRY(
+      const ModelScope scope,
+      ModelScope::Of(terms.tenant, given.name == nullptr ? folder.name : given.name, fingerprint));
+  const uint32_t block_tokens = folder.description.block_tokens;
+  KVCAST_TRY(PagedCache paged, PagesOf(pages, BlockShape(folder.description.groups, block_tokens)));
+  const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
+  KVCAST_TRY(const Ladder ladder, LadderOfModel(given.folder, TextOf(given.calibration), halves));
+  KVCAST_TRY(std::unique_ptr<NodeConnection> connection,
+             NodeConnection::Open(terms.address, CacheKind(scope, ladder.LoadedByDefault().front()),
+                                  terms.patience, ladder));
+  *cache = new kvcast_cache{terms.key,        fingerprint, block_tokens,
+                            std::move(paged), ladder,      std::move(connection)};
+  return KVCAST_OK;
+}
+
+std::vector<Rung> LoadedRungs(const kvcast_cache& cache, const Terms& terms) {
+  return terms.rung ? cache.ladder.LoadedDownTo(*terms.rung) : cache.ladder.LoadedByDefault();
+}
+
+Result<kvcast_code> Find(kvcast_cache& cache, const kvcast_prompt* prompt,
+                         const kvcast_terms* terms, kvcast_report* report) {
+  KVCAST_TRY(const Terms taken, Terms::Of(terms));
+  KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
+  const CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
+  kvcast_report said = ReportOf(cache, match.block_count(), match.bytes());
+  const bool all = match.block_count() == given.chain.blocks().size();
+  said.status = all ? KVCAST_ITEM_PENDING : KVCAST_ITEM_ABSENT;
+  KVCAST_TRY_VOID(Tell(said, all ? "" : "No more blocks are known of.", report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
+                         const kvcast_terms* terms, kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY(const Terms taken, Terms::Of(terms));
+  KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
+  CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
+  const bool all = match.block_count() == given.chain.blocks().size();
+  KVCAST_TRY(PromptPages pages, given.Pages(cache, match.block_count()));
+  KVCAST_TRY(const LoadReport loaded,
+             cache.node->Load(std::move(match), given.chain.blocks(), std::move(pages),
+                              {taken.deadline, taken.compute_per_block, {}, {}}));
+  kvcast_report said = ReportOf(cache, loaded.loaded(), loaded.bytes);
+  std::string reason = loaded.reason;
+  if (!loaded.complete()) {
+    said.status = StatusOf(loaded.outcomes[loaded.loaded()]);
+  } else if (!all) {
+    said.status = KVCAST_ITEM_ABSENT;
+    reason = "No more blocks are known of.";
+  }
+  KVCAST_TRY_VOID(Tell(said, reason, report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
+                            const kvcast_terms* terms, kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY(const Terms taken, Terms::Of(terms));
+  KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
+  const size_t blocks = given.chain.blocks().size();
+  const std::vector<Rung> rungs =
+      taken.rung ? std::vector<Rung>{*taken.rung} : cache.ladder.PublishedByDefault();
+  kvcast_report said = ReportOf(cache, blocks, 0);
+  std::string reason;
+  for (const Rung rung : blocks == 0 ? std::vector<Rung>() : rungs) {
+    KVCAST_TRY(PromptPages pages, given.Pages(cache, blocks));
+    KVCAST_TRY(const PublishReport published,
+               cache.node->Publish(given.chain.blocks(), std::move(pages),
+                                   {taken.deadline, {}, {}, taken.durability, rung}));
+    said.bytes += published.bytes;
+    if (rung == rungs.front()) {
+      said.held = published.skipped;
+    }
+    if (published.fault) {
+      said.blocks = said.tokens = 0;
+      said.status = StatusOf(*published.fault);
+      reason = published.reason;
+      break;
+    }
+  }
+  KVCAST_TRY_VOID(Tell(said, reason, report));
+  return KVCAST_OK;
+}
+
+template <typename Call>
+kvcast_code WithCache(kvcast_cache* cache, const Call& call) {
+  return Guarded([&]() -> Result<kvcast_code> {
+    return cache == nullptr ? Result<kvcast_code>(NoCache()) : call(*cache);
+  });
+}
+
+}  // namespace
+}  // namespace kvcast
+
+extern "C" {
+
+kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_model* model,
+                              const kvcast_pages* pages, kvcast_cache** cache) {
+  return kvcast::Guarded([&] { return kvcast::Open(node, model, pages, cache); });
+}
+
+void kvcast_cache_close(kvcast_cache* cache) {
+  (void)kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    delete cache;
+    return KVCAST_OK;
+  });
+}
+
+uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache) {
+  return cache == nullptr ? 0 : cache->block_tokens;
+}
+
+int kvcast_cache_connected(const kvcast_cache* cache) {
+  return cache != nullptr && !cache->node->lost() ? 1 : 0;
+}
+
+kvcast_code kvcast_cache_find(kvcast_cache* cache, const kvcast_prompt* prompt,
+                              const kvcast_terms* terms, kvcast_report* report) {
+  return kvcast::WithCache(
+      cache, [&](kvcast_cache& it) { return kvcast::Find(it, prompt, terms, report); });
+}
+
+kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_prompt* prompt,
+                              const kvcast_terms* terms, kvcast_report* report) {
+  return kvcast::WithCache(
+      cache, [&](kvcast_cache& it) { return kvcast::Load(it, prompt, terms, report); });
+}
+
+kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                 const kvcast_terms* terms, kvcast_report* report) {
+  return kvcast::WithCache(
+      cache, [&](kvcast_cache& it) { return kvcast::Publish(it, prompt, terms, report); });
+}
+
+}  // extern "C"

@@ -1,0 +1,316 @@
+// The C interface of the store, at a node on loopback.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "kvcast/base/random.h"
+#include "kvcast/engine/scripted_server_test.h"
+#include "kvcast/kvcast.h"
+
+namespace kvcast {
+namespace {
+
+constexpr size_t kBytes = 40'000;  // Of a value.
+constexpr size_t kValues = 32;
+constexpr int64_t kPatienceUs = 60'000'000;  // Only so as not to hang.
+
+kvcast_batch BatchOf(int32_t kind, std::span<const kvcast_item> items) {
+  kvcast_batch batch{};
+  batch.struct_size = sizeof(batch);
+  batch.kind = kind;
+  batch.items = items.data();
+  batch.item_size = sizeof(kvcast_item);
+  batch.count = items.size();
+  batch.timeout_us = kPatienceUs;
+  return batch;
+}
+
+// An engine with two halves of memory: what it puts, and where it gets.
+class Engine {
+ public:
+  explicit Engine(const std::string& node, uint64_t seed = 1, const std::string& layout = "toy") {
+    kvcast_node where{};
+    where.struct_size = sizeof(where);
+    where.address = node.c_str();
+    const kvcast_format format = {.struct_size = sizeof(kvcast_format),
+                                  .model = "toy",
+                                  .layout = layout.data(),
+                                  .layout_bytes = layout.size(),
+                                  .block_tokens = 16};
+    code_ = kvcast_store_open(&where, &format, &store_);
+    Random(seed).Fill(std::span(memory_).first(kValues * kBytes));
+    if (store_ != nullptr) {
+      EXPECT_EQ(kvcast_store_register(store_, memory_.data(), memory_.size(), &region_), KVCAST_OK);
+    }
+  }
+  ~Engine() { kvcast_store_close(store_); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  kvcast_store* store() { return store_; }
+  kvcast_code code() const { return code_; }
+  uint32_t region() const { return region_; }
+  std::span<std::byte> Put(size_t value) { return At(value); }
+  std::span<std::byte> Got(size_t value) { return At(kValues + value); }
+
+  // Items for values first to first + count, and a batch of them.
+  kvcast_batch Batch(int32_t kind, size_t first, size_t count) {
+    items_.clear();
+    keys_.clear();
+    for (size_t i = first; i < first + count; ++i) {
+      keys_.push_back("block " + std::to_string(i));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const size_t at = kind == KVCAST_GET ? kValues + first + i : first + i;
+      items_.push_back({keys_[i].data(), keys_[i].size(), region_, 0, at * kBytes, kBytes});
+    }
+    return BatchOf(kind, items_);
+  }
+  std::vector<kvcast_item>& items() { return items_; }
+  std::vector<int32_t> Run(const kvcast_batch& batch, uint64_t* sizes = nullptr) {
+    std::vector<int32_t> statuses(batch.count, -100);
+    EXPECT_EQ(kvcast_store_run(store_, &batch, statuses.data(), sizes), KVCAST_OK)
+        << kvcast_message();
+    return statuses;
+  }
+  std::vector<int32_t> Run(int32_t kind, size_t first, size_t count) {
+    return Run(Batch(kind, first, count));
+  }
+
+ private:
+  std::span<std::byte> At(size_t value) {
+    return std::span(memory_).subspan(value * kBytes, kBytes);
+  }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(2 * kValues * kBytes);
+  std::vector<std::string> keys_;
+  std::vector<kvcast_item> items_;
+  kvcast_store* store_ = nullptr;
+  uint32_t region_ = 0;
+  kvcast_code code_ = KVCAST_OK;
+};
+
+std::vector<int32_t> All(size_t count, int32_t status) { return std::vector(count, status); }
+
+TEST(CStore, CarriesValuesFromOneEngineToAnother) {
+  ScriptedServer server;
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  EXPECT_EQ(kvcast_store_connected(engine.store()), 1);
+  EXPECT_EQ(engine.Run(KVCAST_LOOKUP, 0, 4), All(4, KVCAST_ITEM_ABSENT));
+  EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 8), All(8, KVCAST_ITEM_STORED));
+  EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 8), All(8, KVCAST_ITEM_HELD));
+  std::array<uint64_t, 10> sizes{};
+  const std::vector<int32_t> found = engine.Run(engine.Batch(KVCAST_LOOKUP, 0, 10), sizes.data());
+  EXPECT_EQ(kvcast_leading(found.data(), found.size()), 8u);
+  EXPECT_EQ(sizes[7], kBytes);
+  EXPECT_EQ(sizes[8], 0u);
+  std::vector<int32_t> got = All(8, KVCAST_ITEM_LOADED);
+  got.insert(got.end(), 2, KVCAST_ITEM_ABSENT);
+  EXPECT_EQ(engine.Run(KVCAST_GET, 0, 10), got);
+  for (size_t value = 0; value < 8; ++value) {
+    EXPECT_TRUE(std::ranges::equal(engine.Got(value), engine.Put(value)));
+  }
+}
+
+TEST(CStore, TellsOfEndsByADescriptor) {
+  ScriptedServer server;
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  pollfd waits{kvcast_store_fd(engine.store()), POLLIN, 0};
+  EXPECT_EQ(poll(&waits, 1, 0), 0);
+  uint64_t first = 0;
+  uint64_t second = 0;
+  const kvcast_batch put = engine.Batch(KVCAST_PUT, 0, 4);
+  ASSERT_EQ(kvcast_store_submit(engine.store(), &put, &first), KVCAST_OK);
+  ASSERT_EQ(poll(&waits, 1, -1), 1);
+  const kvcast_batch get = engine.Batch(KVCAST_GET, 0, 4);
+  ASSERT_EQ(kvcast_store_submit(engine.store(), &get, &second), KVCAST_OK);
+  std::array<int32_t, 4> statuses{};
+  ASSERT_EQ(kvcast_store_wait(engine.store(), second, kPatienceUs, statuses.data(), nullptr, 4),
+            KVCAST_OK);
+  EXPECT_EQ(statuses[3], KVCAST_ITEM_LOADED);
+  uint64_t ended = 0;
+  ASSERT_EQ(kvcast_store_ended(engine.store(), &ended), KVCAST_OK);
+  EXPECT_EQ(ended, first);
+  EXPECT_EQ(poll(&waits, 1, 0), 1);
+  ASSERT_EQ(kvcast_store_wait(engine.store(), first, 0, statuses.data(), nullptr, 4), KVCAST_OK);
+  EXPECT_EQ(statuses[3], KVCAST_ITEM_STORED);
+  EXPECT_EQ(poll(&waits, 1, 0), 0);
+  EXPECT_EQ(kvcast_store_ended(engine.store(), &ended), KVCAST_PENDING);
+  EXPECT_EQ(kvcast_store_wait(engine.store(), first, 0, nullptr, nullptr, 0), KVCAST_NOT_FOUND);
+  EXPECT_EQ(kvcast_store_wait(engine.store(), 12345, 0, nullptr, nullptr, 0), KVCAST_NOT_FOUND);
+}
+
+TEST(CStore, EndsBatchesAtTheirDeadlineOrWhenTheyAreCancelled) {
+  NodeScript script;
+  script.silent_on_fetch = true;
+  ScriptedServer server(script);
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 2), All(2, KVCAST_ITEM_STORED));
+  kvcast_batch get = engine.Batch(KVCAST_GET, 0, 3);
+  get.timeout_us = 20'000;
+  const Instant begun = Now();
+  EXPECT_EQ(engine.Run(get),
+            (std::vector<int32_t>{KVCAST_ITEM_LATE, KVCAST_ITEM_LATE, KVCAST_ITEM_ABSENT}));
+  EXPECT_GE(Now() - begun, std::chrono::milliseconds(20));
+
+  get.timeout_us = kPatienceUs;
+  uint64_t id = 0;
+  ASSERT_EQ(kvcast_store_submit(engine.store(), &get, &id), KVCAST_OK);
+  EXPECT_EQ(kvcast_store_wait(engine.store(), id, 0, nullptr, nullptr, 0), KVCAST_PENDING);
+  EXPECT_EQ(kvcast_store_unregister(engine.store(), engine.region()), KVCAST_INVALID);
+  EXPECT_EQ(kvcast_store_cancel(engine.store(), id), KVCAST_OK);
+  std::array<int32_t, 3> statuses{};
+  EXPECT_EQ(kvcast_store_wait(engine.store(), id, 0, statuses.data(), nullptr, 3), KVCAST_OK);
+  EXPECT_EQ(statuses[0], KVCAST_ITEM_CANCELLED);
+  EXPECT_EQ(statuses[2], KVCAST_ITEM_ABSENT);
+  EXPECT_EQ(kvcast_store_cancel(engine.store(), id), KVCAST_OK);
+  EXPECT_EQ(kvcast_store_unregister(engine.store(), engine.region()), KVCAST_OK);
+}
+
+// What makes no sense costs the item, or the call, and never the process.
+TEST(CStore, TakesNoNumberAtItsWord) {
+  ScriptedServer server;
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  for (const int32_t kind : {KVCAST_PUT, KVCAST_GET}) {
+    kvcast_batch batch = engine.Batch(kind, 0, 9);
+    std::vector<kvcast_item>& items = engine.items();
+    items[1].key_bytes = 0;
+    items[2].key_bytes = 1025;
+    items[3].region = 77;
+    items[4].offset = UINT64_MAX;
+    items[5].bytes = UINT64_MAX;
+    items[6].offset = UINT64_MAX - kBytes + 1;
+    items[7].bytes = 0;
+    std::vector<char> key(2000);
+    items[2].key = key.data();
+    const std::vector<int32_t> statuses = engine.Run(batch);
+    EXPECT_GT(statuses[0], 0);
+    EXPECT_GT(statuses[8], 0);
+    EXPECT_EQ(std::vector(statuses.begin() + 1, statuses.end() - 1), All(7, KVCAST_ITEM_INVALID));
+  }
+  uint64_t id = 0;
+  kvcast_batch batch = engine.Batch(KVCAST_GET, 0, 1);
+  const auto submitted = [&](auto change) {
+    kvcast_batch changed = batch;
+    change(changed);
+    return kvcast_store_submit(engine.store(), &changed, &id);
+  };
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.struct_size = 8; }), KVCAST_INVALID);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.struct_size = SIZE_MAX; }), KVCAST_INVALID);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.kind = 3; }), KVCAST_UNSUPPORTED);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.kind = -1; }), KVCAST_UNSUPPORTED);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.flags = 2; }), KVCAST_UNSUPPORTED);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.durability = 3; }), KVCAST_UNSUPPORTED);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.count = SIZE_MAX; }), KVCAST_TOO_LARGE);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.items = nullptr; }), KVCAST_INVALID);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.item_size = 8; }), KVCAST_INVALID);
+  EXPECT_EQ(submitted([](kvcast_batch& b) { b.salt_bytes = 1; }), KVCAST_INVALID);
+  EXPECT_STRNE(kvcast_message(), "");
+  EXPECT_EQ(kvcast_store_submit(engine.store(), nullptr, &id), KVCAST_INVALID);
+  EXPECT_EQ(kvcast_store_submit(nullptr, &batch, &id), KVCAST_INVALID);
+  EXPECT_EQ(kvcast_store_register(engine.store(), nullptr, 1, &batch.flags), KVCAST_INVALID);
+  kvcast_store_close(nullptr);
+}
+
+TEST(CStore, FindsNothingThatWasLaidOutDifferentlyOrSalted) {
+  ScriptedServer server;
+  Engine engine(server.flag());
+  Engine other(server.flag(), 2, "toy, but the heads come first");
+  ASSERT_NE(other.store(), nullptr) << kvcast_message();
+  EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 2), All(2, KVCAST_ITEM_STORED));
+  EXPECT_EQ(other.Run(KVCAST_LOOKUP, 0, 2), All(2, KVCAST_ITEM_ABSENT));
+  kvcast_batch salted = engine.Batch(KVCAST_LOOKUP, 0, 2);
+  salted.salt = "x";
+  salted.salt_bytes = 1;
+  EXPECT_EQ(engine.Run(salted), All(2, KVCAST_ITEM_ABSENT));
+  EXPECT_EQ(engine.Run(KVCAST_LOOKUP, 0, 2), All(2, KVCAST_ITEM_HELD));
+}
+
+TEST(CStore, NamesBlocksByAllThatStandsBeforeThem) {
+  ScriptedServer server;
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  const std::array<kvcast_bytes, 3> hashes = {{{"a", 1}, {"b", 1}, {"c", 1}}};
+  std::array<uint8_t, 96> whole{};
+  std::array<uint8_t, 64> rest{};
+  ASSERT_EQ(
+      kvcast_store_chain(engine.store(), hashes.data(), 3, nullptr, 0, nullptr, 0, whole.data()),
+      KVCAST_OK);
+  ASSERT_EQ(kvcast_store_chain(engine.store(), hashes.data() + 1, 2, whole.data(), 1, nullptr, 0,
+                               rest.data()),
+            KVCAST_OK);
+  EXPECT_TRUE(std::equal(rest.begin(), rest.end(), whole.begin() + 32));
+  kvcast_batch put = engine.Batch(KVCAST_PUT, 0, 3);
+  put.flags = KVCAST_KEYS_ARE_NAMES;
+  for (size_t i = 0; i < 3; ++i) {
+    engine.items()[i].key = whole.data() + 32 * i;
+    engine.items()[i].key_bytes = 32;
+  }
+  EXPECT_EQ(engine.Run(put), All(3, KVCAST_ITEM_STORED));
+  engine.items()[1].key_bytes = 31;
+  EXPECT_EQ(engine.Run(put),
+            (std::vector<int32_t>{KVCAST_ITEM_HELD, KVCAST_ITEM_INVALID, KVCAST_ITEM_HELD}));
+}
+
+TEST(CStore, SaysWhyItCannotBeOpened) {
+  Engine nowhere("127.0.0.1");
+  EXPECT_EQ(nowhere.code(), KVCAST_INVALID);
+  EXPECT_NE(std::string(kvcast_message()).find("HOST:PORT"), std::string::npos);
+  ScriptedServer server;
+  Engine without(server.flag(), 1, "");
+  EXPECT_EQ(without.code(), KVCAST_INVALID);
+  EXPECT_STREQ(kvcast_code_text(KVCAST_INVALID), "invalid");
+  EXPECT_STREQ(kvcast_item_text(KVCAST_ITEM_LATE), "too late");
+  EXPECT_STREQ(kvcast_item_text(99), "unknown");
+}
+
+// For the thread sanitizer above all.
+TEST(CStore, MayBeUsedByManyThreadsAtOnce) {
+  ScriptedServer server;
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  std::atomic<size_t> good = 0;
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (size_t round = 0; round < 5; ++round) {
+        for (size_t i = 0; i < 4; ++i) {
+          const std::string key = std::to_string(thread) + "/" + std::to_string(round % 2 + i);
+          const size_t at = thread * 4 + i;
+          const kvcast_item item = {key.data(), key.size(),  engine.region(),
+                                    0,          at * kBytes, kBytes};
+          kvcast_batch batch = BatchOf(KVCAST_PUT, std::span(&item, 1));
+          int32_t status = 0;
+          (void)kvcast_store_run(engine.store(), &batch, &status, nullptr);
+          good += status > 0 ? 1u : 0u;
+          batch.kind = KVCAST_LOOKUP;
+          (void)kvcast_store_run(engine.store(), &batch, &status, nullptr);
+          good += status > 0 ? 1u : 0u;
+          uint64_t id = 0;
+          (void)kvcast_store_submit(engine.store(), &batch, &id);
+          (void)kvcast_store_cancel(engine.store(), id);
+          (void)kvcast_store_wait(engine.store(), id, kPatienceUs, nullptr, nullptr, 0);
+          uint32_t region = 0;
+          std::array<std::byte, 8> small{};
+          (void)kvcast_store_register(engine.store(), small.data(), small.size(), &region);
+          (void)kvcast_store_unregister(engine.store(), region);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(good, 4u * 5 * 4 * 2);
+}
+
+}  // namespace
+}  // namespace kvcast

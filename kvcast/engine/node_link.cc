@@ -1,0 +1,135 @@
+#include "kvcast/engine/node_link.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "kvcast/engine/client_setup.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/io/entropy.h"
+
+namespace kvcast {
+namespace {
+
+// A dead node is to be noticed before an engine has waited for it often.
+QuicOptions Watchful(QuicOptions options) {
+  options.idle_timeout = std::min<Duration>(options.idle_timeout, std::chrono::seconds(10));
+  options.keep_alive = std::min<Duration>(options.keep_alive, std::chrono::seconds(3));
+  return options;
+}
+
+uint64_t RandomSeed() {
+  uint64_t seed = 0;
+  FillRandom(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
+}  // namespace
+
+NodeLink::NodeLink(EventLoop& loop, NodeAddress address, const ClientOptions& options,
+                   std::function<void(const ClientEvent&)> tell)
+    : loop_(&loop),
+      address_(std::move(address)),
+      options_(options),
+      tell_(std::move(tell)),
+      random_(RandomSeed()),
+      timer_(loop, [this] { Begin(); }) {
+  timer_.Set(Now());
+}
+
+NodeLink::~NodeLink() { closed_ = true; }
+
+void NodeLink::Begin() {
+  if (closed_) {
+    return;
+  }
+  lost_ = false;
+  quic_.reset();
+  if (next_place_ < places_.size()) {
+    Connect();
+  } else if (!address_.places.empty()) {
+    OnPlaces(address_.places);
+  } else {
+    lookup_ = std::make_unique<NameLookup>(
+        *loop_, address_.host_and_port,
+        [this](NameLookup::Places places) { OnPlaces(std::move(places)); });
+  }
+}
+
+void NodeLink::OnPlaces(NameLookup::Places places) {
+  lookup_.reset();
+  if (!places.ok()) {
+    Lose(places.error().ToString());
+    return;
+  }
+  places_ = *std::move(places);
+  next_place_ = 0;
+  Connect();
+}
+
+void NodeLink::Connect() {
+  const Result<void> connecting = ConnectTo(places_.at(next_place_++));
+  if (!connecting.ok()) {
+    Lose(connecting.error().ToString());
+  }
+}
+
+Result<void> NodeLink::ConnectTo(const SocketAddress& place) {
+  KVCAST_TRY(const ClientCredentials credentials,
+             ClientCredentials::Make(address_.trust, address_.own));
+  ++number_;
+  const moqt::Setup setup = ClientSetup(address_.host_and_port, "/", address_.token);
+  KVCAST_TRY(quic_, QuicClient::Connect(
+                        *loop_, {place, SocketAddress::HostOf(address_.host_and_port)}, credentials,
+                        Watchful(address_.quic), [this, setup](QuicConnection& connection) {
+                          auto session = std::make_unique<NodeSession>(
+                              *loop_, connection, setup, options_,
+                              [this](const ClientEvent& event) { OnEvent(event); });
+                          session_ = session.get();
+                          return session;
+                        }));
+  return {};
+}
+
+void NodeLink::OnEvent(const ClientEvent& event) {
+  if (std::holds_alternative<NodeReady>(event)) {
+    ready_ = true;
+    pause_ = kFirstPause;
+    places_.clear();  // When it is lost, the name may lead elsewhere.
+  }
+  if (const auto* lost = std::get_if<NodeLost>(&event)) {
+    Lose(lost->reason);
+    return;  // It has been told.
+  }
+  tell_(event);
+}
+
+// From within the session perhaps: what is left of the connection goes when the next one begins.
+void NodeLink::Lose(const std::string& reason) {
+  ready_ = false;
+  session_ = nullptr;
+  if (closed_ || std::exchange(lost_, true)) {
+    return;
+  }
+  tell_(NodeLost{reason});
+  if (next_place_ < places_.size()) {
+    timer_.Set(Now());  // Another address of the same name.
+    return;
+  }
+  const auto half = std::chrono::duration_cast<std::chrono::microseconds>(pause_).count() / 2;
+  pause_ = std::min(pause_ * 2, kLongestPause);
+  timer_.Set(Now() + std::chrono::microseconds(half) +
+             std::chrono::microseconds(random_.Below(static_cast<uint64_t>(half) + 1)));
+}
+
+void NodeLink::Close() {
+  closed_ = true;
+  timer_.Stop();
+  lookup_.reset();
+  ready_ = false;
+  if (quic_ != nullptr) {
+    quic_->connection().Close(0, "The engine is done.");
+  }
+}
+
+}  // namespace kvcast

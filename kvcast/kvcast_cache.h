@@ -1,0 +1,111 @@
+/* The cache: prompts by their tokens, pages by their shape. Included by kvcast.h. */
+#ifndef KVCAST_KVCAST_CACHE_H_
+#define KVCAST_KVCAST_CACHE_H_
+
+#include "kvcast/kvcast.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kvcast_cache kvcast_cache;
+
+/* A model in a folder in Hugging Face's layout. Its weights are digested once, which takes a while;
+ * the digests are kept beside them. */
+typedef struct kvcast_model {
+  size_t struct_size;
+  const char* folder;
+  const char* name;        /* Null: the folder's own. */
+  const char* adapter;     /* A LoRA adapter's folder, or null. */
+  const char* kv_dtype;    /* What the engine computes KV in; null: what config.json says. */
+  const char* calibration; /* Null: model.kvcal in the folder, if it is there. */
+  uint32_t block_tokens;   /* 0: 128. */
+} kvcast_model;
+
+/* One layer's memory. `value` is null unless K and V lie apart, and for MLA. */
+typedef struct kvcast_layer {
+  void* key;
+  size_t key_bytes;
+  void* value;
+  size_t value_bytes;
+} kvcast_layer;
+
+enum { KVCAST_NHD = 0, KVCAST_HND = 1 }; /* Tokens before heads, or after. */
+enum { KVCAST_APART = 0, KVCAST_PLANES_FIRST = 1, KVCAST_PAGES_FIRST = 2 };
+enum { KVCAST_BF16 = 0, KVCAST_FP16 = 1 };
+
+/* An engine's paged KV cache: per layer K and V apart, or one buffer of [2, page, ...] or of
+ * [page, 2, ...]. Nothing is copied, and the memory must stay for as long as the cache is open. */
+typedef struct kvcast_pages {
+  size_t struct_size;
+  const kvcast_layer* layers;
+  size_t layer_size; /* sizeof(kvcast_layer). */
+  size_t layer_count;
+  uint32_t page_tokens;
+  uint32_t page_count;
+  int32_t order;
+  int32_t placement;
+  int32_t values;
+} kvcast_pages;
+
+/* Connects, and waits until it is known what the node holds. */
+KVCAST_API kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_model* model,
+                                         const kvcast_pages* pages, kvcast_cache** cache);
+/* No call may be under way. Null is no cache. */
+KVCAST_API void kvcast_cache_close(kvcast_cache* cache);
+KVCAST_API uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache);
+/* 0 once the connection is lost: then every call ends at once and finds nothing. Open another. */
+KVCAST_API int kvcast_cache_connected(const kvcast_cache* cache);
+
+/* Tokens, and the pages that hold them, or are to, from the first on. */
+typedef struct kvcast_prompt {
+  size_t struct_size;
+  const uint32_t* tokens;
+  size_t token_count;
+  const uint32_t* pages; /* Not needed to find. */
+  size_t page_count;
+  const void* salt; /* Keeps these names apart from all others; up to 1,024 bytes. */
+  size_t salt_bytes;
+} kvcast_prompt;
+
+typedef struct kvcast_terms {
+  size_t struct_size;
+  int64_t timeout_us; /* 0: 30 s. */
+  /* Of a load: what computing a block takes, so that nothing is loaded that is computed faster; 0:
+   * all is loaded that can be. */
+  int64_t compute_block_us;
+  /* Of a publication: the only rung to publish at; null: an exact one, and a small one if there is
+   * a calibration. Of what is found and loaded: the least rung that is good enough, so that the
+   * best comes that keeps the deadline; null: the very values only. "BF16", "FP8", "KTC-medium",
+   * ... */
+  const char* rung;
+  int32_t durability; /* Of a publication. */
+} kvcast_terms;
+
+/* What a call came to. The caller sets struct_size. */
+typedef struct kvcast_report {
+  size_t struct_size;
+  uint64_t blocks;  /* Found, or loaded, or published: they stand first, without a hole. */
+  uint64_t tokens;  /* The same in tokens. */
+  uint64_t bytes;   /* To be loaded, or that were moved. */
+  uint64_t held;    /* Of a publication: blocks that the node held before. */
+  int32_t status;   /* KVCAST_ITEM_...: of the first block that is not among them; 0: all are. */
+  char reason[256]; /* A sentence for a person; empty if all are. */
+} kvcast_report;
+
+/* The longest prefix that can be had, from what is known here: asks nobody. */
+KVCAST_API kvcast_code kvcast_cache_find(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                         const kvcast_terms* terms, kvcast_report* report);
+/* Loads it into the prompt's pages: report->tokens of them are there, the others are to be
+ * computed, whatever the reason. No page is touched after it returns. `terms` may be null. */
+KVCAST_API kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                         const kvcast_terms* terms, kvcast_report* report);
+/* Publishes the prompt's whole blocks, those that the node does not hold. */
+KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                            const kvcast_terms* terms, kvcast_report* report);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* KVCAST_KVCAST_CACHE_H_ */

@@ -1,0 +1,133 @@
+// An engine that says what its pages hold. Included by kvcast.hpp.
+#ifndef KVCAST_KVCAST_CACHE_HPP_
+#define KVCAST_KVCAST_CACHE_HPP_
+
+#include "kvcast/kvcast.hpp"
+
+namespace kvcast {
+inline namespace v0 {
+
+// Of a call. See kvcast_terms.
+struct CacheTerms {
+  Microseconds timeout{30'000'000};
+  Microseconds compute_block{0};
+  std::string rung{};
+  Durability durability = Durability::kMemory;
+};
+
+// For engines that say what their pages hold. See kvcast_cache.
+class Cache {
+ public:
+  struct Model {
+    std::string folder;
+    std::string name{};
+    std::string adapter{};
+    std::string kv_dtype{};
+    std::string calibration{};
+    uint32_t block_tokens = 0;
+  };
+  using Layer = kvcast_layer;
+  struct Pages {
+    std::vector<Layer> layers;
+    uint32_t page_tokens = 16;
+    uint32_t page_count = 0;
+    int32_t order = KVCAST_NHD;
+    int32_t placement = KVCAST_APART;
+    int32_t values = KVCAST_BF16;
+  };
+  struct Prompt {
+    std::vector<uint32_t> tokens;
+    std::vector<uint32_t> pages{};
+    std::string_view salt{};
+  };
+  using Terms = CacheTerms;
+  struct Report {
+    uint64_t blocks = 0;
+    uint64_t tokens = 0;
+    uint64_t bytes = 0;
+    uint64_t held = 0;
+    Status status = Status::kPending;
+    std::string reason{};
+  };
+
+  static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
+    const kvcast_node where = detail::NodeOf(node);
+    kvcast_model named{};
+    named.struct_size = sizeof(named);
+    named.folder = model.folder.c_str();
+    named.name = detail::TextOrNull(model.name);
+    named.adapter = detail::TextOrNull(model.adapter);
+    named.kv_dtype = detail::TextOrNull(model.kv_dtype);
+    named.calibration = detail::TextOrNull(model.calibration);
+    named.block_tokens = model.block_tokens;
+    kvcast_pages laid{};
+    laid.struct_size = sizeof(laid);
+    laid.layers = pages.layers.data();
+    laid.layer_size = sizeof(Layer);
+    laid.layer_count = pages.layers.size();
+    laid.page_tokens = pages.page_tokens;
+    laid.page_count = pages.page_count;
+    laid.order = pages.order;
+    laid.placement = pages.placement;
+    laid.values = pages.values;
+    kvcast_cache* cache = nullptr;
+    const kvcast_code code = kvcast_cache_open(&where, &named, &laid, &cache);
+    return code == KVCAST_OK ? Expected<Cache>(Cache(cache)) : detail::FailureOf(code);
+  }
+
+  // The longest prefix that can be had. Asks nobody.
+  Expected<Report> Find(const Prompt& prompt, const Terms& terms = Terms()) {
+    return Call(kvcast_cache_find, prompt, terms);
+  }
+  // What is loaded stands first: report->tokens of them. The rest is to be computed.
+  Expected<Report> Load(const Prompt& prompt, const Terms& terms = Terms()) {
+    return Call(kvcast_cache_load, prompt, terms);
+  }
+  Expected<Report> Publish(const Prompt& prompt, const Terms& terms = Terms()) {
+    return Call(kvcast_cache_publish, prompt, terms);
+  }
+
+  uint32_t block_tokens() const { return kvcast_cache_block_tokens(cache_.get()); }
+  bool connected() const { return kvcast_cache_connected(cache_.get()) != 0; }
+  kvcast_cache* handle() { return cache_.get(); }
+
+ private:
+  struct Close {
+    void operator()(kvcast_cache* cache) const { kvcast_cache_close(cache); }
+  };
+  explicit Cache(kvcast_cache* cache) : cache_(cache) {}
+
+  using Function = kvcast_code(kvcast_cache*, const kvcast_prompt*, const kvcast_terms*,
+                               kvcast_report*);
+  Expected<Report> Call(Function* function, const Prompt& prompt, const Terms& terms) {
+    kvcast_prompt asked{};
+    asked.struct_size = sizeof(asked);
+    asked.tokens = prompt.tokens.data();
+    asked.token_count = prompt.tokens.size();
+    asked.pages = prompt.pages.data();
+    asked.page_count = prompt.pages.size();
+    asked.salt = prompt.salt.data();
+    asked.salt_bytes = prompt.salt.size();
+    kvcast_terms given{};
+    given.struct_size = sizeof(given);
+    given.timeout_us = terms.timeout.count() > 0 ? terms.timeout.count() : -1;
+    given.compute_block_us = terms.compute_block.count();
+    given.rung = detail::TextOrNull(terms.rung);
+    given.durability = static_cast<int32_t>(terms.durability);
+    kvcast_report told{};
+    told.struct_size = sizeof(told);
+    const kvcast_code code = function(cache_.get(), &asked, &given, &told);
+    if (code != KVCAST_OK) {
+      return detail::FailureOf(code);
+    }
+    return Report{told.blocks, told.tokens, told.bytes, told.held, static_cast<Status>(told.status),
+                  told.reason};
+  }
+
+  std::unique_ptr<kvcast_cache, Close> cache_;
+};
+
+}  // namespace v0
+}  // namespace kvcast
+
+#endif  // KVCAST_KVCAST_CACHE_HPP_
