@@ -49,7 +49,8 @@ class Store {
 
   Expected<uint32_t> Register(void* base, size_t bytes) {
     uint32_t region = 0;
-    return Given(kvcast_store_register(store_.get(), base, bytes, &region), region);
+    const kvcast_code code = kvcast_store_register(store_.get(), base, bytes, &region);
+    return Given(code, region);
   }
   // Fails while a batch is under way that uses it.
   bool Unregister(uint32_t region) {
@@ -75,7 +76,8 @@ class Store {
     const std::vector<kvcast_item> given = ItemsOf(items);
     const kvcast_batch batch = BatchOf(kind, given, terms);
     Batch id = 0;
-    return Given(kvcast_store_submit(store_.get(), &batch, &id), id);
+    const kvcast_code code = kvcast_store_submit(store_.get(), &batch, &id);
+    return Given(code, id);
   }
   // Empty while it is under way; a batch is given once. REQUIRES: `count` items were submitted.
   Expected<std::vector<Status>> Wait(Batch batch, size_t count, Microseconds timeout = {}) {

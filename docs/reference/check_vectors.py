@@ -23,6 +23,7 @@ import kvcast_model_files as model_files
 import kvcast_moqt as moqt
 import kvcast_moqt_streams as moqt_streams
 import kvcast_names as names
+import kvcast_value
 import kvcast_views as view
 from kvcast_canonical import canonical, read_json
 from kvcast_names import Refused
@@ -331,6 +332,7 @@ TOPICS = {
     "codec": kvcast_codec.codec,
     "coded_file": kvcast_coded_file.coded_file,
     "bands": kvcast_coded_file.band_object,
+    "value": kvcast_value.value,
     "views": views,
     "index": index,
     "moqt_message": moqt_message,

@@ -75,6 +75,12 @@ Result<NodeTerms> NodeTerms::Of(const kvcast_node* node) {
   if (given.naming_key != nullptr) {
     const std::span key(static_cast<const std::byte*>(given.naming_key), Digest::kBytes);
     KVCAST_TRY(terms.key, NamingKey::Of(key));
+    if (std::ranges::equal(terms.key.bytes(), NamingKey::Public().bytes())) {
+      return Error(
+          ErrorCode::kInvalid,
+          "This is the public tenant's key, which is known to all: another tenant needs 32 "
+          "random bytes of its own.");
+    }
   }
   const int64_t patience_ms = given.patience_ms == 0 ? kPatienceMsDefault : given.patience_ms;
   terms.patience = std::chrono::milliseconds(std::clamp<int64_t>(patience_ms, 0, 3'600'000));

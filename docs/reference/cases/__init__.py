@@ -11,7 +11,7 @@ def digest(text: str) -> str:
 
 
 def all_cases() -> dict[str, list[tuple]]:
-    from . import bands, catalog, chain, codec, coded_file, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, values, views
+    from . import bands, catalog, chain, codec, coded_file, disk, durability, kv_file, model, moqt, moqt_messages, moqt_streams, tracks, value, values, views
 
     return {
         "vi64": moqt.VI64,
@@ -26,6 +26,7 @@ def all_cases() -> dict[str, list[tuple]]:
         "kv_file": kv_file.KV_FILE,
         "disk": disk.DISK,
         "durability": durability.DURABILITY_CASES,
+        "value": value.VALUE,
         "codec": codec.CODEC,
         "bands": bands.BANDS,
         "coded_file": coded_file.CODED_FILE,
