@@ -174,6 +174,53 @@ TEST(CStore, EndsBatchesAtTheirDeadlineOrWhenTheyAreCancelled) {
   EXPECT_EQ(kvcast_store_unregister(engine.store(), engine.region()), KVCAST_OK);
 }
 
+// A batch that is under way ends when the node is lost, later ones at once, and then it is back.
+TEST(CStore, FindsItsWayBackToANodeThatWasLost) {
+  NodeScript script;
+  script.silent_on_fetch = true;
+  ScriptedServer server(script);
+  Engine engine(server.flag());
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 2), All(2, KVCAST_ITEM_STORED));
+  const kvcast_batch get = engine.Batch(KVCAST_GET, 0, 2);
+  uint64_t id = 0;
+  ASSERT_EQ(kvcast_store_submit(engine.store(), &get, &id), KVCAST_OK);
+  server.CloseLast();
+  std::array<int32_t, 2> statuses{};
+  ASSERT_EQ(kvcast_store_wait(engine.store(), id, kPatienceUs, statuses.data(), nullptr, 2),
+            KVCAST_OK);
+  EXPECT_EQ(statuses[1], KVCAST_ITEM_LOST);
+  std::vector<int32_t> put;
+  do {
+    put = engine.Run(KVCAST_PUT, 0, 2);
+  } while (put == All(2, KVCAST_ITEM_LOST));
+  EXPECT_EQ(put, All(2, KVCAST_ITEM_STORED));  // The other one knew nothing of them.
+  EXPECT_EQ(kvcast_store_connected(engine.store()), 1);
+}
+
+TEST(CStore, OpensWithoutANodeIfNobodyIsToWaitForOne) {
+  kvcast_node node{};
+  node.struct_size = sizeof(node);
+  const std::string address = "127.0.0.1:1#" + std::string(64, '0');
+  node.address = address.c_str();
+  node.patience_ms = -1;
+  kvcast_format format{};
+  format.struct_size = sizeof(format);
+  format.model = "toy";
+  format.layout = "x";
+  format.layout_bytes = 1;
+  format.block_tokens = 16;
+  kvcast_store* store = nullptr;
+  ASSERT_EQ(kvcast_store_open(&node, &format, &store), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(kvcast_store_connected(store), 0);
+  const kvcast_item item = {"key", 3, 0, 0, 0, 0};
+  int32_t status = 0;
+  kvcast_batch lookup = BatchOf(KVCAST_LOOKUP, std::span(&item, 1));
+  EXPECT_EQ(kvcast_store_run(store, &lookup, &status, nullptr), KVCAST_OK);
+  EXPECT_EQ(status, KVCAST_ITEM_ABSENT);
+  kvcast_store_close(store);
+}
+
 // What makes no sense costs the item, or the call, and never the process.
 TEST(CStore, TakesNoNumberAtItsWord) {
   ScriptedServer server;

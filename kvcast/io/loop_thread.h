@@ -9,7 +9,8 @@
 
 namespace kvcast {
 
-// An event loop that runs on a thread of its own, from Make() until it is destroyed.
+// An event loop that runs on a thread of its own, from Make() until it is destroyed. Signals that
+// are sent to the process go to others.
 class LoopThread {
  public:
   static Result<std::unique_ptr<LoopThread>> Make();

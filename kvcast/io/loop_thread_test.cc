@@ -1,6 +1,9 @@
 #include "kvcast/io/loop_thread.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <csignal>
 
 namespace kvcast {
 namespace {
@@ -17,6 +20,17 @@ TEST(LoopThread, DoesWorkElsewhereAndWaitsForIt) {
   }
   EXPECT_EQ(count, 1000);
   EXPECT_NE(worker, std::this_thread::get_id());
+}
+
+TEST(LoopThread, LeavesSignalsToOthers) {
+  const std::unique_ptr<LoopThread> thread = *LoopThread::Make();
+  sigset_t theirs;
+  sigset_t ours;
+  pthread_sigmask(SIG_SETMASK, nullptr, &ours);
+  thread->Run([&] { pthread_sigmask(SIG_SETMASK, nullptr, &theirs); });
+  EXPECT_EQ(sigismember(&theirs, SIGTERM), 1);
+  EXPECT_EQ(sigismember(&theirs, SIGSEGV), 0);
+  EXPECT_EQ(sigismember(&ours, SIGTERM), 0);
 }
 
 }  // namespace
