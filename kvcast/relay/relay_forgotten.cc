@@ -56,7 +56,7 @@ bool Relay::Above::TakeForgetList(const UpstreamFetches::Outcome& outcome) {
   return std::visit(
       [this](const auto& any) {
         using Any = std::decay_t<decltype(any)>;
-        if constexpr (std::is_same_v<Any, UpstreamFetches::Contradicted>) {
+        if constexpr (!requires { any.asker; }) {
           return false;
         } else {
           if (any.asker.peer != kListReader) {
