@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "kvcast/base/bytes.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/io/file.h"
