@@ -47,7 +47,7 @@ object_bytes_max = "1MiB"
   EXPECT_EQ(config.relay.fetch_queue_bytes, size_t{1} << 20);
   EXPECT_EQ(config.relay.answer_patience, std::chrono::milliseconds(250));
   EXPECT_EQ(config.session.object_bytes_max, uint64_t{1} << 20);
-  EXPECT_EQ(config.session.requests_max, moqt::Limits().requests_max);
+  EXPECT_EQ(config.session.requests_max, NodeConfig().session.requests_max);
   EXPECT_EQ(config.origins.at("memory.ram"), "node.toml:5");
   EXPECT_EQ(config.Naming("memory", "ram"), "node.toml:5: memory.ram");
   EXPECT_EQ(config.Naming("tls", "certificate"), "--cert");

@@ -25,12 +25,14 @@ std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& 
       sources.push_back(id);
     }
   };
-  // Who publishes it, if it can be asked for what lies before.
+  // Who publishes it, if it can be asked for what lies before. A node below that was asked for it
+  // may know less of it than those upstream do.
   if (const auto publishers = relay_->published_.find(track);
       publishers != relay_->published_.end()) {
     for (const SubscriberId& id : publishers->second) {
       const Peer& peer = relay_->peers_.at(id.peer);
-      if (peer.route ? !asker.route : HasAnnounced(peer, track.space())) {
+      const bool pushed = !peer.upstream.contains(id.request);
+      if (peer.route ? !asker.route : pushed && HasAnnounced(peer, track.space())) {
         add(id.peer);
       }
     }
