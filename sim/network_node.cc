@@ -38,6 +38,7 @@ void NetworkNode::Start(Instant now) {
   options.boot[1] = static_cast<std::byte>(life_ >> 8);
   options.secret = random_.Next();
   options.epoch_us = epoch_us_;
+  options.offer_upstream = false;  // As nodes do unless they are told to.
   options.limits.epoch_bytes_min = 512;
   options.limits.stall_patience = seconds(15);
   options.limits.node_queue_bytes = 256 << 10;

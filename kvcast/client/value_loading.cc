@@ -48,16 +48,16 @@ void ValueLoading::Start(const PrefixIndex& index, const TrackKind& kind) {
       if (!kind.Includes(source.track)) {
         continue;
       }
-      const auto [found, is_new] =
-          numbers.emplace(source.track, static_cast<uint32_t>(tracks_.size()));
-      if (is_new) {
+      const auto found = numbers.emplace(source.track, static_cast<uint32_t>(tracks_.size()));
+      if (found.second) {
         tracks_.push_back(source.track);
       }
+      const uint32_t number = found.first->second;
       const bool known = std::ranges::any_of(items_[i].sources, [&](const Source& other) {
-        return other.track == found->second;  // Another node holds the same track.
+        return other.track == number;  // Another node holds the same track.
       });
       if (!known) {
-        items_[i].sources.push_back({found->second, source.group, source.bytes});
+        items_[i].sources.push_back({number, source.group, source.bytes});
       }
     }
     if (items_[i].outcome == ValueOutcome::kPending) {

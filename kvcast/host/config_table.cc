@@ -59,6 +59,10 @@ std::vector<ConfigKey> TrustKeys() {
        "Whether what an upstream was told to forget is forgotten here, too, of what it is asked "
        "for",
        [](NodeConfig& c) -> ConfigPlace { return &c.obey_upstreams; }},
+      {"tls", "upstream_hears", "", "true|false", "",
+       "Whether upstreams hear of what is held here, so that all who ask them find it; a node that "
+       "knows part of a track may then be asked before one that has all of it",
+       [](NodeConfig& c) -> ConfigPlace { return &c.offer_upstream; }},
   };
 }
 

@@ -107,6 +107,7 @@ Result<NodeGround> NodeGround::Prepare(const NodeConfig& config) {
   const std::filesystem::path forgotten = state_directory / kForgetFile;
   KVCAST_TRY(node.relay.forgotten, ReadForgetFile(forgotten));
   node.relay.obey_upstreams = config.obey_upstreams;
+  node.relay.offer_upstream = config.offer_upstream;
   node.keep_forgotten = [forgotten](const relay::ForgetMemory& to_keep) {
     return WriteForgetFile(forgotten, to_keep);
   };

@@ -129,6 +129,7 @@ class Relay::Above {
   // Catalogs that have begun again, while the upstream has yet to hear of their end.
   std::set<std::pair<PeerId, TrackName>> postponed_offers_;
   bool obey_upstreams_;
+  bool offers_;
   std::map<moqt::RequestId, ListRead> list_reads_;
   moqt::RequestId last_list_read_ = 0;
   std::vector<ToForget> to_forget_;

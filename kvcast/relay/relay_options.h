@@ -33,6 +33,7 @@ struct RelayOptions {
   std::vector<UpstreamPeers::Route> upstreams;  // The preferred ones first.
   ForgetMemory forgotten{};                     // As it was when the last run ended.
   bool obey_upstreams = true;                   // What they have forgotten is forgotten here, too.
+  bool offer_upstream = true;                   // They hear of what is here.
 };
 
 }  // namespace kvcast::relay

@@ -40,6 +40,12 @@ class Network(unittest.TestCase):
         self.addCleanup(node.stop)
         return node
 
+    def telling_edge(self, origin: Node, *options) -> Node:
+        """Of which its upstream hears what it holds."""
+        config = self.folder / "edge.toml"
+        config.write_text("[tls]\nupstream_hears = true\n")
+        return self.node("--config", config, "--upstream", origin.address, *options)
+
     def state(self, node: Node) -> Path:
         return Path(node.scratch.name) / "state"
 
@@ -144,8 +150,8 @@ class Network(unittest.TestCase):
 
     def test_what_is_published_at_one_edge_is_loaded_at_another(self):
         origin = self.node()
-        first = self.node("--upstream", origin.address)
-        second = self.node("--upstream", origin.address)
+        first = self.telling_edge(origin)
+        second = self.telling_edge(origin)
         await_upstream(first)
         await_upstream(second)
         self.put(first)
@@ -165,8 +171,8 @@ class Network(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made.stderr)
         engine = ("--token-file", self.folder / "engine")
         origin = self.node("--tokens", tokens)
-        allowed = self.node("--upstream", origin.address, "--upstream-token-file", self.folder / "relay")
-        refused = self.node("--upstream", origin.address, "--upstream-token-file", self.folder / "other")
+        allowed = self.telling_edge(origin, "--upstream-token-file", self.folder / "relay")
+        refused = self.telling_edge(origin, "--upstream-token-file", self.folder / "other")
         await_upstream(allowed)
         await_upstream(refused)
         self.put(refused)
