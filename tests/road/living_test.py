@@ -140,7 +140,7 @@ class Living(unittest.TestCase):
         node.process.send_signal(signal.SIGHUP)
         until(lambda: node.ready.read_text().strip() != before, "no new certificate")
         after = node.ready.read_text().strip()
-        self.assertIn(after, node.log.read_text())
+        until(lambda: after in node.log.read_text(), "the new address was not said")
         self.assertEqual(kvcast("moq", "ls", after, "a").returncode, 0)
         self.assertNotEqual(kvcast("moq", "ls", before, "a").returncode, 0)
         self.assertIsNone(stays.poll())
