@@ -8,7 +8,7 @@ namespace {
 // Any failure here is replayed by: kvcast_sim store --seed N
 TEST(StoreWorld, KeepsItsPromisesOverTiersAndRestarts) {
   StoreWorldCounts total;
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < 32; ++seed) {
     StoreWorld world(seed);
     ASSERT_EQ(world.Play(1500), "") << "seed " << seed;
     total.Add(world.counts());

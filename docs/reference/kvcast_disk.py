@@ -96,14 +96,23 @@ def identity(record: dict, payload: bytes) -> int:
                   + (b"\0" if immutable is None else b"\1" + immutable))
 
 
+def absent_before(record: dict, immutable: bytes) -> int:
+    """How many right before an object do not exist, as its PRIOR_OBJECT_ID_GAP says."""
+    said = properties_in(bytes.fromhex(record["properties"])) + properties_in(immutable)
+    gap = next((value for kind, value in said if kind == 0x3E), 0)
+    return gap if gap <= min(record["location"][1], 2**32 - 1) else 0
+
+
 def entry_fields(record: dict, payload: bytes, key_property: int) -> bytes:
     if record["kind"] != "object":
         return body(record)
     immutable = immutable_in(bytes.fromhex(record["properties"])) or b""
     key = next((value for kind, value in properties_in(immutable)
                 if kind == key_property and len(value) == 32), None)
+    absent = absent_before(record, immutable)
     return (location(record["location"]) + vi64(len(payload)) + u32(identity(record, payload))
-            + (b"\0" if key is None else b"\1" + key))
+            + bytes([(0 if key is None else 1) | (2 if absent else 0)]) + (key or b"")
+            + (vi64(absent) if absent else b""))
 
 
 def place(directory: bytes, number: int, offset: int) -> int:

@@ -56,6 +56,22 @@ std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
   return std::nullopt;
 }
 
+// Whoever resolves a URL takes these away, and what is signed must be what is asked for: libcurl
+// from version 8.13 on signs no path that is to be left as it is.
+bool HasDotSegment(std::string_view path) {
+  while (true) {
+    const size_t slash = path.find('/');
+    const std::string_view segment = path.substr(0, slash);
+    if (segment == "." || segment == "..") {
+      return true;
+    }
+    if (slash == std::string_view::npos) {
+      return false;
+    }
+    path.remove_prefix(slash + 1);
+  }
+}
+
 }  // namespace
 
 Result<BucketFlag> BucketFlag::Parse(std::string_view text) { return Of(FlagWords(text)); }
@@ -74,6 +90,9 @@ Result<BucketFlag> BucketFlag::Of(const FlagWords& typed) {
   flag.prefix = slash == std::string_view::npos ? "" : place.substr(slash + 1);
   while (!flag.prefix.empty() && flag.prefix.back() == '/') {
     flag.prefix.pop_back();
+  }
+  if (HasDotSegment(flag.prefix)) {
+    return BadBucket("'.' and '..' are no parts of a key: '" + std::string(typed.where) + "'");
   }
   if (flag.server.bucket.empty()) {
     return BadBucket("There is no bucket in '" + std::string(typed.where) + "'");

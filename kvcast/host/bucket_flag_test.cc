@@ -67,7 +67,8 @@ TEST_F(BucketFlagTest, WhatIsNotSaidComesFromTheEnvironment) {
 
 TEST_F(BucketFlagTest, WhatSaysNothingIsRefusedAndNamed) {
   for (const char* text : {"s3://", "s3:///prefix", "b", "s3://b,style=round", "s3://b,bytes=many",
-                           "s3://b,admit=none", "s3://b,colour=red", "s3://b,", "s3://b,region="}) {
+                           "s3://b,admit=none", "s3://b,colour=red", "s3://b,",
+                           "s3://b,region=", "s3://b/..", "s3://b/a/../c", "s3://b/./a"}) {
     const auto flag = BucketFlag::Parse(text);
     ASSERT_FALSE(flag.ok()) << text;
     EXPECT_EQ(flag.error().code(), ErrorCode::kInvalid);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -202,6 +203,49 @@ TEST(DiskDevice, LosesNothingAcknowledgedToAKill) {
   for (const uint64_t number : acknowledged) {
     ASSERT_EQ(disk.Get(number), PayloadOf(number)) << number;
   }
+}
+
+// A terabyte has more segments than a process may have files open by default.
+TEST(DiskDevice, ReadsMoreFilesThanMayBeOpen) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{64, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  constexpr uint64_t kFiles = 200;
+  const auto files = DiskFiles::Open(scratch.path(), true);
+  ASSERT_TRUE(files.ok());
+  using Kind = DeviceRequest::Kind;
+  const auto block = [](uint64_t number) {
+    return Bytes::Of(std::string(kDeviceBlockBytes, static_cast<char>('a' + number % 26)));
+  };
+  size_t open_most = 0;
+  for (uint64_t number = 1; number <= kFiles; ++number) {
+    for (const Kind kind : {Kind::kCreate, Kind::kWrite, Kind::kSync}) {
+      DeviceRequest request{.kind = kind, .token = 1, .file = number, .length = kDeviceBlockBytes};
+      request.bytes = kind == Kind::kWrite ? block(number) : Bytes();
+      const DeviceCompletion done = (*files)->Do(request);
+      EXPECT_FALSE(done.error) << "file " << number << ": " << done.error->message;
+    }
+    open_most = std::max(open_most, (*files)->open_count());
+  }
+  for (uint64_t number = 1; number <= kFiles; ++number) {
+    const DeviceCompletion done = (*files)->Do(
+        {.kind = Kind::kRead, .token = 1, .file = number, .length = kDeviceBlockBytes});
+    EXPECT_FALSE(done.error) << "file " << number << ": " << done.error->message;
+    EXPECT_EQ(done.bytes, block(number));
+    open_most = std::max(open_most, (*files)->open_count());
+  }
+  EXPECT_EQ(open_most, DiskFiles::kOpenLeast);
+  // What is not known to be durable is not closed: its errors are told to whoever has it open.
+  for (uint64_t number = 1; number <= 2 * DiskFiles::kOpenLeast; ++number) {
+    DeviceRequest request{.kind = Kind::kWrite, .token = 1, .file = number};
+    request.length = kDeviceBlockBytes;
+    request.bytes = block(number);
+    EXPECT_FALSE((*files)->Do(request).error);
+  }
+  EXPECT_EQ((*files)->open_count(), 2 * DiskFiles::kOpenLeast);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 }  // namespace

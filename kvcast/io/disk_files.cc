@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kvcast/io/aligned_buffer.h"
+#include "kvcast/io/process_limits.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {
@@ -187,12 +188,42 @@ int DiskFiles::List(DeviceCompletion& completion) const {
   return failed ? -failed.value() : 0;
 }
 
-int DiskFiles::DescriptorOf(DeviceFile file) {
+DiskFiles::DiskFiles(std::filesystem::path path, Descriptor directory, bool direct, bool writes)
+    : path_(std::move(path)),
+      directory_(std::move(directory)),
+      direct_(direct),
+      writes_(writes),
+      open_max_(std::max(kOpenLeast, ReadProcessLimits().open_files / kOpenShare)) {}
+
+size_t DiskFiles::open_count() {
+  const std::scoped_lock lock(mutex_);
+  return open_.size();
+}
+
+void DiskFiles::CloseOne() {
+  for (auto file = by_use_.end(); open_.size() >= open_max_ && file != by_use_.begin();) {
+    --file;
+    const auto kept = open_.find(*file);
+    if (!kept->second.file->dirty()) {
+      open_.erase(kept);  // Whoever uses it holds it.
+      file = by_use_.erase(file);
+    }
+  }
+}
+
+void DiskFiles::Keep(DeviceFile file, std::shared_ptr<OpenDiskFile> opened) {
+  by_use_.push_front(file);
+  open_.insert_or_assign(file, Kept{std::move(opened), by_use_.begin()});
+}
+
+DiskFiles::Opened DiskFiles::OpenFile(DeviceFile file) {
   const std::scoped_lock lock(mutex_);
   const auto found = open_.find(file);
   if (found != open_.end()) {
-    return found->second.number();
+    by_use_.splice(by_use_.begin(), by_use_, found->second.place);
+    return found->second.file;
   }
+  CloseOne();
   const int flags = (writes_ ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW;
   Descriptor opened(
       ::openat(directory_.number(), NameOf(file).c_str(), flags | (direct_ ? O_DIRECT : 0)));
@@ -201,9 +232,11 @@ int DiskFiles::DescriptorOf(DeviceFile file) {
     opened = Descriptor(::openat(directory_.number(), NameOf(file).c_str(), flags));
   }
   if (!opened) {
-    return -errno;
+    return errno;
   }
-  return open_.emplace(file, std::move(opened)).first->second.number();
+  auto kept = std::make_shared<OpenDiskFile>(std::move(opened));
+  Keep(file, kept);
+  return kept;
 }
 
 int DiskFiles::Allocate(DeviceFile file, int descriptor, uint64_t length) const {
@@ -248,14 +281,18 @@ int DiskFiles::Create(DeviceFile file, uint64_t length) {
     return -errno;
   }
   const std::scoped_lock lock(mutex_);
-  open_[file] = std::move(made);
+  CloseOne();
+  Keep(file, std::make_shared<OpenDiskFile>(std::move(made)));
   return 0;
 }
 
 int DiskFiles::Remove(DeviceFile file) {
   {
     const std::scoped_lock lock(mutex_);
-    open_.erase(file);
+    if (const auto kept = open_.find(file); kept != open_.end()) {
+      by_use_.erase(kept->second.place);
+      open_.erase(kept);
+    }
   }
   if (::unlinkat(directory_.number(), NameOf(file).c_str(), 0) != 0 && errno != ENOENT) {
     return -errno;
@@ -264,13 +301,14 @@ int DiskFiles::Remove(DeviceFile file) {
 }
 
 int DiskFiles::Read(const DeviceRequest& request, Bytes& bytes) {
-  const int descriptor = DescriptorOf(request.file);
+  const Opened opened = OpenFile(request.file);
+  const auto* const file = std::get_if<std::shared_ptr<OpenDiskFile>>(&opened);
   const AlignedBuffer buffer = MakeAlignedBuffer(request.length);
-  if (descriptor < 0 || !buffer) {
-    return descriptor < 0 ? descriptor : -ENOMEM;
+  if (file == nullptr || !buffer) {
+    return file == nullptr ? -std::get<int>(opened) : -ENOMEM;
   }
   const int result = TransferAll(request.length, [&](uint64_t done) {
-    return ::pread(descriptor, buffer.get() + done, request.length - done,
+    return ::pread((*file)->number(), buffer.get() + done, request.length - done,
                    static_cast<off_t>(request.offset + done));
   });
   if (result == 0) {
@@ -280,24 +318,32 @@ int DiskFiles::Read(const DeviceRequest& request, Bytes& bytes) {
 }
 
 int DiskFiles::Write(const DeviceRequest& request) {
-  const int descriptor = DescriptorOf(request.file);
+  const Opened opened = OpenFile(request.file);
+  const auto* const file = std::get_if<std::shared_ptr<OpenDiskFile>>(&opened);
   const AlignedBuffer buffer = MakeAlignedBuffer(request.length);
-  if (descriptor < 0 || !buffer) {
-    return descriptor < 0 ? descriptor : -ENOMEM;
+  if (file == nullptr || !buffer) {
+    return file == nullptr ? -std::get<int>(opened) : -ENOMEM;
   }
   request.bytes.CopyTo(std::span(buffer.get(), request.length));
+  (*file)->OnWrite();
   return TransferAll(request.length, [&](uint64_t done) {
-    return ::pwrite(descriptor, buffer.get() + done, request.length - done,
+    return ::pwrite((*file)->number(), buffer.get() + done, request.length - done,
                     static_cast<off_t>(request.offset + done));
   });
 }
 
 int DiskFiles::Sync(DeviceFile file) {
-  const int descriptor = DescriptorOf(file);
-  if (descriptor < 0) {
-    return descriptor;
+  const Opened opened = OpenFile(file);
+  const auto* const found = std::get_if<std::shared_ptr<OpenDiskFile>>(&opened);
+  if (found == nullptr) {
+    return -std::get<int>(opened);
   }
-  return ::fdatasync(descriptor) == 0 ? 0 : -errno;
+  const uint64_t writes = (*found)->writes();
+  if (::fdatasync((*found)->number()) != 0) {
+    return -errno;
+  }
+  (*found)->OnSynced(writes);
+  return 0;
 }
 
 }  // namespace kvcast

@@ -152,11 +152,13 @@ void DiskRing::SubmitPrepared() {
 bool DiskRing::Prepare(size_t number) {
   Slot& slot = slots_[number];
   DeviceRequest& request = slot.part.request;
-  const int descriptor = files_->DescriptorOf(request.file);
-  if (descriptor < 0) {
-    Finish(slot.part, {.token = request.token, .error = DiskFiles::ErrorOf(-descriptor)});
+  DiskFiles::Opened opened = files_->OpenFile(request.file);
+  if (const int* const refused = std::get_if<int>(&opened)) {
+    Finish(slot.part, {.token = request.token, .error = DiskFiles::ErrorOf(*refused)});
     return false;
   }
+  slot.file = std::get<std::shared_ptr<OpenDiskFile>>(std::move(opened));
+  const int descriptor = slot.file->number();
   io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
   KVCAST_CHECK(entry != nullptr);  // There are more of them than buffers.
   const auto length = static_cast<unsigned>(request.length);
@@ -166,12 +168,14 @@ bool DiskRing::Prepare(size_t number) {
                                static_cast<int>(number));
       break;
     case DeviceRequest::Kind::kWrite:
+      slot.file->OnWrite();
       request.bytes.CopyTo(std::span(BufferOf(number), request.length));
       request.bytes = Bytes();
       io_uring_prep_write_fixed(entry, descriptor, BufferOf(number), length, request.offset,
                                 static_cast<int>(number));
       break;
     default:
+      slot.covered = slot.file->writes();
       io_uring_prep_fsync(entry, descriptor, IORING_FSYNC_DATASYNC);
       break;
   }
@@ -205,7 +209,10 @@ std::optional<DeviceCompletion> DiskRing::Next() {
       completion.error = DiskFiles::ErrorOf(result < 0 ? -result : EIO);
     } else if (request.kind == DeviceRequest::Kind::kRead) {
       completion.bytes = CopyOf(std::span(BufferOf(number), request.length));
+    } else if (!moves) {
+      slot.file->OnSynced(slot.covered);
     }
+    slot.file.reset();
     slot.busy = false;
     Finish(slot.part, std::move(completion));
     StartWaiting();

@@ -54,6 +54,8 @@ class DiskRing {
   };
   struct Slot {
     Part part;
+    std::shared_ptr<OpenDiskFile> file{};  // While it is busy.
+    uint64_t covered = 0;                  // Writes, of a sync.
     bool busy = false;
   };
 

@@ -18,4 +18,10 @@ ProcessLimits ReadProcessLimits() {
   return {files.rlim_cur, files.rlim_max, Limit(RLIMIT_MEMLOCK).rlim_cur};
 }
 
+void RaiseOpenFiles() {
+  rlimit files = Limit(RLIMIT_NOFILE);
+  files.rlim_cur = files.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &files);  // Then it stays as it is, which the doctor tells of.
+}
+
 }  // namespace kvcast

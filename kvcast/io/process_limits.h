@@ -12,5 +12,8 @@ struct ProcessLimits {
 };
 
 ProcessLimits ReadProcessLimits();
+// Has as many files open as the process may allow itself: shells and service managers begin with a
+// thousand, for programs that know no better.
+void RaiseOpenFiles();
 
 }  // namespace kvcast

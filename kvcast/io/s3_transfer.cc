@@ -169,7 +169,6 @@ void S3Transfer::SetUp(const Server& server, const S3Credentials& credentials,
   Set(easy_, CURLOPT_LOW_SPEED_LIMIT, 1L);
   Set(easy_, CURLOPT_LOW_SPEED_TIME, kStallSeconds);
   Set(easy_, CURLOPT_TCP_NODELAY, 1L);
-  Set(easy_, CURLOPT_PATH_AS_IS, 1L);
   if (!server.ca_file.empty()) {
     Set(easy_, CURLOPT_CAINFO, std::string(server.ca_file).c_str());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/object/location.h"
@@ -30,6 +31,12 @@ struct Object {
   // Whether both may be the same object. Two that stand at one location of one track and are not
   // consistent make the track malformed. Mutable properties may differ: relays may change them.
   bool ConsistentWith(const Object& other) const;
+
+  // How many right before it, of its group, do not exist, as it says itself. What reaches below 0,
+  // or is more than a tier keeps with an object, is not said this way.
+  uint32_t AbsentBefore() const;
+  // Where these would stand; absent: there are none.
+  std::optional<LocationRange> GapBefore() const;
 };
 
 }  // namespace kvcast

@@ -46,6 +46,7 @@ Relay::Relay(const Options& options, Metrics& metrics, LogSink* log)
       stock_(StoreOptionsOf(options), options.node, options.boot, limits_, metrics_, log_),
       audience_(limits_, gate_.shares(), metrics_),
       misses_(kMissesKept),
+      owns_(options.owns),
       above_(std::make_unique<Above>(*this, options)) {}
 
 Relay::~Relay() = default;
@@ -58,13 +59,14 @@ PeerId Relay::JoinUpstream(moqt::Session& session, size_t upstream) {
 
 std::vector<size_t> Relay::TakeRings() { return above_->TakeRings(); }
 
-PeerId Relay::Join(moqt::Session& session, Credential credential) {
+PeerId Relay::Join(moqt::Session& session, Credential credential, bool guest) {
   const PeerId id = next_peer_++;
   Peer& peer = peers_[id];
   peer.id = id;
   peer.session = &session;
   peer.credential = std::move(credential);
-  metrics_.peers.Add(1);
+  peer.guest = guest;
+  metrics_.peers.Add(guest ? 0 : 1);
   return id;
 }
 
@@ -75,8 +77,8 @@ void Relay::Leave(PeerId id) {
   }
   RemoveAll(peer->second);
   gate_.OnLeft(peer->second);
+  metrics_.peers.Add(peer->second.guest ? 0 : -1);
   peers_.erase(peer);
-  metrics_.peers.Add(-1);
   Settle();
 }
 

@@ -57,8 +57,8 @@ class Relay {
   // Whoever is about to stop calls it before the tiers are closed.
   void Flush(Instant now) { stock_.store().TellAll(now); }
 
-  // A server's session takes part until Leave(), which must come before its end.
-  PeerId Join(moqt::Session& session, Credential credential = {});
+  // A server's session takes part until Leave(), before its end. Another relay counts a guest.
+  PeerId Join(moqt::Session& session, Credential credential = {}, bool guest = false);
   // The same of one that we have opened ourselves, to the upstream with this number.
   PeerId JoinUpstream(moqt::Session& session, size_t upstream);
   void Leave(PeerId peer);
@@ -217,8 +217,7 @@ class Relay {
   void ContinueCrowded(Peer& peer);
   void RemoveAll(Peer& peer);
   void Drain(Peer& peer);
-  // Until nothing is left to do.
-  void Settle();
+  void Settle();  // Until nothing is left to do.
   void Touch(PeerId peer);
 
   Limits limits_;
@@ -229,6 +228,7 @@ class Relay {
   Stock stock_;
   Audience audience_;
   MissLog misses_;
+  std::function<bool(const TrackNamespace&)> owns_;  // Empty: all of them.
   std::map<PeerId, Peer> peers_;
   std::set<Ending> answers_due_;
   std::set<Ending> rendezvous_;  // Until when requests of peers wait for a publisher.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct RelayOptions {
   ForgetMemory forgotten{};                     // As it was when the last run ended.
   bool obey_upstreams = true;                   // What they have forgotten is forgotten here, too.
   bool offer_upstream = true;                   // They hear of what is here.
+  // Which tracks are this relay's, of those that it may hear of from upstreams; others of the same
+  // node have the rest. Empty: all.
+  std::function<bool(const TrackNamespace&)> owns{};
 };
 
 }  // namespace kvcast::relay

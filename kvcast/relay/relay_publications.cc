@@ -169,8 +169,10 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
     KVCAST_TRY_VOID(stock_.CheckGroupEnd(track, group, *told.group_end));
   }
   bool is_new = true;
+  std::optional<LocationRange> said;
   if (object.status == ObjectStatus::kNormal) {
     KVCAST_TRY(is_new, Keep(publication, received));
+    said = is_new ? object.GapBefore() : std::nullopt;  // It is kept with the object.
     is_new = above_->early.Take(track, object.location) || is_new;
   } else {
     is_new = IsNewEnd(track, object);
@@ -179,7 +181,9 @@ Result<void> Relay::TakeObject(Publication& publication, const moqt::ReceivedObj
     }
   }
   for (const LocationRange& gap : told.gaps) {
-    stock_.AddGap(track, gap, publication.durability(), now_);
+    if (gap != said) {
+      stock_.AddGap(track, gap, publication.durability(), now_);
+    }
   }
   if (told.group_end.value_or(0) > 0) {
     KVCAST_TRY_VOID(stock_.EndGroup(track, group, *told.group_end, publication.durability(), now_));

@@ -80,6 +80,13 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
            "Only this node publishes there.");
     return;
   }
+  // What was forgotten concerns all of a node; of the rest upstreams tell each of its relays.
+  if (peer.route && owns_ && !owns_(event.track.space()) &&
+      event.track.name() != CatalogTrack::kForgotten) {
+    Refuse(peer, event.request, moqt::RequestCode::kUninterested,
+           "The track comes by another session of this node.");
+    return;
+  }
   // What was promised upstream is kept there.
   const Result<Durability> level = peer.route ? Durability::kMemory : DurabilityFor(event);
   if (!level.ok()) {
@@ -433,6 +440,9 @@ void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
 }
 
 void Relay::Announce(const TrackName& track, const Peer* publisher) {
+  if (owns_ && !owns_(track.space())) {
+    return;
+  }
   if (publisher == nullptr || !publisher->route) {
     above_->Offer(track);
   }

@@ -56,7 +56,10 @@ Result<void> UpstreamFetches::TakeObject(Fetch& fetch, const Object& object, Ins
   }
   metrics_->upstream.objects.Add();
   metrics_->upstream.bytes.Add(object.payload.size());
-  KVCAST_TRY_VOID(TakeGaps(fetch.track, fetch.progress.Pass(at), now));
+  const std::vector<LocationRange> gaps = fetch.progress.Pass(at);
+  for (const LocationRange& gap : gaps) {
+    KVCAST_TRY_VOID(stock_->CheckGap(fetch.track, gap));
+  }
   const Publication kept_as(fetch.track, fetch.answer->properties);
   const Result<bool> kept =
       stock_->Keep(fetch.track, object, Durability::kMemory, now, {now, kept_as.ExpiryFrom(now)});
@@ -64,6 +67,8 @@ Result<void> UpstreamFetches::TakeObject(Fetch& fetch, const Object& object, Ins
   if (!kept.ok() && kept.error().code() == ErrorCode::kMismatch) {
     return kept.error();
   }
+  // What the object says itself is known by now.
+  KVCAST_TRY_VOID(TakeGaps(fetch.track, gaps, now));
   if (kept.ok() && *kept) {
     outcomes_.push_back(Kept{fetch.track, at});
   }

@@ -193,6 +193,12 @@ std::optional<uint64_t> DemotionDesk::GroupUpTo(const TrackName& track, uint64_t
   return groups == nullptr ? std::nullopt : KeyUpTo(*groups, group);
 }
 
+std::optional<uint64_t> DemotionDesk::AbsentUpTo(const TrackName& track, Location location) const {
+  const Group* const group = FindIn(track, location.group);
+  const auto next = group == nullptr ? std::nullopt : KeyFrom(group->objects, location.object);
+  return next && *next > location.object ? std::optional(*next - 1) : std::nullopt;
+}
+
 std::optional<uint64_t> DemotionDesk::ObjectFrom(const TrackName& track, Location location) const {
   const Group* group = FindIn(track, location.group);
   return group == nullptr ? std::nullopt : KeyFrom(group->objects, location.object);

@@ -44,6 +44,8 @@ class DemotionDesk {
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const;
+  // The last of those of its group that do not exist from there on: what goes is whole.
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const;
 
   uint64_t bytes() const;
   uint64_t taken() const { return taken_; }

@@ -88,14 +88,14 @@ TEST(DiskGolden, ADirectoryIsOpenedAndAnsweredFrom) {
   DiskTierFixture disk;
   for (const GoldenCase& one : GoldenVectors("disk").cases) {
     if (!one.in.contains("read") && !one.in.contains("export")) {
-      disk.device.PutFile(one.in.contains("records") ? 9 : kSuperblockFile,
+      disk.device.PutFile(one.in.value("segment", kSuperblockFile),
                           GoldenWhole((*one.out)["size"].get<size_t>(), (*one.out)["parts"]));
     }
   }
   for (int footer = 1; footer >= 0; --footer) {  // With it, and without.
     disk.Start();
     ASSERT_EQ(disk.tier->state(), DiskTier::State::kReady);
-    EXPECT_EQ(disk.tier->index().object_count(), 4u);
+    EXPECT_EQ(disk.tier->index().object_count(), 9u);
     const TrackName track =
         *TrackName::Of(*TrackNamespace::Of({"service", "tenant/model", "prefix"}), "BF16");
     EXPECT_EQ(disk.Payload(track, {0, 0}), "first");
@@ -105,8 +105,14 @@ TEST(DiskGolden, ADirectoryIsOpenedAndAnsweredFrom) {
     EXPECT_EQ(disk.tier->PresenceOf(track, {1, 5}), Presence::kGone);
     EXPECT_EQ(disk.tier->PresenceOf(track, {5, 0}), Presence::kUnknown);  // Removed.
     EXPECT_TRUE(disk.tier->index().Groups(std::nullopt, 9)[1].key.has_value());
+    const TrackName runs = *TrackName::Of(track.space(), "KTC");
+    EXPECT_TRUE(disk.tier->index().FindGroup(runs, 0)->whole());
+    EXPECT_EQ(disk.tier->PresenceOf(runs, {0, 17}), Presence::kGone);
+    EXPECT_EQ(disk.tier->PresenceOf(runs, {1, 2}), Presence::kUnknown);
+    EXPECT_EQ(disk.tier->PresenceOf(runs, {2, 0}), Presence::kGone);
     if (footer == 1) {
       disk.device.contents(9).back() ^= std::byte{1};
+      disk.device.contents(10).back() ^= std::byte{1};
     }
   }
 }

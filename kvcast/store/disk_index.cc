@@ -101,18 +101,23 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
   track.last = std::max(track.last, place);
   track.facts.largest = std::max(track.facts.largest.value_or(entry.location), entry.location);
   Group& group = GroupFor(track, entry.location.group);
-  const Indexed indexed{entry.location.object,
-                        place.segment,
-                        static_cast<uint32_t>(place.offset / kRecordAlignment),
-                        length,
-                        entry.payload_bytes,
-                        entry.identity};
+  Indexed indexed{entry.location.object,
+                  place.segment,
+                  static_cast<uint32_t>(place.offset / kRecordAlignment),
+                  length,
+                  entry.payload_bytes,
+                  entry.identity,
+                  entry.absent};
   if (entry.key && entry.location.object == 0) {
     group.key = entry.key;
   }
   const auto at = std::ranges::lower_bound(group.objects, indexed.object, {}, &Indexed::object);
   if (at != group.objects.end() && at->object == indexed.object) {
+    // What one copy says, and another does not, was said.
+    indexed.absent = std::max(indexed.absent, at->absent);
+    group.absent += indexed.absent - at->absent;
     if (place < at->place()) {
+      at->absent = indexed.absent;
       return;
     }
     DiscountLive(at->segment, RecordUp(at->length));
@@ -121,6 +126,7 @@ void DiskIndex::Put(Track& track, const ObjectEntry& entry, DiskPlace place, uin
     *at = indexed;
   } else {
     group.objects.insert(at, indexed);
+    group.absent += indexed.absent;
     ++object_count_;
   }
   live_bytes_[place.segment] += RecordUp(length);
@@ -144,6 +150,7 @@ size_t DiskIndex::EraseIf(Group& found, const std::function<bool(const Indexed&)
     DiscountLive(object.segment, RecordUp(object.length));
     found.payload_bytes -= object.payload_bytes;
     found.record_bytes -= RecordUp(object.length);
+    found.absent -= object.absent;
     return true;
   });
   object_count_ -= erased;
@@ -239,8 +246,9 @@ Presence DiskIndex::PresenceOf(const TrackName& name, Location location) const {
   }
   const TrackFacts& facts = track->second.facts;
   const Group* group = GroupIn(name, location.group);
-  const bool gone =
-      facts.IsGone(location) || (group != nullptr && group->end && location.object >= *group->end);
+  const bool gone = facts.IsGone(location) ||
+                    (group != nullptr && group->end && location.object >= *group->end) ||
+                    AbsentUpTo(name, location);
   return gone ? Presence::kGone : Presence::kUnknown;
 }
 

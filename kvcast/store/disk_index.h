@@ -59,6 +59,8 @@ class DiskIndex {
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const;
+  // The last of those of its group that do not exist from there on, as an object that is here says.
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const;
   // The largest that is here.
   std::optional<uint64_t> LastObject(const TrackName& track, uint64_t group) const;
   bool GroupUsed(const TrackName& track, uint64_t group) const;
@@ -120,6 +122,7 @@ class DiskIndex {
     uint32_t length = 0;
     uint32_t payload_bytes = 0;
     uint32_t identity = 0;
+    uint32_t absent = 0;  // Right before it, that do not exist.
 
     DiskPlace place() const { return {segment, uint64_t{unit} * kRecordAlignment}; }
   };
@@ -130,6 +133,7 @@ class DiskIndex {
     std::optional<Digest> key;
     uint64_t payload_bytes = 0;
     uint64_t record_bytes = 0;
+    uint64_t absent = 0;  // That objects say do not exist.
     bool used = false;
   };
   using GroupMap =

@@ -6,14 +6,19 @@
 namespace kvcast {
 
 GroupFacts DiskIndex::FactsOf(const Track& track, uint64_t number, const Group& group) {
-  GroupFacts facts{group.end, group.objects.size(), group.payload_bytes};
-  if (group.end && *group.end > group.objects.size() && !track.facts.gaps.empty()) {
+  GroupFacts facts{group.end, group.objects.size(), group.payload_bytes, group.absent};
+  if (group.end && *group.end > group.objects.size() + group.absent && !track.facts.gaps.empty()) {
     const auto at = [&](uint64_t object) {
       return std::ranges::lower_bound(group.objects, object, {}, &Indexed::object);
     };
-    facts.absent_count =
+    facts.absent_count +=
         track.facts.AbsentIn(number, *group.end, [&](uint64_t first, uint64_t last) {
-          return static_cast<uint64_t>(at(last + 1) - at(first));
+          const auto behind = at(last + 1);
+          auto known = static_cast<uint64_t>(behind - at(first));
+          for (auto one = at(first); one != group.objects.end() && one <= behind; ++one) {
+            known += AbsentBehind(first, last, one->object, one->absent);
+          }
+          return std::min(known, last - first + 1);
         });
   }
   return facts;
@@ -23,6 +28,16 @@ std::optional<GroupFacts> DiskIndex::FindGroup(const TrackName& name, uint64_t n
   const auto track = tracks_.find(name);
   const Group* group = GroupIn(name, number);
   return group == nullptr ? std::nullopt : std::optional(FactsOf(track->second, number, *group));
+}
+
+std::optional<uint64_t> DiskIndex::AbsentUpTo(const TrackName& name, Location location) const {
+  const Group* const group = GroupIn(name, location.group);
+  if (group == nullptr || group->absent == 0) {
+    return std::nullopt;
+  }
+  const auto next = std::ranges::upper_bound(group->objects, location.object, {}, &Indexed::object);
+  const bool gone = next != group->objects.end() && next->object - location.object <= next->absent;
+  return gone ? std::optional(next->object - 1) : std::nullopt;
 }
 
 std::optional<Digest> DiskIndex::KeyOf(const TrackName& name, uint64_t number) const {

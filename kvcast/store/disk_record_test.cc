@@ -73,7 +73,7 @@ TEST(DiskRecord, StandsForWhatMayNotDiffer) {
 
 TEST(SegmentFooter, NoticesEveryBitThatIsWrong) {
   FooterWriter writer;
-  writer.Add(Name("a"), 4096, 100, ObjectEntry{{1, 2}, 3, 4, Digest()});
+  writer.Add(Name("a"), 4096, 100, ObjectEntry{{1, 2}, 3, 4, Digest(), 2});
   writer.Add(Name("b"), 4200, 100, GroupEnd{1, 2});
   const DirectoryId directory;
   const std::string whole = writer.Encode(directory, 5, 65536, 77).ToString();

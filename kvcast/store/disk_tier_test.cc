@@ -53,6 +53,46 @@ TEST(DiskTier, GivesBackEveryFieldAfterARestart) {
   }
 }
 
+// What an object says of those before it lies with it: a track may leave out as much as it likes.
+TEST(DiskTier, KnowsWhatEachObjectLeavesOut) {
+  DiskTierFixture disk(64);
+  disk.Start();
+  constexpr uint64_t kGroups = 60;
+  constexpr uint64_t kObjects = 24;
+  static_assert(kGroups * (kObjects - 1) > TrackFacts::kGapsMax);
+  for (uint64_t group = 0; group < kGroups; ++group) {
+    for (uint64_t i = 0; i < kObjects; ++i) {
+      Object run = DiskObject({group, 3 * i}, "run");
+      if (i > 0) {
+        run.properties = PropertiesBuilder().Number(property::kPriorObjectIdGap, 2).Build();
+      }
+      ASSERT_TRUE(disk.tier->Put(DiskTrack("a"), run, 17, disk.now).ok());
+    }
+    ASSERT_TRUE(
+        disk.tier->EndGroup(DiskTrack("a"), {group, 3 * (kObjects - 1) + 1}, disk.now).ok());
+    disk.Run();
+  }
+  for (const bool sealed : {false, true}) {
+    SCOPED_TRACE(sealed);
+    for (uint64_t group = 0; group < kGroups; ++group) {
+      EXPECT_TRUE(disk.tier->FindGroup(DiskTrack("a"), group)->whole());
+    }
+    EXPECT_EQ(disk.tier->PresenceOf(DiskTrack("a"), {50, 3}), Presence::kExists);
+    EXPECT_EQ(disk.tier->PresenceOf(DiskTrack("a"), {50, 4}), Presence::kGone);
+    EXPECT_EQ(disk.tier->AbsentUpTo(DiskTrack("a"), {50, 4}), 5u);
+    EXPECT_EQ(disk.tier->AbsentUpTo(DiskTrack("a"), {50, 3}), std::nullopt);
+    EXPECT_FALSE(disk.tier->Put(DiskTrack("a"), DiskObject({50, 4}, "x"), 17, disk.now).ok());
+    disk.tier->Seal(disk.now);
+    disk.Run();
+    disk.device = disk.device.AfterKill();
+    disk.Start();
+  }
+  TrackFacts told;  // The same, and one beside it, in other words: each counts once.
+  told.gaps = {{{7, 2}, {7, 5}}, {{7, 61}, {7, 62}}};
+  ASSERT_TRUE(disk.tier->Describe(DiskTrack("a"), told, disk.now).ok());
+  EXPECT_EQ(disk.tier->FindGroup(DiskTrack("a"), 7)->absent_count, 2 * (kObjects - 1));
+}
+
 TEST(DiskTier, AnswersForATrackAfterARestart) {
   DiskTierFixture disk;
   disk.Start();

@@ -137,7 +137,7 @@ class FakeTier final : public LowerTier {
     const auto group = found->second.groups.find(location.group);
     const bool ended = group != found->second.groups.end() && group->second.end &&
                        location.object >= *group->second.end;
-    const bool gone = ended || found->second.facts.IsGone(location);
+    const bool gone = ended || found->second.facts.IsGone(location) || AbsentUpTo(track, location);
     return Find(track, location) != nullptr ? Presence::kExists
            : gone                           ? Presence::kGone
                                             : Presence::kUnknown;
@@ -161,12 +161,18 @@ class FakeTier final : public LowerTier {
       return std::nullopt;
     }
     GroupFacts facts{found->end, found->objects.size(), 0};
-    if (found->end) {
-      facts.absent_count = FindTrack(track)->AbsentIn(
-          group, *found->end, [](uint64_t, uint64_t) { return uint64_t{0}; });
-    }
     for (const auto& [number, stored] : found->objects) {
       facts.payload_bytes += stored.object.payload.size();
+      facts.absent_count += stored.object.AbsentBefore();
+    }
+    if (found->end) {
+      facts.absent_count += FindTrack(track)->AbsentIn(
+          group, *found->end, [&](uint64_t first, uint64_t last) -> uint64_t {
+            const auto next = found->objects.lower_bound(first);
+            return next == found->objects.end()
+                       ? 0
+                       : AbsentBehind(first, last, next->first, next->second.object.AbsentBefore());
+          });
     }
     return facts;
   }
@@ -196,6 +202,14 @@ class FakeTier final : public LowerTier {
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const override {
     const Group* group = GroupOf(track, location.group);
     return group == nullptr ? std::nullopt : KeyFrom(group->objects, location.object);
+  }
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const override {
+    const Group* const group = GroupOf(track, location.group);
+    const auto next = group == nullptr ? std::map<uint64_t, StoredObject>::const_iterator()
+                                       : group->objects.upper_bound(location.object);
+    const bool gone = group != nullptr && next != group->objects.end() &&
+                      next->first - location.object <= next->second.object.AbsentBefore();
+    return gone ? std::optional(next->first - 1) : std::nullopt;
   }
   // All at once, whatever is asked for.
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after, size_t) const override {

@@ -86,6 +86,7 @@ uint64_t IndexedTier::Await(Waiting waiting) {
   if (const auto about = AboutOf(waiting)) {
     owed_.OnAsked(waiting.track, *about, record);
   }
+  waiting_names_.emplace(waiting.track, waiting.group, record);
   waiting_.emplace(record, std::move(waiting));
   return record;
 }
@@ -185,13 +186,15 @@ Result<TierTicket> IndexedTier::Remove(const TrackName& track, std::optional<uin
   const Removal removal{group, {}};
   KVCAST_TRY(RecordDraft draft, RecordDraft::Of({track, removal}));
   KVCAST_TRY_VOID(CheckFits(track, draft, removal));
-  for (auto& [record, waiting] : waiting_) {
-    if (waiting.track == track && (!group || waiting.group == *group)) {
-      waiting.removed = true;
-      waiting.forgotten = waiting.forgotten || !group;
-      if (waiting.location) {
-        unsettled_.erase({track, *waiting.location});
-      }
+  for (auto name = waiting_names_.lower_bound({track, group, 0});
+       name != waiting_names_.end() && std::get<0>(*name) == track &&
+       (!group || std::get<1>(*name) == group);
+       ++name) {
+    Waiting& waiting = waiting_.at(std::get<2>(*name));
+    waiting.removed = true;
+    waiting.forgotten = waiting.forgotten || !group;
+    if (waiting.location) {
+      unsettled_.erase({track, *waiting.location});
     }
   }
   OnRemove(track, group);
@@ -209,6 +212,7 @@ IndexedTier::Waiting IndexedTier::Take(uint64_t record) {
   KVCAST_CHECK(found != waiting_.end());
   Waiting waiting = std::move(found->second);
   waiting_.erase(found);
+  waiting_names_.erase({waiting.track, waiting.group, record});
   if (waiting.location) {
     const auto name = unsettled_.find({waiting.track, *waiting.location});
     if (name != unsettled_.end() && name->second == record) {

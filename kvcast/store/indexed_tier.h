@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -56,6 +58,9 @@ class IndexedTier : public LowerTier {
   }
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const final {
     return index_->ObjectFrom(track, location);
+  }
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const final {
+    return index_->AbsentUpTo(track, location);
   }
   std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after,
                                   size_t count_max) const final {
@@ -124,7 +129,11 @@ class IndexedTier : public LowerTier {
   static std::optional<OwedFacts::About> AboutOf(const Waiting& waiting);
 
   uint64_t key_property_;
+  // Those that wait, with the group that they are of: many are removed at once when a time comes.
+  using WaitingName = std::tuple<TrackName, std::optional<uint64_t>, uint64_t>;
+
   OwedFacts owed_;
+  std::set<WaitingName> waiting_names_;
   std::map<std::pair<TrackName, Location>, uint64_t> unsettled_;  // Objects that wait.
   size_t next_event_ = 0;
 };

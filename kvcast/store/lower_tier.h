@@ -135,6 +135,8 @@ class LowerTier {
   virtual std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const = 0;
   // The nearest object of the same group that is here, at the location or above it.
   virtual std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const = 0;
+  // The last of those of its group that do not exist from there on, as an object that is here says.
+  virtual std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const = 0;
   // In order, beginning behind a place, at most so many.
   virtual std::vector<ListedGroup> Groups(const std::optional<EvictedGroup>& after,
                                           size_t count_max) const = 0;

@@ -85,6 +85,7 @@ void RamIndex::AddObject(RamGroup& group, StoredObject stored) {
   const size_t before = group.bytes;
   group.bytes += OutsideBytes(stored.object);
   group.payload_bytes += stored.object.payload.size();
+  group.absent += stored.object.AbsentBefore();
   group.objects.Insert(std::move(stored));
   group_bytes_ += group.bytes - before;
   ++object_count_;
@@ -105,13 +106,25 @@ const StoredObject* RamIndex::FirstIn(const RamTrack& track, const LocationRange
 }
 
 GroupFacts RamGroup::facts() const {
-  GroupFacts known{end, objects.size(), payload_bytes};
-  if (end && *end > objects.size() && !track->facts.gaps.empty()) {
-    // What is said not to exist is never put here.
-    known.absent_count =
-        track->facts.AbsentIn(number, *end, [](uint64_t, uint64_t) { return uint64_t{0}; });
+  GroupFacts known{end, objects.size(), payload_bytes, absent};
+  if (end && *end > objects.size() + absent && !track->facts.gaps.empty()) {
+    // What is said not to exist is never put here, so the next object stands behind the gap.
+    known.absent_count +=
+        track->facts.AbsentIn(number, *end, [&](uint64_t first, uint64_t last) -> uint64_t {
+          const StoredObject* const next = objects.At(objects.From(first));
+          return next == nullptr
+                     ? 0
+                     : AbsentBehind(first, last, RunNumber(*next), next->object.AbsentBefore());
+        });
   }
   return known;
+}
+
+std::optional<uint64_t> RamGroup::AbsentUpTo(uint64_t object) const {
+  const StoredObject* const next = absent == 0 ? nullptr : objects.At(objects.From(object));
+  const bool gone = next != nullptr && RunNumber(*next) > object &&
+                    RunNumber(*next) - object <= next->object.AbsentBefore();
+  return gone ? std::optional(RunNumber(*next) - 1) : std::nullopt;
 }
 
 void RamIndex::AddGap(RamTrack& track, const LocationRange& gap) {
@@ -126,6 +139,7 @@ void RamIndex::EraseObject(RamGroup& group, uint64_t number) {
   const size_t before = group.bytes;
   const Object& object = group.objects.Find(number)->object;
   group.payload_bytes -= object.payload.size();
+  group.absent -= object.AbsentBefore();
   group.bytes -= OutsideBytes(object);
   group.objects.Erase(number);
   group_bytes_ -= before - group.bytes;

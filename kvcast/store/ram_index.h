@@ -49,6 +49,8 @@ struct alignas(64) RamGroup {
 
   GroupFacts facts() const;
   bool whole() const { return end && (*end == objects.size() || facts().whole()); }
+  // The last of those that do not exist from this one on, as the object behind them says.
+  std::optional<uint64_t> AbsentUpTo(uint64_t object) const;
 
   // Where it stands in the eyes of who evicts.
   enum class State : uint8_t {
@@ -65,6 +67,7 @@ struct alignas(64) RamGroup {
   uint64_t serial = 0;  // In the order in which groups came.
   std::optional<uint64_t> end;
   uint64_t payload_bytes = 0;
+  uint64_t absent = 0;        // That objects say do not exist.
   std::optional<Digest> key;  // That its first object carries.
 
   State state = State::kArriving;

@@ -221,9 +221,13 @@ Result<bool> RamTier::Put(const TrackName& name, const Object& object, uint64_t 
     return false;
   }
   if (known != nullptr ||
-      (group != nullptr && group->end && object.location.object >= *group->end) ||
+      (group != nullptr && ((group->end && object.location.object >= *group->end) ||
+                            group->AbsentUpTo(object.location.object))) ||
       (track != nullptr && track->facts.IsGone(object.location))) {
     return Contradiction("Object " + object.location.ToString());
+  }
+  if (const auto gap = group == nullptr ? std::nullopt : object.GapBefore()) {
+    KVCAST_TRY_VOID(CheckGap(name, *gap));
   }
   const size_t need = (track == nullptr ? index_->TrackBytes(name, {}) : 0) +
                       (group == nullptr ? RamIndex::GroupBytes(track, object.location.group) : 0) +
@@ -261,6 +265,11 @@ void RamTier::Add(RamTrack& track, RamGroup* group, StoredObject stored) {
 RamGroup* RamTier::FindIn(const TrackName& name, uint64_t number) const {
   const RamTrack* const track = index_->FindTrack(name);
   return track == nullptr ? nullptr : RamIndex::FindGroup(*track, number);
+}
+
+std::optional<uint64_t> RamTier::AbsentUpTo(const TrackName& name, Location location) const {
+  const RamGroup* const group = FindIn(name, location.group);
+  return group == nullptr ? std::nullopt : group->AbsentUpTo(location.object);
 }
 
 const Object* RamTier::Look(const TrackName& name, Location location) const {

@@ -96,6 +96,8 @@ class RamTier {
   // Null for a track nobody has described or put into.
   const TrackFacts* Find(const TrackName& track) const;
   std::optional<GroupFacts> FindGroup(const TrackName& track, uint64_t group) const;
+  // The last of those of its group that do not exist from there on, as an object that is here says.
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const;
   // The nearest group that is here: at `group` or above it, or at it or below.
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;

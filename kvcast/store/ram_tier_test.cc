@@ -217,6 +217,28 @@ TEST(RamTier, ListsAGroupAsWholeWhenWhatIsNotHereDoesNotExist) {
   EXPECT_TRUE(tier.Groups(std::nullopt, 1)[0].facts.whole());
 }
 
+TEST(RamTier, KnowsWhatAnObjectLeavesOutBeforeIt) {
+  RamTier tier(1 << 20);
+  Object third = ObjectAt(0, 3);
+  third.properties = PropertiesBuilder().Number(property::kPriorObjectIdGap, 2).Build();
+  ASSERT_TRUE(tier.Put(RamTrack("a"), third).ok());
+  EXPECT_EQ(tier.AbsentUpTo(RamTrack("a"), {0, 1}), 2u);
+  EXPECT_EQ(tier.AbsentUpTo(RamTrack("a"), {0, 0}), std::nullopt);
+  EXPECT_EQ(tier.Put(RamTrack("a"), ObjectAt(0, 2)).error().code(), ErrorCode::kMismatch);
+  ASSERT_TRUE(tier.Put(RamTrack("a"), ObjectAt(0, 0)).ok());
+  ASSERT_TRUE(tier.EndGroup(RamTrack("a"), 0, 4).ok());
+  EXPECT_TRUE(tier.FindGroup(RamTrack("a"), 0)->whole());
+  tier.AddGap(RamTrack("a"), {{0, 1}, {0, 1}});
+  EXPECT_TRUE(tier.FindGroup(RamTrack("a"), 0)->whole()) << "what is said twice counts once";
+  tier.Remove(RamTrack("a"), Location{0, 3});
+  EXPECT_FALSE(tier.FindGroup(RamTrack("a"), 0)->whole());
+  EXPECT_EQ(tier.AbsentUpTo(RamTrack("a"), {0, 2}), std::nullopt);
+  Object fourth = ObjectAt(1, 3);
+  ASSERT_TRUE(tier.Put(RamTrack("a"), ObjectAt(1, 2)).ok());
+  fourth.properties = third.properties;
+  EXPECT_EQ(tier.Put(RamTrack("a"), fourth).error().code(), ErrorCode::kMismatch);
+}
+
 // What is small must not keep what is large.
 TEST(RamTier, GathersSmallPayloads) {
   RamTier tier(1 << 20);

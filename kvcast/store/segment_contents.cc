@@ -24,7 +24,8 @@ EntryBody EntryOf(const RecordBody& body, uint32_t payload_sum, uint64_t key_pro
   if (const auto* stored = std::get_if<StoredObject>(&body)) {
     const Object& object = stored->object;
     return ObjectEntry{object.location, static_cast<uint32_t>(object.payload.size()),
-                       IdentitySum(object, payload_sum), KeyIn(object.properties, key_property)};
+                       IdentitySum(object, payload_sum), KeyIn(object.properties, key_property),
+                       object.AbsentBefore()};
   }
   if (const auto* facts = std::get_if<TrackFacts>(&body)) {
     return *facts;

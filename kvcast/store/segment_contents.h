@@ -18,6 +18,7 @@ struct ObjectEntry {
   uint32_t payload_bytes = 0;
   uint32_t identity = 0;      // IdentitySum().
   std::optional<Digest> key;  // That its group is listed by.
+  uint32_t absent = 0;        // Object::AbsentBefore().
   friend bool operator==(const ObjectEntry&, const ObjectEntry&) = default;
 };
 

@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view kTrailerMagic = "kvcastF\n";
 constexpr size_t kTrailerZeros = 36;
 constexpr uint64_t kEntryBytesMin = 5;
+// What an object's entry has beside what all have.
+constexpr uint8_t kHasKey = 1;
+constexpr uint8_t kHasAbsent = 2;
 
 void WriteEntryBody(ByteWriter& writer, const EntryBody& body) {
   if (const auto* object = std::get_if<ObjectEntry>(&body)) {
@@ -20,9 +23,13 @@ void WriteEntryBody(ByteWriter& writer, const EntryBody& body) {
     writer.Vi64(object->location.object);
     writer.Vi64(object->payload_bytes);
     writer.U32Le(object->identity);
-    writer.U8(object->key ? 1 : 0);
+    writer.U8(
+        static_cast<uint8_t>((object->key ? kHasKey : 0) | (object->absent > 0 ? kHasAbsent : 0)));
     if (object->key) {
       writer.Write(object->key->bytes);
+    }
+    if (object->absent > 0) {
+      writer.Vi64(object->absent);
     }
   } else if (const auto* facts = std::get_if<TrackFacts>(&body)) {
     WriteBody(writer, *facts);
@@ -39,15 +46,22 @@ Result<EntryBody> ReadObjectEntry(ByteReader& reader) {
   KVCAST_TRY(object.location.object, reader.Vi64());
   KVCAST_TRY(const uint64_t payload_bytes, reader.Vi64());
   KVCAST_TRY(object.identity, reader.U32Le());
-  KVCAST_TRY(const uint8_t has_key, reader.U8());
-  if (payload_bytes > UINT32_MAX || has_key > 1) {
+  KVCAST_TRY(const uint8_t flags, reader.U8());
+  if (payload_bytes > UINT32_MAX || flags > (kHasKey | kHasAbsent)) {
     return reader.Malformed("An object's entry makes no sense.");
   }
   object.payload_bytes = static_cast<uint32_t>(payload_bytes);
-  if (has_key == 1) {
+  if ((flags & kHasKey) != 0) {
     Digest key;
     KVCAST_TRY_VOID(reader.Read(key.bytes));
     object.key = key;
+  }
+  if ((flags & kHasAbsent) != 0) {
+    KVCAST_TRY(const uint64_t absent, reader.Vi64());
+    if (absent == 0 || absent > UINT32_MAX || absent > object.location.object) {
+      return reader.Malformed("An object leaves out none, or more than there are before it.");
+    }
+    object.absent = static_cast<uint32_t>(absent);
   }
   return EntryBody(object);
 }

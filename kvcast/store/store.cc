@@ -1,5 +1,6 @@
 #include "kvcast/store/store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -360,12 +361,22 @@ void Store::LeaveToTiers(const TrackName& track, Instant now) {
 
 bool Store::IsWhole(const EvictedContents& evicted) const {
   GroupFacts facts{evicted.end, evicted.objects.size(), 0};
+  for (const StoredObject& stored : evicted.objects) {
+    facts.absent_count += stored.object.AbsentBefore();
+  }
   if (!facts.end || facts.object_count == 0 || facts.whole()) {
     return facts.end && facts.object_count > 0;
   }
   const TrackFacts track = Find(evicted.group.track).value_or(TrackFacts());
-  facts.absent_count = track.AbsentIn(evicted.group.group, *facts.end,
-                                      [](uint64_t, uint64_t) { return uint64_t{0}; });
+  facts.absent_count += track.AbsentIn(
+      evicted.group.group, *facts.end, [&](uint64_t first, uint64_t last) -> uint64_t {
+        const auto next = std::ranges::lower_bound(
+            evicted.objects, first, {}, [](const auto& one) { return one.object.location.object; });
+        return next == evicted.objects.end()
+                   ? 0
+                   : AbsentBehind(first, last, next->object.location.object,
+                                  next->object.AbsentBefore());
+      });
   return facts.whole();
 }
 

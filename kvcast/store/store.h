@@ -193,6 +193,7 @@ class Store {
   // Mismatch: a tier below has another one there, or is about to.
   Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const;
   // Whether a tier then knows all that is known of the track.
   bool TellTiers(const TrackName& track, Instant now);
   // Tells the tiers that have something of a group, or are about to, and do not know its end.

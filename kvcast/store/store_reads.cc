@@ -307,9 +307,15 @@ Presence Store::PresenceOf(const TrackName& track, Location location) {
     return below;
   }
   const auto group = ram_.FindGroup(track, location.group);
-  const bool gone =
-      facts->IsGone(location) || (group && group->end && location.object >= *group->end);
+  const bool gone = facts->IsGone(location) ||
+                    (group && group->end && location.object >= *group->end) ||
+                    AbsentUpTo(track, location);
   return gone ? Presence::kGone : Presence::kUnknown;
+}
+
+std::optional<uint64_t> Store::AbsentUpTo(const TrackName& track, Location location) const {
+  return std::max({ram_.AbsentUpTo(track, location), demotions_.AbsentUpTo(track, location),
+                   tiers_.AbsentUpTo(track, location)});
 }
 
 bool Store::IsGone(const TrackName& track, const LocationRange& range) const {
@@ -322,6 +328,8 @@ bool Store::IsGone(const TrackName& track, const LocationRange& range) const {
     Location last = at;
     if (const LocationRange* const gap = facts->GapAt(at)) {
       last = gap->last;
+    } else if (const std::optional<uint64_t> absent = AbsentUpTo(track, at)) {
+      last.object = *absent;
     } else {
       const std::optional<GroupFacts> group = FindGroup(track, at.group);
       if (!group || !group->end || at.object < *group->end) {

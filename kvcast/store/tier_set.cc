@@ -185,6 +185,16 @@ std::optional<uint64_t> TierSet::GroupUpTo(const TrackName& track, uint64_t grou
   return nearest;
 }
 
+std::optional<uint64_t> TierSet::AbsentUpTo(const TrackName& track, Location location) const {
+  std::optional<uint64_t> last;
+  for (const Entry& entry : tiers_) {
+    if (entry.tier->ready()) {
+      last = std::max(last, entry.tier->AbsentUpTo(track, location));
+    }
+  }
+  return last;
+}
+
 std::optional<uint64_t> TierSet::ObjectFrom(const TrackName& track, Location location) const {
   std::optional<uint64_t> nearest;
   for (const Entry& entry : tiers_) {

@@ -62,6 +62,7 @@ class TierSet {
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> ObjectFrom(const TrackName& track, Location location) const;
+  std::optional<uint64_t> AbsentUpTo(const TrackName& track, Location location) const;
 
  private:
   struct Entry {

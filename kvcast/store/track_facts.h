@@ -20,12 +20,22 @@ enum class Presence : uint8_t {
   kUnknown,  // Never seen, evicted or damaged: ask somebody else.
 };
 
+// How many from first to last do not exist, as an object that stands behind them says of those
+// right before it.
+constexpr uint64_t AbsentBehind(uint64_t first, uint64_t last, uint64_t object, uint64_t absent) {
+  const uint64_t from = std::max(first, object - absent);
+  return absent > 0 && from <= last && from < object ? std::min(last, object - 1) - from + 1 : 0;
+}
+
 // What a tier remembers of a track beside its objects, and what outlives them.
 struct TrackFacts {
   Properties properties;
   std::optional<Location> largest;  // Of any object ever put or told of, evicted or not.
   std::optional<Location> end;      // No object stands here or beyond.
-  std::vector<LocationRange> gaps;  // Where its publisher said that there is nothing.
+  // Where its publisher said that there is nothing; but for what an object says of those right
+  // before it in its group, which is kept with that object: of these there may be as many as
+  // objects.
+  std::vector<LocationRange> gaps;
 
   // More gaps are forgotten: that makes them unknown, which is never wrong.
   static constexpr size_t kGapsMax = 1024;
@@ -41,10 +51,10 @@ struct TrackFacts {
   bool IsGone(Location location) const {
     return (end && location >= *end) || GapAt(location) != nullptr;
   }
-  // How many objects of a group before its end do not exist, as its publisher said.
-  // `standing(first, last)`: how many do all the same.
-  template <typename Standing>
-  uint64_t AbsentIn(uint64_t group, uint64_t group_end, const Standing& standing) const {
+  // How many objects of a group before its end do not exist, as these gaps say.
+  // `known(first, last)`: how many of them do all the same, or are counted by objects themselves.
+  template <typename Known>
+  uint64_t AbsentIn(uint64_t group, uint64_t group_end, const Known& known) const {
     std::vector<std::pair<uint64_t, uint64_t>> holes;  // From first to last.
     for (const LocationRange& gap : gaps) {
       const uint64_t first = gap.first.group == group ? gap.first.object : 0;
@@ -60,7 +70,7 @@ struct TrackFacts {
     for (const auto& [hole_first, last] : holes) {
       const uint64_t first = std::max(hole_first, next);
       if (first <= last) {
-        absent += last - first + 1 - standing(first, last);
+        absent += last - first + 1 - known(first, last);
         next = last + 1;
       }
     }
@@ -94,7 +104,7 @@ struct GroupFacts {
   std::optional<uint64_t> end;  // No object of the group stands here or beyond.
   uint64_t object_count = 0;
   uint64_t payload_bytes = 0;
-  uint64_t absent_count = 0;  // Before the end, that do not exist, as the track's gaps say.
+  uint64_t absent_count = 0;  // Before the end, that do not exist, as objects and gaps say.
 
   // Every object there is of the group is here.
   bool whole() const { return end == object_count + absent_count; }

@@ -11,6 +11,7 @@ SUPERBLOCK = {"directory": DIRECTORY, "class": 1, "segment_bytes": SEGMENT_BYTES
 
 _A = TrackName((b"service", b"tenant/model", b"prefix"), b"BF16").wire().hex()
 _B = TrackName((b"service",), b"").wire().hex()
+_C = TrackName((b"service", b"tenant/model", b"prefix"), b"KTC").wire().hex()
 _BLOCK = made.superblock(bytes.fromhex(DIRECTORY), 1, SEGMENT_BYTES)[: made.BLOCK]
 
 
@@ -45,6 +46,16 @@ RECORDS = [
      "properties": ""},
 ]
 
+# Objects that leave some out before them: as many as there are, and more than there can be.
+RUNS = [
+    _object(_C, [0, 0], b"run", properties=block_hash_properties(bytes.fromhex(digest("key"))).hex()),
+    _object(_C, [0, 16], b"run", properties="3e0f"),
+    _object(_C, [0, 200], b"run", properties=(b"\x3e" + made.vi64(183)).hex()),
+    _object(_C, [1, 3], b"run", properties="3e04"),
+    _object(_C, [2, 3], b"run", properties="0b023e03"),
+    {"kind": "end", "track": _C, "group": 0, "end": 201},
+]
+
 DISK = [
     ("a superblock", SUPERBLOCK),
     ("a superblock is read", _read()),
@@ -56,6 +67,9 @@ DISK = [
     ("a sealed segment", {"directory": DIRECTORY, "segment": 9, "segment_bytes": SEGMENT_BYTES,
                           "marker": 0x0123456789ABCDEF, "key_property": 0x3801,
                           "records": RECORDS}),
+    ("a segment of runs", {"directory": DIRECTORY, "segment": 10, "segment_bytes": SEGMENT_BYTES,
+                           "marker": 0x0123456789ABCDEF, "key_property": 0x3801,
+                           "records": RUNS}),
     ("an export", {"export": DIRECTORY, "marker": 0xFEDCBA9876543210,
                    "records": [record for record in RECORDS if record["kind"] != "removal"]}),
 ]
