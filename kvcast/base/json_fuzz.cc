@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto json = kvcast::ParseJson(text);
   if (!json.ok()) {
-    KVCAST_CHECK(json.error().offset().value_or(0) <= size);
+    KVCAST_CHECK(json.error().offset().value_or(size + 1) <= size);
     return 0;
   }
   if (json->is_object()) {

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = kvcast::ParseAcks(kvcast::EncodeAcks(*records));
     KVCAST_CHECK(again.ok() && *again == *records);
   } else {
-    KVCAST_CHECK(records.error().offset().value_or(0) <= size);
+    KVCAST_CHECK(records.error().offset().value_or(size + 1) <= size);
   }
   const auto properties =
       kvcast::Properties::Parse(std::string(reinterpret_cast<const char*>(data), size));

@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto config = kvcast::ModelConfig::Parse({reinterpret_cast<const char*>(data), size});
   if (!config.ok()) {
-    KVCAST_CHECK(!config.error().message().empty());
+    KVCAST_CHECK(config.error().offset().value_or(size + 1) <= size);
     return 0;
   }
   KVCAST_CHECK(!config->groups.empty());

@@ -5,7 +5,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto tokens = kvcast::ParseTokenList({reinterpret_cast<const char*>(data), size});
   if (!tokens.ok()) {
-    KVCAST_CHECK(tokens.error().offset().value_or(0) <= size);
+    KVCAST_CHECK(tokens.error().offset().value_or(size + 1) <= size);
     return 0;
   }
   std::string text;

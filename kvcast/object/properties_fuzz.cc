@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
   const auto properties = Properties::Parse(input);
   if (!properties.ok()) {
-    KVCAST_CHECK(properties.error().offset().value_or(0) <= size);
+    KVCAST_CHECK(properties.error().offset().value_or(size + 1) <= size);
     return 0;
   }
   KVCAST_CHECK(properties->encoded() == input);

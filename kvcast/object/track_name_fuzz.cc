@@ -11,11 +11,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> input = std::as_bytes(std::span(data, size));
   if (const auto name = TrackName::Parse(AsText(input)); name.ok()) {
     KVCAST_CHECK(name->Render() == AsText(input));  // One name, one rendering.
+  } else {
+    KVCAST_CHECK(name.error().offset().value_or(size + 1) <= size);
   }
   ByteReader reader(input);
   const auto name = TrackName::ReadFrom(reader);
   if (!name.ok()) {
-    KVCAST_CHECK(name.error().offset().value_or(0) <= size);
+    KVCAST_CHECK(name.error().offset().value_or(size + 1) <= size);
     return 0;
   }
   ByteWriter writer;

@@ -24,6 +24,7 @@ SCOPE = re.compile(r"^(?:template\b.*?>\s*)?(?:inline\s+|export\s+|typedef\s+)*"
                    re.DOTALL)
 UNNAMED = re.compile(r"\]\s*(?:\([^()]*\))?[^\](){}]*$")  # What stands before a lambda's brace.
 MEMBER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:).*[\w>]\s*$", re.DOTALL)
+MEMBERS = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:)")  # Where a constructor's list of them begins.
 LAMBDA = re.compile(r"(\w+)\s*=\s*\[[^\]]*\]")
 TEST = re.compile(r"\b(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*(\w+)\s*,\s*(\w+)")
 NAME = re.compile(r"((?:[\w~]+(?:<[^()<>]*>)?\s*::\s*)*"
@@ -61,8 +62,9 @@ def measured(code: str) -> Iterator[Function]:
             continue
         elif step == 1:
             head = code[begin:brace.start()]
-            # A default argument's braces are no body either.
-            argument = head.count("(") > head.count(")") and not UNNAMED.search(head)
+            # A default argument's braces are no body either, nor are those of a member's lambda.
+            argument = head.count("(") > head.count(")") and (
+                not UNNAMED.search(head) or MEMBERS.search(head))
             if argument or MEMBER.search(head):
                 member = 1
                 continue

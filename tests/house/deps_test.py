@@ -148,7 +148,19 @@ class Installing(Machine):
 
     def test_what_is_missing_is_installed_and_nothing_else(self):
         self.assertEqual(self.deps("run", HAVE="cmake=none liburing-dev=none").returncode, 0)
-        self.assertTrue(self.asked().endswith("--no-install-recommends cmake liburing-dev\n"))
+        self.assertTrue(self.asked().endswith(" cmake liburing-dev\n"))
+        self.assertIn(" --no-install-recommends ", self.asked())
+
+    def test_what_the_user_has_stays(self):
+        self.deps("run", HAVE="cmake=none")
+        self.assertIn(" --no-remove ", self.asked())
+
+    def test_a_library_built_another_way_does_as_well(self):
+        have = "libcurl4-gnutls-dev=none"
+        self.assertEqual(self.deps("run", HAVE=have).returncode, 0)
+        self.assertEqual(self.asked(), "")
+        self.assertEqual(self.deps("run", HAVE=have + " libcurl4-openssl-dev=none").returncode, 0)
+        self.assertTrue(self.asked().endswith(" libcurl4-gnutls-dev\n"))
 
     def test_what_apt_says_is_shown_when_it_fails(self):
         self.stand_in("apt-get", "echo the reason; exit 100")

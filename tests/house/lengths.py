@@ -4,7 +4,6 @@ What is longer stands in lengths.txt with its figure, and may only shrink: the l
 """
 
 import ast
-import re
 from pathlib import Path
 
 import tree
@@ -13,7 +12,6 @@ from layering import CODE
 
 FUNCTION = 70
 LIST = "tests/house/lengths.txt"
-BODY_END = re.compile(r"^}$", re.MULTILINE)
 
 
 def limit(name: str) -> int | None:
@@ -51,11 +49,16 @@ def measure(source: Path) -> dict[str, tuple[int, int, int]]:
     return figures
 
 
-def unmeasured(source: Path, figures: dict) -> list[str]:
-    """Files in which something ends as functions do, and none was found."""
-    measured = {name.split(":")[0] for name in figures if ":" in name}
-    return [name for name in figures if ":" not in name and name not in measured
-            and Path(name).suffix in CODE and BODY_END.search(tree.text(source / name))]
+def unmeasured(source: Path) -> list[str]:
+    """Places where something ends as functions do, and none that was found does."""
+    places = []
+    for name in tree.files(source):
+        if Path(name).suffix not in CODE or (code := tree.text(source / name)) is None:
+            continue
+        found = {function.line + function.lines - 1 for function in functions(code)}
+        places += [f"{name}:{line}" for line, content in enumerate(code.splitlines(), 1)
+                   if content == "}" and line not in found]
+    return places
 
 
 def exceptions(source: Path) -> dict[str, int]:
@@ -71,8 +74,8 @@ def check(source: Path, build: Path) -> list[str]:
     allowed = exceptions(source)
     complaints = [f"{LIST}: {name} is not there; take it off" for name in allowed
                   if name not in figures]
-    complaints += [f"{name}:1: no function of {name} could be measured; mend cpp_functions.py"
-                   for name in unmeasured(source, figures)]
+    complaints += [f"{place}: what ends here could not be measured; mend cpp_functions.py, or say "
+                   "behind the brace which namespace it closes" for place in unmeasured(source)]
     for name, (lines, most, line) in figures.items():
         listed = allowed.get(name)
         where = f"{name.split(':')[0]}:{line}"

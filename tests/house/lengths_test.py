@@ -44,6 +44,13 @@ class Lengths(Planted):
         self.plant("a/a.h", "struct S {\n" + body(71).replace("()", "(const A& a = {}, B b = B{1})", 1) + "};\n")
         self.assert_one(self.complaints(), "a/a.h:Long has 71 lines")
 
+    def test_a_constructor_with_a_lambda_among_its_members(self):
+        for members in ["b_(b), on_([this] { f(); })", "on_([this] {\n f(); g();\n }), b_{b}, c_(b)"]:
+            with self.subTest(members):
+                planted = self.plant("a/a.cc", body(71).replace("void Long() {", f"A::Long(B b) : {members} {{", 1))
+                self.assert_one(self.complaints(), "a/a.cc:A::Long has 7")
+                planted.unlink()
+
     def test_a_function_that_gives_a_struct(self):
         for end in ["&& {", "const& {", "-> int {"]:
             with self.subTest(end):
@@ -53,7 +60,11 @@ class Lengths(Planted):
 
     def test_a_file_of_which_no_function_is_understood(self):
         self.plant("a/a.cc", "x = y\n{\n}\n")
-        self.assert_one(self.complaints(), "no function of a/a.cc could be measured")
+        self.assert_one(self.complaints(), "a/a.cc:3", "could not be measured")
+
+    def test_one_function_among_others_that_is_not_understood(self):
+        self.plant("a/a.cc", body(3) + "x = y\n{\n}\n" + body(3))
+        self.assert_one(self.complaints(), "a/a.cc:6", "could not be measured")
 
     def test_a_python_function_too(self):
         self.plant("a.py", "def long():\n" + "    x()\n" * 70)
