@@ -114,6 +114,40 @@ double Histogram::Quantile(double share) const {
   return std::numeric_limits<double>::infinity();
 }
 
+void Histogram::Add(const Histogram& other) {
+  KVCAST_CHECK(bounds_ == other.bounds_);
+  for (size_t i = 0; i <= bounds_.size(); ++i) {
+    buckets_[i].Add(other.buckets_[i].value());
+  }
+  sum_.fetch_add(other.sum(), std::memory_order_relaxed);
+}
+
+void Metrics::Add(const Metrics& other) {
+  for (const auto& [name, theirs] : other.families_) {
+    const auto [found, is_new] = families_.try_emplace(name);
+    Family& ours = found->second;
+    if (is_new) {
+      ours.kind = theirs.kind;
+      ours.help = theirs.help;
+    }
+    KVCAST_CHECK(ours.kind == theirs.kind);
+    for (const auto& [labels, series] : theirs.series) {
+      Series& sum = ours.series[labels];
+      if (series.counter) {
+        sum.counter = sum.counter ? std::move(sum.counter) : std::make_unique<Counter>();
+        sum.counter->Add(series.counter->value());
+      } else if (series.gauge) {
+        sum.gauge = sum.gauge ? std::move(sum.gauge) : std::make_unique<Gauge>();
+        sum.gauge->Add(series.gauge->value());
+      } else if (series.histogram) {
+        sum.histogram = sum.histogram ? std::move(sum.histogram)
+                                      : std::make_unique<Histogram>(series.histogram->bounds());
+        sum.histogram->Add(*series.histogram);
+      }
+    }
+  }
+}
+
 Metrics::Series& Metrics::SeriesFor(std::string_view name, std::string_view help, Kind kind,
                                     const Labels& labels) {
   KVCAST_CHECK(IsName(name, "_:"));

@@ -52,6 +52,8 @@ class Histogram {
   uint64_t bucket(size_t index) const { return buckets_[index].value(); }
   // The bound under which at least `share` of the observations lie: 0.5 for the median.
   double Quantile(double share) const;
+  // All that the other has observed. REQUIRES: the same bounds.
+  void Add(const Histogram& other);
 
  private:
   std::vector<double> bounds_;
@@ -76,6 +78,10 @@ class Metrics {
 
   // What a test asks: the value of a counter or gauge, or a histogram's count; 0 if there is none.
   double Value(std::string_view name, const Labels& labels = {}) const;
+
+  // Adds what another has of each metric, as if this one had counted it: of gauges, too, so that
+  // those that do not add up have to be set anew. On the other's thread.
+  void Add(const Metrics& other);
 
   // Prometheus' text format, families and series in a fixed order.
   std::string Render() const;

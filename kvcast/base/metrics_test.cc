@@ -111,5 +111,29 @@ TEST(Metrics, CountFromEveryThread) {
   EXPECT_EQ(histogram.sum(), 2000);
 }
 
+TEST(Metrics, AddUpAsIfOneHadCounted) {
+  Metrics one;
+  Metrics other;
+  one.counter("a_total", "A.").Add(2);
+  other.counter("a_total", "A.").Add(3);
+  other.counter("b_total", "B.", {{"tier", "ram"}}).Add(5);
+  one.gauge("g", "G.").Set(7);
+  other.gauge("g", "G.").Set(-2);
+  one.histogram("h", "H.", {1, 2}).Observe(0.5);
+  other.histogram("h", "H.", {1, 2}).Observe(1.5);
+  other.histogram("i", "I.", {1}).Observe(9);
+  Metrics sum;
+  sum.Add(one);
+  sum.Add(other);
+  EXPECT_EQ(sum.Value("a_total"), 5);
+  EXPECT_EQ(sum.Value("b_total", {{"tier", "ram"}}), 5);
+  EXPECT_EQ(sum.Value("g"), 5);
+  EXPECT_EQ(sum.Value("h"), 2);
+  EXPECT_EQ(sum.histogram("h", "H.", {1, 2}).sum(), 2);
+  EXPECT_EQ(sum.histogram("h", "H.", {1, 2}).bucket(1), 1u);
+  EXPECT_EQ(sum.Value("i"), 1);
+  EXPECT_EQ(one.Value("a_total"), 2);
+}
+
 }  // namespace
 }  // namespace kvcast

@@ -71,8 +71,11 @@ uint64_t NowInMicroseconds() {
 
 }  // namespace
 
-AdminForget::AdminForget(NodeServer& node, std::string_view secret, Log log)
-    : node_(&node), tokens_(node.options().relay.access.tokens), log_(std::move(log)) {
+AdminForget::AdminForget(NodeServer& node, std::string_view secret, Log log, OtherShards* others)
+    : node_(&node),
+      others_(others),
+      tokens_(node.options().relay.access.tokens),
+      log_(std::move(log)) {
   if (!secret.empty()) {
     secret_ = Sha256::Of(secret);
   }
@@ -93,6 +96,26 @@ std::optional<std::string> AdminForget::HolderOf(std::string_view token,
   return std::nullopt;
 }
 
+relay::ForgetReport AdminForget::Forget(const relay::ForgetScope& scope, relay::ForgetMode mode) {
+  relay::ForgetReport report = node_->Forget(scope, mode);
+  if (others_ == nullptr) {
+    return report;
+  }
+  for (const auto& shard : others_->Ask<relay::ForgetReport>(
+           [scope, mode](OtherShards::Shard& each) { return each.node->Forget(scope, mode); })) {
+    // One that does not answer is to be asked again.
+    const relay::ForgetReport also =
+        shard.value_or(relay::ForgetReport{0, 0, 0, 0, 0, /*refused=*/true});
+    report.tracks += also.tracks;
+    report.groups += also.groups;
+    report.objects += also.objects;
+    report.bytes += also.bytes;
+    report.pending += also.pending;
+    report.refused = report.refused || also.refused;
+  }
+  return report;
+}
+
 HttpAnswer AdminForget::Take(const HttpRequest& request) {
   if (request.bearer().empty()) {
     return Saying(401, "Forgetting takes a token, as \"Authorization: Bearer TOKEN\".");
@@ -106,7 +129,7 @@ HttpAnswer AdminForget::Take(const HttpRequest& request) {
     log_.Warning("forgetting refused", {{"tenant", order->scope.tenant}});
     return Saying(403, "This token may not forget for this tenant.");
   }
-  const relay::ForgetReport report = node_->Forget(order->scope, order->mode);
+  const relay::ForgetReport report = Forget(order->scope, order->mode);
   const bool dry_run = order->mode == relay::ForgetMode::kDryRun;
   if (order->mode == relay::ForgetMode::kNow) {
     log_.Info("forgetting", {{"tenant", order->scope.tenant},

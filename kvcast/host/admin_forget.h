@@ -8,6 +8,7 @@
 #include "kvcast/base/digest.h"
 #include "kvcast/base/log.h"
 #include "kvcast/host/node_server.h"
+#include "kvcast/host/other_shards.h"
 #include "kvcast/io/http_server.h"
 #include "kvcast/relay/token_table.h"
 
@@ -18,7 +19,8 @@ namespace kvcast {
 class AdminForget {
  public:
   // `secret`: who shows it may forget for everybody; empty: nobody can.
-  AdminForget(NodeServer& node, std::string_view secret, Log log);
+  // `others`: the node's shards beside this one, if it has more.
+  AdminForget(NodeServer& node, std::string_view secret, Log log, OtherShards* others = nullptr);
 
   void ReplaceTokens(relay::TokenTable tokens) { tokens_ = std::move(tokens); }
   HttpAnswer Take(const HttpRequest& request);
@@ -27,7 +29,11 @@ class AdminForget {
   // Who asks, if the token is good for the tenant.
   std::optional<std::string> HolderOf(std::string_view token, const std::string& tenant) const;
 
+  // On all shards.
+  relay::ForgetReport Forget(const relay::ForgetScope& scope, relay::ForgetMode mode);
+
   NodeServer* node_;
+  OtherShards* others_;
   std::optional<Digest> secret_;
   relay::TokenTable tokens_;
   Log log_;

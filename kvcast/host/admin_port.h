@@ -11,6 +11,7 @@
 #include "kvcast/host/node_gauges.h"
 #include "kvcast/host/node_health.h"
 #include "kvcast/host/node_server.h"
+#include "kvcast/host/other_shards.h"
 
 namespace kvcast {
 
@@ -20,11 +21,13 @@ class AdminPort {
  public:
   // Null: none is wanted. Machine: the address is not to be had, and was asked for. Throws what
   // CLI11 throws for an address that other machines reach: nobody is asked who they are.
-  // `secret` is what whoever runs the node may show in place of a token.
+  // `secret` is what whoever runs the node may show in place of a token, and `others` are the
+  // node's shards beside this one.
   static Result<std::unique_ptr<AdminPort>> Open(EventLoop& loop, const NodeConfig& config,
                                                  NodeServer& node, NodeHealth& health,
                                                  Metrics& metrics, const std::string& secret = "",
-                                                 LogSink* log = nullptr);
+                                                 LogSink* log = nullptr,
+                                                 OtherShards* others = nullptr);
 
   const SocketAddress& local() const { return server_->local(); }
   // Other tokens count from now on.
@@ -32,7 +35,10 @@ class AdminPort {
 
  private:
   AdminPort(EventLoop& loop, NodeServer& node, NodeHealth& health, Metrics& metrics,
-            const std::string& secret, LogSink* log);
+            const std::string& secret, LogSink* log, OtherShards* others);
+  HttpAnswer MissesPage();
+  // Absent: all shards are ready.
+  std::optional<std::string> Trouble();
   HttpAnswer MetricsPage();
   HttpAnswer ReadyPage();
   HttpAnswer StatusPage();
@@ -40,6 +46,7 @@ class AdminPort {
   NodeServer* node_;
   NodeHealth* health_;
   Metrics* metrics_;
+  OtherShards* others_;
   NodeGauges gauges_;
   Instant since_;
   AdminForget forget_;

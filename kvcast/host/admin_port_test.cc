@@ -116,9 +116,9 @@ TEST(AdminPort, TellsWhatANodeIsAndHas) {
   for (const auto& [key, value] : status.items()) {
     fields.insert(key);
   }
-  EXPECT_EQ(fields,
-            (std::set<std::string>{"version", "node", "boot", "listen", "uptime_s", "ready",
-                                   "peer_count", "peers", "tiers", "catalogs", "listed_blocks"}));
+  EXPECT_EQ(fields, (std::set<std::string>{"version", "node", "boot", "listen", "uptime_s", "ready",
+                                           "shards", "peer_count", "peers", "tiers", "catalogs",
+                                           "listed_blocks"}));
   EXPECT_EQ(status["ready"], true);
   EXPECT_EQ(status["tiers"][0]["kind"], "ram");
   EXPECT_EQ(status["tiers"][0]["bytes_max"], uint64_t{64} << 20);

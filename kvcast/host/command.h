@@ -32,6 +32,7 @@ inline constexpr const char* kNodeCommands = "Nodes";
 inline constexpr const char* kMoqCommands = "MoQT";
 inline constexpr const char* kMachineCommands = "This machine";
 
+void AddBenchCommand(CLI::App& app, int* exit_status);
 void AddCalibrateCommand(CLI::App& app, int* exit_status);
 void AddCertCommand(CLI::App& app, int* exit_status);
 void AddConfigCommand(CLI::App& app, int* exit_status);

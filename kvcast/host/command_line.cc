@@ -53,6 +53,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddMoqCommand(app, exit_status);
   AddInteropCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);
+  AddBenchCommand(app, exit_status);
   AddImpairCommand(app, exit_status);
   AddVersionCommand(app, exit_status);
 }

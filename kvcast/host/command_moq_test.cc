@@ -376,6 +376,7 @@ TEST_F(MoqCommandTest, AnotherCertificateThanThePinnedOneIsSaid) {
 TEST_F(MoqCommandTest, ARelayThatDoesNotAnswerARequestIsSaidInTime) {
   NodeScript script;
   script.silent_on_tracks = script.silent_on_publish = script.silent_on_fetch = true;
+  script.silent_on_live = true;
   const ScriptedServer server(script);
   for (const char* command : {"sub", "fetch", "pub", "status", "ls"}) {
     const bool lists = command == std::string("ls");

@@ -3,11 +3,13 @@
 #include "kvcast/host/command.h"
 #include "kvcast/host/node_run.h"
 #include "kvcast/host/serve_flags.h"
+#include "kvcast/io/process_limits.h"
 
 namespace kvcast {
 namespace {
 
 int RunServe(const ServeFlags& flags) {
+  RaiseOpenFiles();
   const auto run = NodeRun::Prepare(flags);
   if (!run.ok()) {
     return Failed(run.error());

@@ -15,11 +15,13 @@
 #include "kvcast/host/command_store.h"
 #include "kvcast/host/driven_store.h"
 #include "kvcast/host/model_text.h"
+#include "kvcast/host/shard_plan.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/descriptor.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
 #include "kvcast/io/system_error.h"
+#include "kvcast/object/track_shard.h"
 #include "kvcast/store/export_stream.h"
 
 namespace kvcast {
@@ -154,6 +156,7 @@ class Importing {
 Result<void> ImportRecords(ImportSource& source, ExportReader& reader, const ImportOptions& options,
                            std::optional<Importing>& importing) {
   Progress progress("Importing");
+  const std::optional<ShardPlace> shard = ShardPlace::In(options.store);
   const uint64_t total = source.bytes();
   uint64_t done = 0;
   bool more = true;
@@ -169,6 +172,9 @@ Result<void> ImportRecords(ImportSource& source, ExportReader& reader, const Imp
       }
       if (!*record) {
         break;
+      }
+      if (shard && ShardOf((*record)->track.space(), shard->count) != shard->index) {
+        continue;
       }
       if (!importing) {
         KVCAST_TRY(std::unique_ptr<DrivenStore> target,
@@ -231,7 +237,10 @@ void AddStoreImportCommand(CLI::App& app, int* exit_status) {
       "with other bytes ends the import. When it is done, all of it survives a loss of power, and "
       "in a bucket the loss of this machine.\n\n"
       "A file that turns out to be damaged ends the import too: what stood before the damage has "
-      "been checked and is there.");
+      "been checked and is there.\n\n"
+      "Into the part of a directory that one shard of a node has, such as DIR/shard-1-of-4, goes "
+      "what belongs there, and the rest is passed over: so what a node of another number of shards "
+      "has kept is brought over, by importing all of it into each part.");
   command->footer(
       "kvcast store import tracks.kvcast DIR\n"
       "kvcast store import - DIR < tracks.kvcast\n"

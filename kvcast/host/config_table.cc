@@ -8,6 +8,7 @@
 #include "kvcast/host/disk_flag.h"
 #include "kvcast/host/upstream_flags.h"
 #include "kvcast/io/human_units.h"
+#include "kvcast/io/port_share.h"
 
 namespace kvcast {
 namespace {
@@ -73,6 +74,11 @@ std::vector<ConfigKey> Table() {
       {"listen", "ready_file", "--ready-file", "FILE", "none",
        "Write the address that clients need to this file, for as long as the node can be used",
        [](NodeConfig& c) -> ConfigPlace { return &c.ready_file; }},
+      {"listen", "shards", "--shards", "N", "",
+       "Serve on so many threads, each with its own part of the memory and of every directory: as "
+       "many as there are cores to spare. A directory stays with the number that it began with",
+       [](NodeConfig& c) -> ConfigPlace { return ConfigCount{&c.shards}; }, 1,
+       PortShare::kCountMax},
       {"state", "directory", "--state-dir", "DIR",
        "$XDG_STATE_HOME/kvcast or ~/.local/state/kvcast",
        "Where the node's id and development certificate are kept",

@@ -1,14 +1,15 @@
 // The two ends of a FETCH from a node's memory, a process each, for benchmarks to drive:
 //
-//   fetch_meter node ADDRESS MIB DATAGRAM_BYTES CONTROL AEAD
+//   fetch_meter node ADDRESS MIB DATAGRAM_BYTES CONTROL AEAD [SHARDS]
 //                                    serves a track of 160 KB objects, MIB in all, and prints
 //                                    "HOST:PORT FINGERPRINT" when it is in memory, until its
 //                                    standard input ends
-//   fetch_meter read HOST:PORT FINGERPRINT MIB DATAGRAM_BYTES CONTROL AEAD TIMES
+//   fetch_meter read HOST:PORT FINGERPRINT MIB DATAGRAM_BYTES CONTROL AEAD TIMES [SHARDS PLACE]
 //                                    fetches the track so many times, over one connection of its
 //                                    own, and prints the bytes and seconds, from asking on
 //
-// CONTROL is distance, cubic or bbr; AEAD is fast or gnutls. See bench/README.md.
+// CONTROL is distance, cubic or bbr; AEAD is fast or gnutls; PLACE is own or other: the
+// connection's home is the shard that has the track, or is not. See bench/README.md.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,10 +23,12 @@
 #include <vector>
 
 #include "kvcast/host/node_server.h"
+#include "kvcast/host/other_shards.h"
 #include "kvcast/host/payload_memory.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/quic_client.h"
 #include "kvcast/io/scratch_directory.h"
+#include "kvcast/object/track_shard.h"
 
 namespace kvcast {
 namespace {
@@ -71,6 +74,9 @@ class Peer {
       loop_->RunOnce(std::chrono::seconds(1));
     }
   }
+
+  // Which of a node's shards has the connection.
+  size_t home(size_t shards) const { return quic_->connection().first_id().data[0] % shards; }
 
   void WaitUntilReady() {
     while (!quic_->connection().ready() && !quic_->connection().closed()) {
@@ -135,19 +141,32 @@ QuicOptions ReadOptions(const std::string& datagram_bytes, const std::string& co
   return options;
 }
 
-int RunNode(const SocketAddress& listen, uint64_t groups, const QuicOptions& quic) {
+int RunNode(const SocketAddress& listen, uint64_t groups, const QuicOptions& quic, size_t shards) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const auto credentials = *ServerCredentials::Development(scratch.path());
   const auto node_loop = *EventLoop::Make();
   Metrics metrics;
   NodeServer::Options options;
   options.listen = listen;
-  options.relay.ram_bytes = 2 * groups * kObjectsPerGroup * kObjectBytes;
+  // Every shard has its part, and one of them the track.
+  options.relay.ram_bytes = 2 * groups * kObjectsPerGroup * kObjectBytes * shards;
   options.quic.connection = quic;
   // As `kvcast serve` does.
-  const PayloadShare share = PayloadShare::Of(options.relay.ram_bytes, *ProbeMemory());
-  options.payload_memory = SetAside(share, [] { return true; })->memory;
-  const auto node = *NodeServer::Start(*node_loop, options, credentials, metrics, nullptr);
+  const PayloadShare share = PayloadShare::Of(options.relay.ram_bytes / shards, *ProbeMemory());
+  std::vector<ChunkMemory> payloads;
+  for (size_t i = 0; i < shards; ++i) {
+    payloads.push_back(SetAside(share, [] { return true; })->memory);
+  }
+  std::unique_ptr<OtherShards> others;
+  std::unique_ptr<NodeServer> node;
+  if (shards > 1) {
+    others = *OtherShards::Make(*node_loop, shards);
+    node =
+        *others->Start(options, std::move(payloads), credentials, metrics, nullptr, scratch.path());
+  } else {
+    options.payload_memory = std::move(payloads[0]);
+    node = *NodeServer::Start(*node_loop, options, credentials, metrics, nullptr);
+  }
   std::thread thread([&] { node_loop->Run(); });
   {
     const auto loop = *EventLoop::Make();
@@ -168,9 +187,13 @@ int RunNode(const SocketAddress& listen, uint64_t groups, const QuicOptions& qui
 }
 
 int RunRead(const SocketAddress& node, const Digest& fingerprint, uint64_t groups,
-            const QuicOptions& quic, uint64_t times) {
+            const QuicOptions& quic, uint64_t times, size_t shards, bool own) {
   const auto loop = *EventLoop::Make();
-  Peer reader(*loop, node, fingerprint, quic);
+  auto peer = std::make_unique<Peer>(*loop, node, fingerprint, quic);
+  while (shards > 1 && (peer->home(shards) == ShardOf(Track().space(), shards)) != own) {
+    peer = std::make_unique<Peer>(*loop, node, fingerprint, quic);
+  }
+  Peer& reader = *peer;
   reader.WaitUntilReady();
   const uint64_t track_bytes = groups * kObjectsPerGroup * kObjectBytes;
   const Instant begun = Now();
@@ -189,14 +212,19 @@ int Run(const std::vector<std::string>& words) {
   const auto groups = [&](size_t at) {
     return std::max<uint64_t>(1, std::strtoull(words[at].c_str(), nullptr, 10) / kGroupMib);
   };
-  if (words.size() == 6 && words[0] == "node") {
+  const auto number = [&](size_t at) {
+    return words.size() > at ? std::max<size_t>(1, std::strtoull(words[at].c_str(), nullptr, 10))
+                             : 1;
+  };
+  if ((words.size() == 6 || words.size() == 7) && words[0] == "node") {
     return RunNode(*SocketAddress::Resolve(words[1]), groups(2),
-                   ReadOptions(words[3], words[4], words[5]));
+                   ReadOptions(words[3], words[4], words[5]), number(6));
   }
-  if (words.size() == 8 && words[0] == "read") {
+  if ((words.size() == 8 || words.size() == 10) && words[0] == "read") {
     return RunRead(*SocketAddress::Resolve(words[1]), *Digest::FromHex(words[2]), groups(3),
                    ReadOptions(words[4], words[5], words[6]),
-                   std::strtoull(words[7].c_str(), nullptr, 10));
+                   std::strtoull(words[7].c_str(), nullptr, 10), number(8),
+                   words.size() < 10 || words[9] == "own");
   }
   fmt::print(stderr, "fetch_meter: see the beginning of fetch_meter.cc\n");
   return 2;

@@ -42,6 +42,7 @@ struct NodeConfig {
   std::string listen = "127.0.0.1:4433";
   std::string ready_file;
   std::string state_directory;
+  uint64_t shards = 1;
 
   std::string certificate;
   std::string key;

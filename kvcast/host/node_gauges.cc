@@ -33,6 +33,15 @@ void NodeGauges::Show(const NodeServer& node, Duration uptime) {
               {{"version", Version()}, {"node", ToHex(node.options().relay.node)}})
       .Set(1);
   uptime_.Set(std::chrono::duration_cast<std::chrono::seconds>(uptime).count());
+  ShowShard(node);
+}
+
+void NodeGauges::ShowWhole(Duration uptime, bool ready) {
+  uptime_.Set(std::chrono::duration_cast<std::chrono::seconds>(uptime).count());
+  metrics_->gauge("kvcast_node_ready", "").Set(ready ? 1 : 0);
+}
+
+void NodeGauges::ShowShard(const NodeServer& node) {
   ram_bytes_max_.Set(static_cast<int64_t>(node.options().relay.ram_bytes));
   connections_.Set(static_cast<int64_t>(node.quic().connections()));
   handshakes_.Set(static_cast<int64_t>(node.quic().handshakes()));

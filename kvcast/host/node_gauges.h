@@ -10,6 +10,10 @@ class NodeGauges {
  public:
   explicit NodeGauges(Metrics& metrics);
   void Show(const NodeServer& node, Duration uptime);
+  // What adds up, of one shard of several.
+  void ShowShard(const NodeServer& node);
+  // What does not, of all of them, where what they have was added.
+  void ShowWhole(Duration uptime, bool ready);
 
  private:
   Metrics* metrics_;

@@ -7,15 +7,23 @@
 
 namespace kvcast {
 
-NodePeer::NodePeer(EventLoop& loop, QuicConnection& connection, moqt::Role role,
-                   const moqt::Setup& setup, const moqt::Limits& limits, NodePeerOwner& owner)
-    : connection_(&connection),
-      session_(role, setup, limits, Now(), AgreedCodec(connection)),
+PeerLine PeerLine::Of(QuicConnection& connection) {
+  return {[&connection] { connection.Poke(); },
+          &AgreedCodec(connection),
+          connection.remote().ToString(),
+          connection.peer_certificate(),
+          {}};
+}
+
+NodePeer::NodePeer(EventLoop& loop, PeerLine line, moqt::Role role, const moqt::Setup& setup,
+                   const moqt::Limits& limits, NodePeerOwner& owner)
+    : line_(std::move(line)),
+      session_(role, setup, limits, Now(), *line_.codec, line_.share),
       owner_(&owner),
       timer_(loop, [this] {
         timer_at_.reset();
         session_.OnTimeout(Now());
-        connection_->Poke();
+        Poke();
       }) {
   SetTimer();
 }

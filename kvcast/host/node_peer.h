@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,17 @@ namespace kvcast {
 
 class NodePeer;
 
+// What a peer's session knows of the connection that carries it.
+struct PeerLine {
+  static PeerLine Of(QuicConnection& connection);
+
+  std::function<void()> poke;  // Asks the session for what it wants done, soon.
+  const moqt::Codec* codec = nullptr;
+  std::string from;
+  std::optional<std::string> certificate;  // That the peer has shown.
+  moqt::SessionShare share;                // Where other sessions are on it.
+};
+
 // Who looks after a node's peers.
 class NodePeerOwner {
  public:
@@ -24,18 +36,20 @@ class NodePeerOwner {
 };
 
 // A peer of a node: its session, between the connection that carries it and the relay that decides.
-// Belongs to the connection.
+// Belongs to the connection, or to who stands in for it.
 class NodePeer final : public moqt::TransportUser {
  public:
-  NodePeer(EventLoop& loop, QuicConnection& connection, moqt::Role role, const moqt::Setup& setup,
+  NodePeer(EventLoop& loop, PeerLine line, moqt::Role role, const moqt::Setup& setup,
            const moqt::Limits& limits, NodePeerOwner& owner);
   ~NodePeer() override;
 
   moqt::Session& session() { return session_; }
-  QuicConnection& connection() { return *connection_; }
+  const PeerLine& line() const { return line_; }
+  void Poke() { line_.poke(); }
   // Why the connection is over, once it is.
   const std::string& last_words() const { return last_words_; }
   relay::PeerId id = 0;
+  bool is_guest = false;  // Its connection is another shard's.
 
   void OnTime(Instant now) override { session_.OnTime(now); }
   bool MayOpenMore() const override { return session_.MayOpenMore(); }
@@ -57,7 +71,7 @@ class NodePeer final : public moqt::TransportUser {
  private:
   void SetTimer();
 
-  QuicConnection* connection_;
+  PeerLine line_;
   moqt::Session session_;
   NodePeerOwner* owner_;
   LoopTimer timer_;

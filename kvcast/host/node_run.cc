@@ -12,6 +12,7 @@
 #include "kvcast/host/access_flags.h"
 #include "kvcast/host/admin_secret.h"
 #include "kvcast/host/config_key.h"
+#include "kvcast/host/shard_plan.h"
 #include "kvcast/host/start_report.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/progress.h"
@@ -22,14 +23,17 @@ namespace {
 // How long the last packets have, once peers are told that the node has gone.
 constexpr Duration kFarewell = std::chrono::milliseconds(200);
 
-// Turns the loop until `done` says so, or the time is over.
+// Turns the loop until `done` says so, or the time is over. It is asked again after `step`.
 template <typename Done>
-void RunFor(EventLoop& loop, Duration most, Done done) {
+void RunFor(EventLoop& loop, Duration most, Duration step, Done done) {
   const Instant until = Now() + most;
   while (!done() && Now() < until) {
-    loop.RunOnce(until - Now());
+    loop.RunOnce(std::min(step, until - Now()));
   }
 }
+
+// How often it is looked what other threads have done.
+constexpr Duration kLookInterval = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -70,25 +74,64 @@ Result<void> NodeRun::Run() {
   return {};
 }
 
-std::string NodeRun::SetMemoryAside(NodeServer::Options& options) {
+std::vector<ChunkMemory> NodeRun::SetMemoryAside(std::string& became) {
+  std::vector<ChunkMemory> payloads(config_.shards);
   if (!config_.prefault) {
-    return "";
+    return payloads;
   }
-  auto arena = SetAside(ground_.payloads, [&] {
-    loop_->RunOnce(Duration::zero());
-    return asked_to_stop_ == 0;
-  });
-  if (!arena.ok()) {  // It only receives more slowly.
-    log_.Warning("memory not set aside", {{"reason", arena.error().ToString()}});
-    return "";
+  const PayloadShare share{ground_.payloads.bytes / config_.shards,
+                           ground_.payloads.prefault_bytes / config_.shards};
+  size_t set_aside_bytes = 0;
+  size_t huge_bytes = 0;
+  for (ChunkMemory& payload : payloads) {
+    auto arena = SetAside(share, [&] {
+      loop_->RunOnce(Duration::zero());
+      return asked_to_stop_ == 0;
+    });
+    if (!arena.ok()) {  // It only receives more slowly.
+      log_.Warning("memory not set aside", {{"reason", arena.error().ToString()}});
+      return payloads;
+    }
+    set_aside_bytes += std::min(arena->memory.there_bytes, arena->memory.bytes.size());
+    huge_bytes += arena->huge_bytes;
+    payload = std::move(arena->memory);
   }
-  options.payload_memory = std::move(arena->memory);
-  return ", " + DescribeArena(*arena);
+  became = ", " + DescribeArena(set_aside_bytes, huge_bytes);
+  return payloads;
+}
+
+Result<std::unique_ptr<NodeServer>> NodeRun::StartNode(const NodeServer::Options& options,
+                                                       std::vector<ChunkMemory> payloads) {
+  const std::filesystem::path& state = ground_.state.directory();
+  if (config_.shards > 1) {
+    KVCAST_TRY(others_, OtherShards::Make(*loop_, config_.shards));
+    return others_->Start(options, std::move(payloads), ground_.credentials, metrics_, &sink_,
+                          state);
+  }
+  KVCAST_TRY(NodeServer::Options only, ShardOptions(options, 0, 1, state));
+  only.payload_memory = std::move(payloads[0]);
+  return NodeServer::Start(*loop_, only, ground_.credentials, metrics_, &sink_);
+}
+
+void NodeRun::OnAll(const std::function<void(NodeServer&)>& work) {
+  work(*node_);
+  if (others_ != nullptr) {
+    others_->OnEach([&work](OtherShards::Shard& shard) { work(*shard.node); });
+  }
+}
+
+bool NodeRun::AllAre(bool (*is)(const NodeServer&)) {
+  if (!is(*node_) || others_ == nullptr) {
+    return is(*node_);
+  }
+  const auto said = others_->Ask<bool>([is](OtherShards::Shard& shard) { return is(*shard.node); });
+  return std::ranges::all_of(said, [](const auto& each) { return each.value_or(true); });
 }
 
 Result<bool> NodeRun::Start() {
   NodeServer::Options options = ground_.node;
-  const std::string payloads = SetMemoryAside(options);
+  std::string became;
+  std::vector<ChunkMemory> payloads = SetMemoryAside(became);
   if (asked_to_stop_ > 0) {
     return false;
   }
@@ -97,21 +140,24 @@ Result<bool> NodeRun::Start() {
     opening.Update(0, 0);
     return asked_to_stop_ == 0;
   };
-  auto started = NodeServer::Start(*loop_, options, ground_.credentials, metrics_, &sink_);
+  auto started = StartNode(options, std::move(payloads));
   if (!started.ok()) {
     return asked_to_stop_ > 0 ? Result<bool>(false) : Result<bool>(started.error());
   }
   opening.Done();
   node_ = *std::move(started);
-  health_ = std::make_unique<NodeHealth>(
-      *loop_, *node_, NodeHealth::Options{config_.canary_every, config_.canary_patience}, metrics_,
-      &sink_);
+  const NodeHealth::Options canaries{config_.canary_every, config_.canary_patience};
+  health_ = std::make_unique<NodeHealth>(*loop_, *node_, canaries, metrics_, &sink_);
+  if (others_ != nullptr) {
+    others_->Watch(canaries, &sink_);
+  }
   KVCAST_TRY(const std::string secret, DrawAdminSecret());
-  KVCAST_TRY(admin_, AdminPort::Open(*loop_, config_, *node_, *health_, metrics_, secret, &sink_));
+  KVCAST_TRY(admin_, AdminPort::Open(*loop_, config_, *node_, *health_, metrics_, secret, &sink_,
+                                     others_.get()));
   KVCAST_TRY_VOID(WriteAdminSecret(ground_.state.directory(), secret,
                                    admin_ ? admin_->local().ToString() : ""));
   KVCAST_TRY_VOID(ready_file_.Write(AddressOf(*node_, ground_.credentials)));
-  fmt::print("{}", StartReport(ground_, *node_, payloads, config_.certificate.empty(),
+  fmt::print("{}", StartReport(ground_, *node_, became, config_.certificate.empty(),
                                admin_ ? admin_->local().ToString() : ""));
   (void)std::fflush(stdout);
   return true;
@@ -161,12 +207,15 @@ Result<void> NodeRun::Renew(const NodeConfig& config) {
                      !config.client_authorities.empty());
   NodeServer::Options renewed;
   KVCAST_TRY_VOID(access.Apply(credentials.requires_clients(), renewed));
-  node_->RenewAccess(renewed.relay.access, renewed.certificates);
+  OnAll([&](NodeServer& node) { node.RenewAccess(renewed.relay.access, renewed.certificates); });
   if (admin_ != nullptr) {
     admin_->ReplaceTokens(renewed.relay.access.tokens);
   }
   const bool is_new = credentials.fingerprint() != ground_.credentials.fingerprint();
-  node_->Renew(credentials, config.relay, config.session, QuicOf(config, node_->options().quic));
+  const relay::Limits limits = ShardLimits(config.relay, config_.shards);
+  OnAll([&](NodeServer& node) {
+    node.Renew(credentials, limits, config.session, QuicOf(config, node.options().quic));
+  });
   ground_.credentials = std::move(credentials);
   if (const std::string names = NeedsRestart(config); !names.empty()) {
     log_.Warning("these take effect at the next start", {{"keys", names}});
@@ -186,13 +235,19 @@ Result<void> NodeRun::Renew(const NodeConfig& config) {
 }
 
 void NodeRun::Stop() {
+  const Duration step = others_ == nullptr ? Duration::max() : kLookInterval;
+  const auto empty = [](const NodeServer& node) { return node.peer_count() == 0; };
+  const auto flushed = [](const NodeServer& node) { return node.flushed(); };
   health_->Leave();
-  node_->SayGoodbye(config_.drain);
-  RunFor(*loop_, config_.drain, [&] { return node_->peer_count() == 0 || asked_to_stop_ > 1; });
-  node_->Close();
-  RunFor(*loop_, kFarewell, [&] { return node_->peer_count() == 0; });
-  node_->Flush();
-  RunFor(*loop_, config_.flush, [&] { return node_->flushed() || asked_to_stop_ > 1; });
+  if (others_ != nullptr) {
+    others_->StopWatching();
+  }
+  OnAll([this](NodeServer& node) { node.SayGoodbye(config_.drain); });
+  RunFor(*loop_, config_.drain, step, [&] { return AllAre(empty) || asked_to_stop_ > 1; });
+  OnAll([](NodeServer& node) { node.Close(); });
+  RunFor(*loop_, kFarewell, step, [&] { return AllAre(empty); });
+  OnAll([](NodeServer& node) { node.Flush(); });
+  RunFor(*loop_, config_.flush, step, [&] { return AllAre(flushed) || asked_to_stop_ > 1; });
 }
 
 }  // namespace kvcast

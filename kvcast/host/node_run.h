@@ -7,6 +7,7 @@
 #include "kvcast/host/admin_port.h"
 #include "kvcast/host/node_ground.h"
 #include "kvcast/host/node_health.h"
+#include "kvcast/host/other_shards.h"
 #include "kvcast/host/ready_file.h"
 #include "kvcast/host/serve_flags.h"
 #include "kvcast/io/signal_watch.h"
@@ -31,8 +32,14 @@ class NodeRun {
   NodeRun(const ServeFlags& flags, NodeConfig config, NodeGround ground);
   // False: it was asked to stop before it served.
   Result<bool> Start();
-  // What became of the memory set aside, for people.
-  std::string SetMemoryAside(NodeServer::Options& options);
+  // For each shard; and what became of it, for people.
+  std::vector<ChunkMemory> SetMemoryAside(std::string& became);
+  Result<std::unique_ptr<NodeServer>> StartNode(const NodeServer::Options& options,
+                                                std::vector<ChunkMemory> payloads);
+  // Has every shard do it, on its own thread.
+  void OnAll(const std::function<void(NodeServer&)>& work);
+  // Whether it holds of every shard.
+  bool AllAre(bool (*is)(const NodeServer&));
   void Reload();
   Result<void> Renew(const NodeConfig& config);
   // Of what is configured otherwise now, and holds only from the next start on.
@@ -48,7 +55,8 @@ class NodeRun {
   ReadyFile ready_file_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<SignalWatch> signals_;
-  std::unique_ptr<NodeServer> node_;
+  std::unique_ptr<OtherShards> others_;  // Null: there is one shard.
+  std::unique_ptr<NodeServer> node_;     // The first shard, which speaks for all.
   std::unique_ptr<NodeHealth> health_;
   std::unique_ptr<AdminPort> admin_;  // Last: it looks at all the others.
   int asked_to_stop_ = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/host/shard_plan.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
 
@@ -29,6 +30,7 @@ relay::Relay::Options RelayOptions(const NodeServer::Options& node, ChunkPool& p
 NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics, LogSink* log)
     : loop_(&loop),
       options_(options),
+      log_sink_(log),
       log_(log, "node"),
       refusals_(log_),
       payload_chunks_(/*bytes_max=*/0, options.payload_memory),
@@ -39,6 +41,10 @@ NodeServer::NodeServer(EventLoop& loop, const Options& options, Metrics& metrics
   if (payload_chunks_.memory_bytes() > 0) {
     options_.session.payload_chunks = &payload_chunks_;
   }
+  if (!options_.shard.alone()) {
+    guests_ = std::make_unique<NodeGuests>(
+        loop, options_.shard, [this](PeerLine line) { return Admit(std::move(line), true); });
+  }
 }
 
 NodeServer::~NodeServer() = default;
@@ -46,30 +52,51 @@ NodeServer::~NodeServer() = default;
 Result<std::unique_ptr<NodeServer>> NodeServer::Start(EventLoop& loop, const Options& options,
                                                       const ServerCredentials& credentials,
                                                       Metrics& metrics, LogSink* log) {
+  KVCAST_TRY(std::unique_ptr<NodeServer> node, Open(loop, options, metrics, log));
+  KVCAST_TRY(std::vector<UdpSocket> sockets, BindSockets(options, 1));
+  KVCAST_TRY_VOID(node->Listen(credentials, std::move(sockets[0])));
+  return node;
+}
+
+Result<std::vector<UdpSocket>> NodeServer::BindSockets(const Options& options, size_t count) {
+  auto bound = UdpSocket::BindShared(options.listen, options.quic.socket, count);
+  if (!bound.ok()) {
+    return Error(
+        bound.error().code(),
+        bound.error().ToString() + " Choose another address by --listen; port 0 takes a free one.");
+  }
+  return bound;
+}
+
+Result<std::unique_ptr<NodeServer>> NodeServer::Open(EventLoop& loop, const Options& options,
+                                                     Metrics& metrics, LogSink* log) {
   std::unique_ptr<NodeServer> node(new NodeServer(loop, options, metrics, log));
-  NodeServer* const self = node.get();
   KVCAST_TRY_VOID(node->OpenDisks(log));
   KVCAST_TRY_VOID(node->OpenBuckets(log));
   KVCAST_TRY_VOID(node->AwaitTiers());
-  QuicServer::Options quic = options.quic;
+  return node;
+}
+
+Result<void> NodeServer::Listen(const ServerCredentials& credentials, UdpSocket socket) {
+  QuicServer::Options quic = options_.quic;
   if (!quic.secret) {
     // The node's own, not that of all who share a certificate: none may end another's connections.
-    quic.secret = credentials.SecretFor("stateless answers of node " + ToHex(options.relay.node));
+    // One for all shards, since a token may come back to another one.
+    const NodeId node = ShardNode(options_.relay.node, options_.shard.index);
+    quic.secret = credentials.SecretFor("stateless answers of node " + ToHex(node));
   }
-  quic.on_untrusted = [self](const SocketAddress& from, const std::string& reason) {
-    self->refusals_.Note(from.ToString(), reason, Now());
+  quic.on_untrusted = [this](const SocketAddress& from, const std::string& reason) {
+    refusals_.Note(from.ToString(), reason, Now());
   };
-  auto listening =
-      QuicServer::Listen(loop, options.listen, credentials, quic,
-                         [self](QuicConnection& connection) { return self->Accept(connection); });
-  if (!listening.ok()) {
-    return Error(listening.error().code(),
-                 listening.error().ToString() +
-                     " Choose another address by --listen; port 0 takes a free one.");
-  }
-  node->quic_ = *std::move(listening);
-  node->OpenUpstreams(log);
-  return node;
+  quic.share = {options_.shard.index, options_.shard.count};
+  quic.pass_on = [this](size_t home, const UdpPath& path, std::span<const std::byte> datagram) {
+    PassOn(home, path, datagram);
+  };
+  KVCAST_TRY(quic_,
+             QuicServer::Listen(*loop_, std::move(socket), credentials, quic,
+                                [this](QuicConnection& connection) { return Accept(connection); }));
+  OpenUpstreams();
+  return {};
 }
 
 Result<void> NodeServer::OpenDisks(LogSink* log) {
@@ -108,7 +135,7 @@ Result<void> NodeServer::OpenBuckets(LogSink* log) {
 }
 
 // Their first attempts begin when the loop turns: nobody waits for them.
-void NodeServer::OpenUpstreams(LogSink* log) {
+void NodeServer::OpenUpstreams() {
   for (size_t i = 0; i < options_.upstreams.size(); ++i) {
     UpstreamLink::Callbacks callbacks;
     callbacks.joined = [this, i](NodePeer& peer) {
@@ -123,7 +150,7 @@ void NodeServer::OpenUpstreams(LogSink* log) {
     };
     upstreams_.push_back(std::make_unique<UpstreamLink>(*loop_, options_.upstreams[i],
                                                         options_.session, options_.relay.secret + i,
-                                                        std::move(callbacks), log));
+                                                        std::move(callbacks), log_sink_));
   }
 }
 
@@ -208,26 +235,33 @@ bool NodeServer::flushed() const {
 }
 
 std::unique_ptr<moqt::TransportUser> NodeServer::Accept(QuicConnection& connection) {
+  return options_.shard.alone() ? Admit(PeerLine::Of(connection), false) : AcceptForAll(connection);
+}
+
+std::unique_ptr<NodePeer> NodeServer::Admit(PeerLine line, bool is_guest) {
   moqt::Setup setup;
   setup.implementation = "kvcast/" + Version();
   NodePeerOwner& owner = *this;
-  auto peer = std::make_unique<NodePeer>(*loop_, connection, moqt::Role::kServer, setup,
+  auto peer = std::make_unique<NodePeer>(*loop_, std::move(line), moqt::Role::kServer, setup,
                                          options_.session, owner);
-  peer->id = relay_.Join(peer->session(), CredentialOf(connection));
+  const relay::Credential credential = CredentialOf(peer->line());
+  peer->is_guest = is_guest;
+  peer->id = relay_.Join(peer->session(), credential, is_guest);
   peers_[peer->id] = peer.get();
-  log_.Info("peer joined", {{"peer", peer->id}, {"from", connection.remote().ToString()}});
+  if (!is_guest) {
+    log_.Info("peer joined", {{"peer", peer->id}, {"from", peer->line().from}});
+  }
   if (leaving_) {
     peer->session().Close(moqt::SessionCode::kNoError, "This node is leaving.");
   }
   return peer;
 }
 
-relay::Credential NodeServer::CredentialOf(const QuicConnection& connection) const {
-  const std::optional<std::string> shown = connection.peer_certificate();
-  if (!shown) {
+relay::Credential NodeServer::CredentialOf(const PeerLine& line) const {
+  if (!line.certificate) {
     return {};
   }
-  const Result<CertificateFacts> facts = ReadDerCertificate(*shown);
+  const Result<CertificateFacts> facts = ReadDerCertificate(*line.certificate);
   return facts.ok() ? kvcast::CredentialOf(*facts, options_.certificates) : relay::Credential();
 }
 
@@ -247,7 +281,7 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
   for (const relay::PeerId id : relay_.TakeTouched()) {
     const auto peer = peers_.find(id);
     if (peer != peers_.end() && peer->second != asking) {
-      peer->second->connection().Poke();
+      peer->second->Poke();
     }
   }
   for (const auto& disk : disks_) {
@@ -265,7 +299,7 @@ void NodeServer::PokeTouched(const NodePeer* asking) {
     }
   }
   for (const size_t upstream : relay_.TakeRings()) {
-    upstreams_.at(upstream)->LeaveRing();
+    LeaveRing(upstream, true);
   }
   if (const std::optional<Instant> deadline = relay_.deadline()) {
     timer_.Set(*deadline);
@@ -299,7 +333,7 @@ void NodeServer::RenewAccess(const relay::Access::Options& access,
   options_.certificates = certificates;
   relay::Credentials credentials;
   for (const auto& [id, peer] : peers_) {
-    credentials[id] = CredentialOf(peer->connection());
+    credentials[id] = CredentialOf(peer->line());
   }
   relay_.ReplaceAccess(access, credentials, Now());
   PokeTouched(nullptr);
@@ -311,7 +345,7 @@ void NodeServer::SayGoodbye(Duration until_leaving) {
   for (const auto& [id, peer] : peers_) {
     peer->session().OnTime(Now());
     (void)peer->session().SendGoAway("", static_cast<uint64_t>(ms)).ok();
-    peer->connection().Poke();
+    peer->Poke();
   }
 }
 
@@ -322,7 +356,7 @@ void NodeServer::Close() {
   }
   for (const auto& [id, peer] : peers_) {
     peer->session().Close(moqt::SessionCode::kNoError, "This node has left.");
-    peer->connection().Poke();
+    peer->Poke();
   }
 }
 

@@ -13,9 +13,12 @@
 #include "kvcast/host/bucket_mount.h"
 #include "kvcast/host/disk_gauges.h"
 #include "kvcast/host/disk_mount.h"
+#include "kvcast/host/node_guests.h"
 #include "kvcast/host/node_peer.h"
 #include "kvcast/host/peer_identity.h"
 #include "kvcast/host/refusal_log.h"
+#include "kvcast/host/remote_part.h"
+#include "kvcast/host/shard_parcel.h"
 #include "kvcast/host/upstream_link.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_server.h"
@@ -24,7 +27,8 @@
 namespace kvcast {
 
 // A node on a loop: a QUIC server, a session for every connection, and one relay behind them all.
-// Belongs to the loop's thread.
+// Or one shard of a node, which has sessions for the connections of the others as well, as they do
+// for its own: docs/design/shards.md. Belongs to the loop's thread.
 class NodeServer : private NodePeerOwner {
  public:
   struct Options {
@@ -47,6 +51,8 @@ class NodeServer : private NodePeerOwner {
     Duration bucket_patience = std::chrono::seconds(10);
     // Asked now and then while directories are being opened: false gives the start up.
     std::function<bool()> on_opening = [] { return true; };
+    // Which shard of the node it is, and how it reaches the others.
+    ShardLines shard;
   };
   // Opens the directories first, however long that takes while their disks get on with it, and
   // reads the buckets, if they answer; then listens. Machine: the address, or a directory, is not
@@ -54,7 +60,16 @@ class NodeServer : private NodePeerOwner {
   static Result<std::unique_ptr<NodeServer>> Start(EventLoop& loop, const Options& options,
                                                    const ServerCredentials& credentials,
                                                    Metrics& metrics, LogSink* log);
+  // The same in two steps, for shards, whose sockets share one port.
+  static Result<std::unique_ptr<NodeServer>> Open(EventLoop& loop, const Options& options,
+                                                  Metrics& metrics, LogSink* log);
+  Result<void> Listen(const ServerCredentials& credentials, UdpSocket socket);
+  // So many at the address where the node listens.
+  static Result<std::vector<UdpSocket>> BindSockets(const Options& options, size_t count);
   ~NodeServer() override;
+
+  // What another shard has to tell.
+  void Take(size_t from, std::vector<ShardParcel>& parcels);
   NodeServer(const NodeServer&) = delete;
   NodeServer& operator=(const NodeServer&) = delete;
 
@@ -64,8 +79,9 @@ class NodeServer : private NodePeerOwner {
   const QuicServer& quic() const { return *quic_; }
   const Options& options() const { return options_; }
   const std::map<relay::PeerId, NodePeer*>& peers() const { return peers_; }
-  // Those who came to us.
-  size_t peer_count() const { return peers_.size() - upstream_sessions_; }
+  // Those who came to us; guests from other shards are theirs.
+  size_t peer_count() const { return peers_.size() - upstream_sessions_ - guest_count(); }
+  size_t guest_count() const { return guests_ ? guests_->size() : 0; }
 
   // As relay().Forget(), of the node as a whole; what relays below are to be told is kept.
   relay::ForgetReport Forget(const relay::ForgetScope& scope, relay::ForgetMode mode);
@@ -101,10 +117,15 @@ class NodeServer : private NodePeerOwner {
   // Of disks that are being opened.
   uint64_t Progress() const;
   Result<void> AwaitTiers();
-  void OpenUpstreams(LogSink* log);
+  void OpenUpstreams();
   void OnStoreInput();
   std::unique_ptr<moqt::TransportUser> Accept(QuicConnection& connection);
-  relay::Credential CredentialOf(const QuicConnection& connection) const;
+  // As one of the sessions that the shards have for it, node_server_shards.cc.
+  std::unique_ptr<moqt::TransportUser> AcceptForAll(QuicConnection& connection);
+  std::unique_ptr<NodePeer> Admit(PeerLine line, bool is_guest);
+  void PassOn(size_t home, const UdpPath& path, std::span<const std::byte> datagram);
+  void LeaveRing(size_t upstream, bool tell);
+  relay::Credential CredentialOf(const PeerLine& line) const;
 
   void OnInput(NodePeer& peer) override;
   void OnGone(NodePeer& peer) override;
@@ -113,6 +134,7 @@ class NodeServer : private NodePeerOwner {
 
   EventLoop* loop_;
   Options options_;
+  LogSink* log_sink_;
   Log log_;
   RefusalLog refusals_;
   ChunkPool payload_chunks_;  // Before the relay and all sessions, which use it.
@@ -124,9 +146,12 @@ class NodeServer : private NodePeerOwner {
   LoopTimer timer_;
   std::map<relay::PeerId, NodePeer*> peers_;
   size_t upstream_sessions_ = 0;  // Of them, those that we have opened.
+  RemoteParts remote_parts_;      // Of our connections, on other shards,
+  uint64_t next_guest_ = 0;       // and what the next connection is called there.
   bool leaving_ = false;
   // Last: their connections hold peers, which go to the relay.
   std::vector<std::unique_ptr<UpstreamLink>> upstreams_;
+  std::unique_ptr<NodeGuests> guests_;  // Of others' connections; null: there are no others.
   std::unique_ptr<QuicServer> quic_;
 };
 

@@ -41,7 +41,10 @@ Json NodeStatus(NodeServer& node, Duration uptime, bool ready) {
     if (peers.size() == kPeersShown) {
       break;
     }
-    peers.push_back({{"peer", id}, {"from", peer->connection().remote().ToString()}});
+    if (peer->is_guest) {
+      continue;  // Its home shows it.
+    }
+    peers.push_back({{"peer", id}, {"from", peer->line().from}});
   }
   Json tiers = Json::array({{{"kind", "ram"},
                              {"where", nullptr},
@@ -61,11 +64,31 @@ Json NodeStatus(NodeServer& node, Duration uptime, bool ready) {
           {"listen", node.local().ToString()},
           {"uptime_s", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
           {"ready", ready},
+          {"shards", node.options().shard.count},
           {"peer_count", node.peer_count()},
           {"peers", std::move(peers)},
           {"tiers", std::move(tiers)},
           {"catalogs", node.relay().catalog_count()},
           {"listed_blocks", node.relay().listed_blocks()}};
+}
+
+void AddShardStatus(Json& status, const Json& shard) {
+  for (const char* const sum : {"peer_count", "catalogs", "listed_blocks"}) {
+    status[sum] = status[sum].get<uint64_t>() + shard[sum].get<uint64_t>();
+  }
+  for (const Json& peer : shard["peers"]) {
+    if (status["peers"].size() < kPeersShown) {
+      status["peers"].push_back(peer);
+    }
+  }
+  // Memory is one tier, which comes first; directories and packs are each shard's own.
+  for (const char* const sum : {"bytes", "bytes_max", "objects"}) {
+    Json& ram = status["tiers"][0];
+    ram[sum] = ram[sum].get<uint64_t>() + shard["tiers"][0][sum].get<uint64_t>();
+  }
+  for (size_t i = 1; i < shard["tiers"].size(); ++i) {
+    status["tiers"].push_back(shard["tiers"][i]);
+  }
 }
 
 }  // namespace kvcast

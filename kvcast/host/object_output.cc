@@ -127,6 +127,9 @@ Result<void> ObjectOutput::Write(const Object& object) {
     return Continue();
   }
   Print(object);
+  if (may_block_) {
+    (void)std::fflush(stdout);  // Who reads a pipe wants to see it now; a file can wait.
+  }
   if (options_.to.empty() || object.status != ObjectStatus::kNormal) {
     return {};
   }

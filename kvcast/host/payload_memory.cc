@@ -45,12 +45,10 @@ Result<Arena> SetAside(const PayloadShare& share, const std::function<bool()>& g
   return arena;
 }
 
-std::string DescribeArena(const Arena& arena) {
-  const size_t there = std::min(arena.memory.there_bytes, arena.memory.bytes.size());
-  return fmt::format("{} of it set aside, {}", HumanBytes(there),
-                     arena.huge_bytes == 0
-                         ? "none in huge pages"
-                         : fmt::format("{} in huge pages", HumanBytes(arena.huge_bytes)));
+std::string DescribeArena(size_t there_bytes, size_t huge_bytes) {
+  return fmt::format("{} of it set aside, {}", HumanBytes(there_bytes),
+                     huge_bytes == 0 ? "none in huge pages"
+                                     : fmt::format("{} in huge pages", HumanBytes(huge_bytes)));
 }
 
 }  // namespace kvcast

@@ -27,6 +27,6 @@ struct PayloadShare {
 Result<Arena> SetAside(const PayloadShare& share, const std::function<bool()>& go_on);
 
 // "3.75 GiB of it set aside, 3.75 GiB in huge pages", for people.
-std::string DescribeArena(const Arena& arena);
+std::string DescribeArena(size_t there_bytes, size_t huge_bytes);
 
 }  // namespace kvcast

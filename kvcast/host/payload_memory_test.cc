@@ -37,9 +37,11 @@ TEST(PayloadShare, SaysWhatItIs) {
   Result<Arena> arena = SetAside({4 << 20, 2 << 20}, [] { return true; });
   ASSERT_TRUE(arena.ok());
   arena->huge_bytes = 0;
-  EXPECT_EQ(DescribeArena(*arena), "2 MiB of it set aside, none in huge pages");
+  EXPECT_EQ(DescribeArena(arena->memory.there_bytes, arena->huge_bytes),
+            "2 MiB of it set aside, none in huge pages");
   arena->huge_bytes = 2 << 20;
-  EXPECT_EQ(DescribeArena(*arena), "2 MiB of it set aside, 2 MiB in huge pages");
+  EXPECT_EQ(DescribeArena(arena->memory.there_bytes, arena->huge_bytes),
+            "2 MiB of it set aside, 2 MiB in huge pages");
 }
 
 }  // namespace

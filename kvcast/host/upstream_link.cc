@@ -82,7 +82,7 @@ Result<void> UpstreamLink::ConnectTo(const SocketAddress& place) {
   NodePeerOwner& owner = *this;
   const auto make_peer = [this, setup, &owner](QuicConnection& connection) {
     auto peer =
-        std::make_unique<NodePeer>(*loop_, connection, moqt::Role::kClient, setup, limits_, owner);
+        std::make_unique<NodePeer>(*loop_, PeerLine::Of(connection), moqt::Role::kClient, setup, limits_, owner);
     peer_ = peer.get();
     callbacks_.joined(*peer);
     return peer;
@@ -99,7 +99,7 @@ void UpstreamLink::OnInput(NodePeer& peer) {
     ready_since_ = Now();
     last_reason_.clear();
     log_.Info("upstream connected",
-              {{"upstream", options_.name}, {"at", peer.connection().remote().ToString()}});
+              {{"upstream", options_.name}, {"at", peer.line().from}});
   }
   callbacks_.input(peer);
   if (peer.session().closed()) {
@@ -154,7 +154,7 @@ void UpstreamLink::LeaveRing() {
 void UpstreamLink::Hang(const std::string& reason) {
   if (peer_ != nullptr) {
     peer_->session().Close(moqt::SessionCode::kNoError, reason);
-    peer_->connection().Poke();
+    peer_->Poke();
   }
 }
 

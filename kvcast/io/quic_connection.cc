@@ -169,6 +169,7 @@ int QuicConnection::OnMoreStreamCredit(int64_t id) {
 
 int QuicConnection::OnIdWanted(ngtcp2_cid* id, uint8_t* reset_token, size_t bytes) {
   *id = RandomConnectionId(bytes);
+  share_.Mark(*id);
   const StatelessAnswers::ResetToken token = answers_.TokenOf(*id);
   std::copy(token.begin(), token.end(), reset_token);
   owner_->OnIdIssued(*this, *id);

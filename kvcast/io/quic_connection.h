@@ -65,6 +65,7 @@ class QuicConnection {
     QuicOptions options;
     UdpPath path;
     Digest secret;  // By which peers know that word of a lost connection is ours.
+    PortShare share{};
     std::unique_ptr<QuicTls> tls;
     MakeUser make_user;
   };
@@ -209,13 +210,13 @@ class QuicConnection {
   UdpPath path_;         // As it began: QUIC follows a peer that moves,
   UdpPath proven_path_;  // and this is where it was last known to be.
   StatelessAnswers answers_;
+  PortShare share_;
   std::unique_ptr<QlogFile> qlog_;  // Outlives connection_, which has a last word,
   std::unique_ptr<QuicTls> tls_;    // and so does this, as ngtcp2 asks.
   MakeUser make_user_;
   std::unique_ptr<moqt::TransportUser> user_;
   ngtcp2_conn* connection_ = nullptr;
   LoopTimer timer_;
-
   Phase phase_ = Phase::kOpen;
   bool ready_ = false;
   bool more_to_write_ = false;
@@ -226,7 +227,6 @@ class QuicConnection {
   int refusals_ = 0;                   // In a row, by the peer's machine.
   uint64_t key_updates_ = 0;
   std::vector<uint16_t> probe_bytes_;  // Sizes of datagrams to try.
-
   StreamBook streams_;
   DatagramQueue datagrams_;
   ReceiveWindow window_;              // Of all streams together.

@@ -87,6 +87,7 @@ QuicConnection::QuicConnection(Setup setup)
       path_(setup.path),
       proven_path_(setup.path),
       answers_(setup.secret),
+      share_(setup.share),
       tls_(std::move(setup.tls)),
       make_user_(std::move(setup.make_user)),
       timer_(port_->loop(), [this] { OnTimer(); }),
@@ -123,7 +124,8 @@ Result<void> QuicConnection::Start(const FirstPacket* first) {
   const ngtcp2_callbacks callbacks = QuicCallbacks::Make();
   ngtcp2_settings settings = Settings(options_, probe_bytes_, path_.remote.is_loopback());
   ngtcp2_transport_params parameters = Parameters(options_);
-  const ngtcp2_cid own = RandomConnectionId(kConnectionIdBytes);
+  ngtcp2_cid own = RandomConnectionId(kConnectionIdBytes);
+  share_.Mark(own);
   const ngtcp2_path path = ToQuic(path_);
   int failed = 0;
   if (first != nullptr) {

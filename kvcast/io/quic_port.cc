@@ -13,6 +13,10 @@ constexpr int kReceivesPerTurn = 8;
 Result<std::unique_ptr<QuicPort>> QuicPort::Open(EventLoop& loop, const SocketAddress& local,
                                                  const UdpSocket::Options& options, Calls calls) {
   KVCAST_TRY(UdpSocket socket, UdpSocket::Bind(local, options));
+  return Open(loop, std::move(socket), std::move(calls));
+}
+
+Result<std::unique_ptr<QuicPort>> QuicPort::Open(EventLoop& loop, UdpSocket socket, Calls calls) {
   std::unique_ptr<QuicPort> port(new QuicPort(loop, std::move(socket), std::move(calls)));
   KVCAST_TRY(port->watch_,
              LoopWatch::Make(loop, port->socket_.descriptor(),

@@ -24,6 +24,7 @@ class QuicPort {
   };
   static Result<std::unique_ptr<QuicPort>> Open(EventLoop& loop, const SocketAddress& local,
                                                 const UdpSocket::Options& options, Calls calls);
+  static Result<std::unique_ptr<QuicPort>> Open(EventLoop& loop, UdpSocket socket, Calls calls);
 
   EventLoop& loop() { return *loop_; }
   const SocketAddress& local() const { return socket_.local(); }

@@ -32,6 +32,14 @@ Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, const So
                                                        const ServerCredentials& credentials,
                                                        const Options& options,
                                                        QuicConnection::MakeUser make_user) {
+  KVCAST_TRY(UdpSocket socket, UdpSocket::Bind(local, options.socket));
+  return Listen(loop, std::move(socket), credentials, options, std::move(make_user));
+}
+
+Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, UdpSocket socket,
+                                                       const ServerCredentials& credentials,
+                                                       const Options& options,
+                                                       QuicConnection::MakeUser make_user) {
   std::unique_ptr<QuicServer> server(
       new QuicServer(loop, credentials, options, std::move(make_user)));
   QuicServer* const self = server.get();
@@ -41,15 +49,19 @@ Result<std::unique_ptr<QuicServer>> QuicServer::Listen(EventLoop& loop, const So
   };
   calls.pause = [self] { self->FlushTouched(); };
   calls.writable = [self] { self->FlushAll(); };
-  KVCAST_TRY(server->port_, QuicPort::Open(loop, local, options.socket, std::move(calls)));
+  KVCAST_TRY(server->port_, QuicPort::Open(loop, std::move(socket), std::move(calls)));
   return server;
 }
 
 void QuicServer::Renew(const ServerCredentials& credentials, const Options& options) {
   credentials_ = credentials;
   auto on_untrusted = std::move(options_.on_untrusted);
+  auto pass_on = std::move(options_.pass_on);
+  const PortShare share = options_.share;
   options_ = options;
   options_.on_untrusted = std::move(on_untrusted);
+  options_.pass_on = std::move(pass_on);
+  options_.share = share;
 }
 
 template <typename Write>
@@ -65,6 +77,11 @@ bool QuicServer::Answer(const UdpPath& path, Write write) {
   return bytes > 0;
 }
 
+void QuicServer::Receive(const UdpPath& path, std::span<const std::byte> datagram) {
+  OnDatagram(path, datagram);
+  FlushTouched();
+}
+
 void QuicServer::OnDatagram(const UdpPath& path, std::span<const std::byte> datagram) {
   ngtcp2_version_cid header{};
   const int failed =
@@ -75,6 +92,11 @@ void QuicServer::OnDatagram(const UdpPath& path, std::span<const std::byte> data
     return;
   }
   if (failed != 0) {
+    return;
+  }
+  const size_t home = options_.share.HomeOf({header.dcid, header.dcidlen});
+  if (home != options_.share.index) {
+    options_.pass_on(home, path, datagram);
     return;
   }
   const auto found = by_id_.find(IdKey(header.dcid, header.dcidlen));
@@ -119,7 +141,7 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
       return nullptr;
     }
   } else if (handshakes_ >= options_.handshakes_before_retry) {
-    if (Answer(path, [&](auto room) { return answers_.Retry(room, path.remote, header); })) {
+    if (Answer(path, [&](auto room) { return answers_.Retry(room, path.remote, header, options_.share); })) {
       ++retries_;
     }
     return nullptr;
@@ -137,6 +159,7 @@ QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::Fir
                                       .options = options_.connection,
                                       .path = path,
                                       .secret = secret_,
+                                      .share = options_.share,
                                       .tls = *std::move(tls),
                                       .make_user = make_user_},
                                      first);

@@ -10,6 +10,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/event_loop.h"
+#include "kvcast/io/port_share.h"
 #include "kvcast/io/quic_connection.h"
 #include "kvcast/io/quic_credentials.h"
 #include "kvcast/io/quic_options.h"
@@ -39,16 +40,28 @@ class QuicServer : public QuicConnectionOwner {
     uint64_t resets_per_second = 200;
     // Called with every client that is turned away for its certificate, or for want of one.
     std::function<void(const SocketAddress& from, const std::string& reason)> on_untrusted;
+    // Where servers share a port: which of them it is, and what is done with packets that have come
+    // here and are another's. What that one is given it takes by Receive().
+    PortShare share;
+    std::function<void(size_t home, const UdpPath& path, std::span<const std::byte> datagram)>
+        pass_on;
   };
   // `make_user` is called once for every connection whose handshake is over.
   static Result<std::unique_ptr<QuicServer>> Listen(EventLoop& loop, const SocketAddress& local,
                                                     const ServerCredentials& credentials,
                                                     const Options& options,
                                                     QuicConnection::MakeUser make_user);
+  static Result<std::unique_ptr<QuicServer>> Listen(EventLoop& loop, UdpSocket socket,
+                                                    const ServerCredentials& credentials,
+                                                    const Options& options,
+                                                    QuicConnection::MakeUser make_user);
   ~QuicServer() override;
 
+  // A datagram that came to another server on the same port.
+  void Receive(const UdpPath& path, std::span<const std::byte> datagram);
+
   // For connections from now on; those that are there keep what they began with. What tells peers
-  // of an earlier server stays, too.
+  // of an earlier server stays, too, and so does what it shares.
   void Renew(const ServerCredentials& credentials, const Options& options);
 
   // Where it listens, with the port that the system chose if none was asked for.

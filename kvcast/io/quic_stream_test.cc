@@ -195,9 +195,17 @@ TEST_F(QuicStreamTest, BothSidesOpenStreamsOfBothKinds) {
   EXPECT_EQ(client_user_->streams[3].bytes, "from the server");
 }
 
+// Credit for all that a test sends: where a stream has to wait for more, others go ahead of it.
+QuicServer::Options CreditForAll() {
+  QuicServer::Options options;
+  options.connection.stream_credit_bytes = 16 << 20;
+  options.connection.connection_credit_bytes = 64 << 20;
+  return options;
+}
+
 // What waits is sent by its order and not by its age, so a late message overtakes bulk.
 TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
-  ListenAndConnect();
+  ListenAndConnect(CreditForAll());
   for (uint8_t i = 0; i < 3; ++i) {
     client_user_->Open(kClientUni + 4 * i, DataOrder(static_cast<uint8_t>(200 - i)));
     client_user_->Send(kClientUni + 4 * i, RandomBytes(3'000'000 + i), true);
@@ -209,7 +217,7 @@ TEST_F(QuicStreamTest, TheMostUrgentStreamIsSentFirst) {
 }
 
 TEST_F(QuicStreamTest, RequestsThatAreEquallyUrgentAreSentSideBySide) {
-  ListenAndConnect();
+  ListenAndConnect(CreditForAll());
   const Bytes bulk = RandomBytes(10'000'000);
   for (const moqt::StreamId id : {kClientUni, kClientUni + 4}) {
     moqt::SendOrder order = DataOrder(128);

@@ -43,10 +43,11 @@ size_t StatelessAnswers::Versions(std::span<uint8_t> room, const ngtcp2_version_
 }
 
 size_t StatelessAnswers::Retry(std::span<uint8_t> room, const SocketAddress& to,
-                               const ngtcp2_pkt_hd& first) const {
+                               const ngtcp2_pkt_hd& first, const PortShare& share) const {
   ngtcp2_cid id{};
   id.datalen = kRetryIdBytes;
   FillRandom(std::as_writable_bytes(std::span(id.data)).first(id.datalen));
+  share.Mark(id);
   std::array<uint8_t, NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN> token;
   const ngtcp2_ssize token_bytes = ngtcp2_crypto_generate_retry_token(
       token.data(), secret().data(), secret().size(), first.version, to.get(), to.length(), &id,

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "kvcast/base/digest.h"
+#include "kvcast/io/port_share.h"
 #include "kvcast/io/socket_address.h"
 
 namespace kvcast {
@@ -26,7 +27,8 @@ class StatelessAnswers {
   static size_t Versions(std::span<uint8_t> room, const ngtcp2_version_cid& asked);
 
   // To a client that has yet to prove that it is where it says: come again with a token.
-  size_t Retry(std::span<uint8_t> room, const SocketAddress& to, const ngtcp2_pkt_hd& first) const;
+  size_t Retry(std::span<uint8_t> room, const SocketAddress& to, const ngtcp2_pkt_hd& first,
+               const PortShare& share = {}) const;
   // The id that it chose the first time, if it has come with a token that we gave it.
   std::optional<ngtcp2_cid> CheckRetry(const SocketAddress& from, const ngtcp2_pkt_hd& first) const;
   // To one whose token is none of ours, or too old.

@@ -6,7 +6,7 @@
 
 namespace spdlog {
 class logger;
-}
+}  // namespace spdlog
 
 namespace kvcast {
 

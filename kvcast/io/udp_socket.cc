@@ -1,5 +1,6 @@
 #include "kvcast/io/udp_socket.h"
 
+#include <linux/filter.h>
 #include <netinet/udp.h>
 
 #include <algorithm>
@@ -61,6 +62,24 @@ void ReadControl(msghdr& message, size_t& datagram_bytes, SocketAddress& local) 
       local = local.At(info.ipi6_addr, info.ipi6_ifindex);
     }
   }
+}
+
+// The number of the socket that a datagram is for: the first byte of the id that its packet is
+// addressed to, which stands behind the flags, or, in packets of handshakes, behind the version and
+// the id's length, by the number of sockets.
+void DealByConnectionId(const Descriptor& socket, size_t count) {
+  std::array<sock_filter, 7> program{{
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x80, 0, 2),
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 6),
+      BPF_STMT(BPF_JMP | BPF_JA, 1),
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 1),
+      BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, static_cast<uint32_t>(count)),
+      BPF_STMT(BPF_RET | BPF_A, 0),
+  }};
+  const sock_fprog deal{static_cast<uint16_t>(program.size()), program.data()};
+  // Where it is refused, datagrams are handed on by who gets them.
+  (void)::setsockopt(socket.number(), SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &deal, sizeof(deal));
 }
 
 // What the kernel is told along with a message.
@@ -142,7 +161,34 @@ UdpSocket::UdpSocket(Descriptor descriptor, SocketAddress local)
       slots_(new Slots) {}
 
 Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& options) {
+  return Bind(local, options, false);
+}
+
+// The first one is alone until it has its address, so that a second server is refused as ever.
+Result<std::vector<UdpSocket>> UdpSocket::BindShared(const SocketAddress& local,
+                                                     const Options& options, size_t count) {
+  std::vector<UdpSocket> sockets;
+  KVCAST_TRY(UdpSocket first, Bind(local, options, false));
+  sockets.push_back(std::move(first));
+  const bool shares = count > 1;
+  if (shares && !SetOption(sockets[0].descriptor_, SOL_SOCKET, SO_REUSEPORT, 1)) {
+    return SystemError("Cannot share UDP " + local.ToString() + " among shards", errno);
+  }
+  while (sockets.size() < count) {
+    KVCAST_TRY(UdpSocket next, Bind(sockets[0].local(), options, true));
+    sockets.push_back(std::move(next));
+  }
+  if (shares) {
+    DealByConnectionId(sockets[0].descriptor_, count);
+  }
+  return sockets;
+}
+
+Result<UdpSocket> UdpSocket::Bind(const SocketAddress& local, const Options& options, bool joins) {
   Descriptor socket(::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (joins && socket && !SetOption(socket, SOL_SOCKET, SO_REUSEPORT, 1)) {
+    return SystemError("Cannot share UDP " + local.ToString() + " among shards", errno);
+  }
   if (!socket || ::bind(socket.number(), local.get(), local.length()) != 0) {
     return SystemError("Cannot listen on UDP " + local.ToString(), errno);
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/descriptor.h"
@@ -46,6 +47,11 @@ class UdpSocket {
   };
   static Result<UdpSocket> Bind(const SocketAddress& local, const Options& options);
   static Result<UdpSocket> Bind(const SocketAddress& local) { return Bind(local, Options()); }
+  // So many sockets at one address, among which the kernel deals QUIC's datagrams out by the id of
+  // the connection, see PortShare; where it does not, they come to any. Nobody else can have the
+  // address, nor share it.
+  static Result<std::vector<UdpSocket>> BindShared(const SocketAddress& local,
+                                                   const Options& options, size_t count);
 
   int descriptor() const { return descriptor_.number(); }
   const SocketAddress& local() const { return local_; }
@@ -84,6 +90,8 @@ class UdpSocket {
   };
 
   UdpSocket(Descriptor descriptor, SocketAddress local);
+  // `joins`: the address is another socket's, which has let it be shared.
+  static Result<UdpSocket> Bind(const SocketAddress& local, const Options& options, bool joins);
   enum class Outcome : uint8_t {
     kGone,         // Sent, or lost on the way.
     kLater,        // To be offered again.

@@ -96,6 +96,40 @@ TEST(UdpSocket, TakesOnlyItsPeersDatagrams) {
   EXPECT_EQ(received, std::vector<std::string>{"peer"});
 }
 
+// Long packets have the id behind the version and its length, short ones behind the flags. A kernel
+// that does not deal them out may bring them anywhere, but each once.
+TEST(UdpSocket, SharedPortsDealPacketsOutByConnectionId) {
+  constexpr size_t kCount = 3;
+  auto sockets = *UdpSocket::BindShared(SocketAddress::Loopback(0), {}, kCount);
+  ASSERT_EQ(sockets.size(), kCount);
+  size_t right = 0;
+  size_t came = 0;
+  constexpr size_t kPackets = 60;
+  for (size_t i = 0; i < kPackets; ++i) {
+    auto sender = *UdpSocket::Bind(SocketAddress::Loopback(0));
+    std::string packet(40, '\0');
+    packet[0] = i % 2 == 0 ? '\x40' : '\xc0';
+    packet[i % 2 == 0 ? 1 : 6] = static_cast<char>(i);
+    sender.Send(sockets[0].local(), AsBytes(packet), packet.size());
+    for (size_t at = 0; at < kCount; ++at) {
+      while (sockets[at].Receive([&](const UdpPath&, std::span<const std::byte> datagram) {
+        EXPECT_EQ(AsText(datagram), packet);
+        ++came;
+        right += at == i % kCount ? 1 : 0;
+      })) {
+      }
+    }
+  }
+  EXPECT_EQ(came, kPackets);
+  EXPECT_TRUE(right == kPackets || right < kPackets / 2) << right;
+}
+
+TEST(UdpSocket, ASharedPortIsNobodyElses) {
+  auto sockets = *UdpSocket::BindShared(SocketAddress::Loopback(0), {}, 2);
+  EXPECT_FALSE(UdpSocket::Bind(sockets[0].local()).ok());
+  EXPECT_FALSE(UdpSocket::BindShared(sockets[0].local(), {}, 2).ok());
+}
+
 // A socket that listens everywhere is found at any address of the machine, also on IPv4 where it is
 // one of IPv6, and answers from there.
 TEST(UdpSocket, AnswersFromWhereItWasAsked) {

@@ -12,7 +12,7 @@ Result<RequestId> OutgoingPublish::Open(SessionState& state, const TrackName& tr
     return Error(ErrorCode::kInvalid, "The track is sent to this peer already.");
   }
   (void)state.requests.NextId();
-  ++state.next_alias;
+  state.TakeAlias();
   auto request = std::make_unique<OutgoingPublish>(id, state.OpenBidi(), state, track);
   request->track_sender().Begin(alias, state.codec.TraitsOf(properties), parameters);
   request->largest_ = parameters.largest_object;

@@ -14,13 +14,17 @@ constexpr size_t kRetiredAliases = 1024;
 
 }  // namespace
 
-RequestTable::RequestTable(RequestId first) : next_id_(first), peer_ids_(1 - first) {}
+RequestTable::RequestTable(RequestId first, const SessionShare& share)
+    : next_id_(first + 2 * share.index),
+      step_(2 * share.count),
+      shared_(!share.alone()),
+      peer_ids_(1 - first) {}
 RequestTable::~RequestTable() = default;
 
-RequestId RequestTable::NextId() { return std::exchange(next_id_, next_id_ + 2); }
+RequestId RequestTable::NextId() { return std::exchange(next_id_, next_id_ + step_); }
 
 Decoded<void> RequestTable::NotePeerId(RequestId id) {
-  if (!peer_ids_.Add(id)) {
+  if (shared_ ? !IsPeers(id) : !peer_ids_.Add(id)) {
     return Fault::Session(SessionCode::kInvalidRequestId,
                           "Request id " + std::to_string(id) + " is not the peer's, or not new.");
   }

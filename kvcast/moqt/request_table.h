@@ -14,6 +14,7 @@
 #include "kvcast/moqt/fault.h"
 #include "kvcast/moqt/prefix_claims.h"
 #include "kvcast/moqt/request_ids.h"
+#include "kvcast/moqt/session_share.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast::moqt {
@@ -23,19 +24,21 @@ class Request;
 // The requests of a session by their ids, their tracks' aliases, and whose tracks they are.
 class RequestTable {
  public:
-  // `first` is the first id of our own requests.
-  explicit RequestTable(RequestId first);
+  // `first` is the first id of our side's requests.
+  explicit RequestTable(RequestId first, const SessionShare& share = {});
   ~RequestTable();
 
   // The id of our next request; it stays so until NextId() hands it out.
   RequestId next_id() const { return next_id_; }
   RequestId NextId();
   // Whether an id is one of ours that was given to a request, now or earlier.
-  bool WasIssued(RequestId id) const { return id % 2 == next_id_ % 2 && id < next_id_; }
-  // Notes an id of the peer's: INVALID_REQUEST_ID if it is none, or was used before.
+  bool WasIssued(RequestId id) const { return id % step_ == next_id_ % step_ && id < next_id_; }
+  // Notes an id of the peer's: INVALID_REQUEST_ID if it is none, or was used before. Where sessions
+  // share a connection, none of them sees all ids, and whoever joins them looks that none comes
+  // twice.
   Decoded<void> NotePeerId(RequestId id);
   // Whether an id may be one of the peer's that is still to come.
-  bool MayCome(RequestId id) const { return IsPeers(id) && !peer_ids_.Has(id); }
+  bool MayCome(RequestId id) const { return !shared_ && IsPeers(id) && !peer_ids_.Has(id); }
   // The smallest id that the peer has not used, nor any above it.
   RequestId next_peer_id() const { return peer_ids_.next(); }
 
@@ -94,6 +97,8 @@ class RequestTable {
   bool IsPeers(RequestId id) const { return id % 2 != next_id_ % 2; }
 
   RequestId next_id_;
+  RequestId step_;
+  bool shared_;
   RequestIds peer_ids_;
   std::map<RequestId, std::unique_ptr<Request>> requests_;
   size_t peer_request_count_ = 0;

@@ -6,8 +6,8 @@
 namespace kvcast::moqt {
 
 Session::Session(Role role, const Setup& setup, const Limits& limits, Instant now,
-                 const Codec& codec)
-    : state_(role, codec, limits),
+                 const Codec& codec, const SessionShare& share)
+    : state_(role, codec, limits, share),
       streams_(state_),
       shape_(codec.MakeShape(state_, streams_)),
       setup_deadline_(now + limits.setup_patience) {

@@ -16,6 +16,7 @@
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/limits.h"
 #include "kvcast/moqt/request.h"
+#include "kvcast/moqt/session_share.h"
 #include "kvcast/moqt/session_state.h"
 #include "kvcast/moqt/session_streams.h"
 #include "kvcast/moqt/shape.h"
@@ -39,9 +40,9 @@ namespace kvcast::moqt {
 class Session final : public TransportUser {
  public:
   // `setup` is what we say of ourselves. `codec` is the one that the handshake agreed on, see
-  // CodecFor(). REQUIRES: the setup fits a message.
+  // CodecFor(). `share`: where others use the connection, too. REQUIRES: the setup fits a message.
   Session(Role role, const Setup& setup, const Limits& limits, Instant now,
-          const Codec& codec = DefaultCodec());
+          const Codec& codec = DefaultCodec(), const SessionShare& share = {});
   ~Session() override;
 
   // The connection's side.

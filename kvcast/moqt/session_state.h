@@ -14,6 +14,7 @@
 #include "kvcast/moqt/outbox.h"
 #include "kvcast/moqt/request_table.h"
 #include "kvcast/moqt/send_ledger.h"
+#include "kvcast/moqt/session_share.h"
 #include "kvcast/moqt/timers.h"
 #include "kvcast/moqt/waiting_streams.h"
 
@@ -22,13 +23,16 @@ namespace kvcast::moqt {
 // What the parts of one session share: its streams and requests hold a reference to it. It lives in
 // the session and neither moves nor outlives it.
 struct SessionState {
-  SessionState(Role our_role, const Codec& our_codec, const Limits& our_limits)
+  SessionState(Role our_role, const Codec& our_codec, const Limits& our_limits,
+               const SessionShare& our_share)
       : role(our_role),
         codec(our_codec),
         limits(our_limits),
         credit(limits, outbox),
         ledger(limits, outbox),
-        requests(our_role == Role::kClient ? 0 : 1) {}
+        requests(our_role == Role::kClient ? 0 : 1, our_share),
+        next_alias(our_share.index),
+        alias_step(our_share.count) {}
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
 
@@ -43,6 +47,8 @@ struct SessionState {
   }
   StreamId OpenBidi() { return Open(next_bidi++ * 4, {SendOrder::Tier::kRequest}); }
   StreamId OpenUni(const SendOrder& order) { return Open(next_uni++ * 4 + 2, order); }
+
+  void TakeAlias() { next_alias += alias_step; }
 
   // A message that begins a request of ours. Invalid: a parameter may not stand in it. Too large.
   Result<Bytes> EncodeRequest(const Message& message) const {
@@ -80,7 +86,8 @@ struct SessionState {
   uint64_t bidi_allowed = std::numeric_limits<uint64_t>::max();
   uint64_t next_bidi = 0;
   uint64_t next_uni = 0;
-  uint64_t next_alias = 0;
+  uint64_t next_alias;
+  uint64_t alias_step;
 
   bool setup_received = false;
   size_t early_bytes = 0;           // Kept on streams that have to wait.

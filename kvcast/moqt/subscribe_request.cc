@@ -57,7 +57,7 @@ Result<void> IncomingSubscribe::Accept(const Parameters& parameters, const Prope
   }
   const uint64_t alias = state().next_alias;
   KVCAST_TRY(Bytes message, Encode(SubscribeOk{alias, parameters, properties}));
-  ++state().next_alias;
+  state().TakeAlias();
   accepted_ = true;
   wanted_.largest_object = parameters.largest_object;
   track_sender().Begin(alias, state().codec.TraitsOf(properties), wanted_);

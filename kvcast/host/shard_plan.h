@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kvcast/base/result.h"
+#include "kvcast/host/node_server.h"
+
+namespace kvcast {
+
+// How a node is divided among its shards: each has its part of the memory, a directory of its own
+// in every directory and its own packs in every bucket, and its own catalogs. Limits hold on each.
+// With one shard nothing changes.
+
+// "shard-1-of-4"
+std::string ShardName(size_t index, size_t count);
+
+struct ShardPlace {
+  size_t index = 0;
+  size_t count = 1;
+
+  // Of a directory's name, or of the end of a path or bucket; absent: it is no shard's.
+  static std::optional<ShardPlace> In(std::string_view where);
+};
+
+// Whether a directory is as a node of so many shards leaves it, or new. Unsupported: it was written
+// with another number of them, and what is in it would be looked for in the wrong place.
+Result<void> CheckShardDirectory(const std::filesystem::path& directory, size_t count);
+
+// What the shard runs with. What it knows of forgetting is kept beside that of the others.
+Result<NodeServer::Options> ShardOptions(const NodeServer::Options& node, size_t index,
+                                         size_t count, const std::filesystem::path& state);
+
+// Who the shard is to others, and of such a one who the node is: a node has one catalog of a tenant
+// and model, so each shard is one of its own.
+NodeId ShardNode(NodeId node, size_t index);
+
+// What it may cost peers to have the shard.
+relay::Limits ShardLimits(relay::Limits limits, size_t count);
+
+}  // namespace kvcast

@@ -1,0 +1,91 @@
+#include "kvcast/host/shard_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "kvcast/io/entropy.h"
+#include "kvcast/io/scratch_directory.h"
+#include "kvcast/object/track_shard.h"
+
+namespace kvcast {
+namespace {
+
+TEST(ShardPlan, ReadsTheNamesThatItGives) {
+  for (const char* const where :
+       {"shard-2-of-4", "/var/lib/kvcast/shard-2-of-4", "blocks/shard-2-of-4/",
+        "s3://bucket/prefix/shard-2-of-4,endpoint=http://host/path"}) {
+    const auto place = ShardPlace::In(where);
+    ASSERT_TRUE(place) << where;
+    EXPECT_EQ(place->index, 1u);
+    EXPECT_EQ(place->count, 4u);
+  }
+  EXPECT_EQ(ShardName(1, 4), "shard-2-of-4");
+  for (const char* const where : {"", "shard-", "shard-0-of-4", "shard-5-of-4", "shard-1-of-4x",
+                                  "shard-1of-4", "a/shard-1-of-4/b", "xshard-1-of-4"}) {
+    EXPECT_FALSE(ShardPlace::In(where)) << where;
+  }
+}
+
+TEST(ShardPlan, DividesWhatANodeHasAndLeavesOneAlone) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  NodeServer::Options node;
+  node.relay.ram_bytes = 4096;
+  node.relay.reservations = {{"acme", 1024}};
+  FillRandom(node.relay.node);
+  DiskMount::Options disk;
+  disk.directory = scratch.path() / "blocks";
+  disk.tier.bytes_max = 1 << 20;
+  node.disks = {disk};
+  BucketMount::Options bucket;
+  bucket.tier.prefix = "caches";
+  node.buckets = {bucket};
+  const NodeServer::Options whole = *ShardOptions(node, 0, 1, scratch.path());
+  EXPECT_EQ(whole.relay.ram_bytes, 4096u);
+  EXPECT_EQ(whole.disks[0].directory, disk.directory);
+  EXPECT_FALSE(whole.relay.owns);
+  std::set<BootId> boots;
+  std::set<NodeId> nodes;  // Two catalogs of one node, and the second takes the first one's place.
+  for (size_t i = 0; i < 4; ++i) {
+    const NodeServer::Options part = *ShardOptions(node, i, 4, scratch.path());
+    EXPECT_EQ(part.relay.ram_bytes, 1024u);
+    EXPECT_EQ(part.relay.reservations.at("acme"), 256u);
+    EXPECT_EQ(part.disks[0].directory, disk.directory / ShardName(i, 4));
+    EXPECT_EQ(part.disks[0].tier.bytes_max, uint64_t{1} << 18);
+    EXPECT_EQ(part.buckets[0].tier.prefix, "caches/" + ShardName(i, 4));
+    boots.insert(part.relay.boot);
+    nodes.insert(part.relay.node);
+    EXPECT_EQ(ShardNode(part.relay.node, i), node.relay.node);
+    // Whatever tenant and model, its catalogs and lists are its own.
+    for (const char* const scope : {"acme/a@0", "other/b@1"}) {
+      const CatalogTrack catalog{*TrackNamespace::Of({"service", scope}), part.relay.node,
+                                 part.relay.boot};
+      EXPECT_EQ(ShardOf(catalog.Name().space(), 4), i);
+      EXPECT_TRUE(part.relay.owns(catalog.Name().space()));
+    }
+  }
+  EXPECT_EQ(boots.size(), 4u);
+  EXPECT_EQ(nodes.size(), 4u);
+}
+
+TEST(ShardPlan, RefusesADirectoryOfAnotherNumberOfShards) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  EXPECT_TRUE(CheckShardDirectory(scratch.path() / "absent", 2).ok());
+  EXPECT_TRUE(CheckShardDirectory(scratch.path(), 2).ok());
+  std::filesystem::create_directory(scratch.path() / "shard-1-of-2");
+  EXPECT_TRUE(CheckShardDirectory(scratch.path(), 2).ok());
+  for (const size_t count : {size_t{1}, size_t{3}}) {
+    const Result<void> refused = CheckShardDirectory(scratch.path(), count);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code(), ErrorCode::kUnsupported);
+    EXPECT_NE(refused.error().ToString().find("--shards 2"), std::string::npos);
+  }
+  const ScratchDirectory single = *ScratchDirectory::Make();
+  std::filesystem::create_directory(single.path() / "superblock");
+  EXPECT_TRUE(CheckShardDirectory(single.path(), 1).ok());
+  EXPECT_FALSE(CheckShardDirectory(single.path(), 2).ok());
+}
+
+}  // namespace
+}  // namespace kvcast
