@@ -80,6 +80,13 @@ typedef struct kvcast_terms {
    * ... */
   const char* rung;
   int32_t durability; /* Of a publication. */
+  /* Of a load, to wait for blocks that another engine is still computing, and publishes: how long
+   * for the next one, and how long until somebody begins; 0: who has not begun is not waited for.
+   * Both 0: what is there is loaded. Then all blocks are waited for that have pages. */
+  int64_t follow_us; /* 0 where begin_us is not: 2 s. */
+  int64_t begin_us;
+  uint64_t expected_tokens; /* Those that are known to be on their way; for others nobody is waited
+                               for to begin. 0: all. */
 } kvcast_terms;
 
 /* What a call came to. The caller sets struct_size. */
@@ -91,6 +98,7 @@ typedef struct kvcast_report {
   uint64_t held;    /* Of a publication: blocks that the node held before. */
   int32_t status;   /* KVCAST_ITEM_...: of the first block that is not among them; 0: all are. */
   char reason[256]; /* A sentence for a person; empty if all are. */
+  uint64_t live;    /* Of a load: blocks that came as they were published. */
 } kvcast_report;
 
 /* The longest prefix that can be had, from what is known here: asks nobody. */
@@ -103,6 +111,26 @@ KVCAST_API kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_promp
 /* Publishes the prompt's whole blocks, those that the node does not hold. */
 KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
                                             const kvcast_terms* terms, kvcast_report* report);
+
+/* A prompt that is published while it is being computed: each block is sent once it is ready, for
+ * other engines to follow. One call at a time, from any thread. */
+typedef struct kvcast_publication kvcast_publication;
+
+/* Nothing is ready, and no page is read yet. Waits for nothing; of the terms only rung and
+ * durability count. The cache must stay open until the publication is finished or abandoned. */
+KVCAST_API kvcast_code kvcast_cache_begin(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                          const kvcast_terms* terms,
+                                          kvcast_publication** publication);
+/* The first so many tokens are computed: blocks that are whole by then are sent, and must not
+ * change any more. Waits for nothing. */
+KVCAST_API kvcast_code kvcast_publication_ready(kvcast_publication* publication, uint64_t tokens);
+/* No more tokens will be. Waits until the node lists the blocks that are ready; timeout_us as in
+ * kvcast_terms. The publication is gone when it returns, whatever it returns, and no page is read.
+ */
+KVCAST_API kvcast_code kvcast_publication_finish(kvcast_publication* publication,
+                                                 int64_t timeout_us, kvcast_report* report);
+/* Gives it up; the node keeps what it has. No page is read after it returns. Null is none. */
+KVCAST_API void kvcast_publication_abandon(kvcast_publication* publication);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -13,6 +13,11 @@ struct CacheTerms {
   Microseconds compute_block{0};
   std::string rung{};
   Durability durability = Durability::kMemory;
+  // Of a load: how long to wait for the next block that somebody publishes, and for somebody to
+  // begin; for how many of the prompt's tokens, if not for all.
+  Microseconds follow{0};
+  Microseconds begin{0};
+  uint64_t expected_tokens = 0;
 };
 
 // For engines that say what their pages hold. See kvcast_cache.
@@ -48,6 +53,34 @@ class Cache {
     uint64_t held = 0;
     Status status = Status::kPending;
     std::string reason{};
+    uint64_t live = 0;
+  };
+
+  // A prompt that is published while it is being computed. See kvcast_publication. Destroyed before
+  // it is finished, it is given up. The cache must outlive it.
+  class Publication {
+   public:
+    // The first so many tokens are computed. Waits for nothing.
+    void Ready(uint64_t tokens) { (void)kvcast_publication_ready(publication_.get(), tokens); }
+    // No more will be. Waits until the node lists what is ready.
+    Expected<Report> Finish(Microseconds timeout = Microseconds(30'000'000)) {
+      kvcast_report told{};
+      told.struct_size = sizeof(told);
+      const kvcast_code code = kvcast_publication_finish(
+          publication_.release(), timeout.count() > 0 ? timeout.count() : -1, &told);
+      return code == KVCAST_OK ? Expected<Report>(ReportOf(told)) : detail::FailureOf(code);
+    }
+
+   private:
+    friend class Cache;
+    struct Abandon {
+      void operator()(kvcast_publication* publication) const {
+        kvcast_publication_abandon(publication);
+      }
+    };
+    explicit Publication(kvcast_publication* publication) : publication_(publication) {}
+
+    std::unique_ptr<kvcast_publication, Abandon> publication_;
   };
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
@@ -86,6 +119,15 @@ class Cache {
   Expected<Report> Publish(const Prompt& prompt, const Terms& terms = Terms()) {
     return Call(kvcast_cache_publish, prompt, terms);
   }
+  // Nothing is ready yet, and no page is read before it is.
+  Expected<Publication> Begin(const Prompt& prompt, const Terms& terms = Terms()) {
+    const kvcast_prompt asked = PromptOf(prompt);
+    const kvcast_terms given = TermsOf(terms);
+    kvcast_publication* publication = nullptr;
+    const kvcast_code code = kvcast_cache_begin(cache_.get(), &asked, &given, &publication);
+    return code == KVCAST_OK ? Expected<Publication>(Publication(publication))
+                             : detail::FailureOf(code);
+  }
 
   uint32_t block_tokens() const { return kvcast_cache_block_tokens(cache_.get()); }
   bool connected() const { return kvcast_cache_connected(cache_.get()) != 0; }
@@ -99,7 +141,7 @@ class Cache {
 
   using Function = kvcast_code(kvcast_cache*, const kvcast_prompt*, const kvcast_terms*,
                                kvcast_report*);
-  Expected<Report> Call(Function* function, const Prompt& prompt, const Terms& terms) {
+  static kvcast_prompt PromptOf(const Prompt& prompt) {
     kvcast_prompt asked{};
     asked.struct_size = sizeof(asked);
     asked.tokens = prompt.tokens.data();
@@ -108,20 +150,31 @@ class Cache {
     asked.page_count = prompt.pages.size();
     asked.salt = prompt.salt.data();
     asked.salt_bytes = prompt.salt.size();
+    return asked;
+  }
+  static kvcast_terms TermsOf(const Terms& terms) {
     kvcast_terms given{};
     given.struct_size = sizeof(given);
     given.timeout_us = terms.timeout.count() > 0 ? terms.timeout.count() : -1;
     given.compute_block_us = terms.compute_block.count();
     given.rung = detail::TextOrNull(terms.rung);
     given.durability = static_cast<int32_t>(terms.durability);
+    given.follow_us = terms.follow.count();
+    given.begin_us = terms.begin.count();
+    given.expected_tokens = terms.expected_tokens;
+    return given;
+  }
+  static Report ReportOf(const kvcast_report& told) {
+    return {told.blocks, told.tokens, told.bytes, told.held, static_cast<Status>(told.status),
+            told.reason, told.live};
+  }
+  Expected<Report> Call(Function* function, const Prompt& prompt, const Terms& terms) {
+    const kvcast_prompt asked = PromptOf(prompt);
+    const kvcast_terms given = TermsOf(terms);
     kvcast_report told{};
     told.struct_size = sizeof(told);
     const kvcast_code code = function(cache_.get(), &asked, &given, &told);
-    if (code != KVCAST_OK) {
-      return detail::FailureOf(code);
-    }
-    return Report{told.blocks, told.tokens, told.bytes, told.held, static_cast<Status>(told.status),
-                  told.reason};
+    return code == KVCAST_OK ? Expected<Report>(ReportOf(told)) : detail::FailureOf(code);
   }
 
   std::unique_ptr<kvcast_cache, Close> cache_;

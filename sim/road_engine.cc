@@ -87,13 +87,17 @@ std::string RoadEngine::Values(uint64_t number, const BlockHash& block) {
 
 void RoadEngine::Compute(const std::vector<BlockHash>& blocks) {
   for (size_t block = 0; block < blocks.size(); ++block) {
-    const std::string values = Values(number_, blocks[block]);
-    size_t at = 0;
-    ForRows(block, [&](std::span<std::byte> row) {
-      std::ranges::copy(AsBytes(values).subspan(at, row.size()), row.begin());
-      at += row.size();
-    });
+    ComputeBlock(blocks, block);
   }
+}
+
+void RoadEngine::ComputeBlock(const std::vector<BlockHash>& blocks, size_t block) {
+  const std::string values = Values(number_, blocks[block]);
+  size_t at = 0;
+  ForRows(block, [&](std::span<std::byte> row) {
+    std::ranges::copy(AsBytes(values).subspan(at, row.size()), row.begin());
+    at += row.size();
+  });
 }
 
 void RoadEngine::Scribble(Random& random) {

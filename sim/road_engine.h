@@ -45,6 +45,8 @@ class RoadEngine {
   PromptPages Pages(size_t blocks) const;
   // The pages hold what this engine computes.
   void Compute(const std::vector<BlockHash>& blocks);
+  // Those of one block do.
+  void ComputeBlock(const std::vector<BlockHash>& blocks, size_t block);
   // The pages hold nothing that means anything.
   void Scribble(Random& random);
   // What a block's pages hold, in canonical order.

@@ -39,6 +39,9 @@ void RoadWorldCounts::Add(const RoadWorldCounts& more) {
   restarts += more.restarts;
   stalls += more.stalls;
   cancels += more.cancels;
+  given_up += more.given_up;
+  followed += more.followed;
+  live += more.live;
   small_nodes += more.small_nodes;
 }
 
@@ -47,7 +50,8 @@ RoadFaults RoadFaults::Draw(Random& random) {
   return {.break_connection = chance(0.01),
           .restart_node = chance(0.003),
           .stall = chance(0.02),
-          .cancel = chance(0.02)};
+          .cancel = chance(0.02),
+          .give_up = chance(0.1)};
 }
 
 RoadWorld::RoadWorld(uint64_t seed)
@@ -159,19 +163,58 @@ void RoadWorld::StartPublish(Seat& seat, size_t prompt) {
   TakeEvents(seat);
 }
 
-void RoadWorld::StartLoad(Seat& seat, size_t prompt) {
+void RoadWorld::StartPrefill(Seat& seat, size_t prompt) {
+  const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
+  seat.engine.Scribble(random_);  // So that whoever reads too early is found out.
+  Client::PublishTerms terms{NewGeneration(seat.engine.number())};
+  terms.ready = 0;
+  const Result<OperationId> id =
+      seat.client->Publish(blocks, seat.engine.Pages(blocks.size()), terms, now_);
+  if (!id.ok()) {
+    return Violate("A publication was not taken: " + id.error().ToString());
+  }
+  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + kPublishMax, 0};
+  TakeEvents(seat);
+}
+
+void RoadWorld::Prefill(Seat& seat) {
+  size_t& computed = *seat.operation->computed;
+  const OperationId id = seat.operation->id;
+  const std::vector<BlockHash>& blocks = prompts_.blocks(seat.operation->prompt);
+  seat.operation->latest = now_ + kPublishMax;
+  if (computed < blocks.size() && random_.Happens(faults_.give_up)) {
+    ++counts_.given_up;
+    seat.operation->computed.reset();
+    seat.client->Close(id, now_);
+  } else {
+    seat.engine.ComputeBlock(blocks, computed);
+    const size_t ready = ++computed;
+    if (ready == blocks.size()) {
+      seat.operation->computed.reset();
+    }
+    seat.client->Ready(id, ready, now_);
+  }
+  TakeEvents(seat);
+}
+
+void RoadWorld::StartLoad(Seat& seat, size_t prompt, const std::optional<FollowTerms>& follow) {
   const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
   CacheMatch match = seat.client->Find(blocks, random_.Below(2));
-  if (match.empty()) {
+  if (match.empty() && !follow) {
     return;
   }
+  const LoadTerms terms{now_ + kLoadDeadline, {}, follow};
   seat.engine.Scribble(random_);
   Operation operation{0, prompt, true, match, {}, now_ + kLoadDeadline};
+  if (follow) {
+    ++counts_.followed;
+    operation.end_block = blocks.size();
+  }
   for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
     operation.before.push_back(seat.engine.Read(block));
   }
-  const Result<OperationId> id = seat.client->Load(
-      std::move(match), blocks, seat.engine.Pages(blocks.size()), {now_ + kLoadDeadline}, now_);
+  const Result<OperationId> id =
+      seat.client->Load(std::move(match), blocks, seat.engine.Pages(blocks.size()), terms, now_);
   if (!id.ok()) {
     return Violate("A load was not taken: " + id.error().ToString());
   }
@@ -188,7 +231,7 @@ void RoadWorld::OnPublishEnded(Seat& seat, const PublishReport& report) {
     Violate("A publication ended well without having sent everything.");
   }
   const std::vector<BlockHash>& blocks = prompts_.blocks(seat.operation->prompt);
-  if (!report.fault && seat.client->Find(blocks).end_block() != blocks.size()) {
+  if (!report.fault && seat.client->Find(blocks).end_block() < report.blocks) {
     Violate("A publication ended well and is not found.");
   }
   seat.operation.reset();
@@ -198,6 +241,7 @@ void RoadWorld::OnLoadEnded(Seat& seat, const LoadReport& report) {
   Note("loaded " + std::to_string(report.loaded()) + " of " +
        std::to_string(report.outcomes.size()));
   counts_.loaded += report.loaded();
+  counts_.live += report.live;
   counts_.again += report.outcomes.size() - report.loaded();
   CheckLoad(seat, report);
   seat.operation.reset();
@@ -229,8 +273,8 @@ void RoadWorld::CheckLoad(const Seat& seat, const LoadReport& report) {
     return Violate("A load says of other blocks than those it loaded where they came from.");
   }
   for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
-    const bool inside =
-        block >= operation.match.first_block() && block < operation.match.end_block();
+    const bool inside = block >= operation.match.first_block() &&
+                        block < operation.end_block.value_or(operation.match.end_block());
     if (!inside && seat.engine.Read(block) != operation.before[block]) {
       return Violate("A load touched pages outside its blocks.");
     }
@@ -319,7 +363,16 @@ void RoadWorld::DoSomething() {
     Connect(seat);
   } else if (!seat.operation && random_.Happens(0.1)) {
     const size_t prompt = random_.Below(RoadPrompts::kPrompts);
-    random_.Happens(0.5) ? StartPublish(seat, prompt) : StartLoad(seat, prompt);
+    const bool live = random_.Happens(0.4);
+    if (random_.Happens(0.5)) {
+      live ? StartPrefill(seat, prompt) : StartPublish(seat, prompt);
+    } else {
+      const FollowTerms follow{milliseconds(random_.Below(1000)), random_.Below(8),
+                               milliseconds(random_.Below(1000))};
+      StartLoad(seat, prompt, live ? std::optional(follow) : std::nullopt);
+    }
+  } else if (seat.operation && seat.operation->computed && random_.Happens(0.3)) {
+    Prefill(seat);
   }
   for (uint64_t i = random_.Below(12); i > 0; --i) {
     Step(seats_[random_.Below(seats_.size())]);
@@ -356,6 +409,12 @@ void RoadWorld::Settle() {
     bool moved = false;
     for (Seat& seat : seats_) {
       moved = Step(seat) || moved;
+    }
+    for (Seat& seat : seats_) {
+      if (seat.operation && seat.operation->computed) {
+        Prefill(seat);
+        moved = true;
+      }
     }
     if (moved) {
       continue;
@@ -396,6 +455,30 @@ void RoadWorld::PublishAndLoadAll() {
   }
 }
 
+void RoadWorld::FollowAll() {
+  for (size_t prompt = 0; prompt < RoadPrompts::kPrompts && violation_.empty(); ++prompt) {
+    Restart();  // Who holds everything publishes nothing.
+    for (Seat& seat : seats_) {
+      Connect(seat);
+    }
+    Settle();
+    const uint64_t loaded = counts_.loaded;
+    uint64_t wanted = 0;
+    for (size_t i = 1; i < kEngines; ++i) {
+      Seat& seat = seats_[(prompt + i) % kEngines];
+      StartLoad(seat, prompt, FollowTerms{kLoadDeadline, SIZE_MAX, kLoadDeadline});
+      if (seat.operation) {
+        wanted += *seat.operation->end_block - seat.operation->match.first_block();
+      }
+    }
+    StartPrefill(seats_[prompt % kEngines], prompt);
+    Settle();
+    if (ram_bytes_ == kRamPlenty && counts_.loaded - loaded != wanted) {
+      Violate("Who followed a publication does not have all of it.");
+    }
+  }
+}
+
 std::string RoadWorld::Play(size_t steps) {
   for (size_t step = 0; step < steps && violation_.empty(); ++step) {
     DoSomething();
@@ -409,6 +492,7 @@ std::string RoadWorld::Play(size_t steps) {
   }
   Settle();
   PublishAndLoadAll();
+  FollowAll();
   return violation_;
 }
 

@@ -26,6 +26,7 @@ struct RoadFaults {
   double restart_node = 0;  // It forgets everything and starts with a new boot id.
   double stall = 0;         // A connection moves nothing for a while.
   double cancel = 0;
+  double give_up = 0;  // A prefill ends before its prompt does.
 
   static RoadFaults Draw(Random& random);
 };
@@ -39,13 +40,17 @@ struct RoadWorldCounts {
   uint64_t restarts = 0;
   uint64_t stalls = 0;
   uint64_t cancels = 0;
+  uint64_t given_up = 0;
+  uint64_t followed = 0;     // Loads that waited for what is published,
+  uint64_t live = 0;         // and blocks that came to them as they were.
   uint64_t small_nodes = 0;  // That had too little memory for all.
 
   void Add(const RoadWorldCounts& more);
 };
 
 // Engines that publish and load prompts through one node, all of them the real code, over
-// connections that stall and break, with a node that restarts. In it, at every step:
+// connections that stall and break, with a node that restarts. Some publish while they compute, and
+// some load while others publish. In it, at every step:
 //
 //   a block that is said to be loaded holds exactly what the publisher of its track had computed;
 //   no page outside the blocks of a load is touched by it;
@@ -54,7 +59,8 @@ struct RoadWorldCounts {
 //
 // and once the faults stop:
 //
-//   whatever is published is found and loaded whole by everybody, if the node has room for it.
+//   whatever is published is found and loaded whole by everybody, if the node has room for it;
+//   whoever follows a publication has all of it when it ends.
 class RoadWorld {
  public:
   explicit RoadWorld(uint64_t seed);
@@ -74,7 +80,9 @@ class RoadWorld {
     bool is_load = false;
     CacheMatch match;  // Of a load, as are the pages before it.
     std::vector<std::string> before;
-    Instant latest;  // It has ended by then.
+    Instant latest;                     // It has ended by then.
+    std::optional<size_t> computed{};   // Of a publication: blocks so far, if not all.
+    std::optional<size_t> end_block{};  // Of a load that follows.
   };
   // An engine and its connection to the node.
   struct Seat {
@@ -97,7 +105,10 @@ class RoadWorld {
   void DoSomething();
   void Hurt(Seat& seat);
   void StartPublish(Seat& seat, size_t prompt);
-  void StartLoad(Seat& seat, size_t prompt);
+  // The same while the prompt is being computed.
+  void StartPrefill(Seat& seat, size_t prompt);
+  void Prefill(Seat& seat);
+  void StartLoad(Seat& seat, size_t prompt, const std::optional<FollowTerms>& follow = {});
 
   // One piece of one connection; false if nothing moves.
   bool Step(Seat& seat);
@@ -112,6 +123,7 @@ class RoadWorld {
   void CheckLoad(const Seat& seat, const LoadReport& report);
   void CheckBounds();
   void PublishAndLoadAll();
+  void FollowAll();
   void Note(const std::string& event);
   void Violate(const std::string& what);
   Generation NewGeneration(uint64_t engine);

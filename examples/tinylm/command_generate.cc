@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,7 +76,10 @@ struct GenerateOptions {
   std::vector<std::string> rungs;
   uint32_t tokens = 60;
   Sampling sampling;
+  bool ids = false;
   bool timing = false;
+  bool live = false;
+  std::optional<double> follow;  // Seconds.
 };
 
 // When what happened, for --timing.
@@ -84,8 +88,19 @@ struct Timing {
   size_t prompt = 0;
   uint32_t generated = 0;
   Instant begun;
+  Instant loaded_at{};
+  Instant prefilled;
   std::optional<Instant> first;
 
+  // By the machine's clock, so that engines can be compared.
+  void PrintClock() const {
+    fmt::print(
+        stderr,
+        "clock: begun {:.3f} ms, loaded {:.3f} ms, prefilled {:.3f} ms, first token {:.3f} ms\n",
+        Milliseconds(begun.time_since_epoch()), Milliseconds(loaded_at.time_since_epoch()),
+        Milliseconds(prefilled.time_since_epoch()),
+        Milliseconds(first.value_or(Instant()).time_since_epoch()));
+  }
   void Print(Instant now) const {
     fmt::print(stderr, "prompt: {} tokens, {} of them loaded\n", prompt, loaded);
     if (first) {
@@ -96,6 +111,84 @@ struct Timing {
                  (generated - 1) * 1e3 / Milliseconds(now - *first));
     }
   }
+};
+
+struct Published {
+  Rung rung;
+  PublishReport report;
+  Duration took;
+
+  void Print() const {
+    if (report.fault) {
+      fmt::print(stderr, "published: {} of {} blocks as {}: {}\n", report.listed, report.blocks,
+                 ToString(rung), report.reason);
+    } else {
+      fmt::print(stderr, "published: {} blocks, {} of them new: {} bytes in {:.1f} ms, as {}\n",
+                 report.blocks, report.sent, report.bytes, Milliseconds(took), ToString(rung));
+    }
+  }
+};
+
+// What goes to a node while the prompt is computed, block by block, for others to follow.
+class LivePrefill {
+ public:
+  // Computes all of the prompt but what follows its last whole block before its end.
+  Result<void> Run(SharedCache& node, Forward& forward, const std::vector<Token>& prompt,
+                   KvCache& cache, Sequence& sequence) {
+    block_tokens_ = node.block_tokens();
+    begun_ = Now();
+    KVCAST_TRY_VOID(cache.Reserve(sequence, static_cast<uint32_t>(prompt.size())));
+    for (const Rung rung : node.published()) {
+      Result<std::unique_ptr<LivePublication>> live =
+          node.BeginPublish(rung, prompt, cache, sequence);
+      if (live.ok()) {
+        rungs_.push_back(rung);
+        live_.push_back(*std::move(live));
+      }
+    }
+    Computed(sequence);
+    while (sequence.tokens + block_tokens_ < prompt.size()) {
+      const size_t next = (sequence.tokens / block_tokens_ + 1) * block_tokens_;
+      KVCAST_TRY_VOID(forward.Append(
+          std::span(prompt).subspan(sequence.tokens, next - sequence.tokens), cache, sequence));
+      Computed(sequence);
+    }
+    return {};
+  }
+  // The sequence has grown; what is whole does not change any more.
+  void Computed(const Sequence& sequence) {
+    const size_t blocks = sequence.tokens / block_tokens_;
+    if (blocks > ready_) {
+      ready_ = blocks;
+      ready_at_ = Now();
+    }
+    for (const auto& live : live_) {
+      live->Ready(blocks);
+    }
+  }
+  // Waits until the node has all of it.
+  void Finish() {
+    for (size_t i = 0; i < live_.size(); ++i) {
+      PublishReport report = live_[i]->Finish(Now() + kNodePatience);
+      published_.push_back({rungs_[i], std::move(report), Now() - begun_});
+    }
+  }
+  void Print() const {
+    fmt::print(stderr, "clock: last block ready {:.3f} ms\n",
+               Milliseconds(ready_at_.time_since_epoch()));
+    for (const Published& published : published_) {
+      published.Print();
+    }
+  }
+
+ private:
+  uint32_t block_tokens_ = 0;
+  Instant begun_;
+  Instant ready_at_;
+  size_t ready_ = 0;
+  std::vector<Rung> rungs_;
+  std::vector<std::unique_ptr<LivePublication>> live_;
+  std::vector<Published> published_;
 };
 
 // What goes to a node while the text is written: its blocks are whole, so nothing changes them.
@@ -115,23 +208,12 @@ class Publishing {
         })) {}
 
   void Print() {
-    for (const auto& [rung, report, took] : done_.get()) {
-      if (report.fault) {
-        fmt::print(stderr, "published: {} of {} blocks as {}: {}\n", report.listed, report.blocks,
-                   ToString(rung), report.reason);
-      } else {
-        fmt::print(stderr, "published: {} blocks, {} of them new: {} bytes in {:.1f} ms, as {}\n",
-                   report.blocks, report.sent, report.bytes, Milliseconds(took), ToString(rung));
-      }
+    for (const Published& published : done_.get()) {
+      published.Print();
     }
   }
 
  private:
-  struct Published {
-    Rung rung;
-    PublishReport report;
-    Duration took;
-  };
   std::future<std::vector<Published>> done_;
 };
 
@@ -161,25 +243,47 @@ void PrintLoaded(const SharedCache::Loaded& loaded) {
   }
   fmt::print(stderr, "loaded: {} bytes in {:.1f} ms{}\n", loaded.bytes, Milliseconds(loaded.took),
              rungs);
+  if (loaded.blocks_live > 0) {
+    fmt::print(stderr, "followed: {} blocks as they were published\n", loaded.blocks_live);
+  }
   if (!loaded.reason.empty()) {
     fmt::print(stderr, "not all of it: {}\n", loaded.reason);
   }
 }
 
 // Whole tokens are written as they come; a character may be spread over several.
-Result<void> WriteTokens(Generation& generation, const Tokenizer& tokenizer, uint32_t count,
-                         Timing& timing) {
-  while (timing.generated < count) {
+Result<void> WriteTokens(Generation& generation, const Tokenizer& tokenizer,
+                         const GenerateOptions& options, Timing& timing) {
+  while (timing.generated < options.tokens) {
     KVCAST_TRY(const Token token, generation.Next());
     if (token == tokenizer.end()) {
       break;
     }
     ++timing.generated;
     timing.first = timing.first.value_or(Now());
+    if (options.ids) {
+      KVCAST_TRY_VOID(WriteStandardOutput(std::to_string(token) + "\n"));
+      continue;
+    }
     KVCAST_TRY(const std::string text, tokenizer.Decode({&token, 1}, Start::kBare));
     KVCAST_TRY_VOID(WriteStandardOutput(text));
   }
-  return WriteStandardOutput("\n");
+  return options.ids ? Result<void>() : WriteStandardOutput("\n");
+}
+
+SharedCache::Loaded Load(SharedCache& node, const GenerateOptions& options,
+                         const std::vector<Token>& prompt, KvCache& cache, Sequence& sequence,
+                         Instant begun) {
+  if (!options.follow) {
+    return node.Load(prompt, cache, sequence, begun + kLoadPatience);
+  }
+  if (options.timing) {
+    fmt::print(stderr, "waiting for another engine\n");
+  }
+  const auto begin_within =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.follow));
+  return node.Load(prompt, cache, sequence, begun + begin_within + kNodePatience,
+                   FollowTerms{.begin_within = begin_within});
 }
 
 Result<void> Generate(const GenerateOptions& options, const std::string& model) {
@@ -205,22 +309,37 @@ Result<void> Generate(const GenerateOptions& options, const std::string& model) 
     timing.loaded = file.SharedTokens(prompt);
     KVCAST_TRY_VOID(file.Load(timing.loaded, cache, sequence));
   } else if (node) {
-    loaded = node->Load(prompt, cache, sequence, timing.begun + kLoadPatience);
+    loaded = Load(*node, options, prompt, cache, sequence, timing.begun);
     timing.loaded = loaded.tokens;
+  }
+  timing.loaded_at = Now();
+  std::optional<LivePrefill> live;
+  if (node && options.live) {
+    KVCAST_TRY_VOID(live.emplace().Run(*node, forward, prompt, cache, sequence));
   }
   KVCAST_TRY(Generation generation,
              Generation::Start(forward, cache, sequence, prompt, options.sampling));
+  timing.prefilled = Now();
   std::optional<Publishing> publishing;
-  if (node) {
+  if (live) {
+    live->Computed(sequence);
+  } else if (node) {
     publishing.emplace(*node, prompt, cache, sequence);
   }
-  KVCAST_TRY_VOID(WriteTokens(generation, tokenizer, options.tokens, timing));
+  KVCAST_TRY_VOID(WriteTokens(generation, tokenizer, options, timing));
+  const Instant written = Now();
+  if (live) {
+    live->Finish();
+  }
   if (options.timing) {
-    timing.Print(Now());
+    timing.Print(written);
+  }
+  if (options.timing && (options.live || options.follow)) {
+    timing.PrintClock();
   }
   if (node && options.timing) {
     PrintLoaded(loaded);
-    publishing->Print();
+    live ? live->Print() : publishing->Print();
   }
   return {};
 }
@@ -263,6 +382,17 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
       ->type_name("NAME")
       ->check(RungProblem)
       ->needs("--node");
+  command
+      ->add_flag("--live", options->live,
+                 "Publish blocks while the prompt is still being computed, for others to follow")
+      ->needs("--node");
+  command
+      ->add_option("--follow", options->follow,
+                   "Another engine computes this prompt, and publishes it with --live: take its "
+                   "blocks as they come, and wait so long for it to begin")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->needs("--node");
   command->add_option("-n,--tokens", options->tokens, "How many tokens to write at most")
       ->capture_default_str();
   Sampling& sampling = options->sampling;
@@ -282,13 +412,16 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
       ->capture_default_str();
   command->add_option("--seed", sampling.seed, "Of the draws: the same seed, the same text")
       ->capture_default_str();
+  command->add_flag("--ids", options->ids, "Write token ids, one a line, instead of text");
   command->add_flag("--timing", options->timing,
                     "Tell the time to the first token and tokens per second, on standard error");
   command->footer(
       "Try:  tinylm generate 'The cache is full.'\n"
       "      tinylm prefill --file prompt.txt --out cache.safetensors\n"
       "      tinylm generate --file prompt.txt --cache cache.safetensors --timing\n"
-      "      tinylm generate --file prompt.txt --node HOST:PORT#FINGERPRINT --timing");
+      "      tinylm generate --file prompt.txt --node HOST:PORT#FINGERPRINT --timing\n"
+      "      tinylm generate --file prompt.txt --node ... --follow 10 &\n"
+      "      tinylm generate --file prompt.txt --node ... --live");
   command->callback(
       [options, &model, exit_status] { *exit_status = ExitStatus(Generate(*options, model)); });
 }

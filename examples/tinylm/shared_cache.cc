@@ -28,33 +28,45 @@ Result<SharedCache> SharedCache::Open(const NodeAddress& node, const std::string
 }
 
 SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& cache,
-                                      Sequence& sequence, Instant deadline) {
+                                      Sequence& sequence, Instant deadline,
+                                      const std::optional<FollowTerms>& follow) {
   const Instant begun = Now();
   Loaded loaded;
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
   CacheMatch match = node_->Find(chain.blocks(), 0, loaded_);
   loaded.blocks_found = match.block_count();
-  const size_t tokens = match.block_count() * block_tokens_;
-  if (match.empty() || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
+  const size_t blocks = follow ? chain.blocks().size() : match.block_count();
+  const size_t tokens = blocks * block_tokens_;
+  if (blocks == 0 || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
     return loaded;
   }
-  Result<PromptPages> pages =
-      PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, match.block_count());
+  Result<PromptPages> pages = PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, blocks);
   if (!pages.ok()) {
     loaded.reason = pages.error().message();
     return loaded;
   }
-  const Result<LoadReport> report =
-      node_->Load(std::move(match), chain.blocks(), *std::move(pages), {.deadline = deadline});
+  const Result<LoadReport> report = node_->Load(std::move(match), chain.blocks(), *std::move(pages),
+                                                {.deadline = deadline, .follow = follow});
   if (report.ok()) {
     loaded.tokens = static_cast<uint32_t>(report->loaded() * block_tokens_);
     loaded.bytes = report->bytes;
     loaded.rungs = report->rungs();
+    loaded.blocks_live = report->live;
   }
   loaded.reason = report.ok() ? report->reason : report.error().message();
   loaded.took = Now() - begun;
   sequence.tokens = loaded.tokens;  // What was not loaded is computed into the same pages.
   return loaded;
+}
+
+Result<std::unique_ptr<LivePublication>> SharedCache::BeginPublish(Rung rung,
+                                                                   std::span<const Token> prompt,
+                                                                   const KvCache& cache,
+                                                                   const Sequence& sequence) {
+  const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
+  KVCAST_TRY(PromptPages pages,
+             PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, chain.blocks().size()));
+  return node_->BeginPublish(chain.blocks(), std::move(pages), {.rung = rung});
 }
 
 PublishReport SharedCache::Publish(Rung rung, std::span<const Token> prompt, const KvCache& cache,

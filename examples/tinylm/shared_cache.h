@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,19 +38,27 @@ class SharedCache {
     uint32_t tokens = 0;  // The sequence holds them now.
     uint64_t bytes = 0;
     size_t blocks_found = 0;
+    size_t blocks_live = 0;   // That came as they were published.
     std::vector<Rung> rungs;  // At which it was.
     std::string reason;       // Why not all that was found; empty if it was.
     Duration took{};
   };
   // Has an empty sequence hold what the node has of a prompt, from its start. Whatever goes wrong
   // makes it less, and never a failure.
-  Loaded Load(std::span<const Token> prompt, KvCache& cache, Sequence& sequence, Instant deadline);
+  // Where it is to follow, the whole prompt is waited for that another engine is computing.
+  Loaded Load(std::span<const Token> prompt, KvCache& cache, Sequence& sequence, Instant deadline,
+              const std::optional<FollowTerms>& follow = {});
 
   // Publishes the prompt's whole blocks, which the sequence holds, at one rung. They may be read
   // meanwhile, and tokens may be appended behind them.
   PublishReport Publish(Rung rung, std::span<const Token> prompt, const KvCache& cache,
                         const Sequence& sequence, Instant deadline);
+  // The same while the prompt is being computed into a sequence that has pages for all of it.
+  Result<std::unique_ptr<LivePublication>> BeginPublish(Rung rung, std::span<const Token> prompt,
+                                                        const KvCache& cache,
+                                                        const Sequence& sequence);
   const std::vector<Rung>& published() const { return published_; }
+  uint32_t block_tokens() const { return block_tokens_; }
 
  private:
   SharedCache(BlockNamer namer, uint32_t block_tokens)

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kvcast/base/bytes.h"
+#include "kvcast/base/result.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/object/properties.h"
 
@@ -20,6 +21,9 @@ class BlockSupply {
   virtual ~BlockSupply() = default;
 
   virtual size_t block_count() const = 0;
+  // The first so many blocks can be read from now on. Called with one or more before anything below
+  // is, and may be again. What fails is that they cannot be encoded.
+  virtual Result<void> Prepare(size_t) { return {}; }
   // What the track says of itself, beside these.
   virtual Properties TrackProperties(const Properties& others) const { return others; }
   // The ids of a block's objects are below this. REQUIRES, here and below: a block there is.

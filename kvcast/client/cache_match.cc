@@ -13,7 +13,11 @@ constexpr size_t kCandidatesMax = 16;
 // Numbers tracks, each once.
 class TrackNumbers {
  public:
-  explicit TrackNumbers(std::vector<TrackName>& tracks) : tracks_(&tracks) {}
+  explicit TrackNumbers(std::vector<TrackName>& tracks) : tracks_(&tracks) {
+    for (size_t i = 0; i < tracks.size(); ++i) {
+      numbers_.emplace(tracks[i], static_cast<uint32_t>(i));
+    }
+  }
 
   uint32_t Of(const TrackName& track) {
     const auto [found, is_new] = numbers_.emplace(track, static_cast<uint32_t>(tracks_->size()));
@@ -56,6 +60,14 @@ std::vector<BlockOffer> OffersOf(const std::vector<BlockSource>& sources,
   return offers;
 }
 
+std::vector<CacheKind> KindsOf(const CacheKind& kind, std::span<const Rung> rungs) {
+  std::vector<CacheKind> kinds;
+  for (const Rung rung : rungs) {
+    kinds.push_back(kind.At(rung));
+  }
+  return kinds;
+}
+
 }  // namespace
 
 CacheMatch CacheMatch::Of(const PrefixIndex& index, std::span<const BlockHash> blocks,
@@ -63,10 +75,7 @@ CacheMatch CacheMatch::Of(const PrefixIndex& index, std::span<const BlockHash> b
   CacheMatch match;
   match.first_block_ = std::min(first_block, blocks.size());
   match.rungs_.assign(rungs.begin(), rungs.end());
-  std::vector<CacheKind> kinds;
-  for (const Rung rung : rungs) {
-    kinds.push_back(kind.At(rung));
-  }
+  const std::vector<CacheKind> kinds = KindsOf(kind, rungs);
   TrackNumbers numbers(match.tracks_);
   const PrefixMatch found = index.LongestMatch(blocks);
   for (size_t block = match.first_block_; found.Has(block); ++block) {
@@ -130,8 +139,51 @@ uint64_t CacheMatch::bytes() const {
 }
 
 void CacheMatch::Withdraw(size_t block, const TrackName& track) {
-  std::erase_if(offers_[block - first_block_],
-                [&](const BlockOffer& offer) { return tracks_[offer.track] == track; });
+  withdrawn_.emplace(block, track);
+  if (block < end_block()) {
+    std::erase_if(offers_[block - first_block_],
+                  [&](const BlockOffer& offer) { return tracks_[offer.track] == track; });
+  }
+}
+
+std::vector<BlockOffer> CacheMatch::Lookup(const PrefixIndex& index,
+                                           std::span<const BlockHash> blocks,
+                                           std::span<const CacheKind> kinds, size_t block) {
+  const PrefixMatch found = index.LongestMatch(blocks.subspan(block, 1));
+  if (!found.Has(0)) {
+    return {};
+  }
+  std::vector<BlockSource> sources = index.Sources(found, 0);
+  std::erase_if(sources, [&](const BlockSource& source) {
+    return withdrawn_.contains({block, source.track});
+  });
+  TrackNumbers numbers(tracks_);
+  const bool follows = block > first_block_ && block - first_block_ <= offers_.size();
+  return OffersOf(sources, kinds,
+                  follows ? std::span<const BlockOffer>(offers_[block - first_block_ - 1])
+                          : std::span<const BlockOffer>(),
+                  numbers);
+}
+
+bool CacheMatch::Extend(const PrefixIndex& index, std::span<const BlockHash> blocks,
+                        const CacheKind& kind, size_t end) {
+  const std::vector<CacheKind> kinds = KindsOf(kind, rungs_);
+  bool is_more = false;
+  for (size_t block = first_block_; block < end_block(); ++block) {
+    if (offers(block).empty()) {
+      offers_[block - first_block_] = Lookup(index, blocks, kinds, block);
+      is_more = is_more || !offers(block).empty();
+    }
+  }
+  while (end_block() < std::min(end, blocks.size())) {
+    std::vector<BlockOffer> offers = Lookup(index, blocks, kinds, end_block());
+    if (offers.empty()) {
+      break;
+    }
+    offers_.push_back(std::move(offers));
+    is_more = true;
+  }
+  return is_more;
 }
 
 }  // namespace kvcast

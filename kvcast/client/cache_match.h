@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kvcast/client/cache_kind.h"
@@ -54,14 +56,22 @@ class CacheMatch {
   // What those runs take.
   uint64_t bytes() const;
 
-  // The track does not hold the block, whatever its catalog says.
+  // The track does not hold the block, whatever its catalog says, now or later.
   void Withdraw(size_t block, const TrackName& track);
+  // By what the index says now: more blocks behind the last, up to `end`, and other tracks for
+  // those that have none left. Whether there were any. REQUIRES: the blocks and the kind it is of.
+  bool Extend(const PrefixIndex& index, std::span<const BlockHash> blocks, const CacheKind& kind,
+              size_t end);
 
  private:
+  std::vector<BlockOffer> Lookup(const PrefixIndex& index, std::span<const BlockHash> blocks,
+                                 std::span<const CacheKind> kinds, size_t block);
+
   size_t first_block_ = 0;
   std::vector<Rung> rungs_;
   std::vector<TrackName> tracks_;
   std::vector<std::vector<BlockOffer>> offers_;  // Of each block, those of the best rung first.
+  std::set<std::pair<size_t, TrackName>> withdrawn_;
 };
 
 }  // namespace kvcast

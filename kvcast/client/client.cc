@@ -190,18 +190,34 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
                                           std::to_string(pages.block_count()) + " blocks.");
   }
   const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
-  KVCAST_TRY(std::shared_ptr<const Codec> codec, options_.ladder.Encoder(kind.rung(), pages));
+  KVCAST_TRY_VOID(options_.ladder.CheckPublishes(kind.rung()));
+  auto supply = std::make_unique<PageSupply>(std::move(pages), options_.ladder, kind.rung());
+  if (terms.ready > 0) {
+    KVCAST_TRY_VOID(supply->Prepare(terms.ready));
+  }
   const Generation generation =
       Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
-  return Begin(
-      {std::make_unique<Publication>(
-           *session_, index_,
-           Publication::Offer{kind, generation, std::move(blocks),
-                              std::make_unique<PageSupply>(std::move(pages), std::move(codec)),
-                              terms.durability},
-           options_.publish_patience),
-       {}},
-      now);
+  return Begin({std::make_unique<Publication>(
+                    *session_, index_,
+                    Publication::Offer{kind, generation, std::move(blocks), std::move(supply),
+                                       terms.durability, Instant::max(), terms.ready},
+                    options_.publish_patience),
+                {}},
+               now);
+}
+
+void Client::Ready(OperationId publish, size_t blocks, Instant now) {
+  if (const auto found = publications_.find(publish); found != publications_.end()) {
+    found->second.publication->Ready(blocks, now);
+    Settle(now);
+  }
+}
+
+void Client::Close(OperationId publish, Instant now) {
+  if (const auto found = publications_.find(publish); found != publications_.end()) {
+    found->second.publication->Close(now);
+    Settle(now);
+  }
 }
 
 OperationId Client::Begin(PublishEntry entry, Instant now) {
@@ -222,9 +238,13 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
                                           " blocks, and not all have a name and a place.");
   }
   const OperationId operation = next_operation_++;
-  loads_.emplace(operation, LoadEntry{std::make_unique<Loading>(*session_, pace_, std::move(match),
-                                                                std::move(blocks), std::move(pages),
-                                                                options_.ladder, terms, now)});
+  const Loading::Ground ground{session_, &pace_, &index_, &options_.kind, &options_.ladder};
+  auto loading = std::make_unique<Loading>(ground, std::move(match), std::move(blocks),
+                                           std::move(pages), terms, now);
+  if (lost_) {
+    loading->OnNodeLost(lost_reason_);
+  }
+  loads_.emplace(operation, LoadEntry{std::move(loading)});
   Settle(now);
   return operation;
 }
@@ -250,7 +270,7 @@ void Client::Settle(Instant now) {
     events_.push_back(NodeLost{lost_reason_});
   }
   SettlePublications(now);
-  SettleLoads();
+  SettleLoads(now);
   SettleValues();
 }
 
@@ -279,9 +299,10 @@ void Client::SettlePublications(Instant now) {
   }
 }
 
-void Client::SettleLoads() {
+void Client::SettleLoads(Instant now) {
   for (auto at = loads_.begin(); at != loads_.end();) {
     auto& [operation, entry] = *at;
+    entry.loading->Look(now);
     if (entry.loading->leading() > entry.told) {
       entry.told = entry.loading->leading();
       events_.push_back(LoadProgress{operation, entry.told});

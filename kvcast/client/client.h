@@ -67,13 +67,20 @@ class Client {
     // It is over when all blocks have reached that, or when one cannot.
     Durability durability = Durability::kMemory;
     std::optional<Rung> rung{};
+    // Blocks that are computed; the others become so by Ready(), and are not read before.
+    size_t ready = SIZE_MAX;
   };
   // Offers a prompt's blocks, once what the node holds is known. Invalid: pages that are not of
   // this kind, or of another number of blocks; or what the ladder says of the rung.
   Result<OperationId> Publish(std::vector<BlockHash> blocks, PromptPages pages,
                               const PublishTerms& terms, Instant now);
-  // Loads what a match of these blocks says. Invalid: pages that are not of this kind, or that
-  // have no place for all of it.
+  // The first so many blocks of a publication are computed now.
+  void Ready(OperationId publish, size_t blocks, Instant now);
+  // No more than those that are ready will be: it ends when the node lists these.
+  void Close(OperationId publish, Instant now);
+  // Loads what a match of these blocks says; where the terms are to follow, all blocks that have a
+  // place, as they come. Invalid: pages that are not of this kind, or that have no place for all of
+  // the match.
   Result<OperationId> Load(CacheMatch match, std::vector<BlockHash> blocks, PromptPages pages,
                            const LoadTerms& terms, Instant now);
 
@@ -120,7 +127,7 @@ class Client {
   // After every input: starts what waited, tells what has changed, forgets what is over.
   void Settle(Instant now);
   void SettlePublications(Instant now);
-  void SettleLoads();
+  void SettleLoads(Instant now);
   void SettleValues();
   OperationId Begin(PublishEntry entry, Instant now);
 

@@ -65,6 +65,14 @@ class ClientPair {
                           {now_ + std::chrono::seconds(10)}, now_);
   }
 
+  // Waits for blocks that nobody holds yet.
+  OperationId Follow(const EngineMemory& memory, const std::vector<BlockHash>& blocks,
+                     const FollowTerms& follow = {std::chrono::seconds(5)},
+                     std::optional<Duration> compute_per_block = {}) {
+    return *client_->Load(client_->Find(blocks), blocks, memory.Pages(),
+                          {now_ + std::chrono::seconds(60), compute_per_block, follow}, now_);
+  }
+
   // Of an operation that has ended.
   template <typename Ended>
   std::optional<decltype(Ended::report)> End(OperationId operation) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -68,6 +69,21 @@ class EngineMemory {
       for (size_t i = 1; i < buffer.size(); i += 2) {
         buffer[i] = (buffer[i] & std::byte{0x80}) | std::byte{0x3f};
         buffer[i - 1] |= std::byte{0x80};
+      }
+    }
+  }
+  // Holds the block as another memory of the same size does.
+  void CopyBlock(const EngineMemory& other, size_t block) {
+    const BlockView from = other.Pages().Block(block);
+    BlockView to = Pages().Block(block);
+    for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
+      for (size_t layer = 0; layer < TestShape().layers().size(); ++layer) {
+        for (const Plane plane : {Plane::kKey, Plane::kValue}) {
+          for (uint32_t head = 0; head < TestShape().layers()[layer].kv_heads; ++head) {
+            std::ranges::copy(from.Row(token, layer, plane, head),
+                              to.MutableRow(token, layer, plane, head).begin());
+          }
+        }
       }
     }
   }

@@ -94,7 +94,7 @@ std::vector<Rung> Ladder::LoadedDownTo(Rung least) const {
   return rungs;
 }
 
-Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages) const {
+Result<void> Ladder::CheckPublishes(Rung rung) const {
   if (!Publishes(rung)) {
     return Error(ErrorCode::kUnsupported,
                  "Pages of " + std::string(ToString(pages_)) + " cannot be published as " +
@@ -102,6 +102,11 @@ Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPage
                      (calibration_ == nullptr ? " without a calibration of the model."
                                               : " with this calibration."));
   }
+  return {};
+}
+
+Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages) const {
+  KVCAST_TRY_VOID(CheckPublishes(rung));
   const bool constants = !IsPlain(rung) && rung != Rung::kInt8 && rung != Rung::kInt4;
   Result<TrackFormat> format = TrackFormat::Of(rung, pages_, pages.shape(), pages.slice());
   if (constants) {

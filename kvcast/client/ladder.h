@@ -34,6 +34,8 @@ class Ladder {
   // where a load has a deadline.
   std::vector<Rung> LoadedDownTo(Rung least) const;
 
+  // Unsupported: a rung at which it cannot publish.
+  Result<void> CheckPublishes(Rung rung) const;
   // What encodes these pages. Without a calibration the lossless rungs take constants that suit
   // some of the blocks. Unsupported: a rung at which it cannot publish. Mismatch: the calibration
   // is of other layers or values.

@@ -39,6 +39,7 @@ struct LoadReport {
   std::string reason;                  // Why not all were loaded; empty if they were.
   uint64_t bytes = 0;                  // Of payload that was decoded.
   size_t fetches = 0;
+  size_t live = 0;  // Of the loaded blocks, those that were followed as they were published.
   std::vector<LoadRun> runs;         // Where the loaded blocks came from, in the prompt's order.
   std::vector<std::string> choices;  // Which rungs were chosen and why, a sentence each.
 

@@ -21,30 +21,44 @@ LoadFault FaultOf(const moqt::RequestError& error) {
 
 }  // namespace
 
-Loading::Loading(moqt::Session& session, NodePace& pace, CacheMatch match,
-                 std::vector<BlockHash> blocks, PromptPages pages, Ladder ladder,
-                 const LoadTerms& terms, Instant now)
-    : session_(&session),
-      pace_(&pace),
+Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> blocks,
+                 PromptPages pages, const LoadTerms& terms, Instant now)
+    : session_(ground.session),
+      pace_(ground.pace),
+      index_(ground.index),
+      kind_(ground.kind),
+      ladder_(ground.ladder),
       match_(std::move(match)),
       blocks_(std::move(blocks)),
       pages_(std::move(pages)),
-      ladder_(std::move(ladder)),
       terms_(terms),
+      wanted_end_(
+          follows() ? std::max(match_.first_block(), std::min(blocks_.size(), pages_.block_count()))
+                    : match_.end_block()),
       next_block_(match_.first_block()),
-      end_block_(match_.end_block()),
+      end_block_(wanted_end_),
+      last_news_(now),
+      since_(now),
       now_(now) {
-  StartFetches();
-  Advance();
+  Settle();
 }
 
 Loading::~Loading() { Cancel(); }
 
+// Nobody's offer is waited for here: what is not offered where nothing is followed has failed.
+bool Loading::IsOffered(size_t block) const {
+  return block < match_.end_block() && !match_.offers(block).empty();
+}
+
 std::optional<size_t> Loading::NextBlock() const {
-  if (!missing_.empty() && *missing_.begin() < end_block_) {
-    return *missing_.begin();
+  const auto can_be_asked_for = [&](size_t block) {
+    return block < end_block_ && IsOffered(block) && !IsComingLive(block);
+  };
+  const auto missing = std::ranges::find_if(missing_, can_be_asked_for);
+  if (missing != missing_.end()) {
+    return *missing;
   }
-  return next_block_ < end_block_ ? std::optional(next_block_) : std::nullopt;
+  return can_be_asked_for(next_block_) ? std::optional(next_block_) : std::nullopt;
 }
 
 bool Loading::HasAskedEnough() const {
@@ -73,41 +87,54 @@ void Loading::StartFetches() {
     }
     // What was asked of others stays with them.
     const auto after = runs_.upper_bound(*block);
-    const size_t free = (after == runs_.end() ? end_block_ : after->first) - *block;
+    const size_t end = after == runs_.end() ? end_block_ : after->first;
+    size_t free = 1;
+    while (free < choice.run->block_count && *block + free < end && !IsComingLive(*block + free)) {
+      ++free;
+    }
     if (choice.run->block_count > free) {
       choice.run = match_.RunFrom(*block, choice.run->rung, free);
     }
-    if (!Start(*choice.run)) {
+    const LocationRange range =
+        LocationRange::Groups(choice.run->first_group, choice.run->last_group());
+    if (!Start(*choice.run, range)) {
       return;
     }
   }
 }
 
-bool Loading::Start(const LoadRun& run) {
+std::optional<moqt::RequestId> Loading::Start(const LoadRun& run, const LocationRange& range) {
   moqt::Parameters parameters;
   // What stands first in the prompt is of no use later than what stands behind it.
   parameters.subscriber_priority = static_cast<uint8_t>(
       std::min<size_t>(kFirstPriority + run.first_block - match_.first_block(), UINT8_MAX));
-  const Result<moqt::RequestId> fetch = session_->Fetch(
-      run.track, LocationRange::Groups(run.first_group, run.last_group()), parameters);
+  const Result<moqt::RequestId> fetch = session_->Fetch(run.track, range, parameters);
   if (!fetch.ok()) {
     Fail(run.first_block, {BlockOutcome::kNodeLost, fetch.error().message()});
-    return false;
+    return std::nullopt;
+  }
+  fetches_.emplace(*fetch, Claim(run));
+  pace_->OnAsked(run.bytes, now_);
+  ++fetches_made_;
+  return *fetch;
+}
+
+// Whoever it is asked of, these blocks are asked for.
+Loading::Runs::iterator Loading::Claim(const LoadRun& run) {
+  for (; next_block_ < run.end_block(); ++next_block_) {
+    missing_.insert(next_block_);
   }
   for (size_t block = run.first_block; block < run.end_block(); ++block) {
     missing_.erase(block);
   }
-  next_block_ = std::max(next_block_, run.end_block());
   const auto [started, is_new] = runs_.try_emplace(run.first_block, run, blocks_, pages_);
   KVCAST_CHECK(is_new);
-  fetches_.emplace(*fetch, started);
-  pace_->OnAsked(run.bytes, now_);
-  ++fetches_made_;
-  return true;
+  return started;
 }
 
 void Loading::OnEvent(const moqt::Event& event, Instant now) {
   now_ = now;
+  OnLiveEvent(event);
   if (const auto* ready = std::get_if<moqt::ObjectsReady>(&event)) {
     Take(ready->request);
   } else if (const auto* accepted = std::get_if<moqt::FetchAccepted>(&event)) {
@@ -123,8 +150,14 @@ void Loading::OnEvent(const moqt::Event& event, Instant now) {
                              "The node gave the fetch up: " + Printable(cancelled->reason)});
     }
   }
+  Settle();
+}
+
+void Loading::Settle() {
   StartFetches();
+  Follow();
   Advance();
+  Weigh();
 }
 
 void Loading::Begin(const moqt::FetchAccepted& accepted) {
@@ -134,7 +167,7 @@ void Loading::Begin(const moqt::FetchAccepted& accepted) {
   }
   Run& run = found->second->second;
   Result<std::shared_ptr<const Codec>> codec =
-      ladder_.Decoder(run.run.rung, accepted.answer.properties, pages_);
+      ladder_->Decoder(run.run.rung, accepted.answer.properties, pages_);
   if (!codec.ok()) {
     GiveUp(found->second, {BlockOutcome::kWrong, codec.error().message()});
     return;
@@ -151,7 +184,10 @@ void Loading::Take(moqt::RequestId request) {
         !(item = session_->Take(request))) {
       return;
     }
-    if (std::optional<LoadFault> fault = Feed(found->second->second, *item)) {
+    last_news_ = now_;
+    if (joint_ && joint_->fetch == request && std::holds_alternative<moqt::FetchEnd>(*item)) {
+      GoOnFrom(found);
+    } else if (std::optional<LoadFault> fault = Feed(found->second->second, *item)) {
       GiveUp(found->second, *std::move(fault));
     } else if (std::holds_alternative<moqt::FetchEnd>(*item)) {
       EndFetch(found, /*cancel=*/false);
@@ -163,7 +199,9 @@ std::optional<LoadFault> Loading::Feed(Run& run, const moqt::Received& item) {
   if (const auto* object = std::get_if<moqt::ReceivedObject>(&item)) {
     run.came_bytes += object->object.payload.size();
     std::optional<LoadFault> fault = run.decoder.OnObject(object->object);
-    pace_->OnBytes(run.run.rung, object->object.payload.size(), now_);
+    if (!run.live) {
+      pace_->OnBytes(run.run.rung, object->object.payload.size(), now_);
+    }
     return fault;
   }
   if (const auto* range = std::get_if<moqt::RangeEnd>(&item)) {
@@ -177,6 +215,9 @@ void Loading::EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch
   const moqt::RequestId request = fetch->first;
   const Run& run = fetch->second->second;
   fetches_.erase(fetch);
+  if (joint_ && joint_->fetch == request) {
+    joint_.reset();
+  }
   pace_->OnOver(run.run.bytes - std::min(run.came_bytes, run.run.bytes), now_);
   if (cancel) {
     session_->Cancel(request, moqt::ResetCode::kCancelled);
@@ -194,14 +235,18 @@ void Loading::GiveUp(Runs::iterator at, LoadFault fault) {
   // others may be there.
   const bool one_only = fault.outcome == BlockOutcome::kNotHeld && run.decoder.begun();
   const size_t withdrawn = std::min(one_only ? broken + 1 : SIZE_MAX, run.run.end_block());
-  for (size_t block = broken; block < withdrawn; ++block) {
+  // What did not come live may be fetched once it is listed.
+  const bool withdraws = !run.live || fault.outcome == BlockOutcome::kWrong;
+  for (size_t block = broken; withdraws && block < withdrawn; ++block) {
     match_.Withdraw(block, run.run.track);
   }
   for (size_t block = broken; block < run.run.end_block(); ++block) {
     missing_.insert(block);
   }
   for (size_t block = broken; block < run.run.end_block(); ++block) {
-    if (match_.offers(block).empty()) {
+    if (follows()) {
+      faults_.insert_or_assign(block, fault);
+    } else if (match_.offers(block).empty()) {
       Fail(block, std::move(fault));
       break;
     }
@@ -253,6 +298,10 @@ void Loading::Advance() {
     while (!fetches_.empty()) {
       EndFetch(fetches_.begin(), /*cancel=*/true);
     }
+    if (live_) {
+      session_->Cancel(live_->request, moqt::ResetCode::kCancelled);
+      live_.reset();
+    }
   }
 }
 
@@ -265,6 +314,7 @@ void Loading::OnTimeout(Instant now) {
   if (now >= terms_.deadline) {
     FailAll({BlockOutcome::kTooLate, "The deadline passed."});
   }
+  Weigh();
 }
 
 void Loading::Cancel() { FailAll({BlockOutcome::kCancelled, "The load was cancelled."}); }
@@ -273,7 +323,7 @@ LoadReport Loading::Report() const {
   KVCAST_CHECK(over_);
   LoadReport report;
   report.first_block = match_.first_block();
-  report.outcomes.assign(match_.block_count(), BlockOutcome::kAfterGap);
+  report.outcomes.assign(wanted_end_ - match_.first_block(), BlockOutcome::kAfterGap);
   std::fill_n(report.outcomes.begin(), leading_, BlockOutcome::kLoaded);
   if (leading_ < report.outcomes.size()) {
     report.outcomes[leading_] = fault_->outcome;
@@ -283,7 +333,15 @@ LoadReport Loading::Report() const {
   for (const auto& [first, run] : runs_) {
     const size_t count = std::min(run.decoder.blocks_done(), end - std::min(first, end));
     report.bytes += run.decoder.bytes();
-    if (count > 0) {
+    if (count == 0) {
+      continue;
+    }
+    report.live += run.live ? count : 0;
+    LoadRun* const last = report.runs.empty() ? nullptr : &report.runs.back();
+    if (last != nullptr && run.live && last->track == run.run.track &&
+        last->last_group() + 1 == run.run.first_group && last->end_block() == first) {
+      last->block_count += count;
+    } else {
       report.runs.push_back(run.run);
       report.runs.back().block_count = count;
     }

@@ -1,14 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/load_report.h"
@@ -16,6 +19,7 @@
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/run_decoder.h"
 #include "kvcast/client/rung_choice.h"
+#include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
 
@@ -25,6 +29,10 @@ namespace kvcast {
 // rung that suits what is known by then, and writes what passes its checks straight into pages. A
 // block that one track could not give is asked of another one that is said to hold it.
 //
+// Where it is to follow, it goes on where nothing more is held: it subscribes to a track that may
+// still be being published, fetches what that has up to then, and takes what comes, block by block;
+// whatever it does not get so it fetches once a catalog lists it.
+//
 // Whatever goes wrong, at whatever moment, ends in a report: blocks up to the first that could not
 // be had are loaded, that one and all after it are to be computed again. Once over() it touches
 // no page any more; destroying it, or Cancel(), makes it so.
@@ -32,17 +40,29 @@ class Loading {
  public:
   static constexpr size_t kFetchesMax = 4;  // At a time.
 
+  // What the loads of a client share; all of it outlives them.
+  struct Ground {
+    moqt::Session* session;
+    NodePace* pace;
+    const PrefixIndex* index;
+    const CacheKind* kind;
+    const Ladder* ladder;
+  };
   // `blocks` names the whole prompt. REQUIRES: the match lies within it and within `pages`, whose
-  // values are those of the ladder. Session and pace must outlive it.
-  Loading(moqt::Session& session, NodePace& pace, CacheMatch match, std::vector<BlockHash> blocks,
-          PromptPages pages, Ladder ladder, const LoadTerms& terms, Instant now);
+  // values are those of the ladder.
+  Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> blocks, PromptPages pages,
+          const LoadTerms& terms, Instant now);
   ~Loading();
   Loading(const Loading&) = delete;
   Loading& operator=(const Loading&) = delete;
 
   // Events of requests that it does not own are none of its business.
-  bool Owns(moqt::RequestId request) const { return fetches_.contains(request); }
+  bool Owns(moqt::RequestId request) const {
+    return fetches_.contains(request) || (live_ && live_->request == request);
+  }
   void OnEvent(const moqt::Event& event, Instant now);
+  // After every input: the index may say more than before.
+  void Look(Instant now);
   void OnNodeLost(const std::string& reason);
   void OnTimeout(Instant now);
   void Cancel();
@@ -50,7 +70,7 @@ class Loading {
   bool over() const { return over_; }
   // Absent once it is over.
   std::optional<Instant> deadline() const {
-    return over_ ? std::nullopt : std::optional(terms_.deadline);
+    return over_ ? std::nullopt : std::optional(std::min(terms_.deadline, WaitsUntil()));
   }
   // Blocks loaded so far without a hole. Only rises, and those stay loaded.
   size_t leading() const { return leading_; }
@@ -66,14 +86,38 @@ class Loading {
     LoadRun run;
     RunDecoder decoder;
     uint64_t came_bytes = 0;
+    bool live = false;  // It comes at its publisher's pace, and says nothing of the node's.
   };
   using Runs = std::map<size_t, Run>;  // By their first block; they stay where they are.
 
+  // A track that may still be being published.
+  struct Live {
+    moqt::RequestId request = 0;
+    TrackName track;
+    Rung rung = Rung::kBf16;
+    std::shared_ptr<const Codec> codec{};  // Null until it is accepted.
+    uint64_t next_group = 0;  // The first that is still to come, as far as it comes in order.
+    std::map<uint64_t, Runs::iterator> open{};  // Blocks of which some has come.
+  };
+  // Between what a track had when it was accepted, which is fetched, and what comes then: the block
+  // that was half there.
+  struct Joint {
+    moqt::RequestId fetch = 0;
+    Location last;                  // That is fetched.
+    std::vector<Object> waiting{};  // Of its group, those that came after it.
+    bool ended = false;             // No more of its group comes.
+  };
+
+  // After every input: asks for what can be asked for, and ends when nothing can be had any more.
+  void Settle();
   void StartFetches();
-  // The next block that nobody was asked for, or who was could not give it.
+  // The next block that somebody offers, and nobody was asked for, or who was could not give it.
   std::optional<size_t> NextBlock() const;
+  bool IsOffered(size_t block) const;
   bool HasAskedEnough() const;
-  bool Start(const LoadRun& run);
+  // Null where it cannot be asked for, and everything from there on has failed.
+  std::optional<moqt::RequestId> Start(const LoadRun& run, const LocationRange& range);
+  Runs::iterator Claim(const LoadRun& run);
   // The track has told how it is coded.
   void Begin(const moqt::FetchAccepted& accepted);
   void Take(moqt::RequestId request);
@@ -86,23 +130,57 @@ class Loading {
   void EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch, bool cancel);
   void Advance();
 
+  // What follows is of following, and in loading_live.cc.
+  bool follows() const { return terms_.follow.has_value(); }
+  void OnLiveEvent(const moqt::Event& event);
+  // Subscribes to a track that may bring what nobody is known to hold, if there is one.
+  void Follow();
+  std::optional<BlockOffer> BestToFollow(const CacheMatch& last, size_t end);
+  void BeginLive(const moqt::RequestAccepted& accepted);
+  void TakeLive();
+  void OnLiveObject(const Object& object);
+  void OnLiveGroupEnd(uint64_t group);
+  void OnTrackEnd(const moqt::TrackEnd& end);
+  void EndLive(bool cancel);
+  // What was there has been fetched; what came since follows it.
+  void GoOnFrom(std::map<moqt::RequestId, Runs::iterator>::iterator fetch);
+  // A catalog may tell of a block before it is here: it need not be sent twice.
+  bool IsComingLive(size_t block) const;
+  bool IsFree(size_t block) const { return block >= next_block_ || missing_.contains(block); }
+  // For how long it is worth waiting for somebody else's work; as long as there is, if something is
+  // on its way.
+  Instant WaitsUntil() const;
+  void Weigh();
+
   moqt::Session* session_;
   NodePace* pace_;
+  const PrefixIndex* index_;
+  const CacheKind* kind_;
+  const Ladder* ladder_;
   CacheMatch match_;
   const std::vector<BlockHash> blocks_;
   const PromptPages pages_;
-  const Ladder ladder_;
   const LoadTerms terms_;
+  const size_t wanted_end_;  // Of the blocks that were asked for.
 
   Runs runs_;  // They refer to the members above.
   std::map<moqt::RequestId, Runs::iterator> fetches_;
-  std::set<size_t> missing_;  // Blocks that were asked for in vain, and are to be asked for again.
+  std::set<size_t> missing_;  // Blocks before the next that are to be asked for, or again.
   size_t next_block_;         // Nothing was asked for from here on.
   size_t end_block_;          // Nothing is wanted from here on.
   std::vector<RungChoice> choices_;
   size_t fetches_made_ = 0;
   size_t leading_ = 0;
   std::optional<LoadFault> fault_;  // Of the first block that cannot be had, as far as known.
+  std::optional<Live> live_;
+  std::optional<Joint> joint_;
+  std::set<TrackName> followed_;        // Each is tried once.
+  std::map<size_t, LoadFault> faults_;  // Of blocks that somebody else may still bring.
+  bool begun_ = false;                  // Somebody publishes what was waited for.
+  bool unsure_ = false;                 // What one should have brought may be listed yet.
+  uint64_t index_version_ = 0;          // That the match knows of.
+  Instant last_news_;
+  const Instant since_;
   Instant now_;
   bool over_ = false;
 };

@@ -7,9 +7,16 @@
 
 namespace kvcast {
 
-PageSupply::PageSupply(PromptPages pages, std::shared_ptr<const Codec> codec)
-    : pages_(std::move(pages)), codec_(std::move(codec)) {
-  KVCAST_CHECK(codec_->shape() == pages_.shape());
+PageSupply::PageSupply(PromptPages pages, Ladder ladder, Rung rung)
+    : pages_(std::move(pages)), ladder_(std::move(ladder)), rung_(rung) {}
+
+// What the track says of its coding stays, so later blocks are not asked.
+Result<void> PageSupply::Prepare(size_t blocks) {
+  if (codec_ == nullptr) {
+    KVCAST_TRY(codec_, ladder_.Encoder(rung_, pages_.First(blocks)));
+    KVCAST_CHECK(codec_->shape() == pages_.shape());
+  }
+  return {};
 }
 
 Properties PageSupply::TrackProperties(const Properties& others) const {

@@ -1,5 +1,6 @@
 #include "kvcast/client/prompt_pages.h"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <string>
@@ -46,6 +47,12 @@ Result<BlockView> PromptPages::View(size_t first_token, uint32_t tokens) const {
 BlockView PromptPages::Block(size_t index) const {
   KVCAST_CHECK(index < block_count_);
   return View(index * shape_.tokens(), shape_.tokens()).value();
+}
+
+PromptPages PromptPages::First(size_t blocks) const {
+  PromptPages first = *this;
+  first.block_count_ = std::min(blocks, block_count_);
+  return first;
 }
 
 }  // namespace kvcast

@@ -33,6 +33,8 @@ class PromptPages {
 
   // REQUIRES: index < block_count().
   BlockView Block(size_t index) const;
+  // The same pages, of which only the first blocks count; all if there are no more.
+  PromptPages First(size_t blocks) const;
 
  private:
   PromptPages(const PagedCache& cache, std::vector<std::vector<uint32_t>> tables, BlockShape shape,

@@ -35,9 +35,11 @@ Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer
       offer_(std::move(offer)),
       track_(offer_.kind.NameOf(offer_.blocks.empty() ? BlockHash() : offer_.blocks.back(),
                                 offer_.generation)),
-      patience_(patience) {
+      patience_(patience),
+      ready_(std::min(offer_.ready, offer_.blocks.size())),
+      end_(offer_.blocks.size()) {
   KVCAST_CHECK(offer_.blocks.size() == offer_.supply->block_count());
-  report_.blocks = offer_.blocks.size();
+  report_.blocks = end_;
 }
 
 Publication::~Publication() { Cancel(); }
@@ -45,15 +47,34 @@ Publication::~Publication() { Cancel(); }
 void Publication::Start(Instant now) {
   KVCAST_CHECK(state_ == State::kNew);
   last_progress_ = now;
-  for (size_t block = 0; block < offer_.blocks.size(); ++block) {
-    if (asks_durability() || !offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
-      missing_.push_back(block);
-    }
+  state_ = State::kDecided;
+  for (size_t block = 0; block < end_; ++block) {
+    missing_.push_back(block);
+  }
+  LeaveOutHeld();
+  Ask();
+}
+
+void Publication::LeaveOutHeld() {
+  if (!asks_durability()) {
+    std::erase_if(missing_,
+                  [&](size_t block) { return offer_.kind.IsHeld(*index_, offer_.blocks[block]); });
   }
   decided_ = true;
-  report_.skipped = offer_.blocks.size() - missing_.size();
+  report_.skipped = end_ - missing_.size();
+}
+
+// How the track is coded is told with the offer, and may depend on what the first blocks hold.
+void Publication::Ask() {
   if (missing_.empty()) {
     state_ = State::kOver;
+    return;
+  }
+  if (ready_ == 0) {
+    return;
+  }
+  if (const Result<void> prepared = offer_.supply->Prepare(ready_); !prepared.ok()) {
+    Fail(PublishFault::kRefused, prepared.error().message());
     return;
   }
   const Properties properties = offer_.supply->TrackProperties(
@@ -65,6 +86,50 @@ void Publication::Start(Instant now) {
   }
   request_ = *request;
   state_ = State::kAsking;
+}
+
+void Publication::Ready(size_t blocks, Instant now) {
+  if (over() || std::min(blocks, end_) <= ready_) {
+    return;
+  }
+  if (IsWaitingForBlocks()) {
+    last_progress_ = now;  // The node is waited for from now on.
+  }
+  ready_ = std::min(blocks, end_);
+  if (state_ == State::kDecided) {
+    LeaveOutHeld();  // Computing takes its time, and others compute too.
+    Ask();
+  }
+  Send(now);
+}
+
+void Publication::Close(Instant now) {
+  if (over() || end_ == ready_) {
+    return;
+  }
+  const bool waited = IsWaitingForBlocks();
+  end_ = report_.blocks = ready_;
+  std::erase_if(missing_, [&](size_t block) { return block >= end_; });
+  if (decided_) {
+    report_.skipped = end_ - missing_.size();
+  }
+  if (state_ == State::kDecided) {
+    state_ = State::kOver;  // Nothing was ready, so nothing was offered.
+  }
+  if (waited) {
+    last_progress_ = now;
+  }
+  Send(now);
+}
+
+bool Publication::IsWaitingForBlocks() const {
+  if (state_ == State::kDecided) {
+    return true;
+  }
+  return state_ == State::kSending && next_ < missing_.size() && missing_[next_] >= ready_ &&
+         report_.listed == sent_.size() &&
+         (!asks_durability() || report_.durable == sent_.size()) &&
+         session_->queued_bytes(*request_) == 0;
 }
 
 void Publication::OnEvent(moqt::RequestId request, const moqt::Event& event, Instant now) {
@@ -171,9 +236,16 @@ void Publication::OnAck(const AckRecord& record) {
 }
 
 void Publication::Send(Instant now) {
+  if (state_ != State::kSending) {
+    return;
+  }
   while (state_ == State::kSending && forward_ && next_ < missing_.size() &&
+         missing_[next_] < ready_ &&
          session_->queued_bytes(*request_) < session_->limits().send_queue_high_bytes) {
-    if (!block_open_ && !FirstWanted(missing_[next_])) {
+    if (!block_open_ && IsNextHeld()) {
+      missing_.erase(missing_.begin() + static_cast<ptrdiff_t>(next_));
+      ++report_.skipped;
+    } else if (!block_open_ && !FirstWanted(missing_[next_])) {
       ++next_;
     } else if (!SendObject()) {
       break;
@@ -184,6 +256,10 @@ void Publication::Send(Instant now) {
     End();
     Look(now);
   }
+}
+
+bool Publication::IsNextHeld() const {
+  return !asks_durability() && offer_.kind.IsHeld(*index_, offer_.blocks[missing_[next_]]);
 }
 
 bool Publication::SendObject() {
@@ -278,7 +354,7 @@ void Publication::Finish() {
   if (acks_) {
     session_->Cancel(*acks_, moqt::ResetCode::kCancelled);
   }
-  for (size_t block = 0; block < offer_.blocks.size(); ++block) {
+  for (size_t block = 0; block < end_; ++block) {
     if (!offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
       gone_.insert(block);
     }
@@ -290,7 +366,7 @@ void Publication::Finish() {
   } else if (!gone_.empty()) {
     report_.fault = PublishFault::kNotKept;
     report_.reason = "The node has dropped " + std::to_string(gone_.size()) + " of " +
-                     std::to_string(offer_.blocks.size()) + " blocks again for want of room.";
+                     std::to_string(end_) + " blocks again for want of room.";
   }
 }
 
@@ -332,7 +408,8 @@ std::optional<Instant> Publication::deadline() const {
   if (over()) {
     return std::nullopt;
   }
-  const Instant patient = state_ == State::kNew ? Instant::max() : last_progress_ + patience_;
+  const Instant patient =
+      state_ == State::kNew || IsWaitingForBlocks() ? Instant::max() : last_progress_ + patience_;
   const Instant first = std::min(patient, offer_.deadline);
   return first == Instant::max() ? std::nullopt : std::optional(first);
 }
@@ -343,6 +420,7 @@ std::vector<Publication::Standing> Publication::Standings() const {
   for (const size_t block : missing_) {
     standings[block] = Standing::kOpen;
   }
+  std::fill(standings.begin() + static_cast<ptrdiff_t>(end_), standings.end(), Standing::kOpen);
   for (size_t i = 0; i < report_.listed; ++i) {
     if (!asks_durability() || reached_.contains(sent_[i])) {
       standings[sent_[i]] = Standing::kStands;

@@ -50,6 +50,10 @@ struct PublishReport {
 // One act of publishing under way: offers a track, sends the blocks that the node does not hold,
 // and is done when the node's catalog lists them all.
 //
+// Blocks may still be being computed when it begins: each is sent once it is ready. The track is
+// offered with the first of them, and ends with the last, or when no more are to come. A block that
+// somebody else has published meanwhile is left out.
+//
 // Blocks are encoded object by object as the session has room, so that no more than its high mark
 // and one object wait to be sent, however long the prompt is. The node is asked first: one that
 // refuses costs no encoding, and nobody waits for a publication. What the node's filter leaves out
@@ -67,6 +71,7 @@ class Publication {
     // the node holds already, nobody knows where: then everything is sent.
     Durability durability = Durability::kMemory;
     Instant deadline = Instant::max();  // It is over by then, started or not.
+    size_t ready = SIZE_MAX;            // Blocks that can be read from the beginning.
   };
 
   // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as the
@@ -79,6 +84,10 @@ class Publication {
   // Once it is known what the node holds: decides what to send, and asks.
   void Start(Instant now);
   bool started() const { return state_ != State::kNew; }
+  // The first so many blocks can be read now, and are sent. Only ever more.
+  void Ready(size_t blocks, Instant now);
+  // No more than those that are ready will be: the rest is not published.
+  void Close(Instant now);
 
   // Events of requests that it does not own are none of its business.
   bool Owns(moqt::RequestId request) const { return request_ == request || acks_ == request; }
@@ -98,9 +107,13 @@ class Publication {
   std::vector<Standing> Standings() const;
 
  private:
-  enum class State : uint8_t { kNew, kAsking, kSending, kSent, kOver };
+  enum class State : uint8_t { kNew, kDecided, kAsking, kSending, kSent, kOver };
 
   bool asks_durability() const { return offer_.durability != Durability::kMemory; }
+  // The node has done all that it was given to do: what is missing is blocks to send.
+  bool IsWaitingForBlocks() const;
+  void LeaveOutHeld();
+  void Ask();
   void FollowAcks();
   void OnAckEvent(const moqt::Event& event, Instant now);
   void OnAck(const AckRecord& record);
@@ -109,6 +122,8 @@ class Publication {
   // The first token of the first object that it wants of a block; absent if it wants none.
   std::optional<uint32_t> FirstWanted(size_t block) const;
   void Send(Instant now);
+  // The next block was published by somebody else while it was computed here.
+  bool IsNextHeld() const;
   // False if the session would not take more: not now, or not at all.
   bool SendObject();
   bool OpenBlock();
@@ -124,6 +139,8 @@ class Publication {
 
   State state_ = State::kNew;
   bool decided_ = false;  // What to send.
+  size_t ready_ = 0;      // Blocks that can be read,
+  size_t end_ = 0;        // and those that there will be.
   std::optional<moqt::RequestId> request_;
   std::optional<moqt::RequestId> acks_;  // The subscription that tells what is durable.
   std::set<size_t> reached_;             // Blocks that are as durable as they are to be.

@@ -418,5 +418,149 @@ TEST_F(Publish, RefusesPagesThatAreNotOfItsKind) {
             ErrorCode::kInvalid);
 }
 
+// While a prompt is being prefilled its blocks are published as they are computed, and none is read
+// before.
+TEST_F(Publish, SendsBlocksAsTheyBecomeReady) {
+  ClientPair pair;
+  EngineMemory memory(kBlocks, /*seed=*/3);
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory.Pages(), {.ready = 0}, pair.now());
+  pair.Run();
+  EXPECT_EQ(pair.node().publishes(), 0u);
+  for (size_t block = 0; block < kBlocks; ++block) {
+    EXPECT_FALSE(pair.Published(publish).has_value());
+    memory.CopyBlock(memory_, block);  // It is computed,
+    pair.client().Ready(publish, block + 1, pair.now());
+    pair.Run();
+    EXPECT_EQ(pair.client().Find(blocks_).block_count(), block + 1);
+  }
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value());
+  EXPECT_EQ(pair.Published(publish)->sent, kBlocks);
+  EXPECT_EQ(pair.node().publishes(), 1u);
+  const auto codec = Codec::Plain(Rung::kBf16, TestShape());
+  for (const auto& [group, objects] : pair.node().tracks().begin()->second) {
+    const std::vector<Bytes> payloads = codec->EncodeBlock(memory_.Pages().Block(group));
+    for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
+      EXPECT_EQ(objects[token].payload, payloads[token]);
+    }
+  }
+}
+
+// Where the coding follows from the values, it follows from those that are there by then.
+TEST_F(Publish, ChoosesItsCodingByTheFirstBlocksThatAreReady) {
+  ClientPair pair;
+  EngineMemory memory(kBlocks, /*seed=*/3);
+  const OperationId publish = *pair.client().Publish(
+      blocks_, memory.Pages(), {.rung = Rung::kBf16Lossless, .ready = 0}, pair.now());
+  for (size_t block = 0; block < kBlocks; ++block) {
+    memory.CopyBlock(memory_, block);
+    pair.client().Ready(publish, block + 1, pair.now());
+    pair.Run();
+  }
+  ASSERT_FALSE(pair.Published(publish)->fault.has_value()) << pair.Published(publish)->reason;
+  const EngineMemory target(kBlocks, /*seed=*/2);
+  const Rung rung = Rung::kBf16Lossless;
+  const OperationId load =
+      *pair.client().Load(pair.client().Find(blocks_, 0, {&rung, 1}), blocks_, target.Pages(),
+                          {pair.now() + seconds(10)}, pair.now());
+  pair.Run();
+  EXPECT_EQ(pair.Loaded(load)->loaded(), kBlocks);
+  for (size_t block = 0; block < kBlocks; ++block) {
+    EXPECT_EQ(target.Block(block), memory_.Block(block));
+  }
+}
+
+// A prefill that is given up leaves what it has computed, and the track ends there.
+TEST_F(Publish, EndsWithWhatIsReadyWhenNoMoreComes) {
+  ClientPair pair;
+  std::optional<moqt::PublishDone> done;
+  pair.node().script.on_publish_done = [&](const moqt::PublishDone& told) { done = told; };
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory_.Pages(), {.ready = 2}, pair.now());
+  pair.Run();
+  EXPECT_FALSE(pair.Published(publish).has_value());
+  pair.client().Ready(publish, 3, pair.now());
+  pair.client().Close(publish, pair.now());
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value());
+  EXPECT_EQ(pair.Published(publish)->blocks, 3u);
+  EXPECT_EQ(pair.Published(publish)->listed, 3u);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->code, moqt::DoneCode::kTrackEnded);
+  EXPECT_EQ(pair.client().Find(blocks_).block_count(), 3u);
+}
+
+TEST_F(Publish, OfWhichNothingBecameReadyAsksNothing) {
+  ClientPair pair;
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory_.Pages(), {.ready = 0}, pair.now());
+  pair.Run();
+  pair.client().Close(publish, pair.now());
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value());
+  EXPECT_EQ(pair.Published(publish)->blocks, 0u);
+  EXPECT_EQ(pair.node().publishes(), 0u);
+}
+
+// The node is not to blame for a prompt that takes its time.
+TEST_F(Publish, WaitsForTheEngineAsLongAsItTakes) {
+  ClientPair pair;
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory_.Pages(), {.ready = 0}, pair.now());
+  for (size_t block = 0; block < kBlocks; ++block) {
+    pair.Pass(std::chrono::hours(1));
+    EXPECT_FALSE(pair.Published(publish).has_value());
+    pair.client().Ready(publish, block + 1, pair.now());
+  }
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value());
+}
+
+TEST_F(Publish, IsImpatientWithTheNodeAgainOnceThereIsSomethingToSend) {
+  ClientPair pair;
+  pair.node().script.never_list = true;
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory_.Pages(), {.ready = 0}, pair.now());
+  pair.Pass(std::chrono::hours(1));
+  pair.client().Ready(publish, 1, pair.now());
+  pair.Pass(seconds(29));
+  EXPECT_FALSE(pair.Published(publish).has_value());
+  pair.Pass(seconds(2));
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kPatienceOver);
+}
+
+// Two engines that prefill the same prompt: who is slower leaves out what the other has published.
+TEST_F(Publish, LeavesOutWhatOthersPublishedMeanwhile) {
+  ClientPair pair;
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory_.Pages(), {.ready = 1}, pair.now());
+  pair.Run();
+  pair.node().Hold(memory_, blocks_, 1, 3);
+  pair.Run();
+  pair.client().Ready(publish, kBlocks, pair.now());
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_FALSE(pair.Published(publish)->fault.has_value());
+  EXPECT_EQ(pair.Published(publish)->skipped, 3u);
+  EXPECT_EQ(pair.Published(publish)->sent, kBlocks - 3);
+}
+
+TEST_F(Publish, ThatIsReadyTooLateForItsNodeSaysSo) {
+  ClientPair pair;
+  const OperationId publish =
+      *pair.client().Publish(blocks_, memory_.Pages(), {.ready = 1}, pair.now());
+  pair.Run();
+  pair.pair().server().Close(moqt::SessionCode::kNoError, "gone");
+  pair.Run();
+  ASSERT_TRUE(pair.Published(publish).has_value());
+  EXPECT_EQ(pair.Published(publish)->fault, PublishFault::kNodeLost);
+  pair.client().Ready(publish, 2, pair.now());  // Nobody listens any more.
+  pair.client().Close(publish, pair.now());
+}
+
 }  // namespace
 }  // namespace kvcast

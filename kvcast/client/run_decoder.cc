@@ -34,14 +34,14 @@ std::optional<LoadFault> RunDecoder::OnObject(const Object& object) {
   if (complete()) {
     return std::nullopt;  // All that was wanted is there; what else the node sends is its affair.
   }
-  const Location next = Next();
-  if (object.location != next) {
+  const Location wanted = next();
+  if (object.location != wanted) {
     if (std::optional<LoadFault> fault = DecodeWaiting()) {
       return fault;
     }
-    return object.location < next
+    return object.location < wanted
                ? Wrong("Object " + object.location.ToString() + " belongs to no token of a block.")
-               : NotHeld("Token " + next.ToString() + " is missing.");
+               : NotHeld("Token " + wanted.ToString() + " is missing.");
   }
   if (next_token_ == 0) {
     if (std::optional<LoadFault> fault = CheckKey(object)) {
@@ -96,13 +96,13 @@ std::optional<LoadFault> RunDecoder::CheckKey(const Object& object) const {
 }
 
 std::optional<LoadFault> RunDecoder::OnRangeEnd(Location last) {
-  if (complete() || last < Next()) {
+  if (complete() || last < next()) {
     return std::nullopt;  // What is not there is behind the last token of a group.
   }
   if (std::optional<LoadFault> fault = DecodeWaiting()) {
     return fault;
   }
-  return NotHeld("The node has no token " + Next().ToString() + ".");
+  return NotHeld("The node has no token " + next().ToString() + ".");
 }
 
 std::optional<LoadFault> RunDecoder::OnEnd() {
@@ -112,7 +112,7 @@ std::optional<LoadFault> RunDecoder::OnEnd() {
   if (std::optional<LoadFault> fault = DecodeWaiting()) {
     return fault;
   }
-  return NotHeld("The answer ended before token " + Next().ToString() + ".");
+  return NotHeld("The answer ended before token " + next().ToString() + ".");
 }
 
 }  // namespace kvcast

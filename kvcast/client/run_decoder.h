@@ -44,10 +44,11 @@ class RunDecoder {
 
   size_t blocks_done() const { return blocks_done_; }
   bool complete() const { return blocks_done_ == block_count_; }
+  // The object that it waits for.
+  Location next() const { return {first_group_ + blocks_done_, next_token_}; }
   uint64_t bytes() const { return bytes_; }
 
  private:
-  Location Next() const { return {first_group_ + blocks_done_, next_token_}; }
   std::optional<LoadFault> CheckKey(const Object& object) const;
   std::optional<LoadFault> DecodeWaiting();
 

@@ -12,12 +12,26 @@
 
 namespace kvcast {
 
+// How long an engine waits for blocks that are still being computed elsewhere, and published.
+struct FollowTerms {
+  // Until somebody begins to; zero: who has not begun is not waited for.
+  Duration begin_within{};
+  // Of the prompt's blocks, those that an engine knows to be on their way: for others nobody is
+  // waited for to begin. All of them, if it has been told to wait.
+  size_t expected = SIZE_MAX;
+  // Between one sign of life and the next, once somebody has begun.
+  Duration next_within = std::chrono::seconds(2);
+};
+
 // What an engine wants of a load.
 struct LoadTerms {
   Instant deadline = Instant::max();  // What has not come by then is computed.
   // What the engine takes to compute one block. Loading is chosen only where it is faster; absent:
   // it always is.
   std::optional<Duration> compute_per_block{};
+  // Wants all blocks that have a place, not only those that were found. Computing is never waited
+  // for longer than computing all that is missing would take.
+  std::optional<FollowTerms> follow{};
 };
 
 // Whether there is anything to weigh: else everything is loaded at the best rung there is.

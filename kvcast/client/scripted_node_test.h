@@ -47,7 +47,10 @@ struct NodeScript {
   bool accept_fetch_last = false;  // Once its items have left.
   // Leaves the answer open after its last item.
   bool never_end = false;
-  bool tells_nothing = false;  // Of a track, in its answers to fetches.
+  bool tells_nothing = false;   // Of a track, in its answers to fetches.
+  bool hold_fetches = false;    // Of caches, until ServeHeld().
+  bool refuse_live = false;     // To subscribe to a cache's track.
+  bool silent_on_live = false;  // And says nothing of it.
   // Changes the payload of a catalog's object as it is fetched.
   std::function<void(Object&)> alter_catalog;
 };
@@ -95,6 +98,75 @@ class ScriptedNode {
     SendCatalog();
     return track;
   }
+  // As if a publisher were at work: so many objects of a block come, from this one on; they go to
+  // who follows the track, and the block is listed once it is whole, unless it is to be unlisted.
+  TrackName Live(const EngineMemory& memory, const std::vector<BlockHash>& blocks, size_t block,
+                 uint32_t first = 0, uint32_t count = kTestBlockTokens, uint8_t generation = 1,
+                 Rung rung = Rung::kBf16) {
+    TrackName track = TestKind(rung).TrackOf(blocks.back(), {std::byte{generation}}).Name();
+    const std::vector<Bytes> payloads =
+        Codec::Plain(rung, TestShape())->EncodeBlock(memory.Pages().Block(block));
+    for (uint32_t token = first; token < first + count; ++token) {
+      Object object;
+      object.location = {block, token};
+      object.properties = token == 0 ? BlockHashProperties(blocks[block]) : Properties();
+      object.payload = payloads[token];
+      tracks_[track][block].push_back(object);
+      SendLive(track, object);
+    }
+    if (first + count == kTestBlockTokens) {
+      EndLiveGroup(track, block);
+      if (!script.never_list) {
+        List(track, block);
+        SendCatalog();
+      }
+    }
+    return track;
+  }
+  // To who follows the track, and nobody else.
+  void SendLive(const TrackName& track, const Object& object) {
+    const auto follower = followers_.find(track);
+    if (follower == followers_.end()) {
+      return;
+    }
+    auto& [request, streams] = follower->second;
+    if (!streams.contains(object.location.group)) {
+      moqt::SubgroupHeader header;
+      header.group = object.location.group;
+      header.properties = true;
+      header.end_of_group = true;
+      header.first_object = object.location.object == 0;
+      streams[object.location.group] = *session_->OpenSubgroup(request, header);
+    }
+    (void)session_->SendObject(request, streams[object.location.group], object);
+  }
+  void EndLiveGroup(const TrackName& track, uint64_t group, bool whole = true) {
+    const auto follower = followers_.find(track);
+    if (follower == followers_.end() || !follower->second.streams.contains(group)) {
+      return;
+    }
+    const auto stream = follower->second.streams.extract(group).mapped();
+    if (whole) {
+      (void)session_->EndSubgroup(follower->second.request, stream);
+    } else {
+      (void)session_->ResetSubgroup(follower->second.request, stream,
+                                    moqt::ResetCode::kInternalError);
+    }
+  }
+  void EndLive(const TrackName& track, moqt::DoneCode code = moqt::DoneCode::kTrackEnded) {
+    ended_.insert(track);
+    if (const auto follower = followers_.find(track); follower != followers_.end()) {
+      (void)session_->EndTrack(follower->second.request, code, "by script");
+      followers_.erase(follower);
+    }
+  }
+  void ServeHeld() {
+    for (const moqt::FetchReceived& asked : std::exchange(held_fetches_, {})) {
+      Serve(asked);
+    }
+  }
+  bool has_follower(const TrackName& track) const { return followers_.contains(track); }
+  size_t follows() const { return follows_; }
   void Evict(const TrackName& track, uint64_t group, bool unlist = true) {
     tracks_[track].erase(group);
     if (unlist) {
@@ -148,7 +220,11 @@ class ScriptedNode {
  private:
   template <typename T>
   void On(const T&) {}
-  void On(const moqt::RequestCancelled&) { ++cancelled_; }
+  void On(const moqt::RequestCancelled& cancelled) {
+    ++cancelled_;
+    std::erase_if(followers_,
+                  [&](const auto& each) { return each.second.request == cancelled.request; });
+  }
   void On(const moqt::SetupDone&) {
     if (script.asks_everything) {
       const TrackName track = *TrackName::Parse("no-such--track");
@@ -179,7 +255,8 @@ class ScriptedNode {
   }
   void On(const moqt::SubscribeReceived& asked) {
     if (asked.track.name() != kAckTrackName) {
-      return;  // It has no other tracks to follow, and says nothing of them.
+      OnFollow(asked);
+      return;
     }
     if (script.refuse_acks) {
       Refuse(asked.request);
@@ -233,7 +310,9 @@ class ScriptedNode {
           return;
         }
         tracks_[found->second][object->object.location.group].push_back(object->object);
+        SendLive(found->second, object->object);
       } else if (auto* end = std::get_if<moqt::SubgroupEnd>(&*item)) {
+        EndLiveGroup(found->second, end->group, end->complete);
         if (end->complete && end->end_of_group && !script.never_list) {
           List(found->second, end->group);
         }
@@ -250,10 +329,29 @@ class ScriptedNode {
       return;
     }
     fetches_.push_back(asked);
-    if (script.refuse_fetch) {
+    if (script.hold_fetches) {
+      held_fetches_.push_back(asked);
+    } else if (script.refuse_fetch) {
       Refuse(asked.request);
     } else if (!script.silent_on_fetch) {
       Serve(asked);
+    }
+  }
+
+  void OnFollow(const moqt::SubscribeReceived& asked) {
+    ++follows_;
+    if (script.refuse_live) {
+      Refuse(asked.request);
+    } else if (!script.silent_on_live) {
+      moqt::Parameters parameters;
+      if (!tracks_[asked.track].empty()) {
+        parameters.largest_object = tracks_[asked.track].rbegin()->second.back().location;
+      }
+      (void)session_->AcceptSubscribe(asked.request, parameters, properties_[asked.track]);
+      followers_[asked.track] = {asked.request, {}};
+      if (ended_.contains(asked.track)) {
+        EndLive(asked.track);
+      }
     }
   }
 
@@ -265,7 +363,11 @@ class ScriptedNode {
         items.push_back(moqt::RangeEnd{{group, 1000}, true});
         continue;
       }
-      items.insert(items.end(), held->second.begin(), held->second.end());
+      for (const Object& object : held->second) {
+        if (asked.range.Contains(object.location)) {
+          items.push_back(object);
+        }
+      }
     }
     if (script.alter) {
       script.alter(items);
@@ -367,7 +469,16 @@ class ScriptedNode {
   std::map<TrackName, Groups> tracks_;
   std::map<TrackName, Properties> properties_;
   std::map<moqt::RequestId, TrackName> publications_;
+  // Who follows a cache's track, and the streams of groups that are open.
+  struct Follower {
+    moqt::RequestId request = 0;
+    std::map<uint64_t, moqt::StreamId> streams;
+  };
+  std::map<TrackName, Follower> followers_;
+  std::set<TrackName> ended_;
+  size_t follows_ = 0;
   std::vector<moqt::FetchReceived> fetches_;
+  std::vector<moqt::FetchReceived> held_fetches_;
   std::vector<moqt::RequestId> resets_;
   std::optional<moqt::FetchReceived> accept_last_;  // When all of it has left.
   CatalogWriter writer_;

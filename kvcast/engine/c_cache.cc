@@ -22,6 +22,13 @@ struct kvcast_cache {
   std::unique_ptr<kvcast::NodeConnection> node;
 };
 
+// One for each rung.
+struct kvcast_publication {
+  const kvcast_cache* cache;
+  size_t blocks;
+  std::vector<std::unique_ptr<kvcast::LivePublication>> live;
+};
+
 namespace kvcast {
 namespace {
 
@@ -36,6 +43,8 @@ struct Terms {
   std::optional<Duration> compute_per_block;
   std::optional<Rung> rung;
   Durability durability = Durability::kMemory;
+  std::optional<FollowTerms> follow;
+  uint64_t expected_tokens = 0;
 
   static Result<Terms> Of(const kvcast_terms* terms);
 };
@@ -46,7 +55,17 @@ Result<Terms> Terms::Of(const kvcast_terms* terms) {
   if (terms != nullptr) {
     KVCAST_TRY(given, Given(terms, kFirstBytes));
   }
-  Terms taken{DeadlineOf(given.timeout_us), {}, {}};
+  Terms taken{.deadline = DeadlineOf(given.timeout_us),
+              .compute_per_block = {},
+              .rung = {},
+              .follow = {},
+              .expected_tokens = given.expected_tokens};
+  if (given.follow_us > 0 || given.begin_us > 0) {
+    taken.follow.emplace().begin_within = After(given.begin_us) - Now();
+    if (given.follow_us > 0) {
+      taken.follow->next_within = After(given.follow_us) - Now();
+    }
+  }
   if (given.compute_block_us > 0) {
     taken.compute_per_block = After(given.compute_block_us) - Now();
   }
@@ -71,6 +90,10 @@ struct Prompt {
   static Result<Prompt> Of(const kvcast_cache& cache, const kvcast_prompt* prompt);
   Result<PromptPages> Pages(const kvcast_cache& cache, size_t blocks) const {
     return PromptPages::Of(cache.pages, pages, cache.block_tokens, blocks);
+  }
+  size_t BlocksWithPages(const kvcast_cache& cache) const {
+    return std::min(chain.blocks().size(),
+                    pages.size() * cache.pages.page_tokens() / cache.block_tokens);
   }
 };
 
@@ -234,12 +257,19 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
   CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
-  const bool all = match.block_count() == given.chain.blocks().size();
-  KVCAST_TRY(PromptPages pages, given.Pages(cache, match.block_count()));
+  const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.block_count();
+  const bool all = wanted == given.chain.blocks().size();
+  KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.block_count())));
+  NodeConnection::LoadCall call{.deadline = taken.deadline,
+                                .compute_per_block = taken.compute_per_block,
+                                .follow = taken.follow};
+  if (call.follow && taken.expected_tokens > 0) {
+    call.follow->expected = static_cast<size_t>(taken.expected_tokens / cache.block_tokens);
+  }
   KVCAST_TRY(const LoadReport loaded,
-             cache.node->Load(std::move(match), given.chain.blocks(), std::move(pages),
-                              {taken.deadline, taken.compute_per_block, {}, {}}));
+             cache.node->Load(std::move(match), given.chain.blocks(), std::move(pages), call));
   kvcast_report said = ReportOf(cache, loaded.loaded(), loaded.bytes);
+  said.live = loaded.live;
   std::string reason = loaded.reason;
   if (!loaded.complete()) {
     said.status = StatusOf(loaded.outcomes[loaded.loaded()]);
@@ -251,14 +281,28 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   return KVCAST_OK;
 }
 
+std::vector<Rung> PublishedRungs(const kvcast_cache& cache, const Terms& terms) {
+  return terms.rung ? std::vector<Rung>{*terms.rung} : cache.ladder.PublishedByDefault();
+}
+
+// What became of one rung; false if that is the end of all of them.
+bool Count(const PublishReport& published, kvcast_report& said, std::string& reason) {
+  said.bytes += published.bytes;
+  if (published.fault) {
+    said.blocks = said.tokens = 0;
+    said.status = StatusOf(*published.fault);
+    reason = published.reason;
+  }
+  return !published.fault;
+}
+
 Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
                             const kvcast_terms* terms, kvcast_report* report) {
   KVCAST_TRY_VOID(Tell({}, "", report));
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
   const size_t blocks = given.chain.blocks().size();
-  const std::vector<Rung> rungs =
-      taken.rung ? std::vector<Rung>{*taken.rung} : cache.ladder.PublishedByDefault();
+  const std::vector<Rung> rungs = PublishedRungs(cache, taken);
   kvcast_report said = ReportOf(cache, blocks, 0);
   std::string reason;
   for (const Rung rung : blocks == 0 ? std::vector<Rung>() : rungs) {
@@ -266,14 +310,49 @@ Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
     KVCAST_TRY(const PublishReport published,
                cache.node->Publish(given.chain.blocks(), std::move(pages),
                                    {taken.deadline, {}, {}, taken.durability, rung}));
-    said.bytes += published.bytes;
-    if (rung == rungs.front()) {
+    said.held = rung == rungs.front() ? published.skipped : said.held;
+    if (!Count(published, said, reason)) {
+      break;
+    }
+  }
+  KVCAST_TRY_VOID(Tell(said, reason, report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Begin(kvcast_cache& cache, const kvcast_prompt* prompt,
+                          const kvcast_terms* terms, kvcast_publication** publication) {
+  if (publication == nullptr) {
+    return NoCache();
+  }
+  *publication = nullptr;
+  KVCAST_TRY(const Terms taken, Terms::Of(terms));
+  KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
+  auto begun = std::make_unique<kvcast_publication>();
+  begun->cache = &cache;
+  begun->blocks = given.chain.blocks().size();
+  for (const Rung rung : PublishedRungs(cache, taken)) {
+    KVCAST_TRY(PromptPages pages, given.Pages(cache, begun->blocks));
+    KVCAST_TRY(begun->live.emplace_back(),
+               cache.node->BeginPublish(given.chain.blocks(), std::move(pages),
+                                        {.durability = taken.durability, .rung = rung}));
+  }
+  *publication = begun.release();
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Finish(std::unique_ptr<kvcast_publication> publication, int64_t timeout_us,
+                           kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  const Instant deadline = DeadlineOf(timeout_us);
+  kvcast_report said{};
+  std::string reason;
+  for (const std::unique_ptr<LivePublication>& live : publication->live) {
+    const PublishReport published = live->Finish(deadline);
+    if (live == publication->live.front()) {
+      said = ReportOf(*publication->cache, published.blocks, 0);
       said.held = published.skipped;
     }
-    if (published.fault) {
-      said.blocks = said.tokens = 0;
-      said.status = StatusOf(*published.fault);
-      reason = published.reason;
+    if (!Count(published, said, reason)) {
       break;
     }
   }
@@ -329,6 +408,41 @@ kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* promp
                                  const kvcast_terms* terms, kvcast_report* report) {
   return kvcast::WithCache(
       cache, [&](kvcast_cache& it) { return kvcast::Publish(it, prompt, terms, report); });
+}
+
+kvcast_code kvcast_cache_begin(kvcast_cache* cache, const kvcast_prompt* prompt,
+                               const kvcast_terms* terms, kvcast_publication** publication) {
+  return kvcast::WithCache(
+      cache, [&](kvcast_cache& it) { return kvcast::Begin(it, prompt, terms, publication); });
+}
+
+kvcast_code kvcast_publication_ready(kvcast_publication* publication, uint64_t tokens) {
+  return kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    if (publication == nullptr) {
+      return kvcast::NoCache();
+    }
+    const uint64_t blocks = tokens / publication->cache->block_tokens;
+    for (const auto& live : publication->live) {
+      live->Ready(static_cast<size_t>(std::min<uint64_t>(blocks, publication->blocks)));
+    }
+    return KVCAST_OK;
+  });
+}
+
+kvcast_code kvcast_publication_finish(kvcast_publication* publication, int64_t timeout_us,
+                                      kvcast_report* report) {
+  return kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    std::unique_ptr<kvcast_publication> owned(publication);
+    return owned == nullptr ? kvcast::Result<kvcast_code>(kvcast::NoCache())
+                            : kvcast::Finish(std::move(owned), timeout_us, report);
+  });
+}
+
+void kvcast_publication_abandon(kvcast_publication* publication) {
+  (void)kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    delete publication;
+    return KVCAST_OK;
+  });
 }
 
 }  // extern "C"

@@ -121,6 +121,10 @@ void NodeConnection::Command(const std::function<void(Client&)>& command) {
   thread_->Run([&] { session_->Command(command); });
 }
 
+void NodeConnection::Post(std::function<void(Client&)> command) {
+  thread_->loop().Post([this, command = std::move(command)] { session_->Command(command); });
+}
+
 // On the loop's thread.
 void NodeConnection::OnEvent(const ClientEvent& event) {
   {
@@ -154,16 +158,17 @@ CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_
   return match;
 }
 
-Result<NodeConnection::Operation> NodeConnection::Perform(
-    const std::function<Result<OperationId>(Client&, Instant)>& begin, Instant deadline,
-    const std::stop_token& stop, const std::function<void(const Operation&)>& on_change) {
+Result<OperationId> NodeConnection::Begin(const Beginning& begin) {
   Result<OperationId> id = OperationId{0};
   Command([&](Client& client) { id = begin(client, Now()); });
-  if (!id.ok()) {
-    return std::move(id).error();
-  }
+  return id;
+}
+
+NodeConnection::Operation NodeConnection::Await(
+    OperationId id, Instant deadline, const std::stop_token& stop,
+    const std::function<void(const Operation&)>& on_change) {
   std::unique_lock lock(mutex_);
-  Operation& operation = operations_[*id];  // Stays in its place: it is a map.
+  Operation& operation = operations_[id];  // Stays in its place: it is a map.
   uint64_t seen = 0;
   const auto ended = [&] { return operation.load_end || operation.publish_end; };
   const auto news = [&] { return ended() || operation.changes != seen; };
@@ -179,31 +184,28 @@ Result<NodeConnection::Operation> NodeConnection::Perform(
     } else if (stop.stop_requested() || Now() >= deadline) {
       cancelled = true;
       lock.unlock();
-      Command([&](Client& client) { client.Cancel(*id, Now()); });
+      Command([&](Client& client) { client.Cancel(id, Now()); });
       lock.lock();
     } else {
       changed_.wait_for(lock, stop, std::min(deadline - Now(), kWaitMax), news);
     }
   }
-  return operations_.extract(*id).mapped();
+  return operations_.extract(id).mapped();
 }
 
 Result<LoadReport> NodeConnection::Load(CacheMatch match, std::span<const BlockHash> blocks,
                                         PromptPages pages, const LoadCall& call) {
+  KVCAST_TRY(const OperationId id, Begin([&](Client& client, Instant now) {
+               return client.Load(std::move(match), {blocks.begin(), blocks.end()},
+                                  std::move(pages),
+                                  {call.deadline, call.compute_per_block, call.follow}, now);
+             }));
   // The load ends itself at its deadline, so nothing else has to.
-  KVCAST_TRY(Operation ended, Perform(
-                                  [&](Client& client, Instant now) {
-                                    return client.Load(
-                                        std::move(match), {blocks.begin(), blocks.end()},
-                                        std::move(pages), {call.deadline, call.compute_per_block},
-                                        now);
-                                  },
-                                  Instant::max(), call.stop,
-                                  [&](const Operation& operation) {
-                                    if (call.on_progress) {
-                                      call.on_progress(operation.loaded);
-                                    }
-                                  }));
+  Operation ended = Await(id, Instant::max(), call.stop, [&](const Operation& operation) {
+    if (call.on_progress) {
+      call.on_progress(operation.loaded);
+    }
+  });
   return *std::move(ended.load_end);
 }
 
@@ -211,18 +213,30 @@ Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks,
                                               const PublishCall& call) {
   Generation generation;
   FillRandom(generation);
-  KVCAST_TRY(Operation ended, Perform(
-                                  [&](Client& client, Instant now) {
-                                    return client.Publish(
-                                        {blocks.begin(), blocks.end()}, std::move(pages),
-                                        {generation, call.durability, call.rung}, now);
-                                  },
-                                  call.deadline, call.stop,
-                                  [&](const Operation& operation) {
-                                    if (call.on_progress) {
-                                      call.on_progress(operation.published);
-                                    }
-                                  }));
+  KVCAST_TRY(const OperationId id, Begin([&](Client& client, Instant now) {
+               return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
+                                     {generation, call.durability, call.rung}, now);
+             }));
+  return AwaitPublish(id, call);
+}
+
+Result<std::unique_ptr<LivePublication>> NodeConnection::BeginPublish(
+    std::span<const BlockHash> blocks, PromptPages pages, const PublishCall& call) {
+  Generation generation;
+  FillRandom(generation);
+  KVCAST_TRY(const OperationId id, Begin([&](Client& client, Instant now) {
+               return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
+                                     {generation, call.durability, call.rung, /*ready=*/0}, now);
+             }));
+  return std::unique_ptr<LivePublication>(new LivePublication(*this, id));
+}
+
+PublishReport NodeConnection::AwaitPublish(OperationId id, const PublishCall& call) {
+  Operation ended = Await(id, call.deadline, call.stop, [&](const Operation& operation) {
+    if (call.on_progress) {
+      call.on_progress(operation.published);
+    }
+  });
   PublishReport report = *std::move(ended.publish_end);
   if (report.fault == PublishFault::kCancelled && !call.stop.stop_requested()) {
     report.fault = PublishFault::kPatienceOver;

@@ -15,6 +15,7 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/client/client.h"
+#include "kvcast/engine/live_publication.h"
 #include "kvcast/engine/node_address.h"
 #include "kvcast/engine/node_session.h"
 #include "kvcast/io/loop_thread.h"
@@ -30,6 +31,11 @@ namespace kvcast {
 //   ... compute what report.loaded() leaves ...
 //   node->Publish(chain.blocks(), pages, {});
 //
+// or, while it computes, with another engine that loads and follows:
+//
+//   const auto live = node->BeginPublish(chain.blocks(), pages, {});
+//   ... compute a block; (*live)->Ready(++blocks); and the next; then (*live)->Finish();
+//
 // May be called from any number of threads. When the connection is lost, every call that waits, and
 // every later one, ends as a report that says so: the engine computes, and goes on.
 class NodeConnection {
@@ -41,6 +47,8 @@ class NodeConnection {
     std::stop_token stop = {};  // Ends it early.
     std::function<void(size_t)> on_progress =
         {};  // So many blocks are loaded; on the caller's thread.
+    // Waits for blocks that are being published; for all that have a place.
+    std::optional<FollowTerms> follow = {};
   };
   struct PublishCall {
     Instant deadline = Instant::max();
@@ -74,11 +82,17 @@ class NodeConnection {
   // Invalid: pages that are not of this kind, or of another number of blocks.
   Result<PublishReport> Publish(std::span<const BlockHash> blocks, PromptPages pages,
                                 const PublishCall& call);
+  // The same while the blocks are being computed: each is sent when it is said to be ready, and not
+  // read before. Waits for nothing; of the call, only durability and rung count. The connection
+  // must outlive the result. Invalid: as above.
+  Result<std::unique_ptr<LivePublication>> BeginPublish(std::span<const BlockHash> blocks,
+                                                        PromptPages pages, const PublishCall& call);
 
   // Why the connection was lost, if it was.
   std::optional<std::string> lost() const;
 
  private:
+  friend class LivePublication;
   // How far an operation is, as the loop's thread has told.
   struct Operation {
     size_t loaded = 0;
@@ -96,12 +110,16 @@ class NodeConnection {
                        const ClientOptions& options);
   // False if it is neither ready nor lost by then.
   Result<bool> AwaitReady(Instant deadline);
-  // Begins an operation and waits until it has ended.
-  Result<Operation> Perform(const std::function<Result<OperationId>(Client&, Instant)>& begin,
-                            Instant deadline, const std::stop_token& stop,
-                            const std::function<void(const Operation&)>& on_change);
+  using Beginning = std::function<Result<OperationId>(Client&, Instant)>;
+  Result<OperationId> Begin(const Beginning& begin);
+  // Waits until it has ended: by itself, or cancelled at the deadline or when told to stop.
+  Operation Await(OperationId id, Instant deadline, const std::stop_token& stop,
+                  const std::function<void(const Operation&)>& on_change);
+  PublishReport AwaitPublish(OperationId id, const PublishCall& call);
   void OnEvent(const ClientEvent& event);
   void Command(const std::function<void(Client&)>& command);
+  // The same, and waits for nothing.
+  void Post(std::function<void(Client&)> command);
 
   std::unique_ptr<LoopThread> thread_;
   std::unique_ptr<QuicClient> quic_;  // On the loop's thread, as all below it.

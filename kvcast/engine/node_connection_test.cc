@@ -125,6 +125,49 @@ TEST_F(NodeConnections, TurnEveryCallIntoACleanFailureWhenLost) {
   EXPECT_EQ(node->Publish(others, source_.Pages(), {})->fault, PublishFault::kNodeLost);
 }
 
+// One engine computes and publishes, another follows; neither knows when the other is where.
+TEST_F(NodeConnections, CarryACacheWhileItIsComputed) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  Result<std::unique_ptr<LivePublication>> live = node->BeginPublish(blocks_, source_.Pages(), {});
+  ASSERT_TRUE(live.ok());
+  std::thread engine([&] {
+    for (size_t block = 1; block <= kBlocks; ++block) {
+      (*live)->Ready(block);
+      std::this_thread::yield();
+    }
+  });
+  const LoadReport report = *node->Load(
+      node->Find(blocks_), blocks_, target_.Pages(),
+      {.deadline = Now() + kNodePatience,
+       .follow = FollowTerms{.begin_within = kNodePatience, .next_within = kNodePatience}});
+  engine.join();
+  EXPECT_TRUE(report.complete()) << report.reason;
+  for (size_t block = 0; block < kBlocks; ++block) {
+    ASSERT_EQ(target_.Block(block), source_.Block(block));
+  }
+  const PublishReport published = (*live)->Finish(Now() + kNodePatience);
+  EXPECT_FALSE(published.fault.has_value()) << published.reason;
+  EXPECT_EQ(published.listed, kBlocks);
+  EXPECT_EQ((*live)->Finish(), published);
+}
+
+TEST_F(NodeConnections, LeaveAPublicationThatIsNotFinished) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  {
+    const auto none = *node->BeginPublish(blocks_, source_.Pages(), {});
+    const auto some = *node->BeginPublish(blocks_, source_.Pages(), {});
+    some->Ready(3);
+  }
+  const auto rest = *node->BeginPublish(blocks_, source_.Pages(), {});
+  rest->Ready(5);
+  const PublishReport published = rest->Finish(Now() + kNodePatience);
+  EXPECT_FALSE(published.fault.has_value()) << published.reason;
+  EXPECT_EQ(published.blocks, 5u);
+  EXPECT_EQ(node->Find(blocks_).block_count(), 5u);
+}
+
 TEST_F(NodeConnections, StopALoadWhenAsked) {
   ScriptedServer server;
   const std::unique_ptr<NodeConnection> node = Open(server);

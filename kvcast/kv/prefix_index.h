@@ -82,6 +82,8 @@ class PrefixIndex {
   // Where a block of a match is; newest source first. REQUIRES: the index has not changed since.
   std::vector<BlockSource> Sources(const PrefixMatch& match, size_t block) const;
 
+  // Another one whenever it has changed.
+  uint64_t version() const { return version_; }
   size_t block_count() const { return blocks_.size(); }
   size_t source_count() const { return sources_.size(); }
   size_t track_count() const { return tracks_.size(); }

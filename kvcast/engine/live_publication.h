@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <stop_token>
+
+#include "kvcast/base/time.h"
+#include "kvcast/client/client_event.h"
+#include "kvcast/client/publication.h"
+
+namespace kvcast {
+
+class NodeConnection;
+
+// A prompt that is published while it is being computed. Blocks that are ready are read at any
+// moment until it is finished or destroyed; they must not change, and those behind them may.
+//
+// May be called from any thread, one call at a time.
+class LivePublication {
+ public:
+  // Gives up what is not finished: what the node has it keeps, and no page is read after this.
+  ~LivePublication();
+  LivePublication(const LivePublication&) = delete;
+  LivePublication& operator=(const LivePublication&) = delete;
+
+  // The prompt's first so many blocks are computed. Waits for nothing.
+  void Ready(size_t blocks);
+  // No more will be. Waits until the node lists those that are, or will not; the pages are not read
+  // after that. Called again it says the same.
+  PublishReport Finish(Instant deadline = Instant::max(), const std::stop_token& stop = {});
+
+ private:
+  friend class NodeConnection;
+  LivePublication(NodeConnection& connection, OperationId operation)
+      : connection_(&connection), operation_(operation) {}
+
+  NodeConnection* connection_;
+  OperationId operation_;
+  bool finished_ = false;
+  PublishReport report_;
+};
+
+}  // namespace kvcast
