@@ -7,20 +7,11 @@ import re
 import signal
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
-from node_process import PATIENCE_S, Node
-from relay_test import MODEL, PROMPT, await_upstream, run, tensors
-
-
-def until(what, says: str):
-    end = time.monotonic() + PATIENCE_S
-    while not what():
-        if time.monotonic() > end:
-            raise AssertionError(says)
-        time.sleep(0.05)
+from node_process import PATIENCE_S, Node, until
+from relay_test import MODEL, PROMPT, run, tensors
 
 
 class Network(unittest.TestCase):
@@ -74,7 +65,7 @@ class Network(unittest.TestCase):
         disk = self.folder / "disk"
         origin = self.node("--disk", f"{disk},bytes=1GiB")
         edge = self.node("--upstream", origin.address)
-        await_upstream(edge)
+        edge.await_upstream()
         blocks = self.put(origin)
         loaded = self.tokens(edge)
         self.assertGreater(loaded, 0)
@@ -109,14 +100,14 @@ class Network(unittest.TestCase):
         origin = self.node()
         options = ("--upstream", origin.address, "--disk", f"{disk},bytes=1GiB", "--state-dir", state)
         edge = self.node(*options)
-        await_upstream(edge)
+        edge.await_upstream()
         self.put(edge, "--durability", "disk")
         self.assertGreater(self.tokens(edge), 0)
         edge.process.send_signal(signal.SIGTERM)
         self.assertEqual(edge.process.wait(PATIENCE_S), 0)
         self.forget(origin)
         edge = self.node(*options)
-        await_upstream(edge)
+        edge.await_upstream()
         until(lambda: self.tokens(edge) == 0, "the edge did not hear of it")
         until(lambda: (state / "forgotten.json").exists(), "it is not written down")
 
@@ -152,8 +143,8 @@ class Network(unittest.TestCase):
         origin = self.node()
         first = self.telling_edge(origin)
         second = self.telling_edge(origin)
-        await_upstream(first)
-        await_upstream(second)
+        first.await_upstream()
+        second.await_upstream()
         self.put(first)
         until(lambda: self.tokens(second) > 0, "the other edge did not hear of it")
         published = tensors(self.folder / "a.safetensors")
@@ -173,8 +164,8 @@ class Network(unittest.TestCase):
         origin = self.node("--tokens", tokens)
         allowed = self.telling_edge(origin, "--upstream-token-file", self.folder / "relay")
         refused = self.telling_edge(origin, "--upstream-token-file", self.folder / "other")
-        await_upstream(allowed)
-        await_upstream(refused)
+        allowed.await_upstream()
+        refused.await_upstream()
         self.put(refused)
         self.assertEqual(self.tokens(origin, *engine), 0)
         self.put(allowed)
@@ -183,7 +174,7 @@ class Network(unittest.TestCase):
     def test_misses_name_the_upstream_that_was_asked(self):
         origin = self.node()
         edge = self.node("--upstream", origin.address)
-        await_upstream(edge)
+        edge.await_upstream()
         run(KVCAST, "moq", "fetch", edge.address, "a-b--track", "0")
         host = re.search(r"http://([^/]+)/ has", edge.log.read_text()).group(1)
         connection = http.client.HTTPConnection(host, timeout=PATIENCE_S)

@@ -31,7 +31,7 @@ class Library(unittest.TestCase):
         cls.folder = Path(scratch.name)
         cls.prefix = cls.folder / "stage"
         for command in [("cmake", "--install", BUILD, "--prefix", cls.prefix),
-                        ("cmake", "-S", EMBED, "-B", cls.folder / "build",
+                        ("cmake", "-G", "Ninja", "-S", EMBED, "-B", cls.folder / "build",  # There may be no make.
                          f"-DCMAKE_PREFIX_PATH={cls.prefix}"),
                         ("cmake", "--build", cls.folder / "build")]:
             ran = run(*command)
@@ -110,6 +110,16 @@ class Library(unittest.TestCase):
             loaded = self.program("share_prompt", "load", node.address, *shape)
             self.assertEqual(loaded.stdout, "found 512 tokens, loaded 512, 0 wrong values\n",
                              loaded.stderr)
+
+    def test_one_process_computes_and_another_follows(self):
+        shape = [str(MODEL), *map(str, SHAPE)]
+        with Node(KVCAST) as node:
+            decoder = subprocess.Popen([self.folder / "build/follow_prompt", "decode", node.address, *shape],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            prefilled = self.program("follow_prompt", "prefill", node.address, *shape)
+            self.assertEqual(prefilled.stdout, "published 1152 tokens \n", prefilled.stderr)
+            said, told = decoder.communicate(timeout=PATIENCE_S)
+            self.assertEqual(said, "followed 1152 tokens, 0 wrong values \n", told)
 
     # Killed, it says nothing: what has not come is late, or lost, and nothing waits longer.
     def test_a_node_that_dies_costs_no_more_than_the_deadline(self):

@@ -4,44 +4,19 @@
 Its configuration file, its pages, how it stops, and how it reads its certificates and limits again.
 """
 
-import http.client
 import json
-import re
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
-from node_process import PATIENCE_S, Node
-
-
-def page(node: Node, path: str) -> tuple[int, str]:
-    """What the node's admin port answers."""
-    said = re.compile(r"http://([^/:]+):(\d+)/ has")
-    until(lambda: said.search(node.log.read_text()), "no admin port")
-    host, port = said.search(node.log.read_text()).groups()
-    connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
+from node_process import PATIENCE_S, Node, until
 
 
 def kvcast(*words: str) -> subprocess.CompletedProcess:
     return subprocess.run([KVCAST, *words], text=True, capture_output=True, timeout=PATIENCE_S)
-
-
-def until(what, says: str):
-    end = time.monotonic() + PATIENCE_S
-    while not what():
-        if time.monotonic() > end:
-            raise AssertionError(says)
-        time.sleep(0.02)
 
 
 class Living(unittest.TestCase):
@@ -76,19 +51,19 @@ class Living(unittest.TestCase):
         return process
 
     def peers(self, node: Node) -> int:
-        return json.loads(page(node, "/status.json")[1])["peer_count"]
+        return json.loads(node.page("/status.json")[1])["peer_count"]
 
     def test_pages_tell_of_it(self):
         node = self.configured("[limits]\npublished_max = 7\n")
-        self.assertEqual(page(node, "/healthz"), (200, "ok\n"))
-        self.assertEqual(page(node, "/readyz"), (200, "ready\n"))
-        status, metrics = page(node, "/metrics")
+        self.assertEqual(node.page("/healthz"), (200, "ok\n"))
+        self.assertEqual(node.page("/readyz"), (200, "ready\n"))
+        status, metrics = node.page("/metrics")
         self.assertEqual(status, 200)
         self.assertIn('\nkvcast_canary_seconds_bucket{le="+Inf"} ', metrics)
         self.assertIn("\nkvcast_relay_fetches_total 0\n", metrics)  # The canary's is none.
-        self.assertTrue(json.loads(page(node, "/status.json")[1])["ready"])
+        self.assertTrue(json.loads(node.page("/status.json")[1])["ready"])
         kvcast("moq", "fetch", node.address, "a-b--track", "0")
-        missed = json.loads(page(node, "/misses.json")[1])
+        missed = json.loads(node.page("/misses.json")[1])
         self.assertEqual([(miss["reason"], miss["track"]) for miss in missed],
                          [("no_track", "a-b--track")])
 
@@ -104,7 +79,7 @@ class Living(unittest.TestCase):
         with Node(KVCAST, "--ram", "64MiB", "--no-prefault", "--admin", "127.0.0.1:0",
                   "--cache-dir", "auto", "--cache-bytes", "1GiB",
                   environment={"XDG_CACHE_HOME": str(cache)}) as node:
-            tiers = json.loads(page(node, "/status.json")[1])["tiers"]
+            tiers = json.loads(node.page("/status.json")[1])["tiers"]
             self.assertEqual([tier["kind"] for tier in tiers], ["ram", "disk"])
             self.assertEqual(tiers[1]["where"], str(cache / "kvcast"))
             self.assertEqual(tiers[1]["bytes_max"], 1 << 30)
@@ -151,7 +126,7 @@ class Living(unittest.TestCase):
         node.process.send_signal(signal.SIGHUP)
         until(lambda: "not reloaded" in node.log.read_text(), "nothing said")
         self.assertEqual(kvcast("moq", "ls", after, "a").returncode, 0)
-        self.assertEqual(page(node, "/readyz"), (200, "ready\n"))
+        self.assertEqual(node.page("/readyz"), (200, "ready\n"))
 
     def test_sighup_takes_new_limits_and_says_what_it_cannot_take(self):
         node = self.configured("[limits]\npublished_max = 7\n")

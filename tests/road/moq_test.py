@@ -114,6 +114,13 @@ class Moq(unittest.TestCase):
             fetched = moq("fetch", node.address, "demo--t", "--output", "-")
             self.assertEqual(fetched.stdout, b"hello", fetched.stderr)
 
+    def test_a_line_can_be_read_when_its_object_has_come(self):
+        with Node(KVCAST) as node, Publisher(node, "demo--t", "-") as pub, Subscriber(node, "demo--t") as sub:
+            for word in (b"hello", b"again!"):
+                pub.process.stdin.write(word)
+                pub.process.stdin.flush()
+                self.assertIn(b"%d bytes" % len(word), sub.process.stdout.readline())
+
     def test_what_is_being_published_is_listed(self):
         with Node(KVCAST) as node, \
                 Publisher(node, "demo-a--one", "--count", "2", "--stay", "600") as pub:

@@ -76,14 +76,6 @@ class Meter:
             self.front.sendto(data, below)
 
 
-def await_upstream(node: Node):
-    end = time.monotonic() + PATIENCE_S
-    while "upstream connected" not in node.log.read_text():
-        if time.monotonic() > end:
-            raise RuntimeError(node.log.read_text())
-        time.sleep(0.01)
-
-
 class Relay(unittest.TestCase):
     def prompt(self, folder: Path):
         text = PROMPT.read_bytes()[:2500]
@@ -114,7 +106,7 @@ class Relay(unittest.TestCase):
             self.assertGreater(blocks, 2)
             meter = Meter(origin.address)
             with Node(KVCAST, "--upstream", meter.address) as edge:
-                await_upstream(edge)
+                edge.await_upstream()
                 before = meter.sent
                 first = self.get(folder, edge.address)
                 cost = meter.sent - before
@@ -138,8 +130,8 @@ class Relay(unittest.TestCase):
             folder = Path(scratch)
             self.prompt(folder)
             self.put(folder, origin.address)
-            await_upstream(middle)
-            await_upstream(edge)
+            middle.await_upstream()
+            edge.await_upstream()
             self.assertGreater(self.get(folder, edge.address)["tokens"], 0)
             published, loaded = tensors(folder / "a.safetensors"), tensors(folder / "b.safetensors")
             for name, values in loaded.items():
@@ -175,7 +167,7 @@ class Relay(unittest.TestCase):
                     Node(KVCAST, "--tokens", folder / "edge", "--upstream", origin.address,
                          "--upstream-token-file", relay) as edge:
                 self.put(folder, origin.address, *whose, "--token-file", writer)
-                await_upstream(edge)
+                edge.await_upstream()
                 got = self.get(folder, edge.address, *whose, "--token-file", reader)
                 self.assertGreater(got["tokens"], 0)
                 refused = self.try_get(folder, edge.address, *whose, "--token-file", stranger)
