@@ -1,5 +1,5 @@
 # kvcast_module(NAME n [PURE] [SOURCES ..] [DEPS ..] [LIBS ..] [TESTS ..] [BENCHES ..] [FUZZERS ..]
-#               [PROGRAMS ..] [PROGRAM_LIBS ..])
+#               [PROGRAMS ..] [METERS ..] [PROGRAM_LIBS ..])
 #
 # One call per module says all there is to say about it. DEPS are modules of ours, LIBS are
 # libraries of others. Headers are listed with the sources: a file nobody lists is not part of
@@ -11,6 +11,7 @@
 #   BENCHES  become one program <name>_bench     (with KVCAST_BENCHES)
 #   FUZZERS  become one program each, <file>     (with KVCAST_FUZZERS)
 #   PROGRAMS become one program each, <file>, with PROGRAM_LIBS; only for what is not in apps/
+#   METERS   are programs that only the scripts in bench/ use (with KVCAST_BENCHES)
 if(BUILD_TESTING)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/source_folder.cc @ONLY CONTENT
     "#include \"kvcast/base/source_folder_test.h\"\n\nconst char kvcast::kSourceFolder[] = \"@PROJECT_SOURCE_DIR@\";\n")
@@ -42,7 +43,7 @@ endfunction()
 
 function(kvcast_module)
   cmake_parse_arguments(M "PURE" "NAME"
-    "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS;PROGRAMS;PROGRAM_LIBS" ${ARGN})
+    "SOURCES;DEPS;LIBS;TESTS;BENCHES;FUZZERS;PROGRAMS;METERS;PROGRAM_LIBS" ${ARGN})
   set(library kvcast_${M_NAME})
   list(TRANSFORM M_DEPS PREPEND kvcast_ OUTPUT_VARIABLE dependencies)
 
@@ -52,7 +53,7 @@ function(kvcast_module)
     if(M_FUZZERS)
       target_link_libraries(${library} PRIVATE kvcast_coverage)
     endif()
-    kvcast_compile_as_one(${library} 16)
+    kvcast_compile_as_one(${library} 40)
     set(archive "$<TARGET_FILE:${library}>")
     set(links "$<JOIN:$<TARGET_PROPERTY:${library},LINK_LIBRARIES>, >")
   else()
@@ -62,7 +63,12 @@ function(kvcast_module)
     set(links "$<JOIN:$<TARGET_PROPERTY:${library},INTERFACE_LINK_LIBRARIES>, >")
   endif()
 
-  foreach(source IN LISTS M_PROGRAMS)
+  set(programs ${M_PROGRAMS})
+  if(KVCAST_BENCHES)
+    list(APPEND programs ${M_METERS})
+  endif()
+  list(APPEND M_PROGRAMS ${M_METERS})
+  foreach(source IN LISTS programs)
     cmake_path(GET source STEM program)
     add_executable(${program}_program ${source})
     set_target_properties(${program}_program PROPERTIES OUTPUT_NAME ${program})
@@ -77,7 +83,7 @@ function(kvcast_module)
     # What is tested is built as users run it; what tests it takes half the time to build so.
     target_compile_options(${M_NAME}_test PRIVATE
       $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CONFIG:Sanitized>:-O0>)
-    kvcast_compile_as_one(${M_NAME}_test 8)
+    kvcast_compile_as_one(${M_NAME}_test 24)
     string(APPEND links " $<JOIN:$<TARGET_PROPERTY:${M_NAME}_test,LINK_LIBRARIES>, >")
     kvcast_add_tests(${M_NAME}_test)
   endif()

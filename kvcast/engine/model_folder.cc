@@ -20,7 +20,6 @@ namespace kvcast {
 namespace {
 
 // A config is a few kilobytes, and parsed it takes thirty times its bytes.
-constexpr size_t kConfigBytesMax = 2 * 1024 * 1024;
 constexpr size_t kPointerBytesMax = 1024;
 constexpr std::string_view kAdapter = "An adapter";
 constexpr std::string_view kModel = "A model";
@@ -71,7 +70,7 @@ Result<T> In(const std::filesystem::path& folder, Result<T> result) {
 
 Result<ModelConfig> ConfigIn(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
-  KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
+  KVCAST_TRY(const std::string text, ReadRegularFile(path, kModelConfigBytesMax));
   return In(path, ModelConfig::Parse(text));
 }
 
@@ -80,7 +79,7 @@ Result<KvDtype> KvDtypeIn(const std::filesystem::path& folder, const FileNames& 
                           const ModelConfig& config) {
   if (names.contains(kQuantConfigFile)) {
     const std::filesystem::path path = folder / kQuantConfigFile;
-    KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
+    KVCAST_TRY(const std::string text, ReadRegularFile(path, kModelConfigBytesMax));
     KVCAST_TRY_VOID(In(path, CheckQuantConfig(text)));
   }
   return In(folder / "config.json", config.kv_dtype);
@@ -136,7 +135,7 @@ Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<s
     if (file.ends_with(".safetensors")) {
       KVCAST_TRY_VOID(CheckWeights(path, what == kAdapter, seen));
     } else if (file.ends_with(".json") && what == kAdapter) {
-      KVCAST_TRY(const std::string text, ReadRegularFile(path, kConfigBytesMax));
+      KVCAST_TRY(const std::string text, ReadRegularFile(path, kModelConfigBytesMax));
       KVCAST_TRY_VOID(In(path, CheckAdapterConfig(text)));
     }
   }

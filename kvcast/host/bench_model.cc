@@ -15,11 +15,10 @@
 #include "kvcast/io/file.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/model_config.h"
+#include "kvcast/kv/model_files.h"
 
 namespace kvcast {
 namespace {
-
-constexpr size_t kModelConfigBytesMax = size_t{1} << 20;
 
 // What the config.json of a model says of its KV.
 struct KnownShape {

@@ -12,11 +12,10 @@
 #include "kvcast/codec/survey.h"
 #include "kvcast/host/cache_rows.h"
 #include "kvcast/kv/model_config.h"
+#include "kvcast/kv/model_files.h"
 
 namespace kvcast {
 namespace {
-
-constexpr size_t kModelConfigBytesMax = 2 * 1024 * 1024;
 
 // config.json: that file, or in that folder.
 Result<ModelConfig> ConfigAt(const std::filesystem::path& model) {

@@ -2,37 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <optional>
 
+#include "kvcast/host/environment_variable_test.h"
 #include "kvcast/io/scratch_directory.h"
 
 namespace kvcast {
 namespace {
 
-// A variable of the environment, as it was before once the test is over.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) {
-      before_ = before;
-    }
-    Set(value);
-  }
-  ~Variable() { Set(before_ ? before_->c_str() : nullptr); }
-
- private:
-  void Set(const char* value) { value == nullptr ? ::unsetenv(name_) : ::setenv(name_, value, 1); }
-
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 TEST(CacheDirectory, IsTheUsersAndLeavesMostOfTheDisk) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::filesystem::path home = scratch.path() / "home";
-  const Variable cache("XDG_CACHE_HOME", nullptr);
-  const Variable home_is("HOME", home.c_str());
+  const EnvironmentVariable cache("XDG_CACHE_HOME", std::nullopt);
+  const EnvironmentVariable home_is("HOME", home.c_str());
   const CacheDirectory found = *CacheDirectory::Of("auto", "auto");
   EXPECT_EQ(found.path, home / ".cache/kvcast");
   EXPECT_LE(found.bytes, uint64_t{10} << 30);
@@ -42,7 +24,7 @@ TEST(CacheDirectory, IsTheUsersAndLeavesMostOfTheDisk) {
 
 TEST(CacheDirectory, IsElsewhereOrNowhereIfToldSo) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
-  const Variable cache("XDG_CACHE_HOME", scratch.path().c_str());
+  const EnvironmentVariable cache("XDG_CACHE_HOME", scratch.path().c_str());
   EXPECT_EQ(CacheDirectory::Of("auto", "1GiB")->path, scratch.path() / "kvcast");
   EXPECT_EQ(CacheDirectory::Of("auto", "1GiB")->bytes, uint64_t{1} << 30);
   EXPECT_TRUE(CacheDirectory::Of("none", "auto")->path.empty());
@@ -51,10 +33,10 @@ TEST(CacheDirectory, IsElsewhereOrNowhereIfToldSo) {
 
 // A node that was told nothing starts on any machine.
 TEST(CacheDirectory, IsNowhereWithoutAHome) {
-  const Variable cache("XDG_CACHE_HOME", "relative");
-  const Variable home("HOME", nullptr);
+  const EnvironmentVariable cache("XDG_CACHE_HOME", "relative");
+  const EnvironmentVariable home("HOME", std::nullopt);
   EXPECT_TRUE(CacheDirectory::Of("auto", "auto")->path.empty());
-  const Variable file("XDG_CACHE_HOME", "/dev/null");
+  const EnvironmentVariable file("XDG_CACHE_HOME", "/dev/null");
   EXPECT_TRUE(CacheDirectory::Of("auto", "auto")->path.empty());
   EXPECT_FALSE(CacheDirectory::Of("/dev/null/cache", "auto").ok());
 }

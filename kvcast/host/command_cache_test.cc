@@ -30,7 +30,7 @@ std::string WeightsOf(std::string_view values) {
 }
 
 // A folder with a small model in it, whose weights are anything.
-class CacheCommands : public testing::Test {
+class NameAndInspect : public testing::Test {
  protected:
   void SetUp() override {
     Write("model/config.json",
@@ -69,7 +69,7 @@ class CacheCommands : public testing::Test {
   ScratchDirectory folder_ = *ScratchDirectory::Make();
 };
 
-TEST_F(CacheCommands, NameListsTheBlocksOfAPrompt) {
+TEST_F(NameAndInspect, NameListsTheBlocksOfAPrompt) {
   const CommandOutcome outcome = Name({Path("a.tokens")});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("public/model@"), std::string::npos);
@@ -78,7 +78,7 @@ TEST_F(CacheCommands, NameListsTheBlocksOfAPrompt) {
             std::string::npos);
 }
 
-TEST_F(CacheCommands, NameSaysWhatTwoPromptsShare) {
+TEST_F(NameAndInspect, NameSaysWhatTwoPromptsShare) {
   const CommandOutcome outcome = Name({Path("a.tokens"), Path("b.tokens"), "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const Json json = *ParseJson(outcome.out);
@@ -87,7 +87,7 @@ TEST_F(CacheCommands, NameSaysWhatTwoPromptsShare) {
   EXPECT_NE(json["prompts"][0]["blocks"][1], json["prompts"][1]["blocks"][1]);
 }
 
-TEST_F(CacheCommands, NameChangesWithWhateverChangesTheKv) {
+TEST_F(NameAndInspect, NameChangesWithWhateverChangesTheKv) {
   const auto first_block = [&](std::vector<std::string> more) {
     more.push_back("--json");
     more.push_back(Path("a.tokens"));
@@ -108,7 +108,7 @@ TEST_F(CacheCommands, NameChangesWithWhateverChangesTheKv) {
   EXPECT_NE(first_block({}), plain);
 }
 
-TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
+TEST_F(NameAndInspect, NameSaysWhatIsWrongAndWhere) {
   Write("bad.tokens", "1 2 three");
   EXPECT_EQ(Name({Path("bad.tokens")}).status, 1);
   EXPECT_NE(Name({Path("bad.tokens")}).err.find("bad.tokens: byte 4:"), std::string::npos);
@@ -125,7 +125,7 @@ TEST_F(CacheCommands, NameSaysWhatIsWrongAndWhere) {
 }
 
 // What an engine would load from there is not known, so nothing is named after a guess.
-TEST_F(CacheCommands, NameRefusesAFolderThatEnginesReadDifferently) {
+TEST_F(NameAndInspect, NameRefusesAFolderThatEnginesReadDifferently) {
   Write("model/adapter_config.json", "{}");
   EXPECT_NE(Name({}).err.find("name its folder with --adapter"), std::string::npos);
   Write("model/adapter_model.safetensors", WeightsOf("lora"));
@@ -147,7 +147,7 @@ TEST_F(CacheCommands, NameRefusesAFolderThatEnginesReadDifferently) {
 }
 
 // An adapter that is named does not say whether another one is loaded, too.
-TEST_F(CacheCommands, NameLooksForAdaptersBesideTheModelWhicheverIsNamed) {
+TEST_F(NameAndInspect, NameLooksForAdaptersBesideTheModelWhicheverIsNamed) {
   Write("adapter/adapter_config.json", "{}");
   Write("adapter/adapter_model.safetensors", WeightsOf("lora"));
   EXPECT_EQ(Name({"--adapter", Path("adapter")}).status, kExitOk);
@@ -160,7 +160,7 @@ TEST_F(CacheCommands, NameLooksForAdaptersBesideTheModelWhicheverIsNamed) {
   EXPECT_NE(missing.find("lies in the model's folder"), std::string::npos) << missing;
 }
 
-TEST_F(CacheCommands, NameChangesWithTheEmbeddingsOfAnAdapter) {
+TEST_F(NameAndInspect, NameChangesWithTheEmbeddingsOfAnAdapter) {
   const auto model_fp = [&] {
     const CommandOutcome outcome = Name({"--adapter", Path("adapter"), "--json"});
     EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
@@ -176,7 +176,7 @@ TEST_F(CacheCommands, NameChangesWithTheEmbeddingsOfAnAdapter) {
 }
 
 // Engines differ in what they make of a file that says two things.
-TEST_F(CacheCommands, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
+TEST_F(NameAndInspect, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
   const std::string counts = R"("num_hidden_layers": 2, "num_attention_heads": 4,
       "num_key_value_heads": 2, "head_dim": 8)";
   Write("model/config.json",
@@ -203,7 +203,7 @@ TEST_F(CacheCommands, NameAsksForTheDtypeWhereTheConfigIsOfTwoMinds) {
 }
 
 // Before weights are read, which may take minutes.
-TEST_F(CacheCommands, NameAsksForAModelsNameWhereTheFolderHasNone) {
+TEST_F(NameAndInspect, NameAsksForAModelsNameWhereTheFolderHasNone) {
   std::filesystem::rename(Path("model"), Path("my model"));
   std::filesystem::remove(Path("my model/model.safetensors"));
   const auto error = [&](std::vector<const char*> more) {
@@ -215,13 +215,13 @@ TEST_F(CacheCommands, NameAsksForAModelsNameWhereTheFolderHasNone) {
   EXPECT_NE(error({"--model-name", "mine"}).find("no weights"), std::string::npos);
 }
 
-TEST_F(CacheCommands, NameRefusesThePublicKeyAsATenantsOwn) {
+TEST_F(NameAndInspect, NameRefusesThePublicKeyAsATenantsOwn) {
   Write("acme.key", Sha256::Of("kvcast/public/1").ToHex() + "\n");
   EXPECT_NE(Name({"--tenant", "acme", "--key-file", Path("acme.key")}).err.find("known to all"),
             std::string::npos);
 }
 
-TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
+TEST_F(NameAndInspect, NameSaysWhereAModelIsWrong) {
   Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "../elsewhere"}})");
   EXPECT_NE(Name({}).err.find("model.safetensors.index.json: byte 16: "), std::string::npos);
   Write("model/config.json", R"({"num_hidden_layers": 0})");
@@ -232,7 +232,7 @@ TEST_F(CacheCommands, NameSaysWhereAModelIsWrong) {
 }
 
 // Half a download, or something else under the name of weights, would be a model nobody else has.
-TEST_F(CacheCommands, NameLooksWhetherWeightsAreWhole) {
+TEST_F(NameAndInspect, NameLooksWhetherWeightsAreWhole) {
   const std::string whole = WeightsOf("weights");
   for (const size_t length : {size_t{3}, size_t{20}, whole.size() - 1}) {
     Write("model/model.safetensors", std::string_view(whole).substr(0, length));
@@ -251,7 +251,7 @@ TEST_F(CacheCommands, NameLooksWhetherWeightsAreWhole) {
       << indexed.err;
 }
 
-TEST_F(CacheCommands, NameTakesNoTensorThatTwoPartsOfTheWeightsHave) {
+TEST_F(NameAndInspect, NameTakesNoTensorThatTwoPartsOfTheWeightsHave) {
   std::filesystem::remove(Path("model/model.safetensors"));
   Write("model/a.safetensors", WeightsOf("one"));
   Write("model/model.safetensors.index.json", R"({"weight_map": {"w": "a.safetensors"}})");
@@ -263,7 +263,7 @@ TEST_F(CacheCommands, NameTakesNoTensorThatTwoPartsOfTheWeightsHave) {
             std::string::npos);
 }
 
-TEST_F(CacheCommands, NameLooksWhetherAnAdapterIsOne) {
+TEST_F(NameAndInspect, NameLooksWhetherAnAdapterIsOne) {
   const auto outcome = [&](std::string_view config, std::string_view weights) {
     Write("adapter/adapter_config.json", config);
     Write("adapter/adapter_model.safetensors", weights);
@@ -279,7 +279,7 @@ TEST_F(CacheCommands, NameLooksWhetherAnAdapterIsOne) {
             std::string::npos);
 }
 
-TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {
+TEST_F(NameAndInspect, NameSaysWhichFileNamesWhatIsAbsent) {
   Write("model/model.safetensors.index.json", R"({"weight_map": {"a": "gone.safetensors"}})");
   EXPECT_NE(Name({}).err.find("model.safetensors.index.json: byte 16: \"gone.safetensors\""),
             std::string::npos);
@@ -294,7 +294,7 @@ TEST_F(CacheCommands, NameSaysWhichFileNamesWhatIsAbsent) {
 }
 
 // Hashing a model may take minutes: what is wrong with the command line is said before.
-TEST_F(CacheCommands, NameReadsItsCommandLineBeforeTheModel) {
+TEST_F(NameAndInspect, NameReadsItsCommandLineBeforeTheModel) {
   std::filesystem::remove(Path("model/model.safetensors"));
   Write("short.key", "12 34");
   const auto usage = [&](const std::vector<std::string>& words) { return Name(words).status; };
@@ -311,13 +311,13 @@ TEST_F(CacheCommands, NameReadsItsCommandLineBeforeTheModel) {
   EXPECT_NE(key.err.find("short.key: byte 2: A naming key is"), std::string::npos) << key.err;
 }
 
-TEST_F(CacheCommands, NameSaysWhatIsWrongOnOneLine) {
+TEST_F(NameAndInspect, NameSaysWhatIsWrongOnOneLine) {
   const std::string err = Name({Path("two\nlines.tokens")}).err;
   EXPECT_NE(err.find("two\\x0alines.tokens"), std::string::npos) << err;
   EXPECT_EQ(std::ranges::count(err, '\n'), 1);
 }
 
-TEST_F(CacheCommands, NameTakesNoPointerForWeights) {
+TEST_F(NameAndInspect, NameTakesNoPointerForWeights) {
   Write("model/model.safetensors", "version 1\noid sha256:4d7a\nsize 12\n");
   EXPECT_NE(Name({Path("a.tokens")}).err.find("model.safetensors: byte 0: This is a Git LFS"),
             std::string::npos);
@@ -331,7 +331,7 @@ TEST_F(CacheCommands, NameTakesNoPointerForWeights) {
 }
 
 // Waiting for somebody to write into it would be waiting for ever.
-TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
+TEST_F(NameAndInspect, NameRefusesAPipeForAFileOfTheModel) {
   for (const char* name : {"model/model.safetensors.index.json", "model/config.json"}) {
     std::filesystem::remove(Path(name));
     ASSERT_EQ(::mkfifo(Path(name).c_str(), 0600), 0);
@@ -342,7 +342,7 @@ TEST_F(CacheCommands, NameRefusesAPipeForAFileOfTheModel) {
   }
 }
 
-TEST_F(CacheCommands, NameReadsStandardInput) {
+TEST_F(NameAndInspect, NameReadsStandardInput) {
   Write("bad.tokens", "1 2 three");
   const auto with_input = [&](const char* name) {
     const int before = ::dup(STDIN_FILENO);
@@ -358,7 +358,7 @@ TEST_F(CacheCommands, NameReadsStandardInput) {
   EXPECT_EQ(with_input("bad.tokens").err.find("kvcast: standard input: byte 4: "), 0u);
 }
 
-TEST_F(CacheCommands, NameTakesAnOptionOnce) {
+TEST_F(NameAndInspect, NameTakesAnOptionOnce) {
   const std::string again = Path("model");
   const CommandOutcome outcome = Name({"--model", again});
   EXPECT_EQ(outcome.status, kExitUsage);
@@ -367,13 +367,13 @@ TEST_F(CacheCommands, NameTakesAnOptionOnce) {
       << outcome.err;
 }
 
-TEST_F(CacheCommands, NameTakesStandardInputOnce) {
+TEST_F(NameAndInspect, NameTakesStandardInputOnce) {
   const CommandOutcome outcome = Name({"-", "-"});
   EXPECT_EQ(outcome.status, kExitUsage);
   EXPECT_NE(outcome.err.find("one prompt"), std::string::npos) << outcome.err;
 }
 
-TEST_F(CacheCommands, NameBlamesTheWordThatIsWrong) {
+TEST_F(NameAndInspect, NameBlamesTheWordThatIsWrong) {
   const std::string key = Path("a.tokens");
   EXPECT_NE(Name({"--tenant", "public", "--key-file", key}).err.find("--key-file: "),
             std::string::npos);
@@ -383,25 +383,25 @@ TEST_F(CacheCommands, NameBlamesTheWordThatIsWrong) {
   EXPECT_NE(three.err.find("two are compared; here are 3"), std::string::npos) << three.err;
 }
 
-TEST_F(CacheCommands, NameWantsAModelNameThatSaysSomething) {
+TEST_F(NameAndInspect, NameWantsAModelNameThatSaysSomething) {
   EXPECT_EQ(Name({"--model-name", "", Path("a.tokens")}).status, kExitUsage);
 }
 
-TEST_F(CacheCommands, NameLeavesTheTerminalAsItWas) {
+TEST_F(NameAndInspect, NameLeavesTheTerminalAsItWas) {
   Write("red\x1b[31m.tokens", "1 2 3 4");
   const CommandOutcome outcome = Name({Path("red\x1b[31m.tokens")});
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
   EXPECT_EQ(Name({Path("absent\x1b[31m.tokens")}).err.find('\x1b'), std::string::npos);
 }
 
-TEST_F(CacheCommands, NamePrintsJsonWhateverAFileIsCalled) {
+TEST_F(NameAndInspect, NamePrintsJsonWhateverAFileIsCalled) {
   Write("\xff.tokens", "1 2 3 4");
   const CommandOutcome outcome = Name({"--json", Path("\xff.tokens")});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(ParseJson(outcome.out).ok());
 }
 
-TEST_F(CacheCommands, RefuseBlockLengthsAsTheyWereTyped) {
+TEST_F(NameAndInspect, RefuseBlockLengthsAsTheyWereTyped) {
   for (const char* length : {"-1", "0", "x", "010", "4294967296", "-18446744073709551615"}) {
     const std::string file = Path("kv.safetensors");
     const CommandOutcome outcome = RunKvcast({"inspect", file.c_str(), "--block-tokens", length});
@@ -410,7 +410,7 @@ TEST_F(CacheCommands, RefuseBlockLengthsAsTheyWereTyped) {
   }
 }
 
-TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
+TEST_F(NameAndInspect, InspectSaysWhatAFileHolds) {
   WriteKvFile("kv.safetensors", 2, {{"kvcast.model", "tiny"}});
   const std::string file = Path("kv.safetensors");
   const CommandOutcome outcome = RunKvcast({"inspect", file.c_str()});
@@ -422,7 +422,7 @@ TEST_F(CacheCommands, InspectSaysWhatAFileHolds) {
 }
 
 // So that the bytes of a file add up.
-TEST_F(CacheCommands, InspectCountsQueriesApart) {
+TEST_F(NameAndInspect, InspectCountsQueriesApart) {
   const std::string header =
       R"({"layers.0.k":{"dtype":"BF16","shape":[1,1,4],"data_offsets":[0,8]},)"
       R"("layers.0.q":{"dtype":"BF16","shape":[1,2,4],"data_offsets":[8,24]},)"
@@ -442,7 +442,7 @@ TEST_F(CacheCommands, InspectCountsQueriesApart) {
   EXPECT_EQ(ParseJson(json.out)->at("query_bytes_per_token"), 16);
 }
 
-TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
+TEST_F(NameAndInspect, InspectChecksAFileAgainstAModel) {
   const std::string model = Path("model");
   const auto inspect = [&](const std::string& name) {
     const std::string file = Path(name);
@@ -460,7 +460,7 @@ TEST_F(CacheCommands, InspectChecksAFileAgainstAModel) {
 }
 
 // A cache in other values than the engine's would have to be converted, and so is not its cache.
-TEST_F(CacheCommands, InspectComparesTheTypeOfValues) {
+TEST_F(NameAndInspect, InspectComparesTheTypeOfValues) {
   const std::string model = Path("model");
   const auto inspect = [&](ValueType type, const char* dtype) {
     WriteKvFile("kv.safetensors", 2, {}, type);
@@ -477,7 +477,7 @@ TEST_F(CacheCommands, InspectComparesTheTypeOfValues) {
   EXPECT_NE(inspect(ValueType::kBf16, "int8").err.find("KV files cannot hold"), std::string::npos);
 }
 
-TEST_F(CacheCommands, InspectIgnoresNothingItIsTold) {
+TEST_F(NameAndInspect, InspectIgnoresNothingItIsTold) {
   WriteKvFile("kv.safetensors", 2, {});
   const std::string file = Path("kv.safetensors");
   for (const char* option : {"--adapter", "--kv-dtype", "--model-name"}) {

@@ -6,24 +6,11 @@
 
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
+#include "kvcast/host/environment_variable_test.h"
 #include "kvcast/host/local_node_test.h"
 
 namespace kvcast {
 namespace {
-
-// An environment variable for as long as a test needs it.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { ::unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
 
 std::string Url(const LocalNode& node) { return "moqt://" + node.flag(); }
 
@@ -95,11 +82,11 @@ TEST(InteropCommand, WhatIsNotSupportedIsSkippedAndSaid) {
 
 TEST(InteropCommand, TheEnvironmentStandsForOptionsThatAreNotGiven) {
   const LocalNode node;
-  const Variable relay("RELAY_URL", "moqt://" + node.address().host_and_port);
-  const Variable test("TESTCASE", "setup-only");
+  const EnvironmentVariable relay("RELAY_URL", "moqt://" + node.address().host_and_port);
+  const EnvironmentVariable test("TESTCASE", "setup-only");
   EXPECT_EQ(RunKvcast({"interop"}).status, kExitFailed);  // Its certificate is checked.
-  const Variable verify("TLS_DISABLE_VERIFY", "1");
-  const Variable verbose("VERBOSE", "1");
+  const EnvironmentVariable verify("TLS_DISABLE_VERIFY", "1");
+  const EnvironmentVariable verbose("VERBOSE", "1");
   const CommandOutcome outcome = RunKvcast({"interop"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.out;
   EXPECT_NE(outcome.out.find("ok 1 - setup-only"), std::string::npos);

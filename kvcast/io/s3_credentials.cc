@@ -14,7 +14,7 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string_view Trimmed(std::string_view text) {
+std::string_view TrimmedLine(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) {
     return {};
@@ -29,21 +29,21 @@ Result<S3Credentials> ParseS3Credentials(std::string_view text, std::string_view
   bool within = false;
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    const std::string_view line = Trimmed(text.substr(0, end));
+    const std::string_view line = TrimmedLine(text.substr(0, end));
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (line.empty() || line.front() == '#' || line.front() == ';') {
       continue;
     }
     if (line.front() == '[' && line.back() == ']') {
-      within = Trimmed(line.substr(1, line.size() - 2)) == profile;
+      within = TrimmedLine(line.substr(1, line.size() - 2)) == profile;
       continue;
     }
     const size_t equals = line.find('=');
     if (!within || equals == std::string_view::npos) {
       continue;
     }
-    const std::string_view name = Trimmed(line.substr(0, equals));
-    const std::string_view value = Trimmed(line.substr(equals + 1));
+    const std::string_view name = TrimmedLine(line.substr(0, equals));
+    const std::string_view value = TrimmedLine(line.substr(equals + 1));
     if (name == "aws_access_key_id") {
       found.access_key = value;
     } else if (name == "aws_secret_access_key") {

@@ -15,6 +15,7 @@ namespace kvcast {
 using FileNames = std::set<std::string, std::less<>>;
 
 inline constexpr std::string_view kWeightIndexFile = "model.safetensors.index.json";
+inline constexpr size_t kModelConfigBytesMax = 2 * 1024 * 1024;
 // An index names every tensor: 207,360 of them in 20 MB for 384 experts in each of 60 layers.
 inline constexpr size_t kWeightIndexBytesMax = 128 * 1024 * 1024;
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One engine publishes a prompt while it computes it, another follows: live_test.py KVCAST TINYLM"""
 
+import functools
 import subprocess
 import sys
 import unittest
@@ -27,6 +28,7 @@ def following(node: str) -> subprocess.Popen:
     return follower
 
 
+@functools.cache  # Under a sanitizer it takes long, and says the same again.
 def alone(prompt: str) -> str:
     return subprocess.run([TINYLM, "generate", "--ids", "--tokens", "8", "--file", PROMPTS / f"shared-prefix-{prompt}.txt"],
                           capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
