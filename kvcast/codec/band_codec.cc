@@ -38,6 +38,11 @@ HeadRows<Byte> PartOf(HeadRows<Byte> rows, uint32_t first, uint32_t tokens) {
   return rows;
 }
 
+template <typename Number>
+NumberRows<const Number> ReadOnly(const NumberRows<Number>& rows) {
+  return {rows.first, rows.stride, rows.places};
+}
+
 // How many tokens are a part of all.
 uint32_t PartOfTokens(uint32_t tokens, size_t part, size_t parts) {
   return static_cast<uint32_t>(tokens * part / parts);
@@ -50,14 +55,12 @@ struct BandCodec::Scratch {
   uint32_t tokens;
   bool narrow = false;  // The plane's numbers are in `bytes`, and not in `numbers`.
   std::vector<SplitTurns> turns;
-  std::vector<int16_t> numbers;    // [row][token], and a row of nothing.
-  std::vector<int8_t> bytes;       // Likewise.
-  std::vector<int16_t> by_token;   // Of a band.
-  std::vector<int8_t> byte_token;  // Likewise.
-  std::vector<uint32_t> sums;      // Likewise.
-  std::vector<uint8_t> symbols;    // Of a unit.
-  std::vector<int16_t*> rows;      // Of a band.
-  std::vector<int8_t*> byte_rows;
+  std::vector<int16_t> numbers;              // [row][token], and a row of nothing.
+  std::vector<int8_t> bytes;                 // Likewise.
+  std::vector<int16_t> by_token;             // Of a band.
+  std::vector<int8_t> byte_token;            // Likewise.
+  std::vector<uint32_t> sums;                // Likewise.
+  std::vector<uint8_t> symbols;              // Of a unit.
   std::vector<const std::byte*> plane_from;  // A plane's tokens in pages, and a head's.
   std::vector<const std::byte*> from;
   std::vector<std::byte*> plane_to;
@@ -81,26 +84,19 @@ struct BandCodec::Scratch {
     numbers.resize((size_t{codec.coded_.most_rows} + 1) * tokens + kReadBehind);
     by_token.resize(most_values * tokens);
     symbols.resize(most_unit * tokens);
-    rows.resize(most_values);
     if (codec.is_ac_) {
       bytes.resize(numbers.size());
       byte_token.resize(by_token.size());
-      byte_rows.resize(most_values);
     } else {
       sums.resize(most_values * tokens);
     }
   }
   // Where the numbers of a band's components lie.
-  int16_t* const* RowsOf(const CodedBand& band) { return PlacesOf(band, numbers, rows); }
-  int8_t* const* ByteRowsOf(const CodedBand& band) { return PlacesOf(band, bytes, byte_rows); }
-  template <typename Number>
-  Number* const* PlacesOf(const CodedBand& band, std::vector<Number>& all,
-                          std::vector<Number*>& places) const {
-    Number* const first = all.data();
-    Number** const put = places.data();
-    const size_t stride = tokens;
-    std::ranges::transform(band.rows, put, [=](uint32_t row) { return first + row * stride; });
-    return put;
+  NumberRows<int16_t> RowsOf(const CodedBand& band) {
+    return {numbers.data(), tokens, band.rows.data()};
+  }
+  NumberRows<int8_t> ByteRowsOf(const CodedBand& band) {
+    return {bytes.data(), tokens, band.rows.data()};
   }
   RowTurns TurnsOf(const CodedPlane& plane) const {
     return plane.rope == Bands::kNoRope ? RowTurns{} : turns[plane.rope].rows();
@@ -204,8 +200,8 @@ struct BandCodec::Restoring {
     to = rows;
     done = 0;
     const auto count = static_cast<uint32_t>(band->rows.size());
-    kernels.gather_rows(scratch.ByteRowsOf(*band), count, scratch.tokens, scratch.byte_token.data(),
-                        count);
+    kernels.gather_rows(ReadOnly(scratch.ByteRowsOf(*band)), count, scratch.tokens,
+                        scratch.byte_token.data(), count);
   }
   void Until(uint32_t tokens) {
     if (band != nullptr && done < tokens) {
@@ -422,7 +418,8 @@ void BandCodec::RestoreBand(const CodedPlane& plane, const CodedBand& band, size
   const uint32_t tokens = scratch.tokens;
   const auto count = static_cast<uint32_t>(band.rows.size());
   const size_t stride = band.means.size();
-  kernels.gather_rows(scratch.RowsOf(band), count, tokens, scratch.by_token.data(), count);
+  kernels.gather_rows(ReadOnly(scratch.RowsOf(band)), count, tokens, scratch.by_token.data(),
+                      count);
   if (!is_ac_) {
     MatrixProduct product = band.inverse.Times(scratch.by_token, tokens, scratch.sums);
     product.in_stride = count;

@@ -158,19 +158,21 @@ TEST(BandKernels, TurnRowsAround) {
   for (const uint32_t tokens : {1U, 7U, 8U, 16U, 29U}) {
     constexpr uint32_t kCount = 48;
     auto numbers = AnyNumbers<int16_t>(size_t{kCount} * tokens + 8, random);
-    std::vector<int16_t*> rows;
+    std::vector<uint32_t> places;
     for (uint32_t i = 0; i < kCount; ++i) {
-      rows.push_back(numbers.data() + size_t{i * 5 % kCount} * tokens);
+      places.push_back(i * 5 % kCount);
     }
+    const NumberRows<int16_t> rows = {numbers.data(), tokens, places.data()};
+    const NumberRows<const int16_t> read = {numbers.data(), tokens, places.data()};
     std::vector<int16_t> expected(size_t{kCount} * tokens);
-    ScalarKernels().bands->gather_rows(rows.data(), kCount, tokens, expected.data(), kCount);
+    ScalarKernels().bands->gather_rows(read, kCount, tokens, expected.data(), kCount);
     const std::vector<int16_t> before = numbers;
     for (const Kernels* kernels : UsableKernels()) {
       std::vector<int16_t> got(expected.size());
-      kernels->bands->gather_rows(rows.data(), kCount, tokens, got.data(), kCount);
+      kernels->bands->gather_rows(read, kCount, tokens, got.data(), kCount);
       ASSERT_EQ(got, expected) << kernels->name << " " << tokens;
       std::fill(numbers.begin(), numbers.end() - 8, int16_t{0});
-      kernels->bands->scatter_rows(got.data(), kCount, kCount, tokens, rows.data());
+      kernels->bands->scatter_rows(got.data(), kCount, kCount, tokens, rows);
       ASSERT_EQ(numbers, before) << kernels->name << " " << tokens;
     }
   }
@@ -284,19 +286,21 @@ TEST(ByteKernels, TurnRowsAround) {
   for (const uint32_t tokens : {1U, 15U, 16U, 32U, 37U}) {
     constexpr uint32_t kCount = 64;
     auto numbers = AnyNumbers<int8_t>(size_t{kCount} * tokens + 16, random);
-    std::vector<int8_t*> rows;
+    std::vector<uint32_t> places;
     for (uint32_t i = 0; i < kCount; ++i) {
-      rows.push_back(numbers.data() + size_t{i * 5 % kCount} * tokens);
+      places.push_back(i * 5 % kCount);
     }
+    const NumberRows<int8_t> rows = {numbers.data(), tokens, places.data()};
+    const NumberRows<const int8_t> read = {numbers.data(), tokens, places.data()};
     std::vector<int8_t> expected(size_t{kCount} * tokens);
-    ScalarKernels().bytes->gather_rows(rows.data(), kCount, tokens, expected.data(), kCount);
+    ScalarKernels().bytes->gather_rows(read, kCount, tokens, expected.data(), kCount);
     const std::vector<int8_t> before = numbers;
     for (const Kernels* kernels : UsableKernels()) {
       std::vector<int8_t> got(expected.size());
-      kernels->bytes->gather_rows(rows.data(), kCount, tokens, got.data(), kCount);
+      kernels->bytes->gather_rows(read, kCount, tokens, got.data(), kCount);
       ASSERT_EQ(got, expected) << kernels->name << " " << tokens;
       std::fill(numbers.begin(), numbers.end() - 16, int8_t{0});
-      kernels->bytes->scatter_rows(got.data(), kCount, kCount, tokens, rows.data());
+      kernels->bytes->scatter_rows(got.data(), kCount, kCount, tokens, rows);
       ASSERT_EQ(numbers, before) << kernels->name << " " << tokens;
     }
   }

@@ -17,6 +17,8 @@ struct RansWriter;
 struct RawPlanes;
 template <typename Byte>
 struct HeadRows;
+template <typename Number>
+struct NumberRows;
 
 // The heads of one token, layer and plane where they lie in an engine's pages.
 template <typename Byte>
@@ -112,10 +114,10 @@ struct BandKernels {
   void (*number_sums)(const uint32_t* sums, size_t rows, size_t count, const NumberRounding& by,
                       int16_t* numbers);
   // Rows of numbers by component as rows by token, and back. May read 7 numbers behind a row.
-  void (*gather_rows)(const int16_t* const* rows, uint32_t count, uint32_t tokens, int16_t* to,
-                      size_t stride);
+  void (*gather_rows)(const NumberRows<const int16_t>& rows, uint32_t count, uint32_t tokens,
+                      int16_t* to, size_t stride);
   void (*scatter_rows)(const int16_t* from, size_t stride, uint32_t count, uint32_t tokens,
-                       int16_t* const* rows);
+                       const NumberRows<int16_t>& rows);
   // Upper parts with their lower bits; whether any is far.
   bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
                        const std::byte* planes, size_t first, int16_t* numbers);
@@ -132,10 +134,10 @@ struct ByteKernels {
   bool (*number_values)(const HeadRows<const std::byte>& from, const NumberRounding& by,
                         int8_t* numbers, size_t stride);
   // May read 15 numbers behind a row.
-  void (*gather_rows)(const int8_t* const* rows, uint32_t count, uint32_t tokens, int8_t* to,
-                      size_t stride);
+  void (*gather_rows)(const NumberRows<const int8_t>& rows, uint32_t count, uint32_t tokens,
+                      int8_t* to, size_t stride);
   void (*scatter_rows)(const int8_t* from, size_t stride, uint32_t count, uint32_t tokens,
-                       int8_t* const* rows);
+                       const NumberRows<int8_t>& rows);
   bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
                        const std::byte* planes, size_t first, int8_t* numbers);
   void (*narrow_numbers)(std::span<const int8_t> numbers, const RansTable& table,

@@ -55,6 +55,18 @@ struct HeadRows {
   const float* means = nullptr;  // In split places.
 };
 
+// Rows of numbers by component, anywhere among rows that lie one behind the other. Their addresses
+// are made where they are needed: a list of them would be written behind values on their way to
+// memory, and wait for those.
+template <typename Number>
+struct NumberRows {
+  Number* first = nullptr;
+  size_t stride = 0;
+  const uint32_t* places = nullptr;
+
+  Number* operator[](size_t i) const { return first + places[i] * stride; }
+};
+
 // How components become numbers: in 1/256 of a step, and those rounded. All in split places.
 struct NumberRounding {
   const float* parts = nullptr;

@@ -135,8 +135,8 @@ void ScalarNumberSums(const uint32_t* sums, size_t rows, size_t count, const Num
 }
 
 template <typename Number>
-void ScalarGatherRows(const Number* const* rows, uint32_t count, uint32_t tokens, Number* to,
-                      size_t stride) {
+void ScalarGatherRows(const NumberRows<const Number>& rows, uint32_t count, uint32_t tokens,
+                      Number* to, size_t stride) {
   for (uint32_t token = 0; token < tokens; ++token) {
     for (uint32_t i = 0; i < count; ++i) {
       to[token * stride + i] = rows[i][token];
@@ -146,7 +146,7 @@ void ScalarGatherRows(const Number* const* rows, uint32_t count, uint32_t tokens
 
 template <typename Number>
 void ScalarScatterRows(const Number* from, size_t stride, uint32_t count, uint32_t tokens,
-                       Number* const* rows) {
+                       const NumberRows<Number>& rows) {
   for (uint32_t token = 0; token < tokens; ++token) {
     for (uint32_t i = 0; i < count; ++i) {
       rows[i][token] = from[token * stride + i];

@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "kvcast/codec/number_rows.h"
 #include "kvcast/codec/simd_target.h"
 
 namespace kvcast {
@@ -62,7 +63,7 @@ inline void Transpose(__m256i (&rows)[16]) {
 }
 
 template <typename Number>
-void SimdGather(const Number* const* rows, uint32_t count, uint32_t tokens, Number* to,
+void SimdGather(const NumberRows<const Number>& rows, uint32_t count, uint32_t tokens, Number* to,
                 size_t stride) {
   constexpr uint32_t kTokens = kTransposed<Number>;
   for (uint32_t i = 0; i < count; i += 2 * kTokens) {
@@ -81,7 +82,7 @@ void SimdGather(const Number* const* rows, uint32_t count, uint32_t tokens, Numb
 
 template <typename Number>
 void SimdScatter(const Number* from, size_t stride, uint32_t count, uint32_t tokens,
-                 Number* const* rows) {
+                 const NumberRows<Number>& rows) {
   constexpr uint32_t kTokens = kTransposed<Number>;
   const uint32_t whole = tokens / kTokens * kTokens;
   for (uint32_t i = 0; i < count; i += 2 * kTokens) {
