@@ -13,11 +13,22 @@ constexpr size_t kPutsShare = 8;
 
 }  // namespace
 
+// A pack goes as a whole, so that up to one more than is reserved may have to stay.
+uint64_t BucketTierOptions::LeastBytes() const {
+  uint64_t least = 4 * pack_bytes;
+  for (const auto& [tenant, reserved] : reservations) {
+    const uint64_t more = reserved + std::min(pack_bytes, UINT64_MAX - reserved);
+    least += std::min(more, UINT64_MAX - least);
+  }
+  return least;
+}
+
 BucketTier::BucketTier(const BucketTierOptions& options, Log log)
     : IndexedTier(options.key_property),
       options_(options),
       logger_(std::move(log)),
       calls_(Scatter(options.seed)),
+      pools_(options.reservations),
       queue_({.prefix = options.prefix,
               .pack_bytes = options.pack_bytes,
               .enough_bytes = std::min(options.enough_bytes, options.pack_bytes),
@@ -25,7 +36,7 @@ BucketTier::BucketTier(const BucketTierOptions& options, Log log)
               .patience = options.upload_patience,
               .uploads_max = options.uploads_max,
               .bytes_max = options.bytes_max},
-             Scatter(options.seed + 1), table_) {
+             Scatter(options.seed + 1), table_, pools_) {
   KVCAST_CHECK(options_.bytes_max == 0 || options_.bytes_max >= options_.LeastBytes());
   KVCAST_CHECK(options_.pack_bytes >= kPackBytesMin && options_.pack_bytes <= kPackBytesMax / 2);
   table_.node = options_.node;
@@ -225,8 +236,9 @@ void BucketTier::TellFull() {
 // removes, what room it takes, and that it need not be read once more.
 void BucketTier::ForgetOldest() {
   std::optional<uint32_t> oldest;
+  const std::vector<uint64_t> pool_bytes = PoolBytes(false);
   for (const auto& [segment, pack] : table_.packs) {
-    if (!pack.leaving && !pack.forgotten &&
+    if (!pack.leaving && !pack.forgotten && !IsReserved(pack, pool_bytes) &&
         (!oldest || pack.written_us < table_.packs.at(*oldest).written_us)) {
       oldest = segment;
     }

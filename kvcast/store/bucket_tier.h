@@ -23,6 +23,7 @@
 #include "kvcast/store/pack_absences.h"
 #include "kvcast/store/pack_copies.h"
 #include "kvcast/store/pack_doubts.h"
+#include "kvcast/store/pack_pools.h"
 #include "kvcast/store/pack_queue.h"
 #include "kvcast/store/pack_removals.h"
 #include "kvcast/store/pack_table.h"
@@ -38,8 +39,11 @@ struct BucketTierOptions {
   uint64_t enough_bytes = UINT64_MAX;         // when it has so much, is full,
   Duration linger = std::chrono::seconds(1);  // or is so old.
   uint64_t bytes_max = 0;                     // For packs of this node; 0: no bound.
-  uint64_t queue_bytes_max = 256 << 20;       // Of puts that are not in the bucket yet.
-  uint64_t read_bytes_max = 256 << 20;        // Of gets that are under way.
+  // Of these, by tenant, in packs as they lie there. What a tenant has within its reservation goes
+  // for its own sake only.
+  std::map<std::string, uint64_t> reservations{};
+  uint64_t queue_bytes_max = 256 << 20;  // Of puts that are not in the bucket yet.
+  uint64_t read_bytes_max = 256 << 20;   // Of gets that are under way.
   size_t index_bytes_max = SIZE_MAX;
   size_t packs_max = 1 << 20;
   size_t uploads_max = 4;
@@ -48,7 +52,7 @@ struct BucketTierOptions {
   Duration survey_every = std::chrono::minutes(1);  // For packs of other nodes; 0: only at start.
 
   // The least that `bytes_max` may be, where it is a bound.
-  uint64_t LeastBytes() const { return 4 * pack_bytes; }
+  uint64_t LeastBytes() const;
 };
 
 // Objects in a bucket, in immutable packs that several nodes may share. docs/design/bucket-tier.md
@@ -189,6 +193,13 @@ class BucketTier final : public IndexedTier {
   // Room.
   void StartLeaving(Instant now);
   std::optional<uint32_t> Victim() const;
+  // What each pool has in packs of this node; with `forgotten`, in those of which nothing is known
+  // any more, too.
+  std::vector<uint64_t> PoolBytes(bool forgotten) const;
+  // Without it, its pool would have less than is reserved.
+  bool IsReserved(const Pack& pack, const std::vector<uint64_t>& pool_bytes) const;
+  // It removes what would be back without it.
+  bool IsStillReached(const Pack& pack) const;
   bool OnLeaving(const BucketCalls::Ended& ended, Instant now);
   void TellLost(const SegmentContents& contents);
   void ForgetEmptyTracks(const std::set<TrackName>& tracks);
@@ -209,6 +220,7 @@ class BucketTier final : public IndexedTier {
   State state_ = State::kOpening;
   std::optional<Error> refusal_;
   BucketCalls calls_;
+  PackPools pools_;
   PackTable table_;
   PackRemovals removals_;
   PackCopies copies_;

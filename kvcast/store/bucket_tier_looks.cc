@@ -85,7 +85,8 @@ void BucketTier::SettleLook(uint32_t segment, PackLoad::Outcome outcome, Instant
   }
   PackBody& body = outcome.body;
   table_.Reread(segment, body.written_us, pack->has_removals || body.has_removals(),
-                std::make_shared<const PackHorizon>(std::move(body.seen)));
+                std::make_shared<const PackHorizon>(std::move(body.seen)),
+                pools_.OwnerOf(body.contents));
   ApplyContents(body.contents, segment, false, queue_.RemovedFrom(pack->id));
 }
 

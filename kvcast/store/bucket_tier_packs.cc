@@ -147,6 +147,7 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
                   .written_us = outcome.body.written_us,
                   .has_removals = removes,
                   .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen)),
+                  .owner = pools_.OwnerOf(outcome.body.contents),
                   .forgotten = no_room});
   if (outcome.damaged > 0 && !no_room) {
     logger_.Warning("pack came damaged", {{"pack", found.key}});

@@ -12,26 +12,54 @@ constexpr uint32_t kLeaveTries = 4;
 
 }  // namespace
 
-std::optional<uint32_t> BucketTier::Victim() const {
-  std::optional<uint32_t> victim;
-  std::pair<uint64_t, uint32_t> oldest(UINT64_MAX, 0);
-  for (const auto& one : table_.packs) {
-    const Pack& pack = one.second;
-    const std::pair age(pack.written_us, pack.id.number);
-    if (!table_.Own(pack) || age >= oldest) {
-      continue;
-    }
-    // With its removals, what they reach would be back.
-    const auto reached = [&pack](const auto& other) {
-      return other.second.id != pack.id && Reaches(pack.id, *pack.seen, other.second.id);
-    };
-    if (!pack.has_removals || (std::ranges::none_of(table_.packs, reached) &&
-                               std::ranges::none_of(taken_back_, reached))) {
-      victim = one.first;
-      oldest = age;
+std::vector<uint64_t> BucketTier::PoolBytes(bool forgotten) const {
+  std::vector<uint64_t> bytes(pools_.size());
+  for (const auto& [segment, pack] : table_.packs) {
+    if (table_.Own(pack) && (forgotten || !pack.forgotten)) {
+      bytes[pack.owner.pool] += pack.bytes;
     }
   }
-  return victim;
+  return bytes;
+}
+
+bool BucketTier::IsReserved(const Pack& pack, const std::vector<uint64_t>& pool_bytes) const {
+  const uint32_t pool = pack.owner.pool;
+  return table_.Own(pack) && pools_.reserved(pool) > 0 &&
+         pool_bytes[pool] < pack.bytes + pools_.reserved(pool);
+}
+
+bool BucketTier::IsStillReached(const Pack& pack) const {
+  const auto reached = [&pack](const auto& other) {
+    return other.second.id != pack.id && pack.owner.RemovesFrom(other.second.owner) &&
+           Reaches(pack.id, *pack.seen, other.second.id);
+  };
+  return pack.has_removals &&
+         (std::ranges::any_of(table_.packs, reached) || std::ranges::any_of(taken_back_, reached));
+}
+
+// The oldest of the pool that has most beyond its reservation; where nobody has so much that a pack
+// may go, of the pool that wants the room.
+std::optional<uint32_t> BucketTier::Victim() const {
+  const std::vector<uint64_t> pool_bytes = PoolBytes(true);
+  std::vector<std::optional<uint32_t>> oldest(pools_.size());
+  const auto age = [](const Pack& pack) { return std::pair(pack.written_us, pack.id.number); };
+  for (const auto& [segment, pack] : table_.packs) {
+    std::optional<uint32_t>& first = oldest[pack.owner.pool];
+    if (table_.Own(pack) && (!first || age(pack) < age(table_.packs.at(*first))) &&
+        !IsStillReached(pack)) {
+      first = segment;
+    }
+  }
+  std::optional<uint32_t> victim;
+  uint64_t most = 0;
+  for (uint32_t pool = 0; pool < pools_.size(); ++pool) {
+    const bool may_go = oldest[pool] && !IsReserved(table_.packs.at(*oldest[pool]), pool_bytes);
+    if (may_go && (!victim || pool_bytes[pool] - pools_.reserved(pool) > most)) {
+      victim = oldest[pool];
+      most = pool_bytes[pool] - pools_.reserved(pool);
+    }
+  }
+  return victim ? victim : oldest[queue_.wanting_pool()];
 }
 
 void BucketTier::StartLeaving(Instant now) {

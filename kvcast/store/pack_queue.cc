@@ -27,42 +27,48 @@ Result<void> PackQueue::CheckFits(const TrackName& track, const RecordDraft& dra
                                          std::to_string(options_.pack_bytes) + ".");
 }
 
-void PackQueue::Open(Instant now) {
+PackQueue::OpenPack& PackQueue::Open(uint32_t pool, Instant now) {
   last_number_ = std::max(last_number_, table_->last_own) + 1;
   OpenPack open{PackWriter({table_->node, last_number_, random_.Next()})};
   open.since = now;
-  open_ = std::move(open);
+  return open_.emplace(pool, std::move(open)).first->second;
 }
 
+// All of a track comes into packs of one pool, so that of two that speak of it the later one has
+// the higher number.
 void PackQueue::Append(uint64_t id, const TrackName& track, const RecordDraft& draft,
                        EntryBody entry, uint64_t received_us, Instant now) {
-  if (open_ && !open_->writer.Fits(options_.pack_bytes, track, draft, entry)) {
-    Close(now);
+  const uint32_t pool = pools_->Of(track);
+  auto found = open_.find(pool);
+  if (found != open_.end() &&
+      !found->second.writer.Fits(options_.pack_bytes, track, draft, entry)) {
+    Close(std::move(found->second), now);
+    open_.erase(found);
+    found = open_.end();
   }
-  if (!open_) {
-    Open(now);
-  }
+  OpenPack& open = found == open_.end() ? Open(pool, now) : found->second;
   last_written_us_ = std::max(last_written_us_, received_us);
-  open_->written_us = last_written_us_;
-  open_->removes = open_->removes || std::holds_alternative<Removal>(entry);
-  open_->record_bytes += draft.size();
-  open_->cost += draft.CostOf(track);
+  open.written_us = last_written_us_;
+  open.owner.Add(pool, std::holds_alternative<Removal>(entry));
+  open.record_bytes += draft.size();
+  open.cost += draft.CostOf(track);
   queued_bytes_ += draft.CostOf(track);
-  const uint64_t offset = open_->writer.Append(track, draft, entry);
-  open_->records.push_back(
+  const uint64_t offset = open.writer.Append(track, draft, entry);
+  open.records.push_back(
       {id, track, std::move(entry), offset, static_cast<uint32_t>(draft.size())});
 }
 
 void PackQueue::Close(Instant now) {
-  if (!open_) {
-    return;
+  for (auto& [pool, open] : std::exchange(open_, {})) {
+    Close(std::move(open), now);
   }
-  OpenPack open = *std::move(open_);
-  open_.reset();
+}
+
+void PackQueue::Close(OpenPack open, Instant now) {
   ClosedPack closed;
   // Only removals ask how far their node had read.
   const auto seen =
-      std::make_shared<const PackHorizon>(open.removes ? table_->seen : PackHorizon());
+      std::make_shared<const PackHorizon>(open.removes() ? table_->seen : PackHorizon());
   closed.bytes = open.writer.Seal(open.written_us, *seen);
   closed.cost = open.cost;
   closed.give_up = now + options_.patience;
@@ -70,8 +76,9 @@ void PackQueue::Close(Instant now) {
                          .key = open.writer.id().Key(options_.prefix),
                          .bytes = closed.bytes.size(),
                          .written_us = open.written_us,
-                         .has_removals = open.removes,
-                         .seen = seen};
+                         .has_removals = open.removes(),
+                         .seen = seen,
+                         .owner = std::move(open.owner)};
   closed.settled.records = std::move(open.records);
   keys_.insert(closed.settled.pack.key);
   closed_.push_back(std::move(closed));
@@ -130,9 +137,13 @@ void PackQueue::Upload(ClosedPack pack, BucketCalls& calls) {
 }
 
 void PackQueue::Pump(BucketCalls& calls, Instant now) {
-  if (open_ &&
-      (now >= open_->since + options_.linger || open_->record_bytes >= options_.enough_bytes)) {
-    Close(now);
+  for (auto open = open_.begin(); open != open_.end();) {
+    const bool due = now >= open->second.since + options_.linger ||
+                     open->second.record_bytes >= options_.enough_bytes;
+    if (due) {
+      Close(std::move(open->second), now);
+    }
+    open = due ? open_.erase(open) : std::next(open);
   }
   GiveUpOld(now);
   wants_room_ = false;
@@ -199,8 +210,8 @@ PackQueue::Removed PackQueue::RemovedFrom(const PackId& pack) const {
       add(settled.records);
     }
   };
-  if (open_ && open_->removes) {
-    add(open_->records);  // It will reach all that is known when it is closed.
+  for (const auto& [pool, open] : open_) {
+    add(open.records);  // They will reach all that is known when they are closed.
   }
   for (const ClosedPack& closed : closed_) {
     add_closed(closed.settled);
@@ -213,8 +224,9 @@ PackQueue::Removed PackQueue::RemovedFrom(const PackId& pack) const {
 
 std::optional<Instant> PackQueue::deadline() const {
   std::optional<Instant> first;
-  if (open_) {
-    first = open_->since + options_.linger;
+  for (const auto& [pool, open] : open_) {
+    const Instant due = open.since + options_.linger;
+    first = first ? std::min(*first, due) : due;
   }
   if (!closed_.empty()) {
     first = first ? std::min(*first, closed_.front().give_up) : closed_.front().give_up;

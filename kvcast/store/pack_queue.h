@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -46,9 +47,9 @@ class PackQueue {
     bool perhaps_there = false;  // It failed, and may be there all the same.
   };
 
-  // The table must outlive this.
-  PackQueue(const Options& options, uint64_t seed, const PackTable& table)
-      : options_(options), random_(seed), table_(&table) {}
+  // The table and the pools must outlive this.
+  PackQueue(const Options& options, uint64_t seed, const PackTable& table, const PackPools& pools)
+      : options_(options), random_(seed), table_(&table), pools_(&pools) {}
 
   // Too large: it would not fit an empty pack.
   Result<void> CheckFits(const TrackName& track, const RecordDraft& draft,
@@ -56,9 +57,9 @@ class PackQueue {
   // REQUIRES: CheckFits().
   void Append(uint64_t id, const TrackName& track, const RecordDraft& draft, EntryBody entry,
               uint64_t received_us, Instant now);
-  // Nothing more comes into the pack that is open.
+  // Nothing more comes into the packs that are open, one a pool.
   void Close(Instant now);
-  // The pack that is open and those that wait with it, from the one on that begins with a record,
+  // The packs that are open and those that wait with it, from the one on that begins with a record,
   // are the next, with the last of the room. False: there is not enough for all of them.
   bool CloseWithLastRoom(uint64_t first_record, Instant now);
 
@@ -69,15 +70,19 @@ class PackQueue {
   std::vector<Settled> TakeSettled();
   std::optional<Instant> deadline() const;
 
-  // A removal waits in the pack that is open.
-  bool open_removes() const { return open_ && open_->removes; }
+  // A removal waits in a pack that is open.
+  bool open_removes() const {
+    return std::ranges::any_of(open_, [](const auto& one) { return one.second.removes(); });
+  }
   // Groups, and whole tracks, of which what lies in a pack is about to be removed.
   using Removed = std::set<std::pair<TrackName, std::optional<uint64_t>>>;
   Removed RemovedFrom(const PackId& pack) const;
   // A pack waits for nothing but room.
   bool wants_room() const { return wants_room_; }
+  // Whose it is. REQUIRES: wants_room().
+  uint32_t wanting_pool() const { return closed_.front().settled.pack.owner.pool; }
   bool Holds(const std::string& key) const { return keys_.contains(key); }
-  bool idle() const { return !open_ && closed_.empty() && uploading_.empty(); }
+  bool idle() const { return open_.empty() && closed_.empty() && uploading_.empty(); }
   // Of records that are not in the bucket yet, payloads and all that is remembered of them
   // meanwhile.
   uint64_t queued_bytes() const { return queued_bytes_; }
@@ -90,7 +95,9 @@ class PackQueue {
     uint64_t written_us = 0;
     uint64_t record_bytes = 0;
     uint64_t cost = 0;
-    bool removes = false;
+    PackOwner owner{};
+
+    bool removes() const { return !owner.removes.empty(); }
   };
   struct ClosedPack {
     Settled settled;
@@ -100,7 +107,8 @@ class PackQueue {
     bool last_room = false;
   };
 
-  void Open(Instant now);
+  OpenPack& Open(uint32_t pool, Instant now);
+  void Close(OpenPack open, Instant now);
   void Upload(ClosedPack pack, BucketCalls& calls);
   // Beside others that are to be uploaded first.
   bool HasRoomFor(const ClosedPack& pack, uint64_t others_bytes = 0) const;
@@ -110,7 +118,8 @@ class PackQueue {
   Options options_;
   Random random_;
   const PackTable* table_;
-  std::optional<OpenPack> open_;
+  const PackPools* pools_;
+  std::map<uint32_t, OpenPack> open_;  // By pool.
   std::deque<ClosedPack> closed_;
   std::map<BucketCalls::Id, ClosedPack> uploading_;
   uint64_t uploading_bytes_ = 0;

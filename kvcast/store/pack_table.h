@@ -10,6 +10,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/store/pack_format.h"
+#include "kvcast/store/pack_pools.h"
 
 namespace kvcast {
 
@@ -21,11 +22,12 @@ struct Pack {
   uint64_t written_us = 0;  // Since 1970; 0: not known.
   bool has_removals = false;
   std::shared_ptr<const PackHorizon> seen{};  // What its removals reach.
-  bool leaving = false;                       // It is being given up.
-  bool forgotten = false;                     // The index had no room for what it holds.
-  uint32_t damaged_count = 0;                 // How often it came damaged when it was to be.
-  uint64_t shown_in = 0;                      // The last listing that showed it,
-  uint32_t missed = 0;                        // and how many whole ones in a row since did not.
+  PackOwner owner{};
+  bool leaving = false;        // It is being given up.
+  bool forgotten = false;      // The index had no room for what it holds.
+  uint32_t damaged_count = 0;  // How often it came damaged when it was to be.
+  uint64_t shown_in = 0;       // The last listing that showed it,
+  uint32_t missed = 0;         // and how many whole ones in a row since did not.
 };
 
 // The packs of a bucket. To an index each is a segment, whose number is our own and never used
@@ -61,13 +63,18 @@ struct PackTable {
   }
   // It was read again, and says this of itself.
   void Reread(uint32_t segment, uint64_t written_us, bool has_removals,
-              std::shared_ptr<const PackHorizon> its_seen) {
+              std::shared_ptr<const PackHorizon> its_seen, PackOwner owner) {
     Pack& pack = packs.at(segment);
     removers_seen_bytes -= pack.seen ? pack.seen->bytes() : 0;
     removers_seen_bytes += its_seen ? its_seen->bytes() : 0;
     pack.written_us = written_us;
     pack.has_removals = has_removals;
     pack.seen = std::move(its_seen);
+    // What it once said it removes, it still does.
+    for (const uint32_t pool : pack.owner.removes) {
+      owner.Add(pool, true);
+    }
+    pack.owner = std::move(owner);
   }
   // That there is, or was, such a pack.
   void Learn(const PackId& id) {
