@@ -103,7 +103,7 @@ class ConfigReader {
     for (const auto& [key, node] : table) {
       const std::string below =
           section.empty() ? std::string(key.str()) : section + "." + std::string(key.str());
-      if (section == "reserve" && (key.str() == "memory" || key.str() == "disk")) {
+      if (section == "reserve" && config_->Reservations(below) != nullptr) {
         KVCAST_TRY_VOID(ReadReservations(key, node, below));
       } else if (section.empty() && IsConfigList(key.str())) {
         KVCAST_TRY_VOID(ReadTiers(key, node));
@@ -199,8 +199,7 @@ class ConfigReader {
         return Refusal(tenant, section + "." + std::string(tenant.str()),
                        "A size such as \"64MiB\" is wanted");
       }
-      auto& reservations = key.str() == "disk" ? config_->disk_reservations : config_->reservations;
-      reservations.push_back({std::string(tenant.str()), *text, At(tenant)});
+      config_->Reservations(section)->push_back({std::string(tenant.str()), *text, At(tenant)});
     }
     return {};
   }

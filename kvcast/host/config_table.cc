@@ -167,6 +167,10 @@ constexpr ConfigSection kSections[] = {
      "do not evict them"},
     {"bucket", "--bucket", kBucketGrammar,
      "Keep objects in this S3 bucket as well, which nodes may share"},
+    {"reserve.bucket", "--reserve-bucket", "TENANT=SIZE",
+     "Of what this node may put into each bucket, keep so much for a tenant's blocks: others do "
+     "not "
+     "evict them"},
     {"upstream", "--upstream", kUpstreamGrammar,
      "A node or MoQT relay to ask for what is not here, of a namespace prefix or of everything, "
      "in the order in which they are preferred"},

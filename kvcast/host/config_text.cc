@@ -138,8 +138,7 @@ std::string ConfigText(const NodeConfig& config) {
     }
     if (name.starts_with("reserve.")) {
       text += Comment("Each a line of TENANT = SIZE.") + fmt::format("[{}]\n", name);
-      text +=
-          ReservationsText(name == "reserve.disk" ? config.disk_reservations : config.reservations);
+      text += ReservationsText(*config.Reservations(name));
       continue;
     }
     text += fmt::format("[{}]\n", name);

@@ -53,6 +53,7 @@ struct NodeConfig {
   bool prefault = true;
   std::vector<ReservationConfig> reservations;
   std::vector<ReservationConfig> disk_reservations;
+  std::vector<ReservationConfig> bucket_reservations;
 
   std::string cache_directory = "auto";
   std::string cache_bytes = "auto";
@@ -97,6 +98,16 @@ struct NodeConfig {
   // Those of a section that is a list of them: disk, bucket or upstream.
   std::vector<TierConfig>& Listed(std::string_view section);
   const std::vector<TierConfig>& Listed(std::string_view section) const;
+  // Those of a section that is a list of tenants; null: it is none.
+  std::vector<ReservationConfig>* Reservations(std::string_view section) {
+    return section == "reserve.memory"   ? &reservations
+           : section == "reserve.disk"   ? &disk_reservations
+           : section == "reserve.bucket" ? &bucket_reservations
+                                         : nullptr;
+  }
+  const std::vector<ReservationConfig>* Reservations(std::string_view section) const {
+    return const_cast<NodeConfig*>(this)->Reservations(section);
+  }
   // How a refusal begins: "--ram", or "node.toml:3: memory.ram".
   std::string Naming(std::string_view section, std::string_view name) const;
 };

@@ -107,6 +107,7 @@ Result<NodeConfig> ServeFlags::Config() const {
   take("upstream", "--upstream", config.upstreams, TierOf);
   take("reserve.memory", "--reserve", config.reservations, ReservationOf);
   take("reserve.disk", "--reserve-disk", config.disk_reservations, ReservationOf);
+  take("reserve.bucket", "--reserve-bucket", config.bucket_reservations, ReservationOf);
   KVCAST_TRY_VOID(CheckLimits(config));
   return config;
 }

@@ -186,6 +186,10 @@ Result<void> PlanStorage(const NodeConfig& config, const NodeId& id, uint64_t ra
   for (DiskMount::Options& disk : node.disks) {
     disk.reservations = on_disk;
   }
+  const Reservations in_bucket = TakeReservations(config.bucket_reservations);
+  for (BucketMount::Options& bucket : node.buckets) {
+    bucket.tier.reservations = in_bucket;
+  }
   node.relay.reads.patience = kReadPatience;
   return {};
 }
