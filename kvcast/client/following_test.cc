@@ -142,18 +142,72 @@ TEST_F(Following, TakesABlockOnceThoughItIsListedBeforeItComes) {
   EXPECT_EQ(Ended(pair, load).live, kBlocks - 1);
 }
 
+// A node that lists a block has it: a subscription that has gone silent is not waited for as long
+// as one whose publisher computes.
 TEST_F(Following, FetchesWhatIsListedAndDoesNotCome) {
   ClientPair pair;
-  const OperationId load = pair.Follow(target_, blocks_, {seconds(5), SIZE_MAX, seconds(2)});
+  const OperationId load = pair.Follow(target_, blocks_, {seconds(50), SIZE_MAX, seconds(40)});
   pair.Run();
   const TrackName track = pair.node().Live(source_, blocks_, 0);
   pair.Run();
   pair.node().Hold(source_, blocks_, 1, kBlocks - 1);
-  pair.Pass(milliseconds(1900));
+  pair.Pass(milliseconds(900));
   EXPECT_FALSE(pair.Loaded(load).has_value());
   pair.Pass(milliseconds(200));
   EXPECT_TRUE(Ended(pair, load).complete());
   EXPECT_FALSE(pair.node().has_follower(track));
+}
+
+// What is listed behind the block that is waited for does not prolong the wait.
+TEST_F(Following, WaitsOnceForASubscriptionThatIsSilent) {
+  ClientPair pair;
+  const OperationId load = pair.Follow(target_, blocks_, {seconds(50), SIZE_MAX, seconds(40)});
+  pair.Run();
+  pair.node().Live(source_, blocks_, 0);
+  pair.Run();
+  for (size_t block = 1; block < kBlocks; ++block) {
+    pair.node().Hold(source_, blocks_, block, 1);
+    pair.Pass(milliseconds(600));
+    EXPECT_EQ(target_.Block(block) == source_.Block(block), block > 1) << block;
+  }
+  EXPECT_EQ(target_.Block(1), source_.Block(1));
+  EXPECT_TRUE(Ended(pair, load).complete());
+}
+
+// Also where nobody has begun since the load did.
+TEST_F(Following, WaitsBrieflyForTheFirstThatIsListedAndDoesNotCome) {
+  ClientPair pair;
+  const TrackName track = pair.node().Live(source_, blocks_, 0);
+  pair.Run();
+  const OperationId load = pair.Follow(target_, blocks_, {seconds(50), SIZE_MAX, seconds(40)});
+  pair.Pass(seconds(10));
+  ASSERT_TRUE(pair.node().has_follower(track));
+  pair.node().Hold(source_, blocks_, 1, kBlocks - 1);
+  pair.Pass(milliseconds(900));
+  EXPECT_FALSE(pair.Loaded(load).has_value());
+  pair.Pass(milliseconds(200));
+  EXPECT_TRUE(Ended(pair, load).complete());
+}
+
+// However long it took to compute: only from its listing on is it to be expected.
+TEST_F(Following, GivesABlockThatIsListedTimeToCome) {
+  ClientPair pair;
+  const OperationId load = pair.Follow(target_, blocks_, {seconds(50), SIZE_MAX, seconds(6)});
+  pair.Run();
+  const TrackName track = pair.node().Live(source_, blocks_, 0);
+  for (size_t block = 1; block < kBlocks; ++block) {
+    pair.Pass(milliseconds(5900));
+    pair.node().Hold(source_, blocks_, block, 1);
+    pair.Pass(milliseconds(900));
+    for (const Object& object : pair.node().tracks().at(track).at(block)) {
+      pair.node().SendLive(track, object);
+    }
+    pair.node().EndLiveGroup(track, block);
+    pair.Run();
+  }
+  const LoadReport report = Ended(pair, load);
+  EXPECT_EQ(report.live, kBlocks - 1);
+  EXPECT_EQ(report.fetches, 1u);
 }
 
 // What a catalog brings is a publication that has begun, too; nobody waits for another one.

@@ -146,6 +146,7 @@ class Loading {
   void GoOnFrom(std::map<moqt::RequestId, Runs::iterator>::iterator fetch);
   // A catalog may tell of a block before it is here: it need not be sent twice.
   bool IsComingLive(size_t block) const;
+  size_t NextToLoad() const { return match_.first_block() + leading_; }
   bool IsFree(size_t block) const { return block >= next_block_ || missing_.contains(block); }
   // For how long it is worth waiting for somebody else's work; as long as there is, if something is
   // on its way.
@@ -180,6 +181,7 @@ class Loading {
   bool unsure_ = false;                 // What one should have brought may be listed yet.
   uint64_t index_version_ = 0;          // That the match knows of.
   Instant last_news_;
+  Instant listed_at_{};  // The block that is waited for, though it is to come live.
   const Instant since_;
   Instant now_;
   bool over_ = false;

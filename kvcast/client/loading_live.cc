@@ -12,6 +12,9 @@ namespace {
 
 // Longer than anybody waits; and an instant can still hold it.
 constexpr Duration kPatienceMax = std::chrono::hours(24);
+// What a node lists it has sent, to whom it still sends: a subscription that does not bring it so
+// soon has gone silent.
+constexpr Duration kOverdue = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -21,10 +24,15 @@ void Loading::Look(Instant now) {
   }
   now_ = now;
   index_version_ = index_->version();
+  const bool was_coming = IsComingLive(NextToLoad());
   if (match_.Extend(*index_, blocks_, *kind_, end_block_) && NextBlock()) {
     last_news_ = now;
     begun_ = true;
     unsure_ = true;  // More may follow, whoever it was.
+  }
+  if (!was_coming && IsComingLive(NextToLoad())) {
+    listed_at_ = now;
+    begun_ = true;
   }
   Settle();
 }
@@ -254,11 +262,14 @@ Instant Loading::WaitsUntil() const {
   if (!follows() || !fetches_.empty()) {
     return Instant::max();
   }
-  const size_t next = match_.first_block() + leading_;
+  const size_t next = NextToLoad();
   Duration patience = std::min(terms_.follow->next_within, kPatienceMax);
   if (terms_.compute_per_block) {
     const size_t left = end_block_ - std::min(end_block_, next);
     patience = std::min(patience, *terms_.compute_per_block * static_cast<int64_t>(left));
+  }
+  if (IsComingLive(next)) {
+    return std::max(last_news_, listed_at_) + std::min(patience, kOverdue);
   }
   Instant until = live_ || unsure_ ? last_news_ + patience : since_;
   if (!begun_ && next < terms_.follow->expected) {
@@ -279,14 +290,14 @@ void Loading::Weigh() {
   if (over_ || !follows() || now_ < WaitsUntil()) {
     return;
   }
-  if (live_ && IsComingLive(match_.first_block() + leading_)) {
+  const size_t block = NextToLoad();
+  if (IsComingLive(block)) {
     EndLive(/*cancel=*/true);  // It is there, and does not come: it is fetched instead.
     last_news_ = now_;
     unsure_ = true;
     Settle();
     return;
   }
-  const size_t block = match_.first_block() + leading_;
   const auto known = faults_.find(block);
   Fail(block, known != faults_.end()
                   ? known->second
