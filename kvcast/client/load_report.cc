@@ -28,6 +28,17 @@ std::string_view ToString(BlockOutcome outcome) {
   return "unknown";
 }
 
+LoadReport LoadReport::NodeLost(size_t first_block, size_t blocks, const std::string& why) {
+  LoadReport report;
+  report.first_block = first_block;
+  report.outcomes.assign(blocks, BlockOutcome::kAfterGap);
+  if (blocks > 0) {
+    report.outcomes[0] = BlockOutcome::kNodeLost;
+    report.reason = "There is no session to a node: " + why;
+  }
+  return report;
+}
+
 size_t LoadReport::loaded() const {
   return static_cast<size_t>(std::ranges::count(outcomes, BlockOutcome::kLoaded));
 }

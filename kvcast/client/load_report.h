@@ -43,6 +43,8 @@ struct LoadReport {
   std::vector<LoadRun> runs;         // Where the loaded blocks came from, in the prompt's order.
   std::vector<std::string> choices;  // Which rungs were chosen and why, a sentence each.
 
+  // Of a load that found no node.
+  static LoadReport NodeLost(size_t first_block, size_t blocks, const std::string& why);
   // How many were loaded: they stand first, without a hole.
   size_t loaded() const;
   // At which rungs, each once, in the order of their first blocks.

@@ -28,6 +28,14 @@ std::string_view ToString(PublishFault fault) {
   return "unknown";
 }
 
+PublishReport PublishReport::NodeLost(size_t blocks, const std::string& why) {
+  PublishReport report;
+  report.blocks = blocks;
+  report.fault = PublishFault::kNodeLost;
+  report.reason = "There is no session to a node: " + why;
+  return report;
+}
+
 Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer offer,
                          Duration patience)
     : session_(&session),

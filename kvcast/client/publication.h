@@ -44,6 +44,9 @@ struct PublishReport {
   std::optional<PublishFault> fault;
   std::string reason;  // A sentence for a person; empty if there is no fault.
 
+  // Of one that found no node.
+  static PublishReport NodeLost(size_t blocks, const std::string& why);
+
   friend bool operator==(const PublishReport&, const PublishReport&) = default;
 };
 

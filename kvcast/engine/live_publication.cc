@@ -13,7 +13,7 @@ LivePublication::~LivePublication() {
 
 void LivePublication::Ready(size_t blocks) {
   if (!finished_) {
-    connection_->Post([operation = operation_, blocks](Client& client) {
+    connection_->Post(call_, [operation = call_.second, blocks](Client& client) {
       client.Ready(operation, blocks, Now());
     });
   }
@@ -21,11 +21,12 @@ void LivePublication::Ready(size_t blocks) {
 
 PublishReport LivePublication::Finish(Instant deadline, const std::stop_token& stop) {
   if (!finished_) {
-    connection_->Post([operation = operation_](Client& client) { client.Close(operation, Now()); });
+    connection_->Post(
+        call_, [operation = call_.second](Client& client) { client.Close(operation, Now()); });
     NodeConnection::PublishCall call;
     call.deadline = deadline;
     call.stop = stop;
-    report_ = connection_->AwaitPublish(operation_, call);
+    report_ = connection_->AwaitPublish(call_, call);
     finished_ = true;
   }
   return report_;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <stop_token>
+#include <utility>
 
 #include "kvcast/base/time.h"
 #include "kvcast/client/client_event.h"
@@ -30,12 +32,13 @@ class LivePublication {
 
  private:
   friend class NodeConnection;
-  LivePublication(NodeConnection& connection, OperationId operation)
-      : connection_(&connection), operation_(operation) {}
+  using Call = std::pair<uint64_t, OperationId>;  // Of a session.
+  LivePublication(NodeConnection& connection, Call call, bool finished)
+      : connection_(&connection), call_(call), finished_(finished) {}
 
   NodeConnection* connection_;
-  OperationId operation_;
-  bool finished_ = false;
+  Call call_;
+  bool finished_;
   PublishReport report_;
 };
 

@@ -22,33 +22,54 @@ constexpr Duration kRaceLook = std::chrono::milliseconds(10);
 // Room for two fingerprints and what is said of them; a node might say anything.
 constexpr size_t kReasonShownMax = 500;
 
+std::string NamesOf(const std::vector<NodeAddress>& addresses) {
+  std::string names;
+  for (const NodeAddress& address : addresses) {
+    names += (names.empty() ? "" : ", ") + Printable(address.host_and_port);
+  }
+  return names;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(const NodeAddress& address,
-                                                             const CacheKind& kind,
-                                                             Duration patience,
-                                                             const Ladder& ladder) {
+Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(
+    const std::vector<NodeAddress>& addresses, const CacheKind& kind, Duration patience,
+    const Ladder& ladder) {
   Result<std::unique_ptr<NodeConnection>> connection =
-      OpenAny(address, kind, Now() + std::min(patience, kWaitMax), ladder);
+      OpenAny(addresses, kind, Now() + std::min(patience, kWaitMax), ladder);
   if (!connection.ok()) {
-    return std::move(connection).error().In("node " + Printable(address.host_and_port));
+    return std::move(connection).error().In("node " + NamesOf(addresses));
   }
   return connection;
 }
 
-Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(const NodeAddress& address,
-                                                                const CacheKind& kind,
-                                                                Instant deadline,
-                                                                const Ladder& ladder) {
-  std::vector<SocketAddress> places = address.places;
-  if (places.empty()) {
-    KVCAST_TRY(places, SocketAddress::ResolveAll(address.host_and_port));
+Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
+    const std::vector<NodeAddress>& addresses, const CacheKind& kind, Instant deadline,
+    const Ladder& ladder) {
+  std::vector<size_t> nodes;  // Which of them each place is.
+  std::vector<SocketAddress> places;
+  std::optional<Error> unknown;
+  for (size_t node = 0; node < addresses.size(); ++node) {
+    Result<std::vector<SocketAddress>> known = addresses[node].places;
+    if (known->empty()) {
+      known = SocketAddress::ResolveAll(addresses[node].host_and_port);
+    }
+    if (!known.ok()) {
+      unknown = unknown.value_or(known.error());  // Of the others one may do.
+      continue;
+    }
+    places.insert(places.end(), known->begin(), known->end());
+    nodes.resize(places.size(), node);
   }
+  if (places.empty()) {
+    return *unknown;
+  }
+  size_t begun = 0;
   const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
     ClientOptions options{kind, ladder};
     FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
     std::unique_ptr<NodeConnection> connection(new NodeConnection);
-    KVCAST_TRY_VOID(connection->Connect(address, place, options));
+    KVCAST_TRY_VOID(connection->Connect(addresses, {nodes[begun++], place}, options));
     return connection;
   };
   // Each has its own thread and its own news: with several, all are looked at now and then.
@@ -65,35 +86,22 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(const NodeAddres
     return Error(ErrorCode::kMachine,
                  "The node does not answer. Is 'kvcast serve' running there, and does UDP get "
                  "through to " +
-                     Printable(address.host_and_port) + "?");
+                     NamesOf(addresses) + "?");
   }
   return connection;
 }
 
-Result<void> NodeConnection::Connect(const NodeAddress& address, const SocketAddress& place,
-                                     const ClientOptions& options) {
-  KVCAST_TRY(const ClientCredentials credentials,
-             ClientCredentials::Make(address.trust, address.own));
+Result<void> NodeConnection::Connect(const std::vector<NodeAddress>& addresses,
+                                     const NodeLink::First& first, const ClientOptions& options) {
+  // What is wrong with these is no matter of the network, and said at once.
+  KVCAST_TRY_VOID(ClientCredentials::Make(addresses[first.node].trust, addresses[first.node].own));
   KVCAST_TRY(thread_, LoopThread::Make());
-  const moqt::Setup setup = ClientSetup(address.host_and_port, "/", address.token);
-  Result<void> connected;
   thread_->Run([&] {
-    Result<std::unique_ptr<QuicClient>> quic = QuicClient::Connect(
-        thread_->loop(), {place, SocketAddress::HostOf(address.host_and_port)}, credentials,
-        address.quic, [this, setup, options](QuicConnection& connection) {
-          auto session =
-              std::make_unique<NodeSession>(thread_->loop(), connection, setup, options,
-                                            [this](const ClientEvent& event) { OnEvent(event); });
-          session_ = session.get();
-          return session;
-        });
-    if (quic.ok()) {
-      quic_ = *std::move(quic);
-    } else {
-      connected = std::move(quic).error();
-    }
+    link_ = std::make_unique<NodeLink>(
+        thread_->loop(), addresses, options, [this](const ClientEvent& event) { OnEvent(event); },
+        first);
   });
-  return connected;
+  return {};
 }
 
 Result<bool> NodeConnection::AwaitReady(Instant deadline) {
@@ -106,46 +114,64 @@ Result<bool> NodeConnection::AwaitReady(Instant deadline) {
 }
 
 NodeConnection::~NodeConnection() {
-  if (quic_ == nullptr) {
+  if (link_ == nullptr) {
     return;
   }
-  thread_->Run([&] { quic_->connection().Close(0, "The engine is done."); });
+  thread_->Run([&] { link_->Close(); });
   bool closed = false;
   for (int turn = 0; turn < kFarewellTurnsMax && !closed; ++turn) {
-    thread_->Run([&] { closed = quic_->connection().closed(); });
+    thread_->Run([&] { closed = link_->closed(); });
   }
-  thread_->Run([&] { quic_.reset(); });
+  thread_->Run([&] { link_.reset(); });
 }
 
-void NodeConnection::Command(const std::function<void(Client&)>& command) {
-  thread_->Run([&] { session_->Command(command); });
+bool NodeConnection::Command(const std::function<void(Client&)>& command) {
+  bool has_node = false;
+  thread_->Run([&] {
+    if (NodeSession* const session = link_->session()) {
+      session->Command(command);
+      has_node = true;
+    }
+  });
+  return has_node;
 }
 
-void NodeConnection::Post(std::function<void(Client&)> command) {
-  thread_->loop().Post([this, command = std::move(command)] { session_->Command(command); });
+// An operation of a session that is over has ended with it.
+void NodeConnection::CommandIn(Call call, const std::function<void(Client&)>& command) {
+  NodeSession* const session = link_->session();
+  if (session != nullptr && link_->number() == call.first) {
+    session->Command(command);
+  }
+}
+
+void NodeConnection::Post(Call call, std::function<void(Client&)> command) {
+  thread_->loop().Post([this, call, command = std::move(command)] { CommandIn(call, command); });
 }
 
 // On the loop's thread.
 void NodeConnection::OnEvent(const ClientEvent& event) {
   {
     const std::lock_guard lock(mutex_);
+    const auto operation = [&](OperationId id) -> Operation& {
+      return operations_[{link_->number(), id}];
+    };
     if (std::holds_alternative<NodeReady>(event)) {
       ready_ = true;
+      lost_.reset();
     } else if (const auto* lost = std::get_if<NodeLost>(&event)) {
+      ready_ = false;
       lost_ = lost->reason.empty() ? "The connection was lost."
                                    : Printable(lost->reason, kReasonShownMax);
     } else if (const auto* loading = std::get_if<LoadProgress>(&event)) {
-      Operation& operation = operations_[loading->operation];
-      operation.loaded = loading->blocks;
-      ++operation.changes;
+      operation(loading->operation).loaded = loading->blocks;
+      ++operation(loading->operation).changes;
     } else if (const auto* loaded = std::get_if<LoadEnded>(&event)) {
-      operations_[loaded->operation].load_end = loaded->report;
+      operation(loaded->operation).load_end = loaded->report;
     } else if (const auto* publishing = std::get_if<PublishProgress>(&event)) {
-      Operation& operation = operations_[publishing->operation];
-      operation.published = publishing->report;
-      ++operation.changes;
+      operation(publishing->operation).published = publishing->report;
+      ++operation(publishing->operation).changes;
     } else if (const auto* published = std::get_if<PublishEnded>(&event)) {
-      operations_[published->operation].publish_end = published->report;
+      operation(published->operation).publish_end = published->report;
     }
   }
   changed_.notify_all();
@@ -158,14 +184,19 @@ CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_
   return match;
 }
 
-Result<OperationId> NodeConnection::Begin(const Beginning& begin) {
+Result<std::optional<NodeConnection::Call>> NodeConnection::Begin(const Beginning& begin) {
   Result<OperationId> id = OperationId{0};
-  Command([&](Client& client) { id = begin(client, Now()); });
-  return id;
+  uint64_t number = 0;
+  const bool has_node = Command([&](Client& client) {
+    number = link_->number();
+    id = begin(client, Now());
+  });
+  KVCAST_TRY(const OperationId operation, id);
+  return has_node ? std::optional(Call{number, operation}) : std::nullopt;
 }
 
 NodeConnection::Operation NodeConnection::Await(
-    OperationId id, Instant deadline, const std::stop_token& stop,
+    Call id, Instant deadline, const std::stop_token& stop,
     const std::function<void(const Operation&)>& on_change) {
   std::unique_lock lock(mutex_);
   Operation& operation = operations_[id];  // Stays in its place: it is a map.
@@ -184,7 +215,8 @@ NodeConnection::Operation NodeConnection::Await(
     } else if (stop.stop_requested() || Now() >= deadline) {
       cancelled = true;
       lock.unlock();
-      Command([&](Client& client) { client.Cancel(id, Now()); });
+      thread_->Run(
+          [&] { CommandIn(id, [&](Client& client) { client.Cancel(id.second, Now()); }); });
       lock.lock();
     } else {
       changed_.wait_for(lock, stop, std::min(deadline - Now(), kWaitMax), news);
@@ -195,13 +227,19 @@ NodeConnection::Operation NodeConnection::Await(
 
 Result<LoadReport> NodeConnection::Load(CacheMatch match, std::span<const BlockHash> blocks,
                                         PromptPages pages, const LoadCall& call) {
-  KVCAST_TRY(const OperationId id, Begin([&](Client& client, Instant now) {
+  const size_t first = match.first_block();
+  const size_t end = call.follow ? std::max(first, std::min(blocks.size(), pages.block_count()))
+                                 : match.end_block();
+  KVCAST_TRY(const std::optional<Call> id, Begin([&](Client& client, Instant now) {
                return client.Load(std::move(match), {blocks.begin(), blocks.end()},
                                   std::move(pages),
                                   {call.deadline, call.compute_per_block, call.follow}, now);
              }));
+  if (!id) {
+    return LoadReport::NodeLost(first, end - first, LostReason());
+  }
   // The load ends itself at its deadline, so nothing else has to.
-  Operation ended = Await(id, Instant::max(), call.stop, [&](const Operation& operation) {
+  Operation ended = Await(*id, Instant::max(), call.stop, [&](const Operation& operation) {
     if (call.on_progress) {
       call.on_progress(operation.loaded);
     }
@@ -209,29 +247,34 @@ Result<LoadReport> NodeConnection::Load(CacheMatch match, std::span<const BlockH
   return *std::move(ended.load_end);
 }
 
-Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks, PromptPages pages,
-                                              const PublishCall& call) {
+Result<std::optional<NodeConnection::Call>> NodeConnection::BeginAt(
+    std::span<const BlockHash> blocks, PromptPages pages, const PublishCall& call, size_t ready) {
   Generation generation;
   FillRandom(generation);
-  KVCAST_TRY(const OperationId id, Begin([&](Client& client, Instant now) {
-               return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
-                                     {generation, call.durability, call.rung}, now);
-             }));
-  return AwaitPublish(id, call);
+  return Begin([&](Client& client, Instant now) {
+    return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
+                          {generation, call.durability, call.rung, ready}, now);
+  });
+}
+
+Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks, PromptPages pages,
+                                              const PublishCall& call) {
+  KVCAST_TRY(const std::optional<Call> id, BeginAt(blocks, std::move(pages), call, SIZE_MAX));
+  return id ? AwaitPublish(*id, call) : PublishReport::NodeLost(blocks.size(), LostReason());
 }
 
 Result<std::unique_ptr<LivePublication>> NodeConnection::BeginPublish(
     std::span<const BlockHash> blocks, PromptPages pages, const PublishCall& call) {
-  Generation generation;
-  FillRandom(generation);
-  KVCAST_TRY(const OperationId id, Begin([&](Client& client, Instant now) {
-               return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
-                                     {generation, call.durability, call.rung, /*ready=*/0}, now);
-             }));
-  return std::unique_ptr<LivePublication>(new LivePublication(*this, id));
+  KVCAST_TRY(const std::optional<Call> id, BeginAt(blocks, std::move(pages), call, /*ready=*/0));
+  std::unique_ptr<LivePublication> live(
+      new LivePublication(*this, id.value_or(Call{}), /*finished=*/!id));
+  if (!id) {
+    live->report_ = PublishReport::NodeLost(blocks.size(), LostReason());
+  }
+  return live;
 }
 
-PublishReport NodeConnection::AwaitPublish(OperationId id, const PublishCall& call) {
+PublishReport NodeConnection::AwaitPublish(Call id, const PublishCall& call) {
   Operation ended = Await(id, call.deadline, call.stop, [&](const Operation& operation) {
     if (call.on_progress) {
       call.on_progress(operation.published);
@@ -243,6 +286,10 @@ PublishReport NodeConnection::AwaitPublish(OperationId id, const PublishCall& ca
     report.reason = "The deadline passed.";
   }
   return report;
+}
+
+std::string NodeConnection::LostReason() const {
+  return lost().value_or("The connection was lost.");
 }
 
 std::optional<std::string> NodeConnection::lost() const {

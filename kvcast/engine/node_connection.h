@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/result.h"
@@ -17,13 +19,13 @@
 #include "kvcast/client/client.h"
 #include "kvcast/engine/live_publication.h"
 #include "kvcast/engine/node_address.h"
-#include "kvcast/engine/node_session.h"
+#include "kvcast/engine/node_link.h"
 #include "kvcast/io/loop_thread.h"
-#include "kvcast/io/quic_client.h"
 
 namespace kvcast {
 
-// What an engine uses: a connection to one node, on a thread of its own, with calls that wait.
+// What an engine uses: a connection to a node, or to one of several that will do as well, on a
+// thread of its own, with calls that wait.
 //
 //   const auto node = NodeConnection::Open(address, kind, std::chrono::seconds(10));
 //   const CacheMatch match = node->Find(chain.blocks());
@@ -37,7 +39,8 @@ namespace kvcast {
 //   ... compute a block; (*live)->Ready(++blocks); and the next; then (*live)->Finish();
 //
 // May be called from any number of threads. When the connection is lost, every call that waits, and
-// every later one, ends as a report that says so: the engine computes, and goes on.
+// every later one, ends as a report that says so: the engine computes, and goes on. Meanwhile a new
+// one is made, for ever tried again: to the next node, or to the same when it is back.
 class NodeConnection {
  public:
   struct LoadCall {
@@ -58,11 +61,17 @@ class NodeConnection {
     std::optional<Rung> rung = {};  // Another one than the connection's.
   };
 
-  // Connects, and waits until it is known what the node holds; for `patience` at most. For pages of
-  // BF16, unless the ladder says otherwise.
+  // Connects to whichever of these nodes is there first, those that are named first having a head
+  // start, and waits until it is known what it holds; for `patience` at most. For pages of BF16,
+  // unless the ladder says otherwise. REQUIRES: an address.
+  static Result<std::unique_ptr<NodeConnection>> Open(
+      const std::vector<NodeAddress>& addresses, const CacheKind& kind, Duration patience,
+      const Ladder& ladder = Ladder(HalfType::kBf16));
   static Result<std::unique_ptr<NodeConnection>> Open(
       const NodeAddress& address, const CacheKind& kind, Duration patience,
-      const Ladder& ladder = Ladder(HalfType::kBf16));
+      const Ladder& ladder = Ladder(HalfType::kBf16)) {
+    return Open(std::vector{address}, kind, patience, ladder);
+  }
   // REQUIRES: no call is under way.
   ~NodeConnection();
   NodeConnection(const NodeConnection&) = delete;
@@ -88,7 +97,7 @@ class NodeConnection {
   Result<std::unique_ptr<LivePublication>> BeginPublish(std::span<const BlockHash> blocks,
                                                         PromptPages pages, const PublishCall& call);
 
-  // Why the connection was lost, if it was.
+  // Why there is no connection now, if there is none.
   std::optional<std::string> lost() const;
 
  private:
@@ -103,31 +112,38 @@ class NodeConnection {
   };
 
   NodeConnection() = default;
-  static Result<std::unique_ptr<NodeConnection>> OpenAny(const NodeAddress& address,
+  static Result<std::unique_ptr<NodeConnection>> OpenAny(const std::vector<NodeAddress>& addresses,
                                                          const CacheKind& kind, Instant deadline,
                                                          const Ladder& ladder);
-  Result<void> Connect(const NodeAddress& address, const SocketAddress& place,
+  Result<void> Connect(const std::vector<NodeAddress>& addresses, const NodeLink::First& first,
                        const ClientOptions& options);
   // False if it is neither ready nor lost by then.
   Result<bool> AwaitReady(Instant deadline);
+  // Operations are numbered anew in each session.
+  using Call = std::pair<uint64_t, OperationId>;
   using Beginning = std::function<Result<OperationId>(Client&, Instant)>;
-  Result<OperationId> Begin(const Beginning& begin);
+  // Absent where there is no node.
+  Result<std::optional<Call>> Begin(const Beginning& begin);
+  Result<std::optional<Call>> BeginAt(std::span<const BlockHash> blocks, PromptPages pages,
+                                      const PublishCall& call, size_t ready);
   // Waits until it has ended: by itself, or cancelled at the deadline or when told to stop.
-  Operation Await(OperationId id, Instant deadline, const std::stop_token& stop,
+  Operation Await(Call id, Instant deadline, const std::stop_token& stop,
                   const std::function<void(const Operation&)>& on_change);
-  PublishReport AwaitPublish(OperationId id, const PublishCall& call);
+  PublishReport AwaitPublish(Call id, const PublishCall& call);
   void OnEvent(const ClientEvent& event);
-  void Command(const std::function<void(Client&)>& command);
-  // The same, and waits for nothing.
-  void Post(std::function<void(Client&)> command);
+  // False where there is no node.
+  bool Command(const std::function<void(Client&)>& command);
+  // In the call's session, if that still is; the second waits for nothing.
+  void CommandIn(Call call, const std::function<void(Client&)>& command);
+  void Post(Call call, std::function<void(Client&)> command);
+  std::string LostReason() const;
 
   std::unique_ptr<LoopThread> thread_;
-  std::unique_ptr<QuicClient> quic_;  // On the loop's thread, as all below it.
-  NodeSession* session_ = nullptr;
+  std::unique_ptr<NodeLink> link_;  // On the loop's thread.
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<OperationId, Operation> operations_;
+  std::map<Call, Operation> operations_;
   bool ready_ = false;
   std::optional<std::string> lost_;
 };

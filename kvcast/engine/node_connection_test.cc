@@ -114,7 +114,7 @@ TEST_F(NodeConnections, TurnEveryCallIntoACleanFailureWhenLost) {
       asked = !scripted.fetches().empty() && scripted.publishes() == 2;
     });
   }
-  server.CloseLast();
+  server.Leave();
   loader.join();
   publisher.join();
   EXPECT_EQ(loaded->outcomes[0], BlockOutcome::kNodeLost);
@@ -123,6 +123,78 @@ TEST_F(NodeConnections, TurnEveryCallIntoACleanFailureWhenLost) {
   // And whatever comes later fails at once.
   EXPECT_TRUE(node->Find(blocks_).empty());
   EXPECT_EQ(node->Publish(others, source_.Pages(), {})->fault, PublishFault::kNodeLost);
+}
+
+// Calls that come meanwhile wait for nothing.
+TEST_F(NodeConnections, FindTheirWayBackToANodeThatWasLost) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  ASSERT_FALSE(Publish(*node).fault.has_value());
+  const CacheMatch match = node->Find(blocks_);
+  ASSERT_EQ(match.block_count(), kBlocks);
+  server.Leave();
+  while (!node->lost()) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(node->Find(blocks_).empty());
+  const LoadReport none = *node->Load(match, blocks_, target_.Pages(), {});
+  ASSERT_EQ(none.outcomes.size(), kBlocks);
+  EXPECT_EQ(none.outcomes[0], BlockOutcome::kNodeLost);
+  const LoadReport followed = *node->Load({}, blocks_, target_.Pages(),
+                                          {.follow = FollowTerms{.begin_within = minutes(1)}});
+  ASSERT_EQ(followed.outcomes.size(), kBlocks);
+  EXPECT_EQ(followed.outcomes[0], BlockOutcome::kNodeLost);
+  const std::unique_ptr<LivePublication> live = *node->BeginPublish(blocks_, source_.Pages(), {});
+  live->Ready(kBlocks);
+  EXPECT_EQ(live->Finish().fault, PublishFault::kNodeLost);
+  server.Return();
+  PublishReport published;
+  do {
+    published = Publish(*node);
+  } while (published.fault == PublishFault::kNodeLost);
+  EXPECT_FALSE(published.fault.has_value()) << published.reason;
+  EXPECT_EQ(published.sent, kBlocks);  // The node that came back knew nothing of them.
+  EXPECT_FALSE(node->lost().has_value());
+  const LoadReport report = *node->Load(node->Find(blocks_), blocks_, target_.Pages(),
+                                        {.deadline = Now() + kNodePatience});
+  EXPECT_TRUE(report.complete()) << report.reason;
+  EXPECT_EQ(target_.Block(kBlocks - 1), source_.Block(kBlocks - 1));
+}
+
+TEST_F(NodeConnections, GoOnWithTheNextNodeWhenOneIsLost) {
+  ScriptedServer first;
+  ScriptedServer second;
+  const auto node =
+      NodeConnection::Open({first.address(), second.address()}, TestKind(), kNodePatience);
+  ASSERT_TRUE(node.ok()) << node.error().ToString();
+  ASSERT_FALSE(Publish(**node).fault.has_value());
+  for (ScriptedServer* const lost : {&first, &second}) {
+    lost->Leave();
+    while ((*node)->Find(blocks_).block_count() == kBlocks) {
+      std::this_thread::yield();
+    }
+    if (lost == &second) {
+      first.Return();
+    }
+    PublishReport published;
+    do {
+      published = Publish(**node);
+    } while (published.fault == PublishFault::kNodeLost);
+    EXPECT_FALSE(published.fault.has_value()) << published.reason;
+    EXPECT_EQ(published.sent, kBlocks);
+  }
+}
+
+TEST_F(NodeConnections, AreMadeToTheNextNodeWhereTheFirstIsNotThere) {
+  const ScriptedServer first;
+  const ScriptedServer second;
+  NodeAddress nobody = first.address();
+  nobody.trust = PinnedCertificate{Sha256::Of("another certificate")};
+  const NodeAddress unknown{"no-such-host.invalid:4433", SystemTrust{}};
+  const auto node =
+      NodeConnection::Open({unknown, nobody, second.address()}, TestKind(), kNodePatience);
+  ASSERT_TRUE(node.ok()) << node.error().ToString();
+  EXPECT_FALSE(Publish(**node).fault.has_value());
 }
 
 // One engine computes and publishes, another follows; neither knows when the other is where.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "kvcast/base/check.h"
 #include "kvcast/engine/client_setup.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/entropy.h"
@@ -26,14 +27,22 @@ uint64_t RandomSeed() {
 
 }  // namespace
 
-NodeLink::NodeLink(EventLoop& loop, NodeAddress address, const ClientOptions& options,
-                   std::function<void(const ClientEvent&)> tell)
+NodeLink::NodeLink(EventLoop& loop, std::vector<NodeAddress> addresses,
+                   const ClientOptions& options, std::function<void(const ClientEvent&)> tell,
+                   const std::optional<First>& first)
     : loop_(&loop),
-      address_(std::move(address)),
+      addresses_(std::move(addresses)),
       options_(options),
       tell_(std::move(tell)),
       random_(RandomSeed()),
-      timer_(loop, [this] { Begin(); }) {
+      timer_(loop, [this] { Begin(); }),
+      answer_timer_(loop, [this] { LookForAnswer(); }) {
+  KVCAST_CHECK(!addresses_.empty());
+  if (first) {
+    node_ = first->node;
+    places_ = {first->place};
+    once_ = true;
+  }
   timer_.Set(Now());
 }
 
@@ -47,11 +56,11 @@ void NodeLink::Begin() {
   quic_.reset();
   if (next_place_ < places_.size()) {
     Connect();
-  } else if (!address_.places.empty()) {
-    OnPlaces(address_.places);
+  } else if (!addresses_[node_].places.empty()) {
+    OnPlaces(addresses_[node_].places);
   } else {
     lookup_ = std::make_unique<NameLookup>(
-        *loop_, address_.host_and_port,
+        *loop_, addresses_[node_].host_and_port,
         [this](NameLookup::Places places) { OnPlaces(std::move(places)); });
   }
 }
@@ -71,17 +80,31 @@ void NodeLink::Connect() {
   const Result<void> connecting = ConnectTo(places_.at(next_place_++));
   if (!connecting.ok()) {
     Lose(connecting.error().ToString());
+  } else if (HasAnother()) {
+    answer_timer_.Set(Now() + kAnswerWithin);
+  }
+}
+
+bool NodeLink::HasAnother() const {
+  return !once_ && (addresses_.size() > 1 || next_place_ < places_.size());
+}
+
+// Not for long catalogs: only who says nothing at all is left.
+void NodeLink::LookForAnswer() {
+  if (!lost_ && !ready_ && quic_ != nullptr && !quic_->connection().ready()) {
+    Lose("The node does not answer.");
   }
 }
 
 Result<void> NodeLink::ConnectTo(const SocketAddress& place) {
+  const NodeAddress& address = addresses_[node_];
   KVCAST_TRY(const ClientCredentials credentials,
-             ClientCredentials::Make(address_.trust, address_.own));
+             ClientCredentials::Make(address.trust, address.own));
   ++number_;
-  const moqt::Setup setup = ClientSetup(address_.host_and_port, "/", address_.token);
+  const moqt::Setup setup = ClientSetup(address.host_and_port, "/", address.token);
   KVCAST_TRY(quic_, QuicClient::Connect(
-                        *loop_, {place, SocketAddress::HostOf(address_.host_and_port)}, credentials,
-                        Watchful(address_.quic), [this, setup](QuicConnection& connection) {
+                        *loop_, {place, SocketAddress::HostOf(address.host_and_port)}, credentials,
+                        Watchful(address.quic), [this, setup](QuicConnection& connection) {
                           auto session = std::make_unique<NodeSession>(
                               *loop_, connection, setup, options_,
                               [this](const ClientEvent& event) { OnEvent(event); });
@@ -92,9 +115,14 @@ Result<void> NodeLink::ConnectTo(const SocketAddress& place) {
 }
 
 void NodeLink::OnEvent(const ClientEvent& event) {
+  if (lost_ && std::holds_alternative<NodeReady>(event)) {
+    return;  // It was left, and is too late.
+  }
   if (std::holds_alternative<NodeReady>(event)) {
     ready_ = true;
     pause_ = kFirstPause;
+    failed_ = 0;
+    once_ = false;
     places_.clear();  // When it is lost, the name may lead elsewhere.
   }
   if (const auto* lost = std::get_if<NodeLost>(&event)) {
@@ -108,14 +136,25 @@ void NodeLink::OnEvent(const ClientEvent& event) {
 void NodeLink::Lose(const std::string& reason) {
   ready_ = false;
   session_ = nullptr;
+  answer_timer_.Stop();
   if (closed_ || std::exchange(lost_, true)) {
     return;
   }
   tell_(NodeLost{reason});
+  if (once_) {
+    return;
+  }
   if (next_place_ < places_.size()) {
     timer_.Set(Now());  // Another address of the same name.
     return;
   }
+  places_.clear();
+  node_ = (node_ + 1) % addresses_.size();
+  if (++failed_ < addresses_.size()) {
+    timer_.Set(Now());  // Another node.
+    return;
+  }
+  failed_ = 0;
   const auto half = std::chrono::duration_cast<std::chrono::microseconds>(pause_).count() / 2;
   pause_ = std::min(pause_ * 2, kLongestPause);
   timer_.Set(Now() + std::chrono::microseconds(half) +
@@ -125,6 +164,7 @@ void NodeLink::Lose(const std::string& reason) {
 void NodeLink::Close() {
   closed_ = true;
   timer_.Stop();
+  answer_timer_.Stop();
   lookup_.reset();
   ready_ = false;
   if (quic_ != nullptr) {

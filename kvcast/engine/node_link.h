@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,20 +15,30 @@
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/name_lookup.h"
 #include "kvcast/io/quic_client.h"
+#include "kvcast/io/socket_address.h"
 
 namespace kvcast {
 
-// A client's session to a node, opened again whenever it is lost, for ever: after a pause that
+// A client's session to a node, or to one of several that will do as well: opened again whenever
+// it is lost, for ever. The next node is tried at once, and after all of them there is a pause that
 // doubles, and differs from engine to engine. Whoever asks meanwhile is told that there is none,
 // and waits for nothing. Belongs to the loop's thread.
 class NodeLink {
  public:
   static constexpr Duration kFirstPause = std::chrono::milliseconds(200);
   static constexpr Duration kLongestPause = std::chrono::seconds(10);
+  // Who has not answered by then is left, if there is another one.
+  static constexpr Duration kAnswerWithin = std::chrono::seconds(1);
 
-  // `tell` is called on the loop's thread, and must not touch the link.
-  NodeLink(EventLoop& loop, NodeAddress address, const ClientOptions& options,
-           std::function<void(const ClientEvent&)> tell);
+  // Where to begin, instead of anywhere. If nobody is there, that is the end.
+  struct First {
+    size_t node = 0;  // Of the addresses.
+    SocketAddress place;
+  };
+  // `tell` is called on the loop's thread, and must not touch the link. REQUIRES: an address.
+  NodeLink(EventLoop& loop, std::vector<NodeAddress> addresses, const ClientOptions& options,
+           std::function<void(const ClientEvent&)> tell,
+           const std::optional<First>& first = std::nullopt);
   ~NodeLink();
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
@@ -45,23 +56,29 @@ class NodeLink {
   void OnPlaces(NameLookup::Places places);
   void Connect();
   Result<void> ConnectTo(const SocketAddress& place);
+  bool HasAnother() const;
+  void LookForAnswer();
   void OnEvent(const ClientEvent& event);
   void Lose(const std::string& reason);
 
   EventLoop* loop_;
-  const NodeAddress address_;
+  const std::vector<NodeAddress> addresses_;
   const ClientOptions options_;
   std::function<void(const ClientEvent&)> tell_;
   Random random_;
   std::unique_ptr<NameLookup> lookup_;
-  std::vector<SocketAddress> places_;
+  size_t node_ = 0;                    // Which of them it is.
+  size_t failed_ = 0;                  // Nodes in a row.
+  std::vector<SocketAddress> places_;  // The node's.
   size_t next_place_ = 0;
+  bool once_ = false;  // There is no second attempt.
   Duration pause_ = kFirstPause;
   uint64_t number_ = 0;
   bool ready_ = false;
   bool lost_ = true;
   bool closed_ = false;
   LoopTimer timer_;
+  LoopTimer answer_timer_;
   NodeSession* session_ = nullptr;    // The connection's.
   std::unique_ptr<QuicClient> quic_;  // Last: its end is told of.
 };

@@ -57,17 +57,8 @@ class ScriptedSession final : public moqt::TransportUser {
 // A server of scripted nodes on loopback: each connection has one of its own.
 class ScriptedServer {
  public:
-  explicit ScriptedServer(const NodeScript& script = {}) {
-    thread_->Run([&] {
-      server_ = *QuicServer::Listen(thread_->loop(), SocketAddress::Loopback(0), credentials_, {},
-                                    [this, script](QuicConnection& connection) {
-                                      auto user = std::make_unique<ScriptedSession>(script);
-                                      last_ = user.get();
-                                      last_connection_ = &connection;
-                                      return user;
-                                    });
-      place_ = server_->local().ToString();
-    });
+  explicit ScriptedServer(const NodeScript& script = {}) : script_(script) {
+    Listen(SocketAddress::Loopback(0));
   }
   ~ScriptedServer() {
     thread_->Run([&] { server_.reset(); });
@@ -86,8 +77,29 @@ class ScriptedServer {
   void CloseLast() {
     thread_->Run([&] { last_connection_->Close(1, "The node has had enough."); });
   }
+  // It is no more, and says so to who is connected; until it is back, at the same place, and
+  // remembers nothing.
+  void Leave() {
+    CloseLast();
+    thread_->Run([&] { server_.reset(); });
+  }
+  void Return() { Listen(*SocketAddress::Resolve(place_)); }
 
  private:
+  void Listen(const SocketAddress& at) {
+    thread_->Run([&] {
+      server_ = *QuicServer::Listen(thread_->loop(), at, credentials_, {},
+                                    [this](QuicConnection& connection) {
+                                      auto user = std::make_unique<ScriptedSession>(script_);
+                                      last_ = user.get();
+                                      last_connection_ = &connection;
+                                      return user;
+                                    });
+      place_ = server_->local().ToString();
+    });
+  }
+
+  const NodeScript script_;
   ScratchDirectory scratch_ = *ScratchDirectory::Make();
   ServerCredentials credentials_ = *ServerCredentials::Development(scratch_.path());
   std::unique_ptr<LoopThread> thread_ = *LoopThread::Make();

@@ -41,7 +41,7 @@ Result<std::unique_ptr<ValueStore>> ValueStore::Open(const Options& options) {
   ValueStore& self = *store;
   store->thread_->Run([&] {
     self.link_ =
-        std::make_unique<NodeLink>(self.thread_->loop(), options.address, client,
+        std::make_unique<NodeLink>(self.thread_->loop(), std::vector{options.address}, client,
                                    [&self](const ClientEvent& event) { self.OnEvent(event); });
   });
   KVCAST_TRY_VOID(store->AwaitReady(Now() + std::min(options.patience, kLongestWait)));
