@@ -54,7 +54,8 @@ KVCAST_API kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_m
 /* No call may be under way. Null is no cache. */
 KVCAST_API void kvcast_cache_close(kvcast_cache* cache);
 KVCAST_API uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache);
-/* 0 once the connection is lost: then every call ends at once and finds nothing. Open another. */
+/* 0 while the connection is lost: calls under way end then, and others end at once and find nothing.
+ * It comes back by itself. */
 KVCAST_API int kvcast_cache_connected(const kvcast_cache* cache);
 
 /* Tokens, and the pages that hold them, or are to, from the first on. */
