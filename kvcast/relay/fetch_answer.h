@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "kvcast/moqt/session.h"
+#include "kvcast/relay/audience.h"
 #include "kvcast/relay/fetch_cursor.h"
 #include "kvcast/relay/miss_log.h"
 #include "kvcast/relay/relay_metrics.h"
@@ -45,6 +48,8 @@ class FetchAnswer {
   Instant begun() const { return begun_; }
   // Others were asked for some of it, and did not give it.
   void NoteUpstreams(const std::vector<UpstreamTrial>& trials);
+  void NoteSilent(PeerId peer) { silent_.insert(peer); }
+  bool IsSilent(PeerId peer) const { return silent_.contains(peer); }
   // What it could not give, if that was anything.
   std::optional<Miss> MissOf(Instant now) const;
   void Reset(moqt::ResetCode code) { (void)session_->ResetFetch(request_, code).ok(); }
@@ -58,6 +63,7 @@ class FetchAnswer {
   uint64_t sent_objects_ = 0;
   std::optional<Location> unknown_;  // The end of the first range that was called so.
   std::vector<UpstreamTrial> upstreams_;
+  std::set<PeerId> silent_;  // Were asked for some of it, and did not answer.
 };
 
 }  // namespace kvcast::relay

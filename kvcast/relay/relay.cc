@@ -335,8 +335,7 @@ void Relay::Continue(Peer& peer, moqt::RequestId request) {
     for (const StoreTicket ticket : fetch->second.TakeAsked()) {
       reads_.emplace(ticket, id);
     }
-  } while (state == FetchAnswer::State::kReading &&
-           !above_->AskFor(peer, request, fetch->second.cursor()));
+  } while (state == FetchAnswer::State::kReading && !above_->AskFor(peer, request, fetch->second));
   if (state == FetchAnswer::State::kAhead || state == FetchAnswer::State::kCrowded) {
     above_->fetches.OnProgress(id, fetch->second.cursor().at());
   }

@@ -340,8 +340,9 @@ bool Relay::Above::IsNothingBeyond(const moqt::FetchReceived& event, Location la
          relay_->stock_.IsGone(event.track, {After(largest), event.range.last});
 }
 
-bool Relay::Above::AskFor(Peer& peer, moqt::RequestId fetch, FetchCursor& cursor) {
-  const SubscriberId id{peer.id, fetch};
+bool Relay::Above::AskFor(Peer& peer, moqt::RequestId request, FetchAnswer& fetch) {
+  const SubscriberId id{peer.id, request};
+  FetchCursor& cursor = fetch.cursor();
   if (!cursor.hole()) {
     fetches.OnProgress(id, cursor.at());
     return true;  // A tier is to read something.
@@ -350,9 +351,11 @@ bool Relay::Above::AskFor(Peer& peer, moqt::RequestId fetch, FetchCursor& cursor
     cursor.GiveUp();
     return false;
   }
-  const UpstreamFetches::Wish wish{cursor.track(), *cursor.hole(),
-                                   cursor.order(), SourcesOf(peer, cursor.track()),
-                                   std::nullopt,   cursor.patience()};
+  UpstreamFetches::Wish wish{cursor.track(), *cursor.hole(),
+                             cursor.order(), SourcesOf(peer, cursor.track()),
+                             std::nullopt,   cursor.patience()};
+  // Who does not answer is waited for once, however much a fetch lacks.
+  std::erase_if(wish.sources, [&](PeerId source) { return fetch.IsSilent(source); });
   if (fetches.Ask(id, wish, relay_->now_)) {
     return true;
   }
@@ -440,6 +443,13 @@ void Relay::Above::Act(const UpstreamFetches::Failed& outcome) {
     relay_->Refuse(peer->second, outcome.asker.request, outcome.error);
   }
   relay_->Touch(peer->first);
+}
+
+template <>
+void Relay::Above::Act(const UpstreamFetches::Silent& outcome) {
+  if (FetchAnswer* const fetch = FindFetch(outcome.asker)) {
+    fetch->NoteSilent(outcome.peer);
+  }
 }
 
 template <>

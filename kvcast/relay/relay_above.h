@@ -50,8 +50,8 @@ class Relay::Above {
   End AwaitEnd(Peer& peer, const moqt::FetchReceived& event);
   // Whether the track goes on beyond the range, for all that is known, and has no more in it.
   bool IsNothingBeyond(const moqt::FetchReceived& event, Location largest) const;
-  // False: there is nobody to ask for what the cursor stands before, and so it can go on.
-  bool AskFor(Peer& peer, moqt::RequestId fetch, FetchCursor& cursor);
+  // False: there is nobody to ask for what the fetch stands before, and so it can go on.
+  bool AskFor(Peer& peer, moqt::RequestId request, FetchAnswer& fetch);
   // Asks the best upstream that may have the track and was not asked yet for a subscription, unless
   // one is being asked; not `except`.
   void AskUpstream(const TrackName& track, std::optional<uint64_t> new_group,

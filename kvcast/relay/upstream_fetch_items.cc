@@ -35,8 +35,12 @@ bool UpstreamFetches::TakeOne(Instant now) {
       if (fetch.progress.IsToCome(range->last)) {
         std::vector<LocationRange> gaps = fetch.progress.Pass(range->last);
         gaps.push_back({range->last, range->last});
-        taken = range->unknown ? Result<void>() : TakeGaps(fetch.track, gaps, now);
-        TellPassed(fetch, nullptr, !range->unknown, now);
+        if (range->unknown) {
+          OnUnknown(id, now);
+        } else {
+          taken = TakeGaps(fetch.track, gaps, now);
+          TellPassed(fetch, nullptr);
+        }
       }
     } else if (const auto* end = std::get_if<moqt::FetchEnd>(&*item)) {
       OnEnd(id, *end, now);
@@ -72,7 +76,7 @@ Result<void> UpstreamFetches::TakeObject(Fetch& fetch, const Object& object, Ins
   if (kept.ok() && *kept) {
     outcomes_.push_back(Kept{fetch.track, at});
   }
-  TellPassed(fetch, &object, true, now);
+  TellPassed(fetch, &object);
   // It is not ahead of anybody while somebody waits for what is yet to come.
   const bool awaited = std::ranges::any_of(fetch.askers, [&](const SubscriberId& id) {
     const Asker& asker = askers_.at(id);
@@ -134,14 +138,20 @@ void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) 
         .ok();
     (void)stock_->EndTrack(fetch.track, After(answer.last), now).ok();
   }
-  TellPassed(fetch, nullptr, true, now);
-  for (const SubscriberId& asker : fetch.askers) {
-    Forget(asker);  // Who does not wait for it at the moment finds it in the store.
+  TellPassed(fetch, nullptr);
+  for (const SubscriberId& asker : std::set<SubscriberId>(fetch.askers)) {
+    Dismiss(asker, id);  // Who does not wait for it at the moment finds it in the store.
   }
   Erase(id);
 }
 
-void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object, bool nothing, Instant now) {
+Location UpstreamFetches::PassedBy(const FetchProgress& progress, const Asker& asker) {
+  const Location through = progress.PassedFrom(BeginOf(*asker.waits_for, asker.order), asker.order);
+  const Location end = EndOf(*asker.waits_for, asker.order);
+  return IsBefore(end, through, asker.order) ? end : through;
+}
+
+void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object) {
   for (const SubscriberId& id : fetch.askers) {
     Asker& asker = askers_.at(id);
     if (!asker.waits_for) {
@@ -152,19 +162,13 @@ void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object, bool nothin
     if (fetch.progress.IsToCome(begin)) {
       continue;
     }
+    const Location through = PassedBy(fetch.progress, asker);
     asker.waits_for.reset();
-    if (object != nullptr && range.Contains(object->location) &&
-        (asker.order == fetch.progress.order() || object->location == begin)) {
+    const bool within = object != nullptr && range.Contains(object->location);
+    if (within && (asker.order == fetch.progress.order() || object->location == begin)) {
       outcomes_.push_back(Came{id, *object});
     } else {
-      Location through = fetch.progress.PassedFrom(begin, asker.order);
-      const Location end = EndOf(range, asker.order);
-      through = IsBefore(end, through, asker.order) ? end : through;
-      const bool beyond = object == nullptr || !range.Contains(object->location);
-      outcomes_.push_back(Settled{id, through, nothing && beyond,
-                                  nothing
-                                      ? std::vector<UpstreamTrial>()
-                                      : TrialsOf(fetch, UpstreamTrial::Outcome::kUnknown, now)});
+      outcomes_.push_back(Settled{id, through, !within, {}});
     }
   }
 }

@@ -90,15 +90,20 @@ bool UpstreamFetches::Begin(SubscriberId asker, const Wish& wish, Instant now) {
   if (!AskNext(fetch, now)) {
     return false;
   }
-  by_track_[fetch.track].insert(id);
   by_request_[{fetch.peer, fetch.request}] = id;
-  fetch.looked_at = fetch.silent_until;
-  silence_.emplace(fetch.looked_at, id);
-  fetches_.emplace(id, std::move(fetch));
+  Add(id, std::move(fetch));
   Join(asker, id, wish, now);
   return true;
 }
 
+void UpstreamFetches::Add(FetchId id, Fetch fetch) {
+  by_track_[fetch.track].insert(id);
+  fetch.looked_at = fetch.silent_until;
+  silence_.emplace(fetch.looked_at, id);
+  fetches_.emplace(id, std::move(fetch));
+}
+
+// REQUIRES: what is left is one range at most.
 bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
   const std::vector<LocationRange> left = fetch.progress.ToCome();
   while (!left.empty() && !fetch.next.empty()) {
@@ -108,11 +113,7 @@ bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
     if (session == nullptr) {
       continue;
     }
-    // What came is not asked for again, but for the group at which a descending one stands.
-    const LocationRange range =
-        fetch.progress.order() == moqt::GroupOrder::kAscending || left.size() == 1
-            ? left.front()
-            : LocationRange{left.back().first, left.front().last};
+    const LocationRange range = left.front();
     moqt::Parameters parameters;
     parameters.group_order = fetch.progress.order();
     parameters.subscriber_priority = fetch.priority;
@@ -122,6 +123,7 @@ bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
     }
     fetch.progress = FetchProgress(range, fetch.progress.order());
     fetch.peer = peer;
+    fetch.tried.insert(peer);
     fetch.request = *request;
     fetch.asked_last = range.last;
     fetch.asked_of = name_of_(peer);
@@ -136,6 +138,16 @@ bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
     return true;
   }
   return false;
+}
+
+// Each may ask others than the one who came first.
+void UpstreamFetches::AddSources(Fetch& fetch, const std::vector<PeerId>& sources) {
+  for (const PeerId source : sources) {
+    if (!fetch.tried.contains(source) &&
+        std::ranges::find(fetch.next, source) == fetch.next.end()) {
+      fetch.next.push_back(source);
+    }
+  }
 }
 
 void UpstreamFetches::Join(SubscriberId id, FetchId fetch, const Wish& wish, Instant now) {
@@ -159,6 +171,7 @@ void UpstreamFetches::Join(SubscriberId id, FetchId fetch, const Wish& wish, Ins
   if (known == askers_.end()) {
     asker.looked_at = asker.give_up_at;
     patience_.emplace(asker.looked_at, id);
+    AddSources(fetches_.at(fetch), wish.sources);
   }
   fetches_.at(fetch).askers.insert(id);
   Advance(fetch, BeginOf(wish.range, wish.order));
@@ -191,12 +204,17 @@ void UpstreamFetches::Leave(SubscriberId id) {
   }
   const FetchId fetch_id = asker->second.fetch;
   Forget(id);
-  Fetch& fetch = fetches_.at(fetch_id);
-  fetch.askers.erase(id);
-  // Where all has come but the word that it is all, that is waited for.
-  if (fetch.askers.empty() && !(fetch.answer && fetch.progress.ToCome().empty())) {
-    Cancel(fetch, moqt::ResetCode::kCancelled);
-    Erase(fetch_id);
+  fetches_.at(fetch_id).askers.erase(id);
+  EraseUnwanted(fetch_id);
+}
+
+// Where all has come but the word that it is all, that is waited for.
+void UpstreamFetches::EraseUnwanted(FetchId id) {
+  const auto fetch = fetches_.find(id);
+  if (fetch != fetches_.end() && fetch->second.askers.empty() && fetch->second.branches == 0 &&
+      !(fetch->second.answer && fetch->second.progress.ToCome().empty())) {
+    Cancel(fetch->second, moqt::ResetCode::kCancelled);
+    Erase(id);
   }
 }
 
@@ -219,10 +237,19 @@ void UpstreamFetches::Erase(FetchId id) {
   if (ids->second.empty()) {
     by_track_.erase(ids);
   }
-  by_request_.erase({fetch->second.peer, fetch->second.request});
+  // Where somebody was asked for it.
+  if (const auto request = by_request_.find({fetch->second.peer, fetch->second.request});
+      request != by_request_.end() && request->second == id) {
+    by_request_.erase(request);
+  }
   ready_.erase(id);
   silence_.erase({fetch->second.looked_at, id});
+  const FetchId from = fetch->second.branch_of;
   fetches_.erase(fetch);
+  if (const auto known = fetches_.find(from); known != fetches_.end()) {
+    --known->second.branches;
+    EraseUnwanted(from);
+  }
 }
 
 std::optional<moqt::FetchOk> UpstreamFetches::LastTold(const TrackName& track) const {
@@ -279,6 +306,9 @@ bool UpstreamFetches::OnRefused(PeerId peer, moqt::RequestId request,
   const moqt::RequestError passed =
       error.code == moqt::RequestCode::kInvalidRange ? error : PassedOn(error, fetch.track);
   fetch.refusal = fetch.refusal ? BetterOf(*fetch.refusal, passed) : passed;
+  if (error.code != moqt::RequestCode::kInvalidRange) {
+    NoteFailed(fetch);
+  }
   Fail(found->second, UpstreamTrial::Outcome::kRefused, now);
   return true;
 }
@@ -299,7 +329,9 @@ void UpstreamFetches::OnPeerGone(PeerId peer, Instant now) {
     gone.push_back(each->second);
   }
   for (const FetchId id : gone) {
-    Fail(id, UpstreamTrial::Outcome::kGone, now);
+    if (fetches_.contains(id)) {  // It may have gone with a branch of its own.
+      Fail(id, UpstreamTrial::Outcome::kGone, now);
+    }
   }
 }
 
@@ -312,33 +344,58 @@ std::vector<UpstreamTrial> UpstreamFetches::TrialsOf(const Fetch& fetch,
   return trials;
 }
 
-// Those that may not ask who is asked next are told; where nobody is, all are.
 void UpstreamFetches::Fail(FetchId id, UpstreamTrial::Outcome outcome, Instant now) {
   metrics_->upstream.failures.Add();
   Fetch& fetch = fetches_.at(id);
   fetch.trials = TrialsOf(fetch, outcome, now);
+  if (outcome != UpstreamTrial::Outcome::kRefused) {
+    NoteFailed(fetch);
+  }
+  if (outcome == UpstreamTrial::Outcome::kTooLate) {
+    for (const SubscriberId& asker : fetch.askers) {
+      outcomes_.push_back(Silent{asker, fetch.peer});
+    }
+  }
+  Cancel(fetch, moqt::ResetCode::kCancelled);  // And what nobody took.
   if (fetch.askers.empty()) {
     Erase(id);
     return;
   }
-  Cancel(fetch, moqt::ResetCode::kCancelled);  // And what nobody took.
   ready_.erase(id);
   by_request_.erase({fetch.peer, fetch.request});
+  const std::optional<FetchId> branch = SplitOff(id);
+  AskOn(id, now);
+  if (branch) {
+    AskOn(*branch, now);
+  }
+}
+
+// Those that may not ask who is asked next are told; where nobody is, all are. Where somebody else
+// has said that it does not know, that is the answer.
+void UpstreamFetches::AskOn(FetchId id, Instant now) {
+  Fetch& fetch = fetches_.at(id);
   const bool goes_on = AskNext(fetch, now);
-  by_request_[{fetch.peer, fetch.request}] = id;
+  if (goes_on) {
+    by_request_[{fetch.peer, fetch.request}] = id;
+  }
   const moqt::RequestError error = fetch.refusal.value_or(
       Later(moqt::RequestCode::kTimeout, limits_->retry_after, "Nobody upstream answers."));
-  for (const SubscriberId& asker : std::set<SubscriberId>(fetch.askers)) {
-    const std::vector<PeerId>& sources = askers_.at(asker).sources;
-    if (!goes_on || std::ranges::find(sources, fetch.peer) == sources.end()) {
-      if (askers_.at(asker).waits_for) {
-        outcomes_.push_back(Failed{asker, error, fetch.trials});
-      }
-      fetch.askers.erase(asker);
-      Forget(asker);
+  for (const SubscriberId& each : std::set<SubscriberId>(fetch.askers)) {
+    Asker& asker = askers_.at(each);
+    if (goes_on && std::ranges::find(asker.sources, fetch.peer) != asker.sources.end()) {
+      continue;
     }
+    if (asker.waits_for && !fetch.unknown) {
+      outcomes_.push_back(Failed{each, error, fetch.trials});
+    } else if (asker.waits_for) {
+      FetchProgress over = fetch.progress;
+      (void)over.Finish();
+      outcomes_.push_back(Settled{each, PassedBy(over, asker), false, fetch.trials});
+    }
+    asker.waits_for.reset();
+    Dismiss(each, id);
   }
-  if (fetch.askers.empty()) {
+  if (fetch.askers.empty() && (fetch.branches == 0 || !goes_on)) {
     if (goes_on) {
       Cancel(fetch, moqt::ResetCode::kCancelled);
     }
@@ -405,6 +462,9 @@ void UpstreamFetches::Drop(const TrackName& track, const moqt::RequestError& rea
     return;
   }
   for (const FetchId id : std::set<FetchId>(ids->second)) {
+    if (!fetches_.contains(id)) {
+      continue;  // It has gone with a branch of its own.
+    }
     Fetch& fetch = fetches_.at(id);
     Cancel(fetch, reason.code == moqt::RequestCode::kMalformedTrack
                       ? moqt::ResetCode::kMalformedTrack
@@ -413,6 +473,7 @@ void UpstreamFetches::Drop(const TrackName& track, const moqt::RequestError& rea
       Forget(asker);
       outcomes_.push_back(Failed{asker, reason, {}});
     }
+    fetch.askers.clear();
     Erase(id);
   }
 }

@@ -30,9 +30,11 @@ namespace kvcast::relay {
 // item at a time; where there is no room to keep it, they get it all the same.
 //
 // Who was asked and refuses, leaves, or brings nothing for a while is followed by the next who may
-// have it; when there is none, those who wait are told that nobody knows. What is taken stays
-// within a bound ahead of the foremost who waits: where all are slow, the one who sends is slowed
-// down.
+// have it; when there is none, those who wait are told that nobody knows. What one does not know
+// the next is asked for by a fetch of its own, a branch, while the first goes on with the rest.
+// Each is asked for a place once, and who waits there has patience for all of them together. What
+// is taken stays within a bound ahead of the foremost who waits: where all are slow, the one who
+// sends is slowed down.
 class UpstreamFetches {
  public:
   // `session_of`: of a peer that may be asked; null if it has gone, or is leaving.
@@ -94,6 +96,10 @@ class UpstreamFetches {
     moqt::RequestError error;
     std::vector<UpstreamTrial> trials{};
   };
+  struct Silent {  // Who was asked brought nothing for too long, whoever is asked now.
+    SubscriberId asker;
+    PeerId peer;
+  };
   struct Kept {  // An object that was not here before, whoever asked for it.
     TrackName track;
     Location location;
@@ -103,7 +109,7 @@ class UpstreamFetches {
     PeerId peer;
     std::string reason;
   };
-  using Outcome = std::variant<Answered, Came, Settled, Failed, Kept, Contradicted>;
+  using Outcome = std::variant<Answered, Came, Settled, Failed, Silent, Kept, Contradicted>;
   // Takes one thing that has come, if there is any; false if not.
   bool TakeOne(Instant now);
   std::vector<Outcome> TakeOutcomes() { return std::exchange(outcomes_, {}); }
@@ -127,7 +133,11 @@ class UpstreamFetches {
     FetchProgress progress;
     Location asked_last;  // As it was asked for, before anything was said of the end.
     std::optional<uint8_t> priority;
-    std::deque<PeerId> next;  // Whom to ask if this one fails.
+    std::deque<PeerId> next;   // Whom to ask if this one fails, or does not know.
+    std::set<PeerId> tried{};  // Who was asked for all of it, the one who is being asked included.
+    FetchId branch_of = 0;     // Those who wait for it go back there when it is over.
+    bool unknown = false;      // It is a branch, for who was asked there does not know.
+    size_t branches = 0;       // While there are any it is wanted, whoever waits.
     PeerId peer = 0;
     moqt::RequestId request = 0;
     std::string asked_of{};  // The peer's, and since when it is asked.
@@ -149,15 +159,22 @@ class UpstreamFetches {
   bool Begin(SubscriberId asker, const Wish& wish, Instant now);
   // Asks the next who may have what is left; false if nobody is.
   bool AskNext(Fetch& fetch, Instant now);
+  void Add(FetchId id, Fetch fetch);
   void Join(SubscriberId asker, FetchId id, const Wish& wish, Instant now);
+  static void AddSources(Fetch& fetch, const std::vector<PeerId>& sources);
   void Fail(FetchId id, UpstreamTrial::Outcome outcome, Instant now);
+  void AskOn(FetchId id, Instant now);
   // Those who were asked so far, and what became of the last.
   static std::vector<UpstreamTrial> TrialsOf(const Fetch& fetch, UpstreamTrial::Outcome outcome,
                                              Instant now);
+  // Up to where nothing more comes of what the asker waits for. REQUIRES: it waits.
+  static Location PassedBy(const FetchProgress& progress, const Asker& asker);
   void Advance(FetchId id, Location at);
   void Forget(SubscriberId asker);
   void Cancel(Fetch& fetch, moqt::ResetCode code);
+  // The fetch that it is a branch of may be gone afterwards, too.
   void Erase(FetchId id);
+  void EraseUnwanted(FetchId id);
   void Contradict(FetchId id, const Error& error);
 
   // What came: the fetch may be gone afterwards.
@@ -167,7 +184,20 @@ class UpstreamFetches {
   Result<void> TakeGap(const TrackName& track, const LocationRange& gap, Instant now);
   void OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now);
   // Tells those who waited for what has passed: up to an object, or where there is nothing.
-  void TellPassed(Fetch& fetch, const Object* object, bool nothing, Instant now);
+  void TellPassed(Fetch& fetch, const Object* object);
+
+  // What who is asked does not know, upstream_fetch_branches.cc: those who waited for it wait for
+  // the next who may, or are told that nobody knows.
+  void OnUnknown(FetchId id, Instant now);
+  bool Branch(SubscriberId asker, FetchId id, Location through, Instant now);
+  void MoveTo(SubscriberId asker, FetchId id);
+  // The fetch is over for the asker, which goes back to where it came from.
+  void Dismiss(SubscriberId asker, FetchId id);
+  // Makes the rest of the group at which a descending one stands a branch: what is left is then one
+  // range each.
+  std::optional<FetchId> SplitOff(FetchId id);
+  // Who had no answer is not asked for what else those do not know whom it was to help.
+  void NoteFailed(const Fetch& fetch);
 
   const Limits* limits_;
   RelayMetrics* metrics_;
