@@ -237,6 +237,28 @@ struct RandomFetch {
   Brought brought;
 };
 
+// Everything that anybody has of its range came, once, as it was published.
+void ExpectAll(const RandomFetch& fetch, const std::map<uint64_t, uint64_t>& all, uint64_t seed) {
+  const TrackName track = BlockTrack("p");
+  const std::string what = "seed " + std::to_string(seed) + ": " + fetch.range.first.ToString() +
+                           fetch.range.last.ToString() +
+                           (fetch.order == GroupOrder::kAscending ? " up" : " down") + " brought " +
+                           std::to_string(fetch.brought.items.size()) + " items";
+  EXPECT_TRUE(fetch.brought.fetch_end && fetch.brought.fetch_end->complete) << what;
+  std::set<Location> found;
+  for (const Object& object : fetch.brought.objects) {
+    EXPECT_EQ(object.payload.ToString(), PayloadAt(track, object.location, 8'000)) << what;
+    EXPECT_TRUE(found.insert(object.location).second) << what;
+  }
+  for (const auto& [group, objects] : all) {
+    for (uint64_t object = 0; object < objects; ++object) {
+      if (fetch.range.Contains({group, object})) {
+        EXPECT_TRUE(found.contains({group, object})) << what << " lacks " << group << "." << object;
+      }
+    }
+  }
+}
+
 // Three sources with shares of their own, one of which may fail: each fetch brings what any of them
 // has, in its order, once, and denies nothing.
 TEST_F(RelayNextSource, EveryFetchBringsWhatAnybodyHas) {
@@ -299,24 +321,7 @@ TEST_F(RelayNextSource, EveryFetchBringsWhatAnybodyHas) {
     } while (levels_->Step());
     for (RandomFetch& fetch : fetches) {
       fetch.brought.TakeFrom(fetch.client->session(), fetch.request);
-      const std::string what = "seed " + std::to_string(seed) + ": " +
-                               fetch.range.first.ToString() + fetch.range.last.ToString() +
-                               (fetch.order == GroupOrder::kAscending ? " up" : " down") +
-                               " brought " + PlacesOf(fetch.brought);
-      EXPECT_TRUE(fetch.brought.fetch_end && fetch.brought.fetch_end->complete) << what;
-      std::set<Location> found;
-      for (const Object& object : fetch.brought.objects) {
-        EXPECT_EQ(object.payload.ToString(), PayloadAt(track_, object.location, 8'000)) << what;
-        EXPECT_TRUE(found.insert(object.location).second) << what;
-      }
-      for (const auto& [group, objects] : all) {
-        for (uint64_t object = 0; object < objects; ++object) {
-          if (fetch.range.Contains({group, object})) {
-            EXPECT_TRUE(found.contains({group, object}))
-                << what << " lacks " << group << "." << object;
-          }
-        }
-      }
+      ExpectAll(fetch, all, seed);
     }
     if (HasFailure()) {
       return;
