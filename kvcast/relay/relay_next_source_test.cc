@@ -17,7 +17,7 @@ namespace {
 using moqt::GroupOrder;
 
 const char* const kFetches = "kvcast_upstream_fetches_total";
-const char* const kObjects = "kvcast_upstream_objects_total";
+const char* const kObjectsCounter = "kvcast_upstream_objects_total";
 const char* const kServed = "kvcast_relay_fetches_total";
 
 // How many objects of each group a node has; it does not know whether there are more, nor of other
@@ -81,7 +81,7 @@ TEST_F(RelayTwoSources, TheSecondGivesWhatTheFirstDoesNotKnow) {
   EXPECT_EQ(PlacesOf(levels_->Fetch(client, track_, {{0, 0}, {3, 1}})),
             "0.0 0.1 ?0.* 1.0 1.1 ?1.* 2.0 2.1 ?2.* 3.0 3.1");
   // The end of a group nobody knows. What was brought once is not asked for again.
-  EXPECT_EQ(edge_.Count(kObjects), 8u);
+  EXPECT_EQ(edge_.Count(kObjectsCounter), 8u);
 }
 
 TEST_F(RelayTwoSources, InDescendingOrderToo) {
@@ -89,7 +89,7 @@ TEST_F(RelayTwoSources, InDescendingOrderToo) {
   Client& client = levels_->Join(edge_);
   EXPECT_EQ(PlacesOf(levels_->Fetch(client, track_, {{0, 0}, {3, 1}}, GroupOrder::kDescending)),
             "3.0 3.1 2.0 2.1 ?2.* 1.0 1.1 ?1.* 0.0 0.1 ?0.*");
-  EXPECT_EQ(edge_.Count(kObjects), 8u);
+  EXPECT_EQ(edge_.Count(kObjectsCounter), 8u);
 }
 
 // The rest of a group, in the midst of what the first knows.
@@ -101,7 +101,7 @@ TEST_F(RelayTwoSources, EachAddsWhatTheOtherLacks) {
   Client& other = levels_->Join(edge_);
   EXPECT_EQ(PlacesOf(levels_->Fetch(other, track_, {{0, 0}, {3, 1}}, GroupOrder::kDescending)),
             "3.0 3.1 2.0 2.1 ?2.* 1.0 1.1 1.2 ?1.* 0.0 0.1 0.2 ?0.*");
-  EXPECT_EQ(edge_.Count(kObjects), 10u);
+  EXPECT_EQ(edge_.Count(kObjectsCounter), 10u);
 }
 
 TEST_F(RelayTwoSources, WhatNobodyKnowsIsUnknownAndEachWasAskedForItOnce) {
@@ -147,7 +147,7 @@ TEST_F(RelayTwoSources, TheSecondIsAskedOnceForMany) {
     EXPECT_EQ(brought.objects.size(), 8 - i % 3 * 2) << i << ": " << PlacesOf(brought);
     EXPECT_TRUE(brought.fetch_end && brought.fetch_end->complete);
   }
-  EXPECT_EQ(edge_.Count(kObjects), 8u);
+  EXPECT_EQ(edge_.Count(kObjectsCounter), 8u);
 }
 
 // A second that does not answer is waited for once, however many holes the first leaves.
@@ -208,7 +208,7 @@ TEST_F(RelayTwoSources, WhoGivesUpLeavesNothingUnderWay) {
   levels_->Run();
   to_second_.stalled = false;
   levels_->Run();
-  EXPECT_EQ(edge_.Count(kObjects), 4u);  // Of the first.
+  EXPECT_EQ(edge_.Count(kObjectsCounter), 4u);  // Of the first.
 }
 
 // A node that was asked for part of a track below it asks those upstream for the rest, and the

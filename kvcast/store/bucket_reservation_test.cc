@@ -8,12 +8,12 @@ namespace {
 
 constexpr uint64_t kPackBytes = BucketNode::kPackBytes;
 
-TrackName TrackOf(const std::string& tenant, std::string_view name = "BF16") {
+TrackName TenantsTrack(const std::string& tenant, std::string_view name = "BF16") {
   return *TrackName::Of(*TrackNamespace::Of({"service", tenant + "/model", "prefix"}), name);
 }
 
-const TrackName kAcme = TrackOf("acme");
-const TrackName kOther = TrackOf("other");
+const TrackName kAcme = TenantsTrack("acme");
+const TrackName kOther = TenantsTrack("other");
 
 class BucketReservation : public testing::Test {
  protected:
@@ -109,7 +109,7 @@ TEST_F(BucketReservation, AFullIndexForgetsWhatIsOthers) {
   node_.options.index_bytes_max = 4 * node_.tier->index_bytes();
   node_.Start();
   for (uint64_t group = 0; group < 300; ++group) {
-    const TrackName track = TrackOf("other", "BF16;l=" + std::to_string(group));
+    const TrackName track = TenantsTrack("other", "BF16;l=" + std::to_string(group));
     (void)node_.Put(track, BucketObject({group, 0}, "kv"));
   }
   EXPECT_GT(node_.tier->counts().forgotten, 10u);
