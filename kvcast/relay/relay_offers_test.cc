@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "kvcast/base/sanitized_test.h"
 #include "kvcast/relay/relay_levels_test.h"
 
 namespace kvcast::relay {
@@ -226,7 +225,7 @@ TEST_F(RelayOffers, ALargeCatalogIsReadOverAllLevels) {
   Levels::Node& second = levels_.AddNode({{}});
   levels_.Connect(first, origin);
   levels_.Connect(second, origin);
-  constexpr size_t kTracks = kSanitized ? 10 : 40;
+  constexpr size_t kTracks = 40;
   constexpr uint64_t kGroupsEach = 500;
   for (size_t i = 0; i < kTracks; ++i) {
     levels_.Publish(first, BlockTrack("q" + std::to_string(i)), kGroupsEach, 1, 10);
