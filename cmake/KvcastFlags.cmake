@@ -39,9 +39,9 @@ if(KVCAST_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(kvcast_flags INTERFACE -fsanitize=${KVCAST_SANITIZE})
   if(KVCAST_SANITIZE MATCHES address)
-    # A pointer to nothing and one behind an object's end are what the address sanitizer finds:
-    # asked for twice, they cost a quarter of the time to build.
-    target_compile_options(kvcast_flags INTERFACE -fno-sanitize=null,object-size)
+    # An access behind an object's end is what the address sanitizer finds: asked for twice, it costs
+    # time to build. A reference to nothing that nobody follows is not, so `null` stays.
+    target_compile_options(kvcast_flags INTERFACE -fno-sanitize=object-size)
   endif()
 endif()
 # Coverage feedback, for what a fuzzer looks into: everything else is built and runs faster without.

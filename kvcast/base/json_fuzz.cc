@@ -1,4 +1,5 @@
 // Any bytes at all: JSON that we can write and read again, or an error with an offset within them.
+// Inputs of up to 65536 bytes: deep and long lists.
 #include <nlohmann/json.hpp>
 
 #include "kvcast/base/bytes.h"

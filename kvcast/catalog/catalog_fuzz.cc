@@ -2,6 +2,7 @@
 // check is mended first, since a fuzzer cannot guess a digest; records are then applied, and
 // whatever they say, holdings must stay consistent. Records that holdings take one by one come to
 // the same when they are merged.
+// Inputs of up to 65536 bytes: more records than one object may have.
 #include "kvcast/base/check.h"
 #include "kvcast/catalog/catalog_object.h"
 #include "kvcast/catalog/delta.h"

@@ -1,0 +1,49 @@
+"""Plants ledgers that add up, and ledgers that do not."""
+
+import unittest
+
+from ledger import check
+from planted import Planted
+
+HEAD = "# Ledger\n\n## Fuzzing\n\n| commit | fuzzer | executions | found |\n|---|---|---|---|\n"
+
+
+class Ledger(Planted):
+    def setUp(self):
+        super().setUp()
+        self.plant("kvcast/kv/a_fuzz.cc", "")
+        self.plant("kvcast/kv/b_fuzz.cc", "")
+
+    def of(self, rows: str, sentence: str) -> list[str]:
+        self.plant("docs/ledger.md", HEAD + rows + "\n" + sentence + "\n\n## Simulation\n\n"
+                   "| c | `a_fuzz` | 5 | not a fuzzer's row |\n")
+        return check(self.source, self.build)
+
+    def test_a_ledger_that_adds_up_passes(self):
+        rows = ("| `1` | `a_fuzz`, `b_fuzz` | 400,000 each | none |\n"
+                "| `2` | `a_fuzz` / `b_fuzz` | 1,600,000 / 9 | none |\n"
+                "| `3` and `4` | `b_fuzz` | 1 and 100,000 | none |\n")
+        self.assertEqual(self.of(rows, "Of a million executions in all, there are still missing: "
+                                 "of `b_fuzz` 499,990."), [])
+
+    def test_a_fuzzer_that_nobody_ran_is_missed(self):
+        rows = "| `1` | `a_fuzz` | 1,000,000 | none |\n"
+        self.assert_one(self.of(rows, "Of a million executions in all none is missing."),
+                        "docs/ledger.md:9", "b_fuzz 1,000,000")
+        self.assertEqual(self.of(rows, "Of a million executions in all, `b_fuzz` all."), [])
+
+    def test_a_sum_that_is_out_of_date_is_found(self):
+        rows = "| `1` | `a_fuzz` / `b_fuzz` | 1,000,000 / 999,999 | none |\n"
+        self.assert_one(self.of(rows, "Of a million executions in all: `b_fuzz` 2."), "b_fuzz 1 ")
+
+    def test_a_fuzzer_that_is_gone_is_not_missed(self):
+        rows = "| `1` | `a_fuzz`, `b_fuzz` | 1,000,000 each | none |\n"
+        self.assert_one(self.of(rows, "Of a million executions in all: `c_fuzz` 7."), "c_fuzz 0")
+
+    def test_numbers_that_belong_to_nobody_are_found(self):
+        rows = "| `1` | `a_fuzz`, `b_fuzz` | 1,000,000 / 1,000,000 / 3 | none |\n"
+        self.assertIn("2 fuzzers and 3 numbers", self.of(rows, "")[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
