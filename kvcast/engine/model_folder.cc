@@ -1,7 +1,8 @@
 #include "kvcast/engine/model_folder.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <span>
 #include <system_error>
 #include <vector>
 
@@ -99,19 +100,32 @@ Result<void> CheckNoPointer(const std::filesystem::path& path, std::string_view 
   return {};
 }
 
-// Only the header is read. `seen` are the tensors of the parts before; an adapter's parts have
-// nothing to do with each other.
-Result<void> CheckWeights(const std::filesystem::path& path, bool is_adapter,
-                          std::set<std::string>& seen) {
-  KVCAST_TRY(const MappedFile weights, MappedFile::Open(path));
-  KVCAST_TRY(std::vector<std::string> tensors, In(path, Safetensors::CheckWhole(weights.span())));
-  for (std::string& tensor : tensors) {
-    const auto [at, is_new] = seen.insert(std::move(tensor));
+// The tensors of the parts that were looked at, and which part each is in.
+using SeenTensors = std::map<std::string, std::string, std::less<>>;
+
+// Length and header of a file of tensors. They are read and not mapped: it lies in the process of
+// an engine, which would end if somebody cut the file meanwhile.
+Result<FileFront> FrontOf(const std::filesystem::path& path) {
+  KVCAST_TRY(const FileFront length, ReadFront(path, Safetensors::kLengthBytes));
+  KVCAST_TRY(
+      const size_t bytes,
+      In(path, Safetensors::FrontBytes(std::as_bytes(std::span(length.bytes)), length.file_bytes)));
+  return ReadFront(path, bytes);
+}
+
+// An adapter's parts have nothing to do with each other.
+Result<void> CheckWeights(const std::filesystem::path& path, bool is_adapter, SeenTensors& seen) {
+  KVCAST_TRY(const FileFront weights, FrontOf(path));
+  const std::span<const std::byte> front = std::as_bytes(std::span(weights.bytes));
+  KVCAST_TRY(const std::vector<std::string> tensors,
+             In(path, Safetensors::CheckWhole(front, weights.file_bytes)));
+  for (const std::string& tensor : tensors) {
+    const auto [at, is_new] = seen.try_emplace(tensor, path.filename().string());
     if (!is_new && !is_adapter) {
-      return Error(ErrorCode::kMalformed, "\"" + Printable(*at) +
-                                              "\" is in another part of the weights too: which one "
-                                              "counts depends on the engine.")
-          .At(0)
+      return Error(ErrorCode::kMalformed, "\"" + Printable(tensor) + "\" is in " +
+                                              Printable(at->second) +
+                                              " too: which one counts depends on the engine.")
+          .At(Safetensors::PlaceIn(front, tensor))
           .In(path.string());
     }
   }
@@ -121,7 +135,7 @@ Result<void> CheckWeights(const std::filesystem::path& path, bool is_adapter,
 // A clone without Git LFS, or half a download, would get a name that no other host has.
 Result<void> CheckWhole(const std::filesystem::path& folder, const std::vector<std::string>& files,
                         std::string_view what) {
-  std::set<std::string> seen;
+  SeenTensors seen;
   for (const std::string& file : files) {
     const std::filesystem::path path = folder / file;
     std::error_code error;

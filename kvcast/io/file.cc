@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -177,6 +178,25 @@ Result<std::string> ReadRegularFile(const std::filesystem::path& path, size_t by
     return Error(file.error()).In(path.string());
   }
   return In(path.string(), ReadAll(file->descriptor.number(), bytes_max));
+}
+
+Result<FileFront> ReadFront(const std::filesystem::path& path, size_t bytes_max) {
+  const Result<RegularFile> file = OpenRegular(path);
+  if (!file.ok()) {
+    return Error(file.error()).In(path.string());
+  }
+  FileFront front{{}, static_cast<uint64_t>(file->status.st_size)};
+  while (front.bytes.size() < bytes_max) {
+    const Result<size_t> got = ReadMore(file->descriptor.number(), front.bytes);
+    if (!got.ok()) {
+      return Error(got.error()).In(path.string());
+    }
+    if (*got == 0) {
+      break;
+    }
+  }
+  front.bytes.resize(std::min(front.bytes.size(), bytes_max));
+  return front;
 }
 
 Result<std::string> ReadStandardInput(size_t bytes_max) {

@@ -46,7 +46,14 @@ class MappedFile {
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max);
 // The same for what must be a regular file: anything else is refused, and nothing waited for.
 Result<std::string> ReadRegularFile(const std::filesystem::path& path, size_t bytes_max);
-// The same for standard input, which errors call just that.
+// The first bytes of a regular file, `bytes_max` of them or all that there are, and how many there
+// were in all just then. Unlike a mapped file it may be cut meanwhile.
+struct FileFront {
+  std::string bytes;
+  uint64_t file_bytes = 0;
+};
+Result<FileFront> ReadFront(const std::filesystem::path& path, size_t bytes_max);
+// The same as ReadFile() for standard input, which errors call just that.
 Result<std::string> ReadStandardInput(size_t bytes_max);
 
 // Writes a file piece by piece, into place only when it is whole: a reader of `path` sees the old

@@ -89,6 +89,17 @@ TEST_F(MappedFileTest, SaysWhenItMayNotRead) {
             std::string::npos);
 }
 
+TEST_F(ReadFileTest, TheFrontOfALargeFileIsReadAlone) {
+  Write(scratch_ / "file", std::string(200'000, 'x') + "end");
+  const auto front = ReadFront(scratch_ / "file", 100'000);
+  ASSERT_TRUE(front.ok());
+  EXPECT_EQ(front->bytes, std::string(100'000, 'x'));
+  EXPECT_EQ(front->file_bytes, 200'003U);
+  EXPECT_EQ(ReadFront(scratch_ / "file", 300'000)->bytes.size(), 200'003U);
+  EXPECT_EQ(ReadFront(scratch_ / "file", 0)->bytes, "");
+  EXPECT_EQ(ReadFront(scratch_ / "none", 8).error().code(), ErrorCode::kNotFound);
+}
+
 TEST_F(ReadFileTest, StopsAtItsBound) {
   Write(scratch_ / "config", std::string(100000, 'x'));
   EXPECT_EQ(ReadFile(scratch_ / "config", 100000)->size(), 100000u);

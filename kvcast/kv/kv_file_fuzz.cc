@@ -1,4 +1,5 @@
 // Any bytes as a file: tensors that lie within it and fill it, or an error with an offset.
+// Inputs of up to 65536 bytes: headers of many layers.
 #include "kvcast/base/check.h"
 #include "kvcast/kv/kv_file.h"
 #include "kvcast/kv/safetensors.h"
@@ -6,8 +7,13 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> file = std::as_bytes(std::span(data, size));
   const auto safetensors = kvcast::Safetensors::Parse(file);
-  const auto whole = kvcast::Safetensors::CheckWhole(file);
+  const auto whole = kvcast::Safetensors::CheckWhole(file, size);
   KVCAST_CHECK(whole.ok() || whole.error().offset().value_or(size + 1) <= size);
+  // The front is all that it looks at.
+  if (const auto front = kvcast::Safetensors::FrontBytes(file, size); front.ok()) {
+    KVCAST_CHECK(*front <= size);
+    KVCAST_CHECK(kvcast::Safetensors::CheckWhole(file.first(*front), size).ok() == whole.ok());
+  }
   // It asks for less: whatever can be read is whole.
   KVCAST_CHECK(whole.ok() || !safetensors.ok());
   if (!safetensors.ok()) {

@@ -12,10 +12,10 @@
 namespace kvcast {
 namespace {
 
-constexpr size_t kLengthBytes = 8;
+constexpr size_t kLengthBytes = Safetensors::kLengthBytes;
 
 // Where `header`, which comes after its length, tells of a tensor or of one thing about it.
-uint64_t PlaceIn(std::string_view header, std::string_view tensor, std::string_view about = {}) {
+uint64_t PlaceOf(std::string_view header, std::string_view tensor, std::string_view about = {}) {
   return kLengthBytes +
          (about.empty() ? JsonPlace(header, {tensor}) : JsonPlace(header, {tensor, about}));
 }
@@ -29,7 +29,7 @@ struct Told {
   Error Wrong(std::string_view about, std::string message,
               ErrorCode code = ErrorCode::kMalformed) const {
     return Error(code, std::move(message))
-        .At(PlaceIn(header, name, about))
+        .At(PlaceOf(header, name, about))
         .In("tensor \"" + Printable(name) + "\"");
   }
 };
@@ -109,8 +109,8 @@ Result<Entry> ParseTensor(const Told& told) {
   return entry;
 }
 
-Result<std::string_view> HeaderText(std::span<const std::byte> file) {
-  ByteReader reader(file);
+Result<size_t> HeaderBytes(std::span<const std::byte> front, uint64_t file_bytes) {
+  ByteReader reader(front);
   KVCAST_TRY(const uint64_t length, reader.U64Le());
   if (length > Safetensors::kHeaderBytesMax) {
     return Error(ErrorCode::kTooLarge,
@@ -123,13 +123,22 @@ Result<std::string_view> HeaderText(std::span<const std::byte> file) {
                  "The header claims 0 bytes: this is no safetensors file, or an empty one.")
         .At(0);
   }
-  if (length > reader.remaining()) {
-    return Error(ErrorCode::kMalformed, "The header claims " + std::to_string(length) +
-                                            " bytes; the file has " +
-                                            std::to_string(reader.remaining()) + " after it.")
+  if (file_bytes < kLengthBytes || length > file_bytes - kLengthBytes) {
+    return Error(ErrorCode::kMalformed,
+                 "The header claims " + std::to_string(length) + " bytes; the file has " +
+                     std::to_string(file_bytes - std::min<uint64_t>(file_bytes, kLengthBytes)) +
+                     " after it.")
         .At(0);
   }
-  const std::string_view text = AsText(file.subspan(kLengthBytes, length));
+  return length;
+}
+
+Result<std::string_view> HeaderText(std::span<const std::byte> front, uint64_t file_bytes) {
+  KVCAST_TRY(const size_t length, HeaderBytes(front, file_bytes));
+  if (front.size() - kLengthBytes < length) {  // Somebody has cut it since its size was asked for.
+    return Error(ErrorCode::kMalformed, "The file ends within its header.").At(front.size());
+  }
+  const std::string_view text = AsText(front.subspan(kLengthBytes, length));
   if (text.front() != '{') {
     return Error(ErrorCode::kMalformed, "The header must begin with {.").At(kLengthBytes);
   }
@@ -162,7 +171,7 @@ Result<std::map<std::string, std::string, std::less<>>> ParseMetadata(const Told
 
 // Together they must fill the data: a hole could hide bytes, an overlap could alias them.
 Result<void> CheckPlaces(const std::map<std::string, Entry, std::less<>>& entries,
-                         std::string_view header, size_t data_bytes) {
+                         std::string_view header, uint64_t data_bytes) {
   std::vector<std::pair<std::string_view, const Entry*>> places;
   for (const auto& [name, entry] : entries) {
     places.emplace_back(name, &entry);
@@ -175,7 +184,7 @@ Result<void> CheckPlaces(const std::map<std::string, Entry, std::less<>>& entrie
     if (entry->begin != end) {
       return Error(ErrorCode::kMalformed, "Its data begins at " + std::to_string(entry->begin) +
                                               "; " + std::to_string(end) + " was expected.")
-          .At(PlaceIn(header, name, "data_offsets"))
+          .At(PlaceOf(header, name, "data_offsets"))
           .In("tensor \"" + Printable(name) + "\"");
     }
     end = entry->end;
@@ -204,8 +213,14 @@ uint32_t DtypeBits(std::string_view dtype) {
   return 0;
 }
 
-Result<std::vector<std::string>> Safetensors::CheckWhole(std::span<const std::byte> file) {
-  KVCAST_TRY(const std::string_view text, HeaderText(file));
+Result<size_t> Safetensors::FrontBytes(std::span<const std::byte> front, uint64_t file_bytes) {
+  KVCAST_TRY(const size_t header, HeaderBytes(front, file_bytes));
+  return kLengthBytes + header;
+}
+
+Result<std::vector<std::string>> Safetensors::CheckWhole(std::span<const std::byte> front,
+                                                         uint64_t file_bytes) {
+  KVCAST_TRY(const std::string_view text, HeaderText(front, file_bytes));
   KVCAST_TRY(const Json header, ParseHeader(text));
   std::map<std::string, Entry, std::less<>> entries;
   for (const auto& member : header.items()) {
@@ -218,7 +233,7 @@ Result<std::vector<std::string>> Safetensors::CheckWhole(std::span<const std::by
     }
     KVCAST_TRY_VOID(ParsePlace(told, entries[member.key()]));
   }
-  KVCAST_TRY_VOID(CheckPlaces(entries, text, file.size() - kLengthBytes - text.size()));
+  KVCAST_TRY_VOID(CheckPlaces(entries, text, file_bytes - kLengthBytes - text.size()));
   std::vector<std::string> names;
   for (const auto& [name, entry] : entries) {
     names.push_back(name);
@@ -226,8 +241,12 @@ Result<std::vector<std::string>> Safetensors::CheckWhole(std::span<const std::by
   return names;
 }
 
+uint64_t Safetensors::PlaceIn(std::span<const std::byte> front, std::string_view name) {
+  return PlaceOf(AsText(front.subspan(kLengthBytes)), name);
+}
+
 Result<Safetensors> Safetensors::Parse(std::span<const std::byte> file) {
-  KVCAST_TRY(const std::string_view text, HeaderText(file));
+  KVCAST_TRY(const std::string_view text, HeaderText(file, file.size()));
   const Result<Json> parsed = ParseHeader(text);
   if (!parsed.ok()) {
     return Error(parsed.error());
@@ -266,7 +285,7 @@ const Tensor* Safetensors::Find(std::string_view name) const {
 }
 
 uint64_t Safetensors::Place(std::string_view name, std::string_view about) const {
-  return PlaceIn(header_, name, about);
+  return PlaceOf(header_, name, about);
 }
 
 }  // namespace kvcast

@@ -31,9 +31,17 @@ class Safetensors {
   static constexpr size_t kTensorsMax = 65536;
   static constexpr size_t kNameBytesMax = 256;
 
-  // Whether a file is whole: its header can be read, and the tensors it tells of fill the rest, of
-  // whatever types and shapes they are. Then their names.
-  static Result<std::vector<std::string>> CheckWhole(std::span<const std::byte> file);
+  // How many bytes of a file are length and header, as its first eight bytes say: what CheckWhole
+  // wants to see.
+  static constexpr size_t kLengthBytes = 8;
+  static Result<size_t> FrontBytes(std::span<const std::byte> front, uint64_t file_bytes);
+  // Whether a file of so many bytes is whole: its header can be read, and the tensors it tells of
+  // fill the rest, of whatever types and shapes they are. Then their names. `front` is the file's
+  // beginning, as long as FrontBytes says; more of it is not looked at.
+  static Result<std::vector<std::string>> CheckWhole(std::span<const std::byte> front,
+                                                     uint64_t file_bytes);
+  // Where such a beginning tells of a tensor: an offset in the file. REQUIRES: CheckWhole took it.
+  static uint64_t PlaceIn(std::span<const std::byte> front, std::string_view name);
 
   // Refers to `file`, which must outlive the result.
   static Result<Safetensors> Parse(std::span<const std::byte> file);

@@ -23,7 +23,7 @@ case "$*" in
     printf '%s/bin/kvcast' "$4" >build/run/install_manifest.txt ;;
   --build*)
     [ "${FAIL:-}" != "$2" ] || exit 1
-    for name in kvcast one_bench one_fuzz model_oracle kvcast_sim; do
+    for name in kvcast tinylm one_bench one_fuzz model_oracle kvcast_sim; do
       script='#!/bin/sh\\necho "%s $*" >>"$LOG"\\n[ "${FAIL:-}" != %s ]\\n'
       printf "$script" $name $name >"$2/apps/$name"
       chmod +x "$2/apps/$name"
@@ -119,11 +119,12 @@ class Dev(unittest.TestCase):
             self.assertIn(f'./dev {words[0]} does not take "{" ".join(words[1:])}"', ran.stderr)
         self.assertEqual(self.did(), "")
 
-    def test_run_leaves_the_program_and_starts_the_demo(self):
+    def test_run_leaves_the_programs_and_starts_the_demo(self):
         self.assertEqual(self.dev("run").returncode, 0)
         self.assertTrue(self.did().startswith("deps run\ncmake --fresh --preset run\n"))
         self.assertTrue(self.did().endswith("demo \n"))
-        self.assertTrue((self.root / "bin/kvcast").is_file())
+        for program in ["kvcast", "tinylm"]:
+            self.assertTrue((self.root / "bin" / program).is_file())
 
     def test_install_says_what_it_put_where(self):
         for words, prefix in [((), "/usr/local"), (("--prefix", "/opt/k v"), "/opt/k v"), (("--prefix", "here"), "//here")]:

@@ -30,7 +30,7 @@ class Example(NamedTuple):
     indent: str
 
 
-def examples(lines: list[str], mark: str | None = None) -> list[Example]:
+def examples(lines: list[str], mark: str | None = None, programs: str = "kvcast") -> list[Example]:
     """The commands of kvcast that a document shows, in blocks without a mark or with this one."""
     found = []
     at = 0
@@ -44,12 +44,12 @@ def examples(lines: list[str], mark: str | None = None) -> list[Example]:
             end += 1
         marks = {"no-run", "with-node"} & set((opening[3] or "").split())
         if marks == ({mark} if mark else set()):
-            found += block(lines, at, end, opening[1])
+            found += block(lines, at, end, opening[1], programs)
         at = end + 1
     return found
 
 
-def block(lines: list[str], at: int, end: int, indent: str):
+def block(lines: list[str], at: int, end: int, indent: str, programs: str):
     prompt = indent + "$ "
     while at < end:
         first = at
@@ -66,7 +66,7 @@ def block(lines: list[str], at: int, end: int, indent: str):
         last = at
         while last > shown and not lines[last - 1].strip():
             last -= 1  # A blank line before the next command is no output.
-        if re.match(r"(?:\./)?(?:bin/)?kvcast\b", command):
+        if re.match(rf"(?:\./)?(?:bin/)?(?:{programs})\b", command):
             yield Example(command, first + 1, slice(shown, last), indent)
 
 
@@ -87,7 +87,7 @@ def execute(command: str, source: Path, program: str, scratch: str) -> list[str]
     link = Path(scratch) / "kvcast"
     if not link.exists():
         link.symlink_to(Path(program).resolve())
-    command = re.sub(r"(?<![\w/.-])(?:\./)?bin/kvcast(?![\w/.-])", "kvcast", command)
+    command = re.sub(r"(?<![\w/.-])(?:\./)?bin/(kvcast|tinylm)(?![\w/.-])", r"\1", command)
     environment = os.environ | {"PATH": f"{scratch}:{os.environ['PATH']}", "HOME": scratch,
                                 "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "80"}
     try:
