@@ -33,18 +33,6 @@ struct TwoLevels {
   TrackName track = BlockTrack("p");
 };
 
-std::string PlacesOf(const Brought& brought) {
-  std::string places;
-  for (const moqt::FetchItem& item : brought.items) {
-    const auto* end = std::get_if<moqt::RangeEnd>(&item);
-    const Location at = end != nullptr ? end->last : std::get<Object>(item).location;
-    places += (places.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
-              std::to_string(at.group) + "." +
-              (at.object == kWhole ? "*" : std::to_string(at.object));
-  }
-  return places;
-}
-
 TEST(RelayFetchUpstream, BringsWhatOnlyTheOriginHas) {
   TwoLevels w;
   Client& client = w.levels.Join(w.edge);

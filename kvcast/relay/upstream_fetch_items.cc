@@ -16,6 +16,10 @@ bool UpstreamFetches::TakeOne(Instant now) {
       ready_.erase(id);
       continue;
     }
+    if (std::exchange(fetch.goes_beyond, false)) {
+      OnUnknown(id, now);
+      return true;
+    }
     if (fetch.ahead_bytes >= limits_->upstream_ahead_bytes) {
       fetch.paused = true;
       ready_.erase(id);
@@ -145,12 +149,6 @@ void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) 
   Erase(id);
 }
 
-Location UpstreamFetches::PassedBy(const FetchProgress& progress, const Asker& asker) {
-  const Location through = progress.PassedFrom(BeginOf(*asker.waits_for, asker.order), asker.order);
-  const Location end = EndOf(*asker.waits_for, asker.order);
-  return IsBefore(end, through, asker.order) ? end : through;
-}
-
 void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object) {
   for (const SubscriberId& id : fetch.askers) {
     Asker& asker = askers_.at(id);
@@ -158,17 +156,16 @@ void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object) {
       continue;
     }
     const LocationRange range = *asker.waits_for;
-    const Location begin = BeginOf(range, asker.order);
-    if (fetch.progress.IsToCome(begin)) {
+    if (fetch.progress.IsToCome(BeginOf(range, asker.order))) {
       continue;
     }
-    const Location through = PassedBy(fetch.progress, asker);
+    const Location through = fetch.progress.PassedOf(range, asker.order);
     asker.waits_for.reset();
-    const bool within = object != nullptr && range.Contains(object->location);
-    if (within && (asker.order == fetch.progress.order() || object->location == begin)) {
+    // Not where some of what lies before the object was never asked for here.
+    if (object != nullptr && object->location == through && range.Contains(through)) {
       outcomes_.push_back(Came{id, *object});
     } else {
-      outcomes_.push_back(Settled{id, through, !within, {}});
+      outcomes_.push_back(Settled{id, through, true, {}});
     }
   }
 }
