@@ -76,6 +76,19 @@ TEST(RelayFetchUpstream, AsksOnlyForWhatItLacks) {
   EXPECT_EQ(w.edge.Count(kObjects), 5u + 4u);
 }
 
+// That nothing comes from some object on does not say that the group ends just there.
+TEST(RelayFetchUpstream, TakesNoGroupToEndWhereItHasNoObject) {
+  TwoLevels w;
+  Client& client = w.levels.Join(w.edge);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, {{0, 0}, {0, 5}}).objects.size(), 5u);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, {{0, 6}, {0, kWhole}}).items.size(), 0u);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, {{1, 7}, {1, kWhole}}).items.size(), 0u);
+  // Whoever publishes the track here says where they do.
+  w.levels.Publish(w.edge, w.track, 4, 5);
+  EXPECT_EQ(w.edge.Count("kvcast_relay_malformed_tracks_total"), 0u);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, LocationRange::Groups(0, 3)).objects.size(), 20u);
+}
+
 TEST(RelayFetchUpstream, GivesGroupsInTheOrderAskedFor) {
   TwoLevels w;
   Client& client = w.levels.Join(w.edge);

@@ -101,7 +101,8 @@ Result<void> UpstreamFetches::TakeGaps(const TrackName& track,
   return {};
 }
 
-// What is left out at the end of a group is its end; the rest are gaps as publishers tell them.
+// What is left out behind the last object of a group is its end; the rest are gaps as publishers
+// tell them.
 Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRange& gap,
                                       Instant now) {
   KVCAST_TRY_VOID(stock_->CheckGap(track, gap));
@@ -111,9 +112,10 @@ Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRang
   LocationRange rest = gap;
   const bool to_the_end =
       gap.last.group > gap.first.group || gap.last.object == LocationRange::kWholeGroup;
-  if (to_the_end && gap.first.object > 0) {
-    (void)stock_->EndGroup(track, gap.first.group, gap.first.object, Durability::kMemory, now)
-        .ok();  // No room: then nobody knows.
+  const std::optional<uint64_t> end = to_the_end ? EndBefore(track, gap.first) : std::nullopt;
+  if (end) {
+    // No room: then nobody knows.
+    (void)stock_->EndGroup(track, gap.first.group, *end, Durability::kMemory, now).ok();
     if (gap.first.group == gap.last.group) {
       return {};
     }
@@ -121,6 +123,23 @@ Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRang
   }
   stock_->AddGap(track, rest, Durability::kMemory, now);
   return {};
+}
+
+// Where a group ends of which nothing exists from there on: behind the last object, past gaps that
+// were told. Absent if that object is not here: the group's publisher may say another end.
+std::optional<uint64_t> UpstreamFetches::EndBefore(const TrackName& track, Location from) {
+  const std::optional<TrackFacts> facts = stock_->Find(track);
+  while (from.object > 0) {
+    const Location before{from.group, from.object - 1};
+    const LocationRange* const gap = facts ? facts->GapAt(before) : nullptr;
+    if (gap == nullptr) {
+      return stock_->store().PresenceOf(track, before) == Presence::kExists
+                 ? std::optional(from.object)
+                 : std::nullopt;
+    }
+    from.object = gap->first.group < from.group ? 0 : gap->first.object;
+  }
+  return std::nullopt;
 }
 
 void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) {

@@ -181,6 +181,7 @@ class UpstreamFetches {
   Result<void> TakeGaps(const TrackName& track, const std::vector<LocationRange>& gaps,
                         Instant now);
   Result<void> TakeGap(const TrackName& track, const LocationRange& gap, Instant now);
+  std::optional<uint64_t> EndBefore(const TrackName& track, Location from);
   void OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now);
   // Tells those who waited for what has passed: up to an object, or where there is nothing.
   void TellPassed(Fetch& fetch, const Object* object);
