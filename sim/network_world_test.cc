@@ -27,7 +27,7 @@ TEST_P(NetworkWorldSeeds, KeepTheirPromisesWhateverFails) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(NetworkWorld, NetworkWorldSeeds, testing::Values(100, 300, 500, 700, 900));
+INSTANTIATE_TEST_SUITE_P(NetworkWorld, NetworkWorldSeeds, testing::Values(0, 200, 400, 600, 800));
 
 TEST(NetworkWorld, IsReplayedByItsSeed) {
   const auto history = [](uint64_t seed) {

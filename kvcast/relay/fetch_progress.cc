@@ -127,4 +127,22 @@ Location FetchProgress::PassedFrom(Location from, moqt::GroupOrder as) const {
   return within ? *passed_ : Location{from.group, LastOf(from.group)};
 }
 
+Location FetchProgress::PassedOf(const LocationRange& wanted, moqt::GroupOrder as) const {
+  const Location begin = BeginOf(wanted, as);
+  const Location end = EndOf(wanted, as);
+  Location through = PassedFrom(begin, as);
+  if (begin > range_.last) {
+    const bool groups_left = as == moqt::GroupOrder::kDescending && begin.group > range_.last.group;
+    through = groups_left ? Location{range_.last.group + 1, LocationRange::kWholeGroup} : end;
+  } else if (through.group < begin.group) {  // Falling order: two groups may be there in part.
+    const uint64_t first = through.group == wanted.first.group ? wanted.first.object : 0;
+    if (begin.group == range_.last.group && range_.last.object < wanted.last.object) {
+      through = range_.last;
+    } else if (FirstOf(through.group) > first) {
+      through = {through.group + 1, LocationRange::kWholeGroup};
+    }
+  }
+  return IsBefore(end, through, as) ? end : through;
+}
+
 }  // namespace kvcast::relay

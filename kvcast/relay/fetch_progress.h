@@ -32,9 +32,10 @@ class FetchProgress {
   // Nothing follows. Gives what did not come.
   std::vector<LocationRange> Finish();
 
-  // Up to where, in the order `as`, all from `from` on has passed. REQUIRES: it was to come, and is
-  // not any more.
-  Location PassedFrom(Location from, moqt::GroupOrder as) const;
+  // Up to where, walked in the order `as`, all of what is wanted has passed, or lies beyond where
+  // the track goes. It stops where this range does, which may begin or end within a group of what
+  // is wanted. REQUIRES: its beginning was to come, and is not any more.
+  Location PassedOf(const LocationRange& wanted, moqt::GroupOrder as) const;
 
  private:
   bool ascending() const { return order_ == moqt::GroupOrder::kAscending; }
@@ -44,6 +45,9 @@ class FetchProgress {
   uint64_t LastOf(uint64_t group) const {
     return group == range_.last.group ? range_.last.object : LocationRange::kWholeGroup;
   }
+
+  // The same as if groups were there as a whole or not at all.
+  Location PassedFrom(Location from, moqt::GroupOrder as) const;
 
   LocationRange range_;
   moqt::GroupOrder order_;

@@ -37,8 +37,8 @@ TEST(FetchProgress, TellsWhatLiesBetweenBackwards) {
   EXPECT_TRUE(progress.IsToCome({1, 2}));
   EXPECT_TRUE(progress.IsToCome({0, 2}));
   EXPECT_FALSE(progress.IsToCome({3, 2}));
-  EXPECT_EQ(progress.PassedFrom({3, 2}, GroupOrder::kAscending), (Location{3, 4}));
-  EXPECT_EQ(progress.PassedFrom({1, 0}, GroupOrder::kAscending), (Location{1, 1}));
+  EXPECT_EQ(progress.PassedOf({{3, 2}, {3, 9}}, GroupOrder::kAscending), (Location{3, 4}));
+  EXPECT_EQ(progress.PassedOf({{1, 0}, {3, 9}}, GroupOrder::kAscending), (Location{1, 1}));
 }
 
 TEST(FetchProgress, GoesNoFurtherThanTheTrack) {
@@ -49,6 +49,34 @@ TEST(FetchProgress, GoesNoFurtherThanTheTrack) {
   FetchProgress nothing(LocationRange::Groups(3, 9), GroupOrder::kAscending);
   nothing.Clip({2, kAll});
   EXPECT_TRUE(nothing.ToCome().empty());
+}
+
+// Who wants more of a group than the range has hears nothing of the rest by its passing.
+TEST(FetchProgress, PassesWhatIsWantedNoFurtherThanItWasAskedFor) {
+  FetchProgress progress({{1, 2}, {3, 4}}, GroupOrder::kDescending);
+  (void)progress.Pass({1, 3});
+  const auto down = GroupOrder::kDescending;
+  EXPECT_EQ(progress.PassedOf({{1, 2}, {3, 4}}, down), (Location{1, 3}));
+  EXPECT_EQ(progress.PassedOf({{1, 3}, {2, kAll}}, down), (Location{1, 3}));
+  EXPECT_EQ(progress.PassedOf({{1, 1}, {3, 4}}, down), (Location{2, kAll}));
+  EXPECT_EQ(progress.PassedOf({{0, 0}, {2, 1}}, down), (Location{2, kAll}));
+  EXPECT_EQ(progress.PassedOf({{1, 2}, {3, 5}}, down), (Location{3, 4}));
+  EXPECT_EQ(progress.PassedOf({{2, 0}, {2, 7}}, down), (Location{2, 7}));
+  (void)progress.Finish();
+  EXPECT_EQ(progress.PassedOf({{1, 2}, {3, 4}}, down), (Location{1, kAll}));
+  EXPECT_EQ(progress.PassedOf({{0, 0}, {3, 4}}, down), (Location{2, kAll}));
+}
+
+// What lies beyond the end of a track as one knows it is over with it, and nothing else is.
+TEST(FetchProgress, PassesWhatTheTrackDoesNotHave) {
+  FetchProgress progress(LocationRange::Groups(0, 9), GroupOrder::kDescending);
+  progress.Clip({4, 2});
+  EXPECT_EQ(progress.PassedOf(LocationRange::Groups(0, 9), GroupOrder::kDescending),
+            (Location{5, kAll}));
+  EXPECT_EQ(progress.PassedOf(LocationRange::Groups(7, 9), GroupOrder::kDescending),
+            (Location{7, kAll}));
+  EXPECT_EQ(progress.PassedOf(LocationRange::Groups(5, 9), GroupOrder::kAscending),
+            (Location{9, kAll}));
 }
 
 // What was passed, what lay between, and what is left are the range, and nothing is twice.

@@ -151,7 +151,6 @@ class Relay {
   // Asks all who may have the track; whether an answer is to come, or would, were there room.
   enum class Asking : uint8_t { kNobody, kNoRoom, kAsked };
   Asking AskAnnouncers(const TrackName& track, std::optional<uint64_t> new_group, bool upstream);
-  bool IsAsked(const TrackName& track) const;
   bool AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> new_group);
   void AskForWanted(Peer& peer, const TrackNamespace& space);
   void OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event);
@@ -159,8 +158,9 @@ class Relay {
   void OnUpstreamGone(Peer& peer, moqt::RequestId request,
                       const std::optional<moqt::RequestError>& refusal);
   bool ForgetAsked(Peer& peer, moqt::RequestId request);
-  // By the refusal, or, where nobody refused, from what is here.
-  void AnswerWaiting(const TrackName& track, const std::optional<moqt::RequestError>& refusal);
+  // By the refusal, or, where nobody refused, from what is here: all, or those above.
+  void AnswerWaiting(const TrackName& track, const std::optional<moqt::RequestError>& refusal,
+                     bool above_only = false);
   void StopWaiting(Peer& peer, moqt::RequestId request);
   void OnRendezvousOver(const Ending& ending);
   void LeaveUpstream(const TrackName& track);

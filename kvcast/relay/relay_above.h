@@ -56,6 +56,9 @@ class Relay::Above {
   // one is being asked; not `except`.
   void AskUpstream(const TrackName& track, std::optional<uint64_t> new_group,
                    const Peer* except = nullptr);
+  // Whether an answer is to come of anybody who was asked for the track, or of those below.
+  bool IsAsked(const TrackName& track) const;
+  bool IsAskedBelow(const TrackName& track) const;
   // What peers below want to hear of is asked of those upstream.
   void Follow(const Peer& peer, FollowedPrefixes& prefixes, const TrackNamespace& prefix);
   void Unfollow(const Peer& peer, FollowedPrefixes& prefixes, const TrackNamespace& prefix);

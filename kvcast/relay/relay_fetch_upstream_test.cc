@@ -33,18 +33,6 @@ struct TwoLevels {
   TrackName track = BlockTrack("p");
 };
 
-std::string PlacesOf(const Brought& brought) {
-  std::string places;
-  for (const moqt::FetchItem& item : brought.items) {
-    const auto* end = std::get_if<moqt::RangeEnd>(&item);
-    const Location at = end != nullptr ? end->last : std::get<Object>(item).location;
-    places += (places.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
-              std::to_string(at.group) + "." +
-              (at.object == kWhole ? "*" : std::to_string(at.object));
-  }
-  return places;
-}
-
 TEST(RelayFetchUpstream, BringsWhatOnlyTheOriginHas) {
   TwoLevels w;
   Client& client = w.levels.Join(w.edge);
@@ -86,6 +74,19 @@ TEST(RelayFetchUpstream, AsksOnlyForWhatItLacks) {
   EXPECT_EQ(PlacesOf(w.levels.Fetch(client, w.track, {{0, 3}, {2, 1}})),
             "0.3 0.4 1.0 1.1 1.2 1.3 1.4 2.0 2.1");
   EXPECT_EQ(w.edge.Count(kObjects), 5u + 4u);
+}
+
+// That nothing comes from some object on does not say that the group ends just there.
+TEST(RelayFetchUpstream, TakesNoGroupToEndWhereItHasNoObject) {
+  TwoLevels w;
+  Client& client = w.levels.Join(w.edge);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, {{0, 0}, {0, 5}}).objects.size(), 5u);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, {{0, 6}, {0, kWhole}}).items.size(), 0u);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, {{1, 7}, {1, kWhole}}).items.size(), 0u);
+  // Whoever publishes the track here says where they do.
+  w.levels.Publish(w.edge, w.track, 4, 5);
+  EXPECT_EQ(w.edge.Count("kvcast_relay_malformed_tracks_total"), 0u);
+  EXPECT_EQ(w.levels.Fetch(client, w.track, LocationRange::Groups(0, 3)).objects.size(), 20u);
 }
 
 TEST(RelayFetchUpstream, GivesGroupsInTheOrderAskedFor) {

@@ -10,6 +10,19 @@
 
 namespace kvcast::relay {
 
+// Objects by their places, and "?" with the end of what is unknown.
+inline std::string PlacesOf(const Brought& brought) {
+  std::string places;
+  for (const moqt::FetchItem& item : brought.items) {
+    const auto* end = std::get_if<moqt::RangeEnd>(&item);
+    const Location at = end != nullptr ? end->last : std::get<Object>(item).location;
+    places += (places.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
+              std::to_string(at.group) + "." +
+              (at.object == kWhole ? "*" : std::to_string(at.object));
+  }
+  return places;
+}
+
 // Several nodes, some of which have opened sessions to others, and their clients.
 class Levels {
  public:

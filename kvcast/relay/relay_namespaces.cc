@@ -139,7 +139,9 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
     Refuse(peer, event.request, Overloaded("Who may have the track cannot be asked just now."));
     return true;
   }
-  if (asking != Asking::kAsked && !rendezvous) {
+  // Who is above may be asked for it by us, and would wait for its own answer.
+  const bool asked = peer.route ? above_->IsAskedBelow(track) : asking == Asking::kAsked;
+  if (!asked && !rendezvous) {
     return false;
   }
   Upstream::Waiting& waiting = upstream_[track].waiting[{peer.id, event.request}];
@@ -175,12 +177,7 @@ Relay::Asking Relay::AskAnnouncers(const TrackName& track, std::optional<uint64_
   if (upstream) {
     above_->AskUpstream(track, new_group);
   }
-  return IsAsked(track) ? Asking::kAsked : asking;
-}
-
-bool Relay::IsAsked(const TrackName& track) const {
-  const auto upstream = upstream_.find(track);
-  return upstream != upstream_.end() && !upstream->second.asked.empty();
+  return above_->IsAsked(track) ? Asking::kAsked : asking;
 }
 
 bool Relay::AskPeer(Peer& peer, const TrackName& track, std::optional<uint64_t> new_group) {
@@ -313,6 +310,9 @@ void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request,
   (void)ForgetAsked(peer, request);
   const auto upstream = upstream_.find(track);
   if (upstream != upstream_.end() && !upstream->second.asked.empty()) {
+    if (!above_->IsAskedBelow(track)) {
+      AnswerWaiting(track, best, /*above_only=*/true);
+    }
     return;
   }
   if (orphaned && !published_.contains(track)) {
@@ -339,8 +339,8 @@ void Relay::OnAnswerOverdue(PeerId id, moqt::RequestId request) {
 // Whoever was refused upstream has no subscription to take part in, whatever is here of the track:
 // it would wait for ever. What is here can be fetched. Where those who were asked have left without
 // a word, it is as if there had been none.
-void Relay::AnswerWaiting(const TrackName& track,
-                          const std::optional<moqt::RequestError>& refusal) {
+void Relay::AnswerWaiting(const TrackName& track, const std::optional<moqt::RequestError>& refusal,
+                          bool above_only) {
   const auto upstream = upstream_.find(track);
   if (upstream == upstream_.end()) {
     return;
@@ -349,7 +349,8 @@ void Relay::AnswerWaiting(const TrackName& track,
   for (auto& [id, each] : std::exchange(upstream->second.waiting, {})) {
     // Whoever waits for a publisher does so until there is one, or a place to find one, or what it
     // publishes is of no use.
-    if (each.until && !published && !(refusal && EndsRendezvous(*refusal))) {
+    const bool waits_on = each.until && !published && !(refusal && EndsRendezvous(*refusal));
+    if (waits_on || (above_only && !peers_.at(id.peer).route)) {
       upstream->second.waiting.emplace(id, each);
       continue;
     }

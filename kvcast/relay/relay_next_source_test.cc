@@ -43,18 +43,6 @@ class RelayNextSource : public testing::Test {
     levels_->Run();
     levels_->Leave(publisher);
   }
-  // Objects, and "?" with the end of what is unknown.
-  static std::string PlacesOf(const Brought& brought) {
-    std::string places;
-    for (const moqt::FetchItem& item : brought.items) {
-      const auto* end = std::get_if<moqt::RangeEnd>(&item);
-      const Location at = end != nullptr ? end->last : std::get<Object>(item).location;
-      places += (places.empty() ? "" : " ") + std::string(end != nullptr ? "?" : "") +
-                std::to_string(at.group) + "." +
-                (at.object == kWhole ? "*" : std::to_string(at.object));
-    }
-    return places;
-  }
 
   std::unique_ptr<Levels> levels_ = std::make_unique<Levels>();
   const TrackName track_ = BlockTrack("p");
@@ -90,6 +78,18 @@ TEST_F(RelayTwoSources, InDescendingOrderToo) {
   EXPECT_EQ(PlacesOf(levels_->Fetch(client, track_, {{0, 0}, {3, 1}}, GroupOrder::kDescending)),
             "3.0 3.1 2.0 2.1 ?2.* 1.0 1.1 ?1.* 0.0 0.1 ?0.*");
   EXPECT_EQ(edge_.Count(kObjectsCounter), 8u);
+}
+
+// The first does not know that the track goes on, and is not believed that it does not.
+TEST_F(RelayTwoSources, TheSecondGivesWhatLiesBeyondTheFirst) {
+  Give({{0, 2}, {1, 2}}, {{0, 2}, {1, 2}, {2, 2}, {3, 2}});
+  Client& client = levels_->Join(edge_);
+  EXPECT_EQ(PlacesOf(levels_->Fetch(client, track_, {{3, 0}, {3, 1}})), "3.0 3.1");
+  EXPECT_EQ(PlacesOf(levels_->Fetch(client, track_, {{1, 0}, {3, 1}}, GroupOrder::kDescending)),
+            "3.0 3.1 2.0 2.1 ?2.* 1.0 1.1 ?1.*");
+  Client& other = levels_->Join(edge_);
+  EXPECT_EQ(PlacesOf(levels_->Fetch(other, track_, {{0, 0}, {3, 1}})),
+            "0.0 0.1 ?0.* 1.0 1.1 ?1.* 2.0 2.1 ?2.* 3.0 3.1");
 }
 
 // The rest of a group, in the midst of what the first knows.

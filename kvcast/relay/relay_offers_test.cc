@@ -180,6 +180,39 @@ TEST_F(RelayOffers, NamespacesOfThoseBelowArePassedOnAndWithdrawn) {
 }
 
 // A reader that has missed a delta asks its own node for it, and has it over all the others.
+// What an edge keeps of a track that goes on elsewhere is there to be fetched, and not to be
+// followed: nobody would bring what comes, and fetches above it ended where the copy does for ever.
+TEST_F(RelayOffers, ACopyAtAnEdgeIsNotFollowed) {
+  Levels::Node& origin = levels_.AddNode();
+  Levels::Node& middle = levels_.AddNode({{}});
+  Levels::Node& edge = levels_.AddNode({{}});
+  levels_.Connect(middle, origin);
+  levels_.Connect(edge, middle);
+  Client& left = levels_.Join(edge);
+  left.SendGroup(*left->Publish(track_, {}, {}), track_, 0, 2);
+  levels_.Run();
+  levels_.Leave(left);
+  Client& client = levels_.Join(middle);
+  (void)*client->Subscribe(track_, {});
+  levels_.Run();
+  EXPECT_EQ(client.Take<moqt::RequestRefused>().size(), 1u);
+  EXPECT_EQ(Fetched(middle, track_), 2u);
+
+  Client& publisher = levels_.Join(origin);
+  const RequestId published = *publisher->Publish(track_, {}, {});
+  publisher.SendGroup(published, track_, 0, 2);
+  publisher.SendGroup(published, track_, 1, 2);
+  levels_.Run();
+  const RequestId followed = *client->Subscribe(track_, {});
+  levels_.Run();
+  EXPECT_EQ(Fetched(middle, track_), 4u);
+  publisher.SendGroup(published, track_, 2, 3);
+  levels_.Run();
+  Brought brought;
+  brought.TakeFrom(client.session(), followed);
+  EXPECT_EQ(brought.objects.size(), 3u);
+}
+
 TEST_F(RelayOffers, ALostDeltaIsRepairedOverAllLevels) {
   Levels::Node& origin = levels_.AddNode();
   Levels::Node& first = levels_.AddNode({{}});

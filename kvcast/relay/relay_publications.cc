@@ -261,7 +261,7 @@ void Relay::OnUnpublished(const TrackName& track, bool was_pushed, moqt::DoneCod
   if (was_pushed) {
     (void)AskAnnouncers(track, std::nullopt, true);
   }
-  if (IsAsked(track)) {
+  if (above_->IsAsked(track)) {
     upstream_.at(track).orphaned = true;
   } else {
     audience_.EndTrack(track, code, reason);

@@ -165,7 +165,8 @@ void Relay::AnswerSubscribe(Peer& peer, moqt::RequestId request, const TrackName
     Refuse(peer, request, OutOfReach());
     return;
   }
-  if (!facts) {
+  // What comes from those above does not go up again, nor does what is only kept.
+  if (!facts || (peer.route && (!known_here || IsFromAbove(track)))) {
     Refuse(peer, request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }

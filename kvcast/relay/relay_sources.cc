@@ -57,4 +57,17 @@ std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& 
   return sources;
 }
 
+bool Relay::Above::IsAsked(const TrackName& track) const {
+  const auto upstream = relay_->upstream_.find(track);
+  return upstream != relay_->upstream_.end() && !upstream->second.asked.empty();
+}
+
+bool Relay::Above::IsAskedBelow(const TrackName& track) const {
+  const auto upstream = relay_->upstream_.find(track);
+  return upstream != relay_->upstream_.end() &&
+         std::ranges::any_of(upstream->second.asked, [this](const auto& asked) {
+           return !relay_->peers_.at(asked.first.peer).route;
+         });
+}
+
 }  // namespace kvcast::relay

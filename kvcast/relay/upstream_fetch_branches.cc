@@ -29,7 +29,7 @@ void UpstreamFetches::OnUnknown(FetchId id, Instant now) {
     if (!asker.waits_for || fetch.progress.IsToCome(BeginOf(*asker.waits_for, asker.order))) {
       continue;
     }
-    const Location through = PassedBy(fetch.progress, asker);
+    const Location through = fetch.progress.PassedOf(*asker.waits_for, asker.order);
     if (!Branch(each, id, through, now)) {
       asker.waits_for.reset();
       outcomes_.push_back(

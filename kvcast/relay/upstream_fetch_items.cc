@@ -16,6 +16,10 @@ bool UpstreamFetches::TakeOne(Instant now) {
       ready_.erase(id);
       continue;
     }
+    if (std::exchange(fetch.goes_beyond, false)) {
+      OnUnknown(id, now);
+      return true;
+    }
     if (fetch.ahead_bytes >= limits_->upstream_ahead_bytes) {
       fetch.paused = true;
       ready_.erase(id);
@@ -97,7 +101,8 @@ Result<void> UpstreamFetches::TakeGaps(const TrackName& track,
   return {};
 }
 
-// What is left out at the end of a group is its end; the rest are gaps as publishers tell them.
+// What is left out behind the last object of a group is its end; the rest are gaps as publishers
+// tell them.
 Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRange& gap,
                                       Instant now) {
   KVCAST_TRY_VOID(stock_->CheckGap(track, gap));
@@ -107,9 +112,10 @@ Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRang
   LocationRange rest = gap;
   const bool to_the_end =
       gap.last.group > gap.first.group || gap.last.object == LocationRange::kWholeGroup;
-  if (to_the_end && gap.first.object > 0) {
-    (void)stock_->EndGroup(track, gap.first.group, gap.first.object, Durability::kMemory, now)
-        .ok();  // No room: then nobody knows.
+  const std::optional<uint64_t> end = to_the_end ? EndBefore(track, gap.first) : std::nullopt;
+  if (end) {
+    // No room: then nobody knows.
+    (void)stock_->EndGroup(track, gap.first.group, *end, Durability::kMemory, now).ok();
     if (gap.first.group == gap.last.group) {
       return {};
     }
@@ -117,6 +123,23 @@ Result<void> UpstreamFetches::TakeGap(const TrackName& track, const LocationRang
   }
   stock_->AddGap(track, rest, Durability::kMemory, now);
   return {};
+}
+
+// Where a group ends of which nothing exists from there on: behind the last object, past gaps that
+// were told. Absent if that object is not here: the group's publisher may say another end.
+std::optional<uint64_t> UpstreamFetches::EndBefore(const TrackName& track, Location from) {
+  const std::optional<TrackFacts> facts = stock_->Find(track);
+  while (from.object > 0) {
+    const Location before{from.group, from.object - 1};
+    const LocationRange* const gap = facts ? facts->GapAt(before) : nullptr;
+    if (gap == nullptr) {
+      return stock_->store().PresenceOf(track, before) == Presence::kExists
+                 ? std::optional(from.object)
+                 : std::nullopt;
+    }
+    from.object = gap->first.group < from.group ? 0 : gap->first.object;
+  }
+  return std::nullopt;
 }
 
 void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) {
@@ -145,12 +168,6 @@ void UpstreamFetches::OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now) 
   Erase(id);
 }
 
-Location UpstreamFetches::PassedBy(const FetchProgress& progress, const Asker& asker) {
-  const Location through = progress.PassedFrom(BeginOf(*asker.waits_for, asker.order), asker.order);
-  const Location end = EndOf(*asker.waits_for, asker.order);
-  return IsBefore(end, through, asker.order) ? end : through;
-}
-
 void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object) {
   for (const SubscriberId& id : fetch.askers) {
     Asker& asker = askers_.at(id);
@@ -158,17 +175,16 @@ void UpstreamFetches::TellPassed(Fetch& fetch, const Object* object) {
       continue;
     }
     const LocationRange range = *asker.waits_for;
-    const Location begin = BeginOf(range, asker.order);
-    if (fetch.progress.IsToCome(begin)) {
+    if (fetch.progress.IsToCome(BeginOf(range, asker.order))) {
       continue;
     }
-    const Location through = PassedBy(fetch.progress, asker);
+    const Location through = fetch.progress.PassedOf(range, asker.order);
     asker.waits_for.reset();
-    const bool within = object != nullptr && range.Contains(object->location);
-    if (within && (asker.order == fetch.progress.order() || object->location == begin)) {
+    // Not where some of what lies before the object was never asked for here.
+    if (object != nullptr && object->location == through && range.Contains(through)) {
       outcomes_.push_back(Came{id, *object});
     } else {
-      outcomes_.push_back(Settled{id, through, !within, {}});
+      outcomes_.push_back(Settled{id, through, true, {}});
     }
   }
 }

@@ -129,6 +129,7 @@ bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
     fetch.asked_of = name_of_(peer);
     fetch.asked_at = now;
     fetch.answer.reset();
+    fetch.goes_beyond = false;
     fetch.paused = false;
     fetch.ahead.clear();
     fetch.ahead_bytes = 0;
@@ -288,6 +289,7 @@ bool UpstreamFetches::OnAccepted(PeerId peer, const moqt::FetchAccepted& event, 
   }
   fetch.answer = event.answer;
   fetch.progress.Clip(event.answer.last);
+  fetch.goes_beyond = exact && !event.answer.end_of_track;
   fetch.silent_until = now + limits_->upstream_patience;
   for (const SubscriberId& asker : fetch.askers) {
     outcomes_.push_back(Answered{asker, exact});
@@ -390,7 +392,8 @@ void UpstreamFetches::AskOn(FetchId id, Instant now) {
     } else if (asker.waits_for) {
       FetchProgress over = fetch.progress;
       (void)over.Finish();
-      outcomes_.push_back(Settled{each, PassedBy(over, asker), false, fetch.trials});
+      const Location through = over.PassedOf(*asker.waits_for, asker.order);
+      outcomes_.push_back(Settled{each, through, false, fetch.trials});
     }
     asker.waits_for.reset();
     Dismiss(each, id);

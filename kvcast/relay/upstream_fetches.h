@@ -144,6 +144,7 @@ class UpstreamFetches {
     Instant asked_at{};
     std::vector<UpstreamTrial> trials{};  // Those before it.
     std::optional<moqt::FetchOk> answer;
+    bool goes_beyond = false;  // Who is asked knows less of the track, and is yet to be heard.
     std::optional<moqt::RequestError> refusal;  // The best of those given.
     std::set<SubscriberId> askers;
     std::deque<std::pair<Location, size_t>> ahead;  // Of the foremost asker, and how many bytes.
@@ -167,8 +168,6 @@ class UpstreamFetches {
   // Those who were asked so far, and what became of the last.
   static std::vector<UpstreamTrial> TrialsOf(const Fetch& fetch, UpstreamTrial::Outcome outcome,
                                              Instant now);
-  // Up to where nothing more comes of what the asker waits for. REQUIRES: it waits.
-  static Location PassedBy(const FetchProgress& progress, const Asker& asker);
   void Advance(FetchId id, Location at);
   void Forget(SubscriberId asker);
   void Cancel(Fetch& fetch, moqt::ResetCode code);
@@ -182,6 +181,7 @@ class UpstreamFetches {
   Result<void> TakeGaps(const TrackName& track, const std::vector<LocationRange>& gaps,
                         Instant now);
   Result<void> TakeGap(const TrackName& track, const LocationRange& gap, Instant now);
+  std::optional<uint64_t> EndBefore(const TrackName& track, Location from);
   void OnEnd(FetchId id, const moqt::FetchEnd& end, Instant now);
   // Tells those who waited for what has passed: up to an object, or where there is nothing.
   void TellPassed(Fetch& fetch, const Object* object);
