@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kvcast/catalog/node_greeting.h"
 #include "sim/fault_chance.h"
 
 namespace kvcast::sim {
@@ -20,6 +21,14 @@ constexpr Duration kPublishMax = seconds(50);
 // More than a world ever holds, and less: then the node evicts.
 constexpr size_t kRamPlenty = 16 << 20;
 constexpr size_t kRamLittle = 64 << 10;
+
+constexpr NodeId kNode{std::byte{1}};
+
+moqt::Setup NodeSetup() {
+  moqt::Setup setup;
+  setup.implementation = NodeGreeting("kvcast", kNode);
+  return setup;
+}
 
 moqt::Setup ClientSetup() {
   moqt::Setup setup;
@@ -95,7 +104,7 @@ Generation RoadWorld::NewGeneration(uint64_t engine) {
 void RoadWorld::StartNode() {
   relay::Relay::Options options;
   options.ram_bytes = ram_bytes_;
-  options.node[0] = std::byte{1};
+  options.node = kNode;
   options.boot[0] = static_cast<std::byte>(++boots_);
   options.boot[1] = static_cast<std::byte>(boots_ >> 8);
   options.limits.epoch_bytes_min = 256;
@@ -114,7 +123,7 @@ void RoadWorld::Connect(Seat& seat) {
   limits.send_queue_high_bytes = 2048;
   limits.send_queue_low_bytes = 512;
   seat.session = std::make_unique<moqt::Session>(moqt::Role::kClient, ClientSetup(), limits, now_);
-  seat.served = std::make_unique<moqt::Session>(moqt::Role::kServer, moqt::Setup(), limits, now_);
+  seat.served = std::make_unique<moqt::Session>(moqt::Role::kServer, NodeSetup(), limits, now_);
   seat.connection = std::make_unique<moqt::MemoryConnection>(options, *seat.session, *seat.served);
   ClientOptions client{prompts_.kind()};
   client.publish_patience = kPublishPatience;

@@ -42,10 +42,12 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
     : session_(&session),
       options_(options),
       index_(options.index_bytes_max, options.index_seed),
+      held_(index_),
       follower_(
           session, CatalogTrack{options.kind.scope().Namespace(), {}, {}}.Prefix(),
-          [this](const CatalogTrack&) -> Result<std::unique_ptr<CatalogFeed>> {
+          [this](const CatalogTrack& catalog) -> Result<std::unique_ptr<CatalogFeed>> {
             KVCAST_TRY(std::unique_ptr<IndexFeed> feed, IndexFeed::Open(index_));
+            held_.OnCatalog(feed->node(), catalog.node);
             return std::unique_ptr<CatalogFeed>(std::move(feed));
           },
           options.catalog_patience),
@@ -61,7 +63,8 @@ void Client::OnInput(Instant now) {
 void Client::OnEvent(const moqt::Event& event, Instant now) {
   if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
     OnSessionClosed(closed->reason);
-  } else if (std::holds_alternative<moqt::SetupDone>(event)) {
+  } else if (const auto* set_up = std::get_if<moqt::SetupDone>(&event)) {
+    held_.OnSetup(set_up->peer);
     follower_.OnSetUp(now);
   } else if (const auto* offered = std::get_if<moqt::PublishReceived>(&event)) {
     if (!follower_.OnOffer(*offered, now)) {
@@ -198,7 +201,7 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   const Generation generation =
       Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
   return Begin({std::make_unique<Publication>(
-                    *session_, index_,
+                    *session_, held_,
                     Publication::Offer{kind, generation, std::move(blocks), std::move(supply),
                                        terms.durability, Instant::max(), terms.ready},
                     options_.publish_patience),

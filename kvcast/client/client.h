@@ -17,6 +17,7 @@
 #include "kvcast/client/client_event.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/loading.h"
+#include "kvcast/client/node_holdings.h"
 #include "kvcast/client/node_pace.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
@@ -134,6 +135,7 @@ class Client {
   moqt::Session* session_;
   const ClientOptions options_;
   PrefixIndex index_;
+  NodeHoldings held_;
   CatalogFollower follower_;
   NodePace pace_;
   std::map<OperationId, PublishEntry> publications_;

@@ -36,10 +36,10 @@ PublishReport PublishReport::NodeLost(size_t blocks, const std::string& why) {
   return report;
 }
 
-Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer offer,
+Publication::Publication(moqt::Session& session, const NodeHoldings& held, Offer offer,
                          Duration patience)
     : session_(&session),
-      index_(&index),
+      held_(&held),
       offer_(std::move(offer)),
       track_(offer_.kind.NameOf(offer_.blocks.empty() ? BlockHash() : offer_.blocks.back(),
                                 offer_.generation)),
@@ -65,8 +65,7 @@ void Publication::Start(Instant now) {
 
 void Publication::LeaveOutHeld() {
   if (!asks_durability()) {
-    std::erase_if(missing_,
-                  [&](size_t block) { return offer_.kind.IsHeld(*index_, offer_.blocks[block]); });
+    std::erase_if(missing_, [&](size_t block) { return IsHeld(block); });
   }
   decided_ = true;
   report_.skipped = end_ - missing_.size();
@@ -266,9 +265,7 @@ void Publication::Send(Instant now) {
   }
 }
 
-bool Publication::IsNextHeld() const {
-  return !asks_durability() && offer_.kind.IsHeld(*index_, offer_.blocks[missing_[next_]]);
-}
+bool Publication::IsNextHeld() const { return !asks_durability() && IsHeld(missing_[next_]); }
 
 bool Publication::SendObject() {
   if (!block_open_ && !OpenBlock()) {
@@ -344,8 +341,7 @@ void Publication::Look(Instant now) {
     last_progress_ = now;
   }
   // In the order they were sent: a block is listed once, and looked up in vain once per change.
-  while (report_.listed < report_.sent &&
-         offer_.kind.IsHeld(*index_, offer_.blocks[sent_[report_.listed]])) {
+  while (report_.listed < report_.sent && IsHeld(sent_[report_.listed])) {
     ++report_.listed;
     last_progress_ = now;
   }
@@ -363,7 +359,7 @@ void Publication::Finish() {
     session_->Cancel(*acks_, moqt::ResetCode::kCancelled);
   }
   for (size_t block = 0; block < end_; ++block) {
-    if (!offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
+    if (!IsHeld(block)) {
       gone_.insert(block);
     }
   }

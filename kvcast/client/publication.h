@@ -12,8 +12,8 @@
 #include "kvcast/base/time.h"
 #include "kvcast/catalog/acknowledgement.h"
 #include "kvcast/client/block_supply.h"
+#include "kvcast/client/node_holdings.h"
 #include "kvcast/client/track_kind.h"
-#include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
 
@@ -78,8 +78,8 @@ class Publication {
   };
 
   // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as the
-  // supply has. Session and index must outlive it.
-  Publication(moqt::Session& session, const PrefixIndex& index, Offer offer, Duration patience);
+  // supply has. Session and holdings must outlive it.
+  Publication(moqt::Session& session, const NodeHoldings& held, Offer offer, Duration patience);
   ~Publication();
   Publication(const Publication&) = delete;
   Publication& operator=(const Publication&) = delete;
@@ -115,6 +115,8 @@ class Publication {
   bool asks_durability() const { return offer_.durability != Durability::kMemory; }
   // The node has done all that it was given to do: what is missing is blocks to send.
   bool IsWaitingForBlocks() const;
+  // By the node that it is published to.
+  bool IsHeld(size_t block) const { return held_->Has(offer_.kind, offer_.blocks[block]); }
   void LeaveOutHeld();
   void Ask();
   void FollowAcks();
@@ -135,7 +137,7 @@ class Publication {
   void Fail(PublishFault fault, std::string reason);
 
   moqt::Session* session_;
-  const PrefixIndex* index_;
+  const NodeHoldings* held_;
   const Offer offer_;
   const TrackName track_;
   const Duration patience_;
