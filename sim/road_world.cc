@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "kvcast/catalog/node_greeting.h"
 #include "sim/fault_chance.h"
 
 namespace kvcast::sim {
@@ -21,14 +20,6 @@ constexpr Duration kPublishMax = seconds(50);
 // More than a world ever holds, and less: then the node evicts.
 constexpr size_t kRamPlenty = 16 << 20;
 constexpr size_t kRamLittle = 64 << 10;
-
-constexpr NodeId kNode{std::byte{1}};
-
-moqt::Setup NodeSetup() {
-  moqt::Setup setup;
-  setup.implementation = NodeGreeting("kvcast", kNode);
-  return setup;
-}
 
 moqt::Setup ClientSetup() {
   moqt::Setup setup;

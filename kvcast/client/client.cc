@@ -51,6 +51,7 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
             return std::unique_ptr<CatalogFeed>(std::move(feed));
           },
           options.catalog_patience),
+      acks_(session),
       value_kind_(options.kind.scope(), kValueTrackName) {}
 
 void Client::OnInput(Instant now) {
@@ -89,6 +90,10 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
     follower_.OnEvent(event, now);
     return;
   }
+  if (acks_.Owns(request)) {
+    acks_.OnEvent(request, event);
+    return;
+  }
   for (auto& [operation, entry] : loads_) {
     if (entry.loading->Owns(request)) {
       entry.loading->OnEvent(event, now);
@@ -97,7 +102,7 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
   }
   for (auto& [operation, entry] : publications_) {
     if (entry.publication->Owns(request)) {
-      entry.publication->OnEvent(request, event, now);
+      entry.publication->OnEvent(event, now);
       return;
     }
   }
@@ -113,6 +118,7 @@ void Client::OnSessionClosed(const std::string& reason) {
   lost_ = true;
   lost_reason_ = reason;
   follower_.OnNodeLost();
+  acks_.OnNodeLost();
   for (auto& [operation, entry] : loads_) {
     entry.loading->OnNodeLost(reason);
   }
@@ -147,6 +153,7 @@ std::optional<Instant> Client::deadline() const {
   if (!lost_) {
     add(session_->deadline());
     add(follower_.deadline());
+    add(acks_.deadline());
   }
   for (const auto& [operation, entry] : loads_) {
     add(entry.loading->deadline());
@@ -201,7 +208,7 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   const Generation generation =
       Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
   return Begin({std::make_unique<Publication>(
-                    *session_, held_,
+                    *session_, held_, acks_,
                     Publication::Offer{kind, generation, std::move(blocks), std::move(supply),
                                        terms.durability, Instant::max(), terms.ready},
                     options_.publish_patience),
@@ -275,6 +282,7 @@ void Client::Settle(Instant now) {
   SettlePublications(now);
   SettleLoads(now);
   SettleValues();
+  acks_.Settle(now);
 }
 
 void Client::SettlePublications(Instant now) {

@@ -11,6 +11,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
+#include "kvcast/client/ack_follower.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
@@ -138,6 +139,7 @@ class Client {
   NodeHoldings held_;
   CatalogFollower follower_;
   NodePace pace_;
+  AckFollower acks_;
   std::map<OperationId, PublishEntry> publications_;
   std::map<OperationId, LoadEntry> loads_;
   const TrackKind value_kind_;

@@ -211,8 +211,8 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
   const auto durability = std::make_shared<std::string>("memory");
   command
       ->add_option("--durability", *durability,
-                   "What the blocks are to reach before it is done. Unless that is memory, blocks "
-                   "that the node holds already are sent again")
+                   "What the blocks are to reach before it is done. Blocks that the node holds "
+                   "already are left out where it says that they have reached it")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"memory", "disk", "bucket"}))
       ->capture_default_str();
