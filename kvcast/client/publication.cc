@@ -240,8 +240,7 @@ void Publication::LeaveAcks() {
 }
 
 void Publication::Reach(Durability level) {
-  report_.reached = reached_any_ ? std::min(report_.reached, level) : level;
-  reached_any_ = true;
+  report_.reached = std::min(report_.reached.value_or(level), level);
 }
 
 void Publication::OnAck(const AckRecord& record) {

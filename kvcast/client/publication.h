@@ -40,8 +40,9 @@ struct PublishReport {
   size_t sent = 0;     // Handed to the session as a whole.
   size_t listed = 0;   // Of those sent: the node's catalog has listed them, at some time.
   size_t durable = 0;  // Of those sent: acknowledged as durable as was asked, or more so.
-  // The least that an acknowledgement has named; memory if none was asked for.
-  Durability reached = Durability::kMemory;
+  // The least that an acknowledgement has named of any block. Absent: nobody has asked, so nobody
+  // has said; a node that has a disk may have put it there all the same.
+  std::optional<Durability> reached;
   uint64_t bytes = 0;  // Of payload handed to the session.
   std::optional<PublishFault> fault;
   std::string reason;  // A sentence for a person; empty if there is no fault.
@@ -161,7 +162,6 @@ class Publication {
   // Where it is told what of this track is durable, and how much of that was looked at.
   std::optional<TrackName> ack_track_;
   size_t acks_seen_ = 0;
-  bool reached_any_ = false;
   std::set<size_t> reached_;         // Blocks that are as durable as they are to be.
   std::vector<size_t> missing_;      // Blocks to be sent.
   size_t next_ = 0;                  // Of them.

@@ -29,6 +29,7 @@ TEST_F(Publish, IsDoneWhenTheNodeListsEveryBlock) {
     EXPECT_EQ(report->sent, kBlocks);
     EXPECT_EQ(report->listed, kBlocks);
     EXPECT_EQ(report->skipped, 0u);
+    EXPECT_FALSE(report->reached.has_value());  // Nobody has asked where the node keeps it.
     EXPECT_EQ(pair.client().Find(blocks_).block_count(), kBlocks);
   }
 }

@@ -108,7 +108,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
   size_t skipped = 0;
   size_t sent = 0;
   uint64_t bytes = 0;
-  Durability reached = reports.front().published.reached;
+  std::optional<Durability> reached = reports.front().published.reached;
   for (const auto& [rung, published] : reports) {
     rungs.push_back({{"rung", std::string(ToString(rung))},
                      {"skipped", published.skipped},
@@ -125,7 +125,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
               {"skipped", skipped},
               {"sent", sent},
               {"bytes", bytes},
-              {"durability", std::string(ToString(reached))},
+              {"durability", reached ? Json(std::string(ToString(*reached))) : Json()},
               {"rungs", rungs},
               {"seconds", seconds}};
 }
@@ -144,9 +144,8 @@ void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
                published.blocks, published.skipped, published.sent, HumanBytes(published.bytes));
   }
   fmt::print("took     {:.2f} s; the node lists all of it\n", seconds);
-  const Durability reached = reports.back().published.reached;
-  if (reached != Durability::kMemory) {
-    fmt::print("durable  {}\n", MeaningOf(reached));
+  if (const std::optional<Durability> reached = reports.back().published.reached) {
+    fmt::print("durable  {}\n", MeaningOf(*reached));
   }
 }
 

@@ -116,6 +116,7 @@ TEST_F(PutAndGet, SendNothingTwice) {
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_EQ((*ParseJson(again.out))["skipped"], 7);
   EXPECT_EQ((*ParseJson(again.out))["sent"], 0);
+  EXPECT_TRUE((*ParseJson(again.out))["durability"].is_null());  // Nobody has asked for any.
 }
 
 // What one tenant publishes, another does not find.
