@@ -177,10 +177,11 @@ std::optional<ClientEvent> Client::NextEvent() {
 }
 
 CacheMatch Client::Find(std::span<const BlockHash> blocks, size_t first_block,
-                        std::span<const Rung> rungs) const {
+                        std::span<const Rung> rungs,
+                        const std::optional<Generation>& generation) const {
   const Rung own = options_.kind.rung();
   return CacheMatch::Of(index_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
-                        first_block);
+                        first_block, generation);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {
