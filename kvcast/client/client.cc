@@ -51,6 +51,7 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
             return std::unique_ptr<CatalogFeed>(std::move(feed));
           },
           options.catalog_patience),
+      pace_(std::make_shared<NodePace>()),
       acks_(session),
       value_kind_(options.kind.scope(), kValueTrackName) {}
 
@@ -65,8 +66,7 @@ void Client::OnEvent(const moqt::Event& event, Instant now) {
   if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
     OnSessionClosed(closed->reason);
   } else if (const auto* set_up = std::get_if<moqt::SetupDone>(&event)) {
-    held_.OnSetup(set_up->peer);
-    follower_.OnSetUp(now);
+    OnSetup(set_up->peer, now);
   } else if (const auto* offered = std::get_if<moqt::PublishReceived>(&event)) {
     if (!follower_.OnOffer(*offered, now)) {
       (void)session_->RefuseRequest(
@@ -83,6 +83,15 @@ void Client::OnEvent(const moqt::Event& event, Instant now) {
   } else if (const std::optional<moqt::RequestId> request = RequestOf(event)) {
     OnRequestEvent(*request, event, now);
   }
+}
+
+// Loads begin when it is known what the node holds, and so after this.
+void Client::OnSetup(const moqt::Setup& peer, Instant now) {
+  held_.OnSetup(peer);
+  if (options_.paces != nullptr && held_.node() && loads_.empty()) {
+    pace_ = options_.paces->Of(*held_.node());
+  }
+  follower_.OnSetUp(now);
 }
 
 void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, Instant now) {
@@ -249,7 +258,7 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
                                           " blocks, and not all have a name and a place.");
   }
   const OperationId operation = next_operation_++;
-  const Loading::Ground ground{session_, &pace_, &index_, &options_.kind, &options_.ladder};
+  const Loading::Ground ground{session_, pace_.get(), &index_, &options_.kind, &options_.ladder};
   auto loading = std::make_unique<Loading>(ground, std::move(match), std::move(blocks),
                                            std::move(pages), terms, now);
   if (lost_) {

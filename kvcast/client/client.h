@@ -20,6 +20,7 @@
 #include "kvcast/client/loading.h"
 #include "kvcast/client/node_holdings.h"
 #include "kvcast/client/node_pace.h"
+#include "kvcast/client/pace_book.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
 #include "kvcast/client/rung_choice.h"
@@ -41,6 +42,8 @@ struct ClientOptions {
   Duration publish_patience = std::chrono::seconds(30);
   // How long to wait for catalogs of a node that may have none.
   Duration catalog_patience = std::chrono::milliseconds(500);
+  // What is known of nodes from sessions before this one, and will be after it. Null: nothing.
+  std::shared_ptr<PaceBook> paces{};
 };
 
 // What an engine asks of one node, over one session: publish a prompt's blocks, find how many of a
@@ -110,7 +113,7 @@ class Client {
   bool lost() const { return lost_; }
   const PrefixIndex& index() const { return index_; }
   // How fast the node has been.
-  const NodePace& pace() const { return pace_; }
+  const NodePace& pace() const { return *pace_; }
 
  private:
   struct PublishEntry {
@@ -126,6 +129,7 @@ class Client {
 
   Result<void> CheckPages(const PromptPages& pages) const;
   void OnEvent(const moqt::Event& event, Instant now);
+  void OnSetup(const moqt::Setup& peer, Instant now);
   void OnRequestEvent(moqt::RequestId request, const moqt::Event& event, Instant now);
   void OnSessionClosed(const std::string& reason);
   // After every input: starts what waited, tells what has changed, forgets what is over.
@@ -140,7 +144,7 @@ class Client {
   PrefixIndex index_;
   NodeHoldings held_;
   CatalogFollower follower_;
-  NodePace pace_;
+  std::shared_ptr<NodePace> pace_;
   AckFollower acks_;
   std::map<OperationId, PublishEntry> publications_;
   std::map<OperationId, LoadEntry> loads_;

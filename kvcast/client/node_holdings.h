@@ -22,6 +22,8 @@ class NodeHoldings {
   explicit NodeHoldings(const PrefixIndex& index) : index_(&index) {}
 
   void OnSetup(const moqt::Setup& peer);
+  // Which node it is; absent if it does not say.
+  const std::optional<NodeId>& node() const { return node_; }
   // What the index has of this node is from now on what `writer` lists.
   void OnCatalog(NodeRef listed, const NodeId& writer) { writers_[listed] = writer; }
 
