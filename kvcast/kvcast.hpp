@@ -11,6 +11,7 @@
 #ifndef KVCAST_KVCAST_HPP_
 #define KVCAST_KVCAST_HPP_
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -20,6 +20,13 @@ typedef struct kvcast_model {
   const char* kv_dtype;    /* What the engine computes KV in; null: what config.json says. */
   const char* calibration; /* Null: model.kvcal in the folder, if it is there. */
   uint32_t block_tokens;   /* 0: 128. */
+  /* The part of a cache that this engine computes and its pages hold, as a tensor-parallel rank's
+   * or a pipeline stage's do; a count of 0: all. It publishes that part, and finds what others have
+   * published of just that part. */
+  uint32_t first_layer;
+  uint32_t layer_count;
+  uint32_t first_head; /* Of a layer's KV heads. */
+  uint32_t head_count;
 } kvcast_model;
 
 /* One layer's memory. `value` is null unless K and V lie apart, and for MLA. */
@@ -48,14 +55,15 @@ typedef struct kvcast_pages {
   int32_t values;
 } kvcast_pages;
 
-/* Connects, and waits until it is known what the node holds. */
+/* Connects, and waits until it is known what the node holds. Invalid: pages that are not those of
+ * the model, or of the part of it that is said. */
 KVCAST_API kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_model* model,
                                          const kvcast_pages* pages, kvcast_cache** cache);
 /* No call may be under way. Null is no cache. */
 KVCAST_API void kvcast_cache_close(kvcast_cache* cache);
 KVCAST_API uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache);
-/* 0 while the connection is lost: calls under way end then, and others end at once and find nothing.
- * It comes back by itself. */
+/* 0 while the connection is lost: calls under way end then, and others end at once and find
+ * nothing. It comes back by itself. */
 KVCAST_API int kvcast_cache_connected(const kvcast_cache* cache);
 
 /* Tokens, and the pages that hold them, or are to, from the first on. */
@@ -88,7 +96,15 @@ typedef struct kvcast_terms {
   int64_t begin_us;
   uint64_t expected_tokens; /* Those that are known to be on their way; for others nobody is waited
                                for to begin. 0: all. */
+  /* KVCAST_GENERATION_BYTES, or null. Of a publication: what it is published under, where several
+   * ranks publish their parts of one cache; null: it is drawn. Of what is found and loaded: only
+   * what was published under it; null: whatever there is. */
+  const void* generation;
 } kvcast_terms;
+
+/* One act of publishing by all ranks of an engine: one of them draws it, all of them use it. */
+enum { KVCAST_GENERATION_BYTES = 16 };
+KVCAST_API kvcast_code kvcast_draw_generation(void* generation);
 
 /* What a call came to. The caller sets struct_size. */
 typedef struct kvcast_report {

@@ -7,6 +7,9 @@
 namespace kvcast {
 inline namespace v0 {
 
+// One act of publishing. See kvcast_draw_generation.
+using Generation = std::array<unsigned char, KVCAST_GENERATION_BYTES>;
+
 // Of a call. See kvcast_terms.
 struct CacheTerms {
   Microseconds timeout{30'000'000};
@@ -18,6 +21,8 @@ struct CacheTerms {
   Microseconds follow{0};
   Microseconds begin{0};
   uint64_t expected_tokens = 0;
+  // What several ranks publish their parts under; of what is found and loaded, only that.
+  std::optional<Generation> generation{};
 };
 
 // For engines that say what their pages hold. See kvcast_cache.
@@ -30,6 +35,11 @@ class Cache {
     std::string kv_dtype{};
     std::string calibration{};
     uint32_t block_tokens = 0;
+    // The part that this engine's pages hold; a count of 0: all.
+    uint32_t first_layer = 0;
+    uint32_t layer_count = 0;
+    uint32_t first_head = 0;
+    uint32_t head_count = 0;
   };
   using Layer = kvcast_layer;
   struct Pages {
@@ -93,6 +103,10 @@ class Cache {
     named.kv_dtype = detail::TextOrNull(model.kv_dtype);
     named.calibration = detail::TextOrNull(model.calibration);
     named.block_tokens = model.block_tokens;
+    named.first_layer = model.first_layer;
+    named.layer_count = model.layer_count;
+    named.first_head = model.first_head;
+    named.head_count = model.head_count;
     kvcast_pages laid{};
     laid.struct_size = sizeof(laid);
     laid.layers = pages.layers.data();
@@ -106,6 +120,13 @@ class Cache {
     kvcast_cache* cache = nullptr;
     const kvcast_code code = kvcast_cache_open(&where, &named, &laid, &cache);
     return code == KVCAST_OK ? Expected<Cache>(Cache(cache)) : detail::FailureOf(code);
+  }
+
+  // For ranks that publish their parts of one cache: one draws it, and tells the others.
+  static Expected<Generation> DrawGeneration() {
+    Generation generation{};
+    const kvcast_code code = kvcast_draw_generation(generation.data());
+    return code == KVCAST_OK ? Expected<Generation>(generation) : detail::FailureOf(code);
   }
 
   // The longest prefix that can be had. Asks nobody.
@@ -162,6 +183,7 @@ class Cache {
     given.follow_us = terms.follow.count();
     given.begin_us = terms.begin.count();
     given.expected_tokens = terms.expected_tokens;
+    given.generation = terms.generation ? terms.generation->data() : nullptr;
     return given;
   }
   static Report ReportOf(const kvcast_report& told) {

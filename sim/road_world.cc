@@ -95,7 +95,7 @@ Generation RoadWorld::NewGeneration(uint64_t engine) {
 void RoadWorld::StartNode() {
   relay::Relay::Options options;
   options.ram_bytes = ram_bytes_;
-  options.node[0] = std::byte{1};
+  options.node = kNode;
   options.boot[0] = static_cast<std::byte>(++boots_);
   options.boot[1] = static_cast<std::byte>(boots_ >> 8);
   options.limits.epoch_bytes_min = 256;
@@ -114,7 +114,7 @@ void RoadWorld::Connect(Seat& seat) {
   limits.send_queue_high_bytes = 2048;
   limits.send_queue_low_bytes = 512;
   seat.session = std::make_unique<moqt::Session>(moqt::Role::kClient, ClientSetup(), limits, now_);
-  seat.served = std::make_unique<moqt::Session>(moqt::Role::kServer, moqt::Setup(), limits, now_);
+  seat.served = std::make_unique<moqt::Session>(moqt::Role::kServer, NodeSetup(), limits, now_);
   seat.connection = std::make_unique<moqt::MemoryConnection>(options, *seat.session, *seat.served);
   ClientOptions client{prompts_.kind()};
   client.publish_patience = kPublishPatience;

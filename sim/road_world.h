@@ -12,6 +12,7 @@
 #include "kvcast/base/metrics.h"
 #include "kvcast/base/random.h"
 #include "kvcast/base/time.h"
+#include "kvcast/catalog/node_greeting.h"
 #include "kvcast/client/client.h"
 #include "kvcast/moqt/memory_connection.h"
 #include "kvcast/moqt/session.h"
@@ -97,6 +98,14 @@ class RoadWorld {
     std::optional<Operation> operation;
     Instant stalled_until;
   };
+
+  // Who it is, also when it starts anew, and says so.
+  static constexpr NodeId kNode{std::byte{1}};
+  static moqt::Setup NodeSetup() {
+    moqt::Setup setup;
+    setup.implementation = NodeGreeting("kvcast", kNode);
+    return setup;
+  }
 
   void StartNode();
   void Connect(Seat& seat);

@@ -32,16 +32,21 @@ class TrackNumbers {
   std::map<TrackName, uint32_t> numbers_;
 };
 
+bool IsUnder(const TrackName& track, const Generation& generation) {
+  return track.space().field(3) == AsText(generation);
+}
+
 // The offers of one block that an engine can use; few of each kind. A track that continues is among
 // them, however many others there are.
 std::vector<BlockOffer> OffersOf(const std::vector<BlockSource>& sources,
                                  std::span<const CacheKind> kinds,
+                                 const std::optional<Generation>& generation,
                                  std::span<const BlockOffer> before, TrackNumbers& numbers) {
   std::vector<BlockOffer> offers;
   for (const CacheKind& kind : kinds) {
     size_t count = 0;
     for (const BlockSource& source : sources) {
-      if (!kind.Includes(source.track)) {
+      if (!kind.Includes(source.track) || (generation && !IsUnder(source.track, *generation))) {
         continue;
       }
       const BlockOffer offer{kind.rung(), numbers.Of(source.track), source.group, source.bytes};
@@ -71,8 +76,10 @@ std::vector<CacheKind> KindsOf(const CacheKind& kind, std::span<const Rung> rung
 }  // namespace
 
 CacheMatch CacheMatch::Of(const PrefixIndex& index, std::span<const BlockHash> blocks,
-                          const CacheKind& kind, std::span<const Rung> rungs, size_t first_block) {
+                          const CacheKind& kind, std::span<const Rung> rungs, size_t first_block,
+                          const std::optional<Generation>& generation) {
   CacheMatch match;
+  match.generation_ = generation;
   match.first_block_ = std::min(first_block, blocks.size());
   match.rungs_.assign(rungs.begin(), rungs.end());
   const std::vector<CacheKind> kinds = KindsOf(kind, rungs);
@@ -81,7 +88,8 @@ CacheMatch CacheMatch::Of(const PrefixIndex& index, std::span<const BlockHash> b
   for (size_t block = match.first_block_; found.Has(block); ++block) {
     const std::span<const BlockOffer> before =
         match.offers_.empty() ? std::span<const BlockOffer>() : match.offers_.back();
-    std::vector<BlockOffer> offers = OffersOf(index.Sources(found, block), kinds, before, numbers);
+    std::vector<BlockOffer> offers =
+        OffersOf(index.Sources(found, block), kinds, generation, before, numbers);
     if (offers.empty()) {
       break;
     }
@@ -159,7 +167,7 @@ std::vector<BlockOffer> CacheMatch::Lookup(const PrefixIndex& index,
   });
   TrackNumbers numbers(tracks_);
   const bool follows = block > first_block_ && block - first_block_ <= offers_.size();
-  return OffersOf(sources, kinds,
+  return OffersOf(sources, kinds, generation_,
                   follows ? std::span<const BlockOffer>(offers_[block - first_block_ - 1])
                           : std::span<const BlockOffer>(),
                   numbers);

@@ -32,9 +32,11 @@ struct BlockOffer {
 class CacheMatch {
  public:
   // The blocks from `first_block` on: an engine has those before. At any of these rungs, the best
-  // first; a block of which there is none ends it.
+  // first; a block of which there is none ends it. With a generation, only what was published under
+  // it counts, now and later.
   static CacheMatch Of(const PrefixIndex& index, std::span<const BlockHash> blocks,
-                       const CacheKind& kind, std::span<const Rung> rungs, size_t first_block = 0);
+                       const CacheKind& kind, std::span<const Rung> rungs, size_t first_block = 0,
+                       const std::optional<Generation>& generation = {});
 
   bool empty() const { return offers_.empty(); }
   size_t first_block() const { return first_block_; }
@@ -42,6 +44,7 @@ class CacheMatch {
   size_t block_count() const { return offers_.size(); }
   // Those that were asked for, the best first.
   std::span<const Rung> rungs() const { return rungs_; }
+  const std::optional<Generation>& generation() const { return generation_; }
   const TrackName& track(uint32_t number) const { return tracks_[number]; }
 
   // REQUIRES below: a block of the match.
@@ -68,6 +71,7 @@ class CacheMatch {
                                  std::span<const CacheKind> kinds, size_t block);
 
   size_t first_block_ = 0;
+  std::optional<Generation> generation_;
   std::vector<Rung> rungs_;
   std::vector<TrackName> tracks_;
   std::vector<std::vector<BlockOffer>> offers_;  // Of each block, those of the best rung first.

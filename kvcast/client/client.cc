@@ -42,13 +42,17 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
     : session_(&session),
       options_(options),
       index_(options.index_bytes_max, options.index_seed),
+      held_(index_),
       follower_(
           session, CatalogTrack{options.kind.scope().Namespace(), {}, {}}.Prefix(),
-          [this](const CatalogTrack&) -> Result<std::unique_ptr<CatalogFeed>> {
+          [this](const CatalogTrack& catalog) -> Result<std::unique_ptr<CatalogFeed>> {
             KVCAST_TRY(std::unique_ptr<IndexFeed> feed, IndexFeed::Open(index_));
+            held_.OnCatalog(feed->node(), catalog.node);
             return std::unique_ptr<CatalogFeed>(std::move(feed));
           },
           options.catalog_patience),
+      pace_(std::make_shared<NodePace>()),
+      acks_(session),
       value_kind_(options.kind.scope(), kValueTrackName) {}
 
 void Client::OnInput(Instant now) {
@@ -61,8 +65,8 @@ void Client::OnInput(Instant now) {
 void Client::OnEvent(const moqt::Event& event, Instant now) {
   if (const auto* closed = std::get_if<moqt::SessionClosed>(&event)) {
     OnSessionClosed(closed->reason);
-  } else if (std::holds_alternative<moqt::SetupDone>(event)) {
-    follower_.OnSetUp(now);
+  } else if (const auto* set_up = std::get_if<moqt::SetupDone>(&event)) {
+    OnSetup(set_up->peer, now);
   } else if (const auto* offered = std::get_if<moqt::PublishReceived>(&event)) {
     if (!follower_.OnOffer(*offered, now)) {
       (void)session_->RefuseRequest(
@@ -81,9 +85,22 @@ void Client::OnEvent(const moqt::Event& event, Instant now) {
   }
 }
 
+// Loads begin when it is known what the node holds, and so after this.
+void Client::OnSetup(const moqt::Setup& peer, Instant now) {
+  held_.OnSetup(peer);
+  if (options_.paces != nullptr && held_.node() && loads_.empty()) {
+    pace_ = options_.paces->Of(*held_.node());
+  }
+  follower_.OnSetUp(now);
+}
+
 void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, Instant now) {
   if (follower_.Owns(request)) {
     follower_.OnEvent(event, now);
+    return;
+  }
+  if (acks_.Owns(request)) {
+    acks_.OnEvent(request, event);
     return;
   }
   for (auto& [operation, entry] : loads_) {
@@ -94,7 +111,7 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
   }
   for (auto& [operation, entry] : publications_) {
     if (entry.publication->Owns(request)) {
-      entry.publication->OnEvent(request, event, now);
+      entry.publication->OnEvent(event, now);
       return;
     }
   }
@@ -110,6 +127,7 @@ void Client::OnSessionClosed(const std::string& reason) {
   lost_ = true;
   lost_reason_ = reason;
   follower_.OnNodeLost();
+  acks_.OnNodeLost();
   for (auto& [operation, entry] : loads_) {
     entry.loading->OnNodeLost(reason);
   }
@@ -144,6 +162,7 @@ std::optional<Instant> Client::deadline() const {
   if (!lost_) {
     add(session_->deadline());
     add(follower_.deadline());
+    add(acks_.deadline());
   }
   for (const auto& [operation, entry] : loads_) {
     add(entry.loading->deadline());
@@ -167,10 +186,11 @@ std::optional<ClientEvent> Client::NextEvent() {
 }
 
 CacheMatch Client::Find(std::span<const BlockHash> blocks, size_t first_block,
-                        std::span<const Rung> rungs) const {
+                        std::span<const Rung> rungs,
+                        const std::optional<Generation>& generation) const {
   const Rung own = options_.kind.rung();
   return CacheMatch::Of(index_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
-                        first_block);
+                        first_block, generation);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {
@@ -198,7 +218,7 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   const Generation generation =
       Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
   return Begin({std::make_unique<Publication>(
-                    *session_, index_,
+                    *session_, held_, acks_,
                     Publication::Offer{kind, generation, std::move(blocks), std::move(supply),
                                        terms.durability, Instant::max(), terms.ready},
                     options_.publish_patience),
@@ -238,7 +258,7 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
                                           " blocks, and not all have a name and a place.");
   }
   const OperationId operation = next_operation_++;
-  const Loading::Ground ground{session_, &pace_, &index_, &options_.kind, &options_.ladder};
+  const Loading::Ground ground{session_, pace_.get(), &index_, &options_.kind, &options_.ladder};
   auto loading = std::make_unique<Loading>(ground, std::move(match), std::move(blocks),
                                            std::move(pages), terms, now);
   if (lost_) {
@@ -272,6 +292,7 @@ void Client::Settle(Instant now) {
   SettlePublications(now);
   SettleLoads(now);
   SettleValues();
+  acks_.Settle(now);
 }
 
 void Client::SettlePublications(Instant now) {

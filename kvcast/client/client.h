@@ -11,13 +11,16 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
+#include "kvcast/client/ack_follower.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
 #include "kvcast/client/client_event.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/loading.h"
+#include "kvcast/client/node_holdings.h"
 #include "kvcast/client/node_pace.h"
+#include "kvcast/client/pace_book.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
 #include "kvcast/client/rung_choice.h"
@@ -39,6 +42,8 @@ struct ClientOptions {
   Duration publish_patience = std::chrono::seconds(30);
   // How long to wait for catalogs of a node that may have none.
   Duration catalog_patience = std::chrono::milliseconds(500);
+  // What is known of nodes from sessions before this one, and will be after it. Null: nothing.
+  std::shared_ptr<PaceBook> paces{};
 };
 
 // What an engine asks of one node, over one session: publish a prompt's blocks, find how many of a
@@ -58,9 +63,11 @@ class Client {
   std::optional<ClientEvent> NextEvent();
 
   // Which blocks of the prompt can be had, from `first_block` on, where, and at which of these
-  // rungs, the best first; at the client's own if none are named. Asks nobody.
+  // rungs, the best first; at the client's own if none are named. With a generation, only what was
+  // published under it. Asks nobody.
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
-                  std::span<const Rung> rungs = {}) const;
+                  std::span<const Rung> rungs = {},
+                  const std::optional<Generation>& generation = {}) const;
 
   struct PublishTerms {
     Generation generation{};  // Drawn anew for each.
@@ -106,7 +113,7 @@ class Client {
   bool lost() const { return lost_; }
   const PrefixIndex& index() const { return index_; }
   // How fast the node has been.
-  const NodePace& pace() const { return pace_; }
+  const NodePace& pace() const { return *pace_; }
 
  private:
   struct PublishEntry {
@@ -122,6 +129,7 @@ class Client {
 
   Result<void> CheckPages(const PromptPages& pages) const;
   void OnEvent(const moqt::Event& event, Instant now);
+  void OnSetup(const moqt::Setup& peer, Instant now);
   void OnRequestEvent(moqt::RequestId request, const moqt::Event& event, Instant now);
   void OnSessionClosed(const std::string& reason);
   // After every input: starts what waited, tells what has changed, forgets what is over.
@@ -134,8 +142,10 @@ class Client {
   moqt::Session* session_;
   const ClientOptions options_;
   PrefixIndex index_;
+  NodeHoldings held_;
   CatalogFollower follower_;
-  NodePace pace_;
+  std::shared_ptr<NodePace> pace_;
+  AckFollower acks_;
   std::map<OperationId, PublishEntry> publications_;
   std::map<OperationId, LoadEntry> loads_;
   const TrackKind value_kind_;

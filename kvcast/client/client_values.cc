@@ -41,7 +41,7 @@ OperationId Client::PutValues(const std::vector<ValueSource>& values, const PutT
     blocks.push_back(found->second);
   }
   return Begin({std::make_unique<Publication>(
-                    *session_, index_,
+                    *session_, held_, acks_,
                     Publication::Offer{value_kind_, terms.generation, std::move(names),
                                        std::make_unique<ValueSupply>(std::move(distinct)),
                                        terms.durability, terms.deadline},

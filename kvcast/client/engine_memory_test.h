@@ -87,7 +87,9 @@ class EngineMemory {
       }
     }
   }
-  PromptPages Pages() const { return *PromptPages::Of(*cache_, table_, kTestBlockTokens, blocks_); }
+  PromptPages Pages(const Slice& slice = {}) const {
+    return *PromptPages::Of(*cache_, table_, kTestBlockTokens, blocks_, slice);
+  }
   // A token's values in the canonical order.
   std::string Token(size_t block, uint32_t token) const {
     const BlockView view = Pages().Block(block);

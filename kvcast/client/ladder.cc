@@ -68,9 +68,9 @@ bool Ladder::Publishes(Rung rung) const {
   return Loads(rung) && (calibration_ != nullptr || !scaled);
 }
 
-std::vector<Rung> Ladder::PublishedByDefault() const {
+std::vector<Rung> Ladder::PublishedByDefault(const Slice& slice) const {
   std::vector<Rung> rungs = {LoadedByDefault().front()};
-  if (Publishes(Rung::kKtcMedium)) {
+  if (Publishes(Rung::kKtcMedium) && !slice.heads) {
     rungs.push_back(Rung::kKtcMedium);
   }
   return rungs;

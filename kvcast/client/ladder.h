@@ -27,7 +27,7 @@ class Ladder {
   bool Loads(Rung rung) const;
   bool Publishes(Rung rung) const;
   // What to publish where nobody says otherwise: exact and small, and KTC-medium if it can.
-  std::vector<Rung> PublishedByDefault() const;
+  std::vector<Rung> PublishedByDefault(const Slice& slice = {}) const;
   // What to load then: the rungs that give the very values, the smaller first.
   std::vector<Rung> LoadedByDefault() const;
   // All that it can load and that are as true as this one, the truest first: what to choose from

@@ -64,8 +64,8 @@ void Loading::Follow() {
   if (over_ || !follows() || live_ || joint_ || end == 0 || end >= end_block_) {
     return;
   }
-  const CacheMatch last =
-      CacheMatch::Of(*index_, std::span(blocks_).subspan(end - 1, 1), *kind_, match_.rungs());
+  const CacheMatch last = CacheMatch::Of(*index_, std::span(blocks_).subspan(end - 1, 1), *kind_,
+                                         match_.rungs(), 0, match_.generation());
   const std::optional<BlockOffer> offer = BestToFollow(last, end);
   if (!offer) {
     return;

@@ -31,7 +31,7 @@ Result<PromptPages> PromptPages::OfTables(const PagedCache& cache,
   }
   const BlockShape whole({cache.layers().begin(), cache.layers().end()}, block_tokens);
   KVCAST_TRY(BlockShape shape, whole.Sliced(slice));
-  PromptPages pages(cache, std::move(tables), std::move(shape), slice, blocks);
+  PromptPages pages(cache, std::move(tables), std::move(shape), slice, slice, blocks);
   if (blocks > 0) {
     // What is wrong with any block is wrong with all of them together.
     KVCAST_TRY_VOID(pages.View(0, static_cast<uint32_t>(blocks * block_tokens)));
@@ -39,9 +39,25 @@ Result<PromptPages> PromptPages::OfTables(const PagedCache& cache,
   return pages;
 }
 
+Result<PromptPages> PromptPages::OfSlice(const PagedCache& cache, std::vector<uint32_t> pages,
+                                         uint32_t block_tokens, size_t blocks, const Slice& slice) {
+  const bool all_layers = !slice.layers || slice.layers->count() == cache.layers().size();
+  const bool all_heads =
+      !slice.heads || std::ranges::all_of(cache.layers(), [&](const LayerShape& layer) {
+        return layer.kv_heads == slice.heads->count() && layer.value_size > 0;
+      });
+  if (!all_layers || !all_heads) {
+    return Error(ErrorCode::kInvalid,
+                 "The pages hold other layers or KV heads than those of " + slice.Suffix() + ".");
+  }
+  KVCAST_TRY(PromptPages held, Of(cache, std::move(pages), block_tokens, blocks));
+  held.slice_ = slice;
+  return held;
+}
+
 Result<BlockView> PromptPages::View(size_t first_token, uint32_t tokens) const {
   const std::vector<std::span<const uint32_t>> tables(tables_.begin(), tables_.end());
-  return BlockView::OfTables(*cache_, tables, first_token, tokens, slice_);
+  return BlockView::OfTables(*cache_, tables, first_token, tokens, held_);
 }
 
 BlockView PromptPages::Block(size_t index) const {

@@ -26,6 +26,11 @@ class PromptPages {
                                       uint32_t block_tokens, size_t blocks,
                                       const Slice& slice = {});
 
+  // Of a cache that holds nothing but this slice, as a tensor-parallel rank's does: its first layer
+  // and head are the slice's. Invalid: it holds another number of them; and as above.
+  static Result<PromptPages> OfSlice(const PagedCache& cache, std::vector<uint32_t> pages,
+                                     uint32_t block_tokens, size_t blocks, const Slice& slice);
+
   size_t block_count() const { return block_count_; }
   const BlockShape& shape() const { return shape_; }  // Of each block, sliced.
   const Slice& slice() const { return slice_; }
@@ -38,11 +43,12 @@ class PromptPages {
 
  private:
   PromptPages(const PagedCache& cache, std::vector<std::vector<uint32_t>> tables, BlockShape shape,
-              const Slice& slice, size_t block_count)
+              const Slice& slice, const Slice& held, size_t block_count)
       : cache_(&cache),
         tables_(std::move(tables)),
         shape_(std::move(shape)),
         slice_(slice),
+        held_(held),
         block_count_(block_count) {}
   Result<BlockView> View(size_t first_token, uint32_t tokens) const;
 
@@ -50,6 +56,7 @@ class PromptPages {
   std::vector<std::vector<uint32_t>> tables_;
   BlockShape shape_;
   Slice slice_;
+  Slice held_;  // The same, as the cache's own layers and heads count.
   size_t block_count_;
 };
 

@@ -36,10 +36,11 @@ PublishReport PublishReport::NodeLost(size_t blocks, const std::string& why) {
   return report;
 }
 
-Publication::Publication(moqt::Session& session, const PrefixIndex& index, Offer offer,
-                         Duration patience)
+Publication::Publication(moqt::Session& session, const NodeHoldings& held, AckFollower& acks,
+                         Offer offer, Duration patience)
     : session_(&session),
-      index_(&index),
+      held_(&held),
+      acks_(&acks),
       offer_(std::move(offer)),
       track_(offer_.kind.NameOf(offer_.blocks.empty() ? BlockHash() : offer_.blocks.back(),
                                 offer_.generation)),
@@ -55,19 +56,38 @@ Publication::~Publication() { Cancel(); }
 void Publication::Start(Instant now) {
   KVCAST_CHECK(state_ == State::kNew);
   last_progress_ = now;
-  state_ = State::kDecided;
+  state_ = State::kChecking;
   for (size_t block = 0; block < end_; ++block) {
     missing_.push_back(block);
+  }
+  Check(now);
+}
+
+void Publication::Check(Instant now) {
+  check_.emplace(*acks_, offer_.durability);
+  for (size_t block = 0; asks_durability() && block < end_; ++block) {
+    check_->Add(block, held_->Of(offer_.kind, offer_.blocks[block]), now);
+  }
+  if (check_->over()) {
+    Decide();
+  }
+}
+
+void Publication::Decide() {
+  state_ = State::kDecided;
+  durable_held_ = check_->durable();
+  check_.reset();
+  for (const auto& [block, level] : durable_held_) {
+    Reach(level);
   }
   LeaveOutHeld();
   Ask();
 }
 
 void Publication::LeaveOutHeld() {
-  if (!asks_durability()) {
-    std::erase_if(missing_,
-                  [&](size_t block) { return offer_.kind.IsHeld(*index_, offer_.blocks[block]); });
-  }
+  std::erase_if(missing_, [&](size_t block) {
+    return asks_durability() ? durable_held_.contains(block) : IsHeld(block);
+  });
   decided_ = true;
   report_.skipped = end_ - missing_.size();
 }
@@ -140,15 +160,11 @@ bool Publication::IsWaitingForBlocks() const {
          session_->queued_bytes(*request_) == 0;
 }
 
-void Publication::OnEvent(moqt::RequestId request, const moqt::Event& event, Instant now) {
+void Publication::OnEvent(const moqt::Event& event, Instant now) {
   if (over()) {
     return;
   }
   last_progress_ = now;
-  if (request == acks_) {
-    OnAckEvent(event, now);
-    return;
-  }
   if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
     Fail(PublishFault::kRefused, "The node refused it: " + Printable(refused->error.reason));
   } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
@@ -192,36 +208,39 @@ std::optional<uint32_t> Publication::FirstWanted(size_t block) const {
 
 // The node has taken the track, so it has one that tells of it.
 void Publication::FollowAcks() {
-  if (!asks_durability() || acks_) {
+  if (!asks_durability() || ack_track_) {
     return;
   }
   const Result<TrackName> name = AckTrackOf(track_.space());
-  const Result<moqt::RequestId> request =
-      name.ok() ? session_->Subscribe(*name, {}) : Result<moqt::RequestId>(name.error());
-  if (!request.ok()) {
-    Fail(PublishFault::kNodeLost, request.error().message());
+  const Result<void> joined = name.ok() ? acks_->Join(*name) : Result<void>(name.error());
+  if (!joined.ok()) {
+    Fail(PublishFault::kNodeLost, joined.error().message());
     return;
   }
-  acks_ = *request;
+  ack_track_ = *name;
+  acks_seen_ = acks_->Told(*name).size();  // That was of another publication.
 }
 
-void Publication::OnAckEvent(const moqt::Event& event, Instant now) {
-  if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
-    Fail(PublishFault::kNotDurable,
-         "The node does not tell what is durable: " + Printable(refused->error.reason));
-  } else if (std::holds_alternative<moqt::RequestCancelled>(event)) {
-    Fail(PublishFault::kNotDurable, "The node stopped telling what is durable.");
+void Publication::TakeAcks(Instant now) {
+  while (ack_track_ && acks_seen_ < acks_->Told(*ack_track_).size()) {
+    last_progress_ = now;
+    const AckRecord record = acks_->Told(*ack_track_)[acks_seen_++];
+    OnAck(record);
   }
-  while (const std::optional<moqt::Received> item =
-             over() ? std::nullopt : session_->Take(*acks_)) {
-    if (const auto* object = std::get_if<moqt::ReceivedObject>(&*item)) {
-      const Result<std::vector<AckRecord>> records = ParseAcks(object->object.payload);
-      for (const AckRecord& record : records.ok() ? *records : std::vector<AckRecord>()) {
-        OnAck(record);
-      }
-    }
+  if (ack_track_ && !acks_->Over(*ack_track_).empty()) {
+    Fail(PublishFault::kNotDurable, acks_->Over(*ack_track_));
   }
-  Look(now);
+}
+
+void Publication::LeaveAcks() {
+  check_.reset();
+  if (ack_track_) {
+    acks_->Leave(*std::exchange(ack_track_, std::nullopt));
+  }
+}
+
+void Publication::Reach(Durability level) {
+  report_.reached = std::min(report_.reached.value_or(level), level);
 }
 
 void Publication::OnAck(const AckRecord& record) {
@@ -237,7 +256,7 @@ void Publication::OnAck(const AckRecord& record) {
                                           " was not reached.");
       return;
     }
-    report_.reached = reached_.empty() ? *record.level : std::min(report_.reached, *record.level);
+    Reach(*record.level);
     reached_.insert(block);
   }
   report_.durable = reached_.size();
@@ -266,9 +285,7 @@ void Publication::Send(Instant now) {
   }
 }
 
-bool Publication::IsNextHeld() const {
-  return !asks_durability() && offer_.kind.IsHeld(*index_, offer_.blocks[missing_[next_]]);
-}
+bool Publication::IsNextHeld() const { return !asks_durability() && IsHeld(missing_[next_]); }
 
 bool Publication::SendObject() {
   if (!block_open_ && !OpenBlock()) {
@@ -335,6 +352,16 @@ void Publication::End() {
 }
 
 void Publication::Look(Instant now) {
+  if (state_ == State::kChecking) {
+    check_->Look(now);
+    if (check_->over()) {
+      last_progress_ = now;
+      Decide();
+    }
+  }
+  if (state_ == State::kSending || state_ == State::kSent) {
+    TakeAcks(now);
+  }
   if (state_ != State::kSending && state_ != State::kSent) {
     return;
   }
@@ -344,8 +371,7 @@ void Publication::Look(Instant now) {
     last_progress_ = now;
   }
   // In the order they were sent: a block is listed once, and looked up in vain once per change.
-  while (report_.listed < report_.sent &&
-         offer_.kind.IsHeld(*index_, offer_.blocks[sent_[report_.listed]])) {
+  while (report_.listed < report_.sent && IsHeld(sent_[report_.listed])) {
     ++report_.listed;
     last_progress_ = now;
   }
@@ -359,11 +385,9 @@ void Publication::Look(Instant now) {
 // listed, and yet the prompt is of no use to anybody.
 void Publication::Finish() {
   state_ = State::kOver;
-  if (acks_) {
-    session_->Cancel(*acks_, moqt::ResetCode::kCancelled);
-  }
+  LeaveAcks();
   for (size_t block = 0; block < end_; ++block) {
-    if (!offer_.kind.IsHeld(*index_, offer_.blocks[block])) {
+    if (!IsHeld(block)) {
       gone_.insert(block);
     }
   }
@@ -386,10 +410,9 @@ void Publication::Fail(PublishFault fault, std::string reason) {
   block_open_ = false;
   report_.fault = fault;
   report_.reason = std::move(reason);
-  for (const std::optional<moqt::RequestId>& request : {request_, acks_}) {
-    if (request) {
-      session_->Cancel(*request, moqt::ResetCode::kCancelled);
-    }
+  LeaveAcks();
+  if (request_) {
+    session_->Cancel(*request_, moqt::ResetCode::kCancelled);
   }
 }
 
@@ -418,7 +441,8 @@ std::optional<Instant> Publication::deadline() const {
   }
   const Instant patient =
       state_ == State::kNew || IsWaitingForBlocks() ? Instant::max() : last_progress_ + patience_;
-  const Instant first = std::min(patient, offer_.deadline);
+  const Instant checked = check_ ? check_->deadline().value_or(Instant::max()) : Instant::max();
+  const Instant first = std::min({patient, checked, offer_.deadline});
   return first == Instant::max() ? std::nullopt : std::optional(first);
 }
 

@@ -11,9 +11,11 @@
 
 #include "kvcast/base/time.h"
 #include "kvcast/catalog/acknowledgement.h"
+#include "kvcast/client/ack_follower.h"
 #include "kvcast/client/block_supply.h"
+#include "kvcast/client/durable_check.h"
+#include "kvcast/client/node_holdings.h"
 #include "kvcast/client/track_kind.h"
-#include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
 
@@ -38,8 +40,9 @@ struct PublishReport {
   size_t sent = 0;     // Handed to the session as a whole.
   size_t listed = 0;   // Of those sent: the node's catalog has listed them, at some time.
   size_t durable = 0;  // Of those sent: acknowledged as durable as was asked, or more so.
-  // The least that an acknowledgement has named; memory if none was asked for.
-  Durability reached = Durability::kMemory;
+  // The least that an acknowledgement has named of any block. Absent: nobody has asked, so nobody
+  // has said; a node that has a disk may have put it there all the same.
+  std::optional<Durability> reached;
   uint64_t bytes = 0;  // Of payload handed to the session.
   std::optional<PublishFault> fault;
   std::string reason;  // A sentence for a person; empty if there is no fault.
@@ -70,16 +73,17 @@ class Publication {
     Generation generation{};
     std::vector<BlockHash> blocks;        // Of the whole prompt.
     std::unique_ptr<BlockSupply> supply;  // With all of them.
-    // What the blocks are to reach. More than memory is promised for what is sent, and not for what
-    // the node holds already, nobody knows where: then everything is sent.
+    // What the blocks are to reach. Where that is more than memory, a block that the node holds is
+    // left out only if the node says that it is as durable.
     Durability durability = Durability::kMemory;
     Instant deadline = Instant::max();  // It is over by then, started or not.
     size_t ready = SIZE_MAX;            // Blocks that can be read from the beginning.
   };
 
   // `patience` is how long it waits for the node to do anything. REQUIRES: as many blocks as the
-  // supply has. Session and index must outlive it.
-  Publication(moqt::Session& session, const PrefixIndex& index, Offer offer, Duration patience);
+  // supply has. Session, holdings and acks must outlive it.
+  Publication(moqt::Session& session, const NodeHoldings& held, AckFollower& acks, Offer offer,
+              Duration patience);
   ~Publication();
   Publication(const Publication&) = delete;
   Publication& operator=(const Publication&) = delete;
@@ -93,9 +97,9 @@ class Publication {
   void Close(Instant now);
 
   // Events of requests that it does not own are none of its business.
-  bool Owns(moqt::RequestId request) const { return request_ == request || acks_ == request; }
-  void OnEvent(moqt::RequestId request, const moqt::Event& event, Instant now);
-  // After every input: bytes may have left, and the index may say something else than before.
+  bool Owns(moqt::RequestId request) const { return request_ == request; }
+  void OnEvent(const moqt::Event& event, Instant now);
+  // After every input: bytes may have left, and node and index may say something else than before.
   void Look(Instant now);
   void OnNodeLost(const std::string& reason);
   void OnTimeout(Instant now);
@@ -110,16 +114,23 @@ class Publication {
   std::vector<Standing> Standings() const;
 
  private:
-  enum class State : uint8_t { kNew, kDecided, kAsking, kSending, kSent, kOver };
+  enum class State : uint8_t { kNew, kChecking, kDecided, kAsking, kSending, kSent, kOver };
 
   bool asks_durability() const { return offer_.durability != Durability::kMemory; }
   // The node has done all that it was given to do: what is missing is blocks to send.
   bool IsWaitingForBlocks() const;
+  // By the node that it is published to.
+  bool IsHeld(size_t block) const { return held_->Has(offer_.kind, offer_.blocks[block]); }
+  // Asks how durable what the node holds is, before it is decided what to send.
+  void Check(Instant now);
+  void Decide();
   void LeaveOutHeld();
   void Ask();
   void FollowAcks();
-  void OnAckEvent(const moqt::Event& event, Instant now);
+  void TakeAcks(Instant now);
   void OnAck(const AckRecord& record);
+  void LeaveAcks();
+  void Reach(Durability level);
   // What the node wants of the track now, and whether it wants it now.
   void Want(const moqt::Parameters& parameters);
   // The first token of the first object that it wants of a block; absent if it wants none.
@@ -135,7 +146,8 @@ class Publication {
   void Fail(PublishFault fault, std::string reason);
 
   moqt::Session* session_;
-  const PrefixIndex* index_;
+  const NodeHoldings* held_;
+  AckFollower* acks_;
   const Offer offer_;
   const TrackName track_;
   const Duration patience_;
@@ -145,15 +157,19 @@ class Publication {
   size_t ready_ = 0;      // Blocks that can be read,
   size_t end_ = 0;        // and those that there will be.
   std::optional<moqt::RequestId> request_;
-  std::optional<moqt::RequestId> acks_;  // The subscription that tells what is durable.
-  std::set<size_t> reached_;             // Blocks that are as durable as they are to be.
-  std::vector<size_t> missing_;          // Blocks to be sent.
-  size_t next_ = 0;                      // Of them.
-  std::vector<size_t> sent_;             // Of them, those that were as a whole.
-  LocationRange wanted_;                 // By the node,
-  bool forward_ = true;                  // if it wants anything now.
-  std::optional<Location> largest_;      // That was sent.
-  bool block_open_ = false;              // The next one is being sent.
+  std::optional<DurableCheck> check_;          // Of what the node holds,
+  std::map<size_t, Durability> durable_held_;  // and what came of it.
+  // Where it is told what of this track is durable, and how much of that was looked at.
+  std::optional<TrackName> ack_track_;
+  size_t acks_seen_ = 0;
+  std::set<size_t> reached_;         // Blocks that are as durable as they are to be.
+  std::vector<size_t> missing_;      // Blocks to be sent.
+  size_t next_ = 0;                  // Of them.
+  std::vector<size_t> sent_;         // Of them, those that were as a whole.
+  LocationRange wanted_;             // By the node,
+  bool forward_ = true;              // if it wants anything now.
+  std::optional<Location> largest_;  // That was sent.
+  bool block_open_ = false;          // The next one is being sent.
   moqt::StreamId subgroup_ = 0;
   uint32_t first_token_ = 0;  // Of it, on its stream.
   uint32_t next_token_ = 0;

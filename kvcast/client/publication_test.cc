@@ -29,6 +29,7 @@ TEST_F(Publish, IsDoneWhenTheNodeListsEveryBlock) {
     EXPECT_EQ(report->sent, kBlocks);
     EXPECT_EQ(report->listed, kBlocks);
     EXPECT_EQ(report->skipped, 0u);
+    EXPECT_FALSE(report->reached.has_value());  // Nobody has asked where the node keeps it.
     EXPECT_EQ(pair.client().Find(blocks_).block_count(), kBlocks);
   }
 }
@@ -346,10 +347,8 @@ TEST_F(Publish, EndsWhenCancelledAtAnyMoment) {
   }
 }
 
-// What a node holds already may be in its memory alone.
-TEST_F(Publish, SendsEverythingWhereItIsToBeDurableAndWaitsForTheNodesWord) {
+TEST_F(Publish, WaitsForTheNodesWordWhereItIsToBeDurable) {
   ClientPair pair;
-  pair.node().Hold(memory_, blocks_, 0, 2);
   const OperationId publish = pair.PublishDurably(memory_, blocks_);
   pair.Run();
   EXPECT_EQ(*DurabilityIn(pair.node().published_properties()), Durability::kDisk);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -34,6 +35,8 @@ struct NodeScript {
   bool give_up_publish = false;
   bool never_list = false;
   bool refuse_acks = false;
+  // What it tells at once of a namespace of which it holds something, on that track.
+  std::map<TrackName, std::vector<AckRecord>> recalled = {};
   bool refuse_fetch = false;
   bool silent_on_fetch = false;
   bool silent_on_catalogs = false;
@@ -207,6 +210,7 @@ class ScriptedNode {
     (void)session_->SendObject(*acks_, *ack_stream_, object);
   }
   bool has_ack_follower() const { return acks_.has_value(); }
+  size_t ack_follows() const { return ack_follows_; }
   const Properties& published_properties() const { return published_properties_; }
   // Loses the next live object of the catalog.
   void LoseLive() { lose_live_ = true; }
@@ -263,7 +267,27 @@ class ScriptedNode {
       return;
     }
     (void)session_->AcceptSubscribe(asked.request, {}, {});
-    acks_ = asked.request;
+    ++ack_follows_;
+    const auto recalled = script.recalled.find(asked.track);
+    if (recalled == script.recalled.end()) {
+      acks_ = asked.request;
+      ack_stream_.reset();
+    } else if (!recalled->second.empty()) {
+      Recall(asked.request, recalled->second);
+    }
+  }
+  void Recall(moqt::RequestId request, const std::vector<AckRecord>& records) {
+    moqt::SubgroupHeader header;
+    header.first_object = true;
+    const moqt::StreamId stream = *session_->OpenSubgroup(request, header);
+    Object object;
+    for (size_t first = 0; first < records.size(); first += 1000) {
+      const size_t last = std::min(records.size(), first + 1000);
+      object.location = {0, first / 1000};
+      object.payload = EncodeAcks({records.begin() + static_cast<ptrdiff_t>(first),
+                                   records.begin() + static_cast<ptrdiff_t>(last)});
+      (void)session_->SendObject(request, stream, object);
+    }
   }
   void On(const moqt::PublishReceived& offered) {
     ++publishes_;
@@ -497,6 +521,7 @@ class ScriptedNode {
   std::optional<moqt::RequestId> acks_;
   std::optional<moqt::StreamId> ack_stream_;
   uint64_t next_ack_ = 0;
+  size_t ack_follows_ = 0;
   Properties published_properties_;
 };
 

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "kvcast/kv/cache_track.h"
-#include "kvcast/kv/prefix_index.h"
 #include "kvcast/object/track_name.h"
 
 namespace kvcast {
@@ -22,8 +21,6 @@ class TrackKind {
     return TrackNameOf(scope_, prefix, generation, name_);
   }
   bool Includes(const TrackName& track) const;
-  // Whether somebody whose catalog the index follows holds the block as this kind.
-  bool IsHeld(const PrefixIndex& index, const BlockHash& block) const;
 
  private:
   ModelScope scope_;

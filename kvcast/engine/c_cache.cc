@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,7 +18,8 @@ struct kvcast_cache {
   kvcast::NamingKey key;
   kvcast::Digest fingerprint;
   uint32_t block_tokens;
-  kvcast::PagedCache pages;
+  kvcast::Slice slice;
+  kvcast::PagedCache pages;  // Of the slice alone.
   kvcast::Ladder ladder;
   std::unique_ptr<kvcast::NodeConnection> node;
 };
@@ -45,6 +47,7 @@ struct Terms {
   Durability durability = Durability::kMemory;
   std::optional<FollowTerms> follow;
   uint64_t expected_tokens = 0;
+  std::optional<Generation> generation;
 
   static Result<Terms> Of(const kvcast_terms* terms);
 };
@@ -59,7 +62,11 @@ Result<Terms> Terms::Of(const kvcast_terms* terms) {
               .compute_per_block = {},
               .rung = {},
               .follow = {},
-              .expected_tokens = given.expected_tokens};
+              .expected_tokens = given.expected_tokens,
+              .generation = {}};
+  if (given.generation != nullptr) {
+    std::memcpy(taken.generation.emplace().data(), given.generation, sizeof(Generation));
+  }
   if (given.follow_us > 0 || given.begin_us > 0) {
     taken.follow.emplace().begin_within = After(given.begin_us) - Now();
     if (given.follow_us > 0) {
@@ -89,7 +96,7 @@ struct Prompt {
 
   static Result<Prompt> Of(const kvcast_cache& cache, const kvcast_prompt* prompt);
   Result<PromptPages> Pages(const kvcast_cache& cache, size_t blocks) const {
-    return PromptPages::Of(cache.pages, pages, cache.block_tokens, blocks);
+    return PromptPages::OfSlice(cache.pages, pages, cache.block_tokens, blocks, cache.slice);
   }
   size_t BlocksWithPages(const kvcast_cache& cache) const {
     return std::min(chain.blocks().size(),
@@ -198,6 +205,14 @@ Result<PagedCache> PagesOf(const kvcast_pages* pages, const BlockShape& shape) {
   return PagedCache::Of(shape, format, memory);
 }
 
+// Numbers from the first on, or all of them.
+Result<std::optional<IndexRange>> PartOf(uint32_t first, uint32_t count) {
+  if (first > UINT32_MAX - count || (count == 0 && first > 0)) {
+    return Error(ErrorCode::kInvalid, "A part of a cache begins somewhere and has a length.");
+  }
+  return count == 0 ? std::nullopt : std::optional(IndexRange{first, first + count - 1});
+}
+
 Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
                          const kvcast_pages* pages, kvcast_cache** cache) {
   constexpr size_t kFirstBytes = offsetof(kvcast_model, block_tokens) + sizeof(uint32_t);
@@ -224,13 +239,19 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
       const ModelScope scope,
       ModelScope::Of(terms.tenant, given.name == nullptr ? folder.name : given.name, fingerprint));
   const uint32_t block_tokens = folder.description.block_tokens;
-  KVCAST_TRY(PagedCache paged, PagesOf(pages, BlockShape(folder.description.groups, block_tokens)));
+  Slice slice;
+  KVCAST_TRY(slice.layers, PartOf(given.first_layer, given.layer_count));
+  KVCAST_TRY(slice.heads, PartOf(given.first_head, given.head_count));
+  KVCAST_TRY(const BlockShape shape,
+             BlockShape(folder.description.groups, block_tokens).Sliced(slice));
+  KVCAST_TRY(PagedCache paged, PagesOf(pages, shape));
   const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
   KVCAST_TRY(const Ladder ladder, LadderOfModel(given.folder, TextOf(given.calibration), halves));
-  KVCAST_TRY(std::unique_ptr<NodeConnection> connection,
-             NodeConnection::Open(terms.address, CacheKind(scope, ladder.LoadedByDefault().front()),
-                                  terms.patience, ladder));
-  *cache = new kvcast_cache{terms.key,        fingerprint, block_tokens,
+  KVCAST_TRY(
+      std::unique_ptr<NodeConnection> connection,
+      NodeConnection::Open(terms.address, CacheKind(scope, ladder.LoadedByDefault().front(), slice),
+                           terms.patience, ladder));
+  *cache = new kvcast_cache{terms.key,        fingerprint, block_tokens,         slice,
                             std::move(paged), ladder,      std::move(connection)};
   return KVCAST_OK;
 }
@@ -243,7 +264,8 @@ Result<kvcast_code> Find(kvcast_cache& cache, const kvcast_prompt* prompt,
                          const kvcast_terms* terms, kvcast_report* report) {
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
-  const CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
+  const CacheMatch match =
+      cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken), taken.generation);
   kvcast_report said = ReportOf(cache, match.block_count(), match.bytes());
   const bool all = match.block_count() == given.chain.blocks().size();
   said.status = all ? KVCAST_ITEM_PENDING : KVCAST_ITEM_ABSENT;
@@ -256,7 +278,8 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   KVCAST_TRY_VOID(Tell({}, "", report));
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
-  CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
+  CacheMatch match =
+      cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken), taken.generation);
   const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.block_count();
   const bool all = wanted == given.chain.blocks().size();
   KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.block_count())));
@@ -282,7 +305,7 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
 }
 
 std::vector<Rung> PublishedRungs(const kvcast_cache& cache, const Terms& terms) {
-  return terms.rung ? std::vector<Rung>{*terms.rung} : cache.ladder.PublishedByDefault();
+  return terms.rung ? std::vector<Rung>{*terms.rung} : cache.ladder.PublishedByDefault(cache.slice);
 }
 
 // What became of one rung; false if that is the end of all of them.
@@ -307,9 +330,10 @@ Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
   std::string reason;
   for (const Rung rung : blocks == 0 ? std::vector<Rung>() : rungs) {
     KVCAST_TRY(PromptPages pages, given.Pages(cache, blocks));
-    KVCAST_TRY(const PublishReport published,
-               cache.node->Publish(given.chain.blocks(), std::move(pages),
-                                   {taken.deadline, {}, {}, taken.durability, rung}));
+    KVCAST_TRY(
+        const PublishReport published,
+        cache.node->Publish(given.chain.blocks(), std::move(pages),
+                            {taken.deadline, {}, {}, taken.durability, rung, taken.generation}));
     said.held = rung == rungs.front() ? published.skipped : said.held;
     if (!Count(published, said, reason)) {
       break;
@@ -333,8 +357,9 @@ Result<kvcast_code> Begin(kvcast_cache& cache, const kvcast_prompt* prompt,
   for (const Rung rung : PublishedRungs(cache, taken)) {
     KVCAST_TRY(PromptPages pages, given.Pages(cache, begun->blocks));
     KVCAST_TRY(begun->live.emplace_back(),
-               cache.node->BeginPublish(given.chain.blocks(), std::move(pages),
-                                        {.durability = taken.durability, .rung = rung}));
+               cache.node->BeginPublish(
+                   given.chain.blocks(), std::move(pages),
+                   {.durability = taken.durability, .rung = rung, .generation = taken.generation}));
   }
   *publication = begun.release();
   return KVCAST_OK;
@@ -380,6 +405,17 @@ kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_model* model
 void kvcast_cache_close(kvcast_cache* cache) {
   (void)kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
     delete cache;
+    return KVCAST_OK;
+  });
+}
+
+kvcast_code kvcast_draw_generation(void* generation) {
+  return kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    if (generation == nullptr) {
+      return kvcast::NoCache();
+    }
+    const kvcast::Generation drawn = kvcast::NodeConnection::DrawGeneration();
+    std::memcpy(generation, drawn.data(), drawn.size());
     return KVCAST_OK;
   });
 }

@@ -178,10 +178,17 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
 }
 
 CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block,
-                                std::span<const Rung> rungs) {
+                                std::span<const Rung> rungs,
+                                const std::optional<Generation>& generation) {
   CacheMatch match;
-  Command([&](Client& client) { match = client.Find(blocks, first_block, rungs); });
+  Command([&](Client& client) { match = client.Find(blocks, first_block, rungs, generation); });
   return match;
+}
+
+Generation NodeConnection::DrawGeneration() {
+  Generation generation;
+  FillRandom(generation);
+  return generation;
 }
 
 Result<std::optional<NodeConnection::Call>> NodeConnection::Begin(const Beginning& begin) {
@@ -249,8 +256,7 @@ Result<LoadReport> NodeConnection::Load(CacheMatch match, std::span<const BlockH
 
 Result<std::optional<NodeConnection::Call>> NodeConnection::BeginAt(
     std::span<const BlockHash> blocks, PromptPages pages, const PublishCall& call, size_t ready) {
-  Generation generation;
-  FillRandom(generation);
+  const Generation generation = call.generation ? *call.generation : DrawGeneration();
   return Begin([&](Client& client, Instant now) {
     return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
                           {generation, call.durability, call.rung, ready}, now);

@@ -59,6 +59,9 @@ class NodeConnection {
     std::function<void(const PublishReport&)> on_progress = {};
     Durability durability = Durability::kMemory;
     std::optional<Rung> rung = {};  // Another one than the connection's.
+    // What others publish slices of the same cache under, one of whom has drawn it; else one is
+    // drawn.
+    std::optional<Generation> generation = {};
   };
 
   // Connects to whichever of these nodes is there first, those that are named first having a head
@@ -78,10 +81,13 @@ class NodeConnection {
   NodeConnection& operator=(const NodeConnection&) = delete;
 
   // Which blocks of a prompt can be had, from `first_block` on, at which of these rungs, the best
-  // first; at the connection's own if none are named. Asks nobody. Ladder::LoadedDownTo() says
-  // which there are.
+  // first; at the connection's own if none are named. With a generation, only what was published
+  // under it. Asks nobody. Ladder::LoadedDownTo() says which there are.
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
-                  std::span<const Rung> rungs = {});
+                  std::span<const Rung> rungs = {},
+                  const std::optional<Generation>& generation = {});
+  // For several ranks that publish their slices of a cache: one draws it, all use it.
+  static Generation DrawGeneration();
   // Returns when all is loaded or cannot be, and no page is touched after that. Of several rungs
   // each block comes at the best with which the deadline is kept. Invalid: pages that cannot take
   // it.

@@ -60,6 +60,24 @@ TEST_F(NodeConnections, CarryACacheThroughANode) {
   }
 }
 
+// One of several ranks has drawn it, and all publish their slices under it.
+TEST_F(NodeConnections, PublishUnderAGenerationThatIsGiven) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  const Generation generation = NodeConnection::DrawGeneration();
+  EXPECT_NE(generation, NodeConnection::DrawGeneration());
+  const PublishReport published =
+      *node->Publish(blocks_, source_.Pages(), {.generation = generation});
+  EXPECT_FALSE(published.fault.has_value()) << published.reason;
+  server.WithNode([&](ScriptedNode& scripted) {
+    ASSERT_EQ(scripted.tracks().size(), 1u);
+    EXPECT_EQ(scripted.tracks().begin()->first,
+              TestKind().TrackOf(blocks_.back(), generation).Name());
+  });
+  EXPECT_EQ(node->Find(blocks_, 0, {}, generation).block_count(), kBlocks);
+  EXPECT_TRUE(node->Find(blocks_, 0, {}, NodeConnection::DrawGeneration()).empty());
+}
+
 // Which draft it is to be is known only when the node has answered.
 TEST_F(NodeConnections, WorkWhereSeveralDraftsAreOffered) {
   ScriptedServer server;

@@ -25,6 +25,14 @@ uint64_t RandomSeed() {
   return seed;
 }
 
+// What is known of a node stays so for the session after this one.
+ClientOptions WithPaces(ClientOptions options) {
+  if (options.paces == nullptr) {
+    options.paces = std::make_shared<PaceBook>();
+  }
+  return options;
+}
+
 }  // namespace
 
 NodeLink::NodeLink(EventLoop& loop, std::vector<NodeAddress> addresses,
@@ -32,7 +40,7 @@ NodeLink::NodeLink(EventLoop& loop, std::vector<NodeAddress> addresses,
                    const std::optional<First>& first)
     : loop_(&loop),
       addresses_(std::move(addresses)),
-      options_(options),
+      options_(WithPaces(options)),
       tell_(std::move(tell)),
       random_(RandomSeed()),
       timer_(loop, [this] { Begin(); }),

@@ -49,11 +49,13 @@ Result<void> CheckBlockBytes(const BlockShape& shape, ValueType values) {
 
 }  // namespace
 
-void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs) {
+void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs,
+                       const std::string& generation) {
   NodeFlags::AddTo(command, flags.node)->required();
   ModelFlags::AddTo(command, flags.model)->required();
   TenantFlags::AddTo(command, flags.tenant);
   command.add_option("--rung", flags.rungs, rungs)->type_name("NAME")->check(RungProblem);
+  SliceFlags::AddTo(command, flags.slice, generation);
   command
       .add_option("--calibration", flags.calibration,
                   "The model's calibration, from 'kvcast calibrate', which FP8, FP4, AC and KTC "
@@ -90,18 +92,22 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
                              tokens.size(), block_tokens))
         .In(flags.prompt);
   }
-  BlockShape shape(model.description.groups, block_tokens);
+  const Slice slice = flags.slice.ToSlice();
+  KVCAST_TRY(BlockShape shape, BlockShape(model.description.groups, block_tokens).Sliced(slice));
   KVCAST_TRY_VOID(CheckBlockBytes(shape, values));
-  return CacheTask{std::move(model),
-                   CacheKind(scope, rungs.empty() ? ladder.LoadedByDefault().front() : rungs[0]),
-                   std::move(ladder),
-                   std::move(rungs),
-                   values,
-                   std::move(shape),
-                   std::move(tokens),
-                   std::move(chain),
-                   std::move(address),
-                   Now() + std::chrono::seconds(flags.timeout_s)};
+  return CacheTask{
+      std::move(model),
+      CacheKind(scope, rungs.empty() ? ladder.LoadedByDefault().front() : rungs[0], slice),
+      std::move(ladder),
+      std::move(rungs),
+      values,
+      std::move(shape),
+      slice,
+      flags.slice.ToGeneration(),
+      std::move(tokens),
+      std::move(chain),
+      std::move(address),
+      Now() + std::chrono::seconds(flags.timeout_s)};
 }
 
 Result<std::unique_ptr<NodeConnection>> CacheTask::Connect() const {
@@ -112,6 +118,9 @@ void CacheTask::Print(const CacheFlags& flags) const {
   const size_t blocks = chain.blocks().size();
   fmt::print("model    {}\n", kind.scope().Field());
   fmt::print("node     {}\n", address.host_and_port);
+  if (!slice.IsWhole()) {
+    fmt::print("slice    {}\n", slice.Suffix().substr(1));
+  }
   fmt::print("prompt   {}: {} tokens, {} whole block{} of {}\n", flags.prompt, Grouped(tokens()),
              blocks, blocks == 1 ? "" : "s", shape.tokens());
 }

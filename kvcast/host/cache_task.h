@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "kvcast/engine/node_connection.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/node_flags.h"
+#include "kvcast/host/slice_flags.h"
 #include "kvcast/host/tenant_flags.h"
 #include "kvcast/kv/kv_file.h"
 #include "kvcast/kv/prefix_chain.h"
@@ -25,13 +27,15 @@ struct CacheFlags {
   ModelFlags model;
   TenantFlags tenant;
   NodeFlags node;
+  SliceFlags slice;
   std::vector<std::string> rungs;  // Empty: what the ladder does by default.
   std::string calibration;         // Empty: model.kvcal in the model's folder, if it is there.
   uint32_t timeout_s = 300;
   bool json = false;
 
-  // `rungs` says what they are for.
-  static void AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs);
+  // `rungs` and `generation` say what they are for.
+  static void AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs,
+                    const std::string& generation);
 };
 
 // The same once it is understood: the prompt's blocks have names, and the node an address.
@@ -41,7 +45,9 @@ struct CacheTask {
   Ladder ladder;
   std::vector<Rung> rungs;  // Those said; empty if none was.
   ValueType values;
-  BlockShape shape;  // Of a block.
+  BlockShape shape;  // Of a block: of the slice, where that is all that is meant.
+  Slice slice;
+  std::optional<Generation> generation;
   std::vector<Token> prompt;
   PrefixChain chain;
   NodeAddress address;

@@ -69,8 +69,9 @@ void PrintText(const CacheFlags& flags, const CacheTask& task, const CacheMatch&
 Result<int> RunFind(const CacheFlags& flags) {
   KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
-  const CacheMatch match = node->Find(
-      task.chain.blocks(), 0, task.rungs.empty() ? RungsByQuality() : std::span(task.rungs));
+  const CacheMatch match =
+      node->Find(task.chain.blocks(), 0,
+                 task.rungs.empty() ? RungsByQuality() : std::span(task.rungs), task.generation);
   flags.json ? PrintJson(task, match) : PrintText(flags, task, match);
   return match.empty() ? kExitFailed : kExitOk;
 }
@@ -94,7 +95,8 @@ void AddFindCommand(CLI::App& app, int* exit_status) {
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   CacheFlags::AddTo(*command, *flags,
                     "A rung to look for; several if said several times "
-                    "(default: all of them)");
+                    "(default: all of them)",
+                    "Only what was published under this generation");
   command->callback([flags, exit_status] {
     const Result<int> result = RunFind(*flags);
     *exit_status = result.ok() ? *result : Failed(result.error());

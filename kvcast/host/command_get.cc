@@ -50,8 +50,9 @@ Result<Got> Load(const GetFlags& flags, const CacheTask& task, NodeConnection& n
   const std::vector<LayerMemory> memory = rows.Memory();
   KVCAST_TRY(const PagedCache cache, BlocksInARow(task.shape, task.values, memory));
   const size_t blocks = match.block_count();
-  KVCAST_TRY(const PromptPages pages,
-             PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
+  KVCAST_TRY(
+      const PromptPages pages,
+      PromptPages::OfSlice(cache, PagesInARow(blocks), task.shape.tokens(), blocks, task.slice));
   Progress progress("Loading");
   const Instant start = Now();
   NodeConnection::LoadCall call;
@@ -74,11 +75,13 @@ Result<Got> Load(const GetFlags& flags, const CacheTask& task, NodeConnection& n
 
 // The tokens that were loaded, in a file that is there as a whole or not at all.
 Result<void> Write(const CacheTask& task, const CacheRows& rows, size_t tokens, FileWriter writer) {
-  const KvMetadata metadata = {
-      {std::string(kModelNameKey), task.model.name},
-      {std::string(kModelFpKey), task.model.description.Fingerprint().ToHex()},
-      {std::string(kTokensDigestKey),
-       DigestOfTokens(std::span(task.prompt).first(tokens)).ToHex()}};
+  KvMetadata metadata = {{std::string(kModelNameKey), task.model.name},
+                         {std::string(kModelFpKey), task.model.description.Fingerprint().ToHex()},
+                         {std::string(kTokensDigestKey),
+                          DigestOfTokens(std::span(task.prompt).first(tokens)).ToHex()}};
+  if (!task.slice.IsWhole()) {
+    metadata.emplace(kSliceKey, task.slice.Suffix());
+  }
   KVCAST_TRY(const KvFilePlan plan, KvFilePlan::Of(task.shape.layers(), task.values,
                                                    static_cast<uint32_t>(tokens), metadata));
   return rows.WriteAs(plan, std::move(writer));
@@ -157,7 +160,7 @@ Result<void> RunGet(const GetFlags& get) {
   const std::string where = "node " + task.address.host_and_port;
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   KVCAST_TRY(const std::vector<Rung> rungs, RungsFor(get, task));
-  CacheMatch match = node->Find(task.chain.blocks(), 0, rungs);
+  CacheMatch match = node->Find(task.chain.blocks(), 0, rungs, task.generation);
   if (match.empty()) {
     return Error(ErrorCode::kNotFound,
                  "The node holds no block of this prompt for " + task.kind.scope().Field() +
@@ -210,7 +213,8 @@ void AddGetCommand(CLI::App& app, int* exit_status) {
   command->add_option("CACHE", flags->file, "The safetensors file to write")->required();
   CacheFlags::AddTo(*command, *flags,
                     "A rung to load; several, the preferred first, if said several times (default: "
-                    "those that give the very values: lossless, or as they are)");
+                    "those that give the very values: lossless, or as they are)",
+                    "Only what was published under this generation");
   command
       ->add_option("--least", get->least,
                    "Choose among all rungs that are at least as true as this one, block by block")

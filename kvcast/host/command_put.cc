@@ -65,7 +65,8 @@ Result<PublishReport> PublishAt(Rung rung, NodeConnection& node, const CacheTask
                                      (so_far.blocks - so_far.skipped) * task.block_bytes());
                                },
                            .durability = durability,
-                           .rung = rung}));
+                           .rung = rung,
+                           .generation = task.generation}));
   if (!report.fault) {
     progress.Done();
   }
@@ -76,12 +77,16 @@ Result<PublishReport> PublishAt(Rung rung, NodeConnection& node, const CacheTask
 Result<std::vector<PutReport>> Publish(const CacheTask& task, const KvFile& file, size_t blocks,
                                        Durability durability) {
   const std::vector<LayerMemory> memory = MemoryOf(file, blocks * task.shape.tokens());
-  KVCAST_TRY(const PagedCache cache, BlocksInARow(task.shape, task.values, memory));
+  const std::vector<LayerShape> layers(file.layers().begin(), file.layers().end());
+  KVCAST_TRY(const PagedCache cache,
+             BlocksInARow(BlockShape(layers, task.shape.tokens()), task.values, memory));
+  const auto pages_of = IsOfSlice(file) ? PromptPages::OfSlice : PromptPages::Of;
   KVCAST_TRY(const PromptPages pages,
-             PromptPages::Of(cache, PagesInARow(blocks), task.shape.tokens(), blocks));
+             pages_of(cache, PagesInARow(blocks), task.shape.tokens(), blocks, task.slice));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   std::vector<PutReport> reports;
-  for (const Rung rung : task.rungs.empty() ? task.ladder.PublishedByDefault() : task.rungs) {
+  for (const Rung rung :
+       task.rungs.empty() ? task.ladder.PublishedByDefault(task.slice) : task.rungs) {
     KVCAST_TRY(PublishReport report, PublishAt(rung, *node, task, pages, durability));
     reports.push_back({rung, std::move(report)});
     if (reports.back().published.fault) {
@@ -108,7 +113,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
   size_t skipped = 0;
   size_t sent = 0;
   uint64_t bytes = 0;
-  Durability reached = reports.front().published.reached;
+  std::optional<Durability> reached = reports.front().published.reached;
   for (const auto& [rung, published] : reports) {
     rungs.push_back({{"rung", std::string(ToString(rung))},
                      {"skipped", published.skipped},
@@ -125,7 +130,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
               {"skipped", skipped},
               {"sent", sent},
               {"bytes", bytes},
-              {"durability", std::string(ToString(reached))},
+              {"durability", reached ? Json(std::string(ToString(*reached))) : Json()},
               {"rungs", rungs},
               {"seconds", seconds}};
 }
@@ -144,9 +149,8 @@ void Print(const CacheFlags& flags, const CacheTask& task, const KvFile& file,
                published.blocks, published.skipped, published.sent, HumanBytes(published.bytes));
   }
   fmt::print("took     {:.2f} s; the node lists all of it\n", seconds);
-  const Durability reached = reports.back().published.reached;
-  if (reached != Durability::kMemory) {
-    fmt::print("durable  {}\n", MeaningOf(reached));
+  if (const std::optional<Durability> reached = reports.back().published.reached) {
+    fmt::print("durable  {}\n", MeaningOf(*reached));
   }
 }
 
@@ -157,7 +161,7 @@ Result<void> RunPut(const CacheFlags& flags, Durability durability) {
     return Error(file.error()).In(flags.file);
   }
   KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
-  Result<void> fits = CheckFits(*file, task.model);
+  Result<void> fits = CheckFits(*file, task.model, task.slice);
   const Result<size_t> blocks = BlocksIn(*file, task);
   if (!fits.ok() || !blocks.ok()) {
     return Error(fits.ok() ? blocks.error() : fits.error()).In(flags.file);
@@ -198,6 +202,8 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
       "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433\n"
       "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433 "
       "--durability disk\n"
+      "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433 --heads "
+      "0-3 --generation 00112233445566778899aabbccddeeff\n"
       "kvcast put prompt.tokens cache.safetensors --model DIR --node node7.example:4433 --rung "
       "Int8");
   const auto flags = std::make_shared<CacheFlags>();
@@ -207,12 +213,14 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
   CacheFlags::AddTo(*command, *flags,
                     "How to encode it; several if said several times. 'kvcast rungs' compares them "
                     "(default: BF16-lossless or FP16-lossless, which change no bit, and KTC-medium "
-                    "if there is a calibration)");
+                    "if there is a calibration)",
+                    "Under which generation to publish, drawn by one of several who publish "
+                    "slices of the same cache (default: drawn anew for each rung)");
   const auto durability = std::make_shared<std::string>("memory");
   command
       ->add_option("--durability", *durability,
-                   "What the blocks are to reach before it is done. Unless that is memory, blocks "
-                   "that the node holds already are sent again")
+                   "What the blocks are to reach before it is done. Blocks that the node holds "
+                   "already are left out where it says that they have reached it")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"memory", "disk", "bucket"}))
       ->capture_default_str();

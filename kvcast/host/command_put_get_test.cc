@@ -110,12 +110,69 @@ TEST_F(PutAndGet, PublishNoCacheUnderAnotherPrompt) {
   EXPECT_EQ(Run("put", "a.tokens", "b.safetensors").status, 0);
 }
 
+// Two ranks of an engine, each with its own KV heads.
+TEST_F(PutAndGet, CarryTheSlicesOfRanksUnderOneGeneration) {
+  const std::vector<std::string> drawn = {"--generation", "00112233445566778899aabbccddeeff"};
+  const auto with = [&](const std::string& heads) {
+    return std::vector<std::string>{"--heads", heads, drawn[0], drawn[1], "--rung", "BF16"};
+  };
+  for (const char* heads : {"0-0", "1-1"}) {
+    const CommandOutcome put = Run("put", "a.tokens", "a.safetensors", with(heads));
+    ASSERT_EQ(put.status, 0) << put.err;
+    EXPECT_NE(put.out.find(std::string("slice    h=") + heads), std::string::npos) << put.out;
+  }
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors").status, 1);  // Nobody has put a whole one.
+  for (const size_t head : {0u, 1u}) {
+    const std::string heads = std::to_string(head) + "-" + std::to_string(head);
+    const std::string name = "rank" + heads + ".safetensors";
+    const CommandOutcome get = Run("get", "a.tokens", name, with(heads));
+    ASSERT_EQ(get.status, 0) << get.err;
+    EXPECT_NE(get.out.find("published by 00112233"), std::string::npos) << get.out;
+    const MappedFile mapped_whole = *MappedFile::Open(Path("a.safetensors"));
+    const MappedFile mapped_rank = *MappedFile::Open(Path(name));
+    const KvFile whole = *KvFile::Parse(mapped_whole.span());
+    const KvFile rank = *KvFile::Parse(mapped_rank.span());
+    ASSERT_EQ(rank.tokens(), 28u);
+    EXPECT_EQ(rank.metadata().at(std::string(kSliceKey)), ";h=" + heads);
+    for (size_t row = 0; row < size_t{2} * 2 * 28; ++row) {
+      const size_t layer = row / 56;
+      const Plane plane = row / 28 % 2 == 0 ? Plane::kKey : Plane::kValue;
+      const size_t token = row % 28;
+      EXPECT_TRUE(
+          std::ranges::equal(rank.Values(layer, plane).subspan(token * 16, 16),
+                             whole.Values(layer, plane).subspan(token * 32 + head * 16, 16)));
+    }
+    // It can be put again as what it is, and as nothing else.
+    const CommandOutcome again =
+        Run("put", "a.tokens", name, {"--heads", heads, "--json", "--rung", "BF16"});
+    ASSERT_EQ(again.status, 0) << again.err;
+    EXPECT_EQ((*ParseJson(again.out))["skipped"], 7);
+    const CommandOutcome other = Run("put", "a.tokens", name, {"--heads", "0-1"});
+    EXPECT_EQ(other.status, 1);
+    EXPECT_NE(other.err.find("holds only a slice"), std::string::npos) << other.err;
+  }
+  EXPECT_EQ(Find("a.tokens", {"--heads", "0-0"}).status, 0);
+  EXPECT_EQ(Find("a.tokens", {"--heads", "0-0", "--generation", std::string(32, '0')}).status, 1);
+  EXPECT_EQ(Find("a.tokens", {"--layers", "0-0"}).status, 1);
+}
+
+TEST_F(PutAndGet, RefuseSlicesOfWhatTheModelDoesNotHave) {
+  const CommandOutcome put = Run("put", "a.tokens", "a.safetensors", {"--heads", "1-2"});
+  EXPECT_EQ(put.status, 1);
+  EXPECT_NE(put.err.find("a layer has 2"), std::string::npos) << put.err;
+  for (const std::vector<std::string>& nonsense :
+       {std::vector<std::string>{"--heads", "1"}, {"--layers", "1-0"}, {"--generation", "12"}}) {
+    EXPECT_GT(Run("put", "a.tokens", "a.safetensors", nonsense).status, 1);
+  }
+}
+
 TEST_F(PutAndGet, SendNothingTwice) {
   ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
   const CommandOutcome again = Run("put", "a.tokens", "a.safetensors", {"--json"});
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_EQ((*ParseJson(again.out))["skipped"], 7);
   EXPECT_EQ((*ParseJson(again.out))["sent"], 0);
+  EXPECT_TRUE((*ParseJson(again.out))["durability"].is_null());  // Nobody has asked for any.
 }
 
 // What one tenant publishes, another does not find.

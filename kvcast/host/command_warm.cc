@@ -92,11 +92,12 @@ class Warming {
 // What is fetched: each block at the best rung that there is, or at each of those that were said.
 std::vector<LoadRun> RunsToWarm(const CacheTask& task, NodeConnection& node) {
   if (task.rungs.empty()) {
-    return node.Find(task.chain.blocks(), 0, RungsByQuality()).BestRuns();
+    return node.Find(task.chain.blocks(), 0, RungsByQuality(), task.generation).BestRuns();
   }
   std::vector<LoadRun> runs;
   for (const Rung rung : task.rungs) {
-    const CacheMatch match = node.Find(task.chain.blocks(), 0, std::span(&rung, 1));
+    const CacheMatch match =
+        node.Find(task.chain.blocks(), 0, std::span(&rung, 1), task.generation);
     for (LoadRun& run : match.BestRuns()) {
       runs.push_back(std::move(run));
     }
@@ -188,7 +189,8 @@ void AddWarmCommand(CLI::App& app, int* exit_status) {
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   CacheFlags::AddTo(*command, *flags,
                     "A rung to bring; several if said several times (default: for each block "
-                    "the best that there is)");
+                    "the best that there is)",
+                    "Only what was published under this generation");
   command->callback([flags, exit_status] {
     const Result<int> result = RunWarm(*flags);
     *exit_status = result.ok() ? *result : Failed(result.error());

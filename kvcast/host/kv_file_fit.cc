@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvcast/base/hex.h"
+
 namespace kvcast {
 namespace {
 
@@ -44,8 +46,15 @@ Result<ValueType> ValuesOf(KvDtype dtype) {
                                             Computed(dtype) + ", and they hold BF16, F16 or F32.");
 }
 
-Result<void> CheckFits(const KvFile& file, const ModelFolder& model) {
-  const BlockShape shape(model.description.groups, 1);
+Result<void> CheckFits(const KvFile& file, const ModelFolder& model, const Slice& slice) {
+  const std::string part = MetadataOr(file, kSliceKey);
+  if (!part.empty() && part != slice.Suffix()) {
+    return Error(ErrorCode::kMismatch,
+                 "The file holds only a slice of a cache, " + Printable(part) +
+                     ": say which layers and KV heads these are with --layers and --heads.");
+  }
+  KVCAST_TRY(const BlockShape shape,
+             BlockShape(model.description.groups, 1).Sliced(part.empty() ? Slice() : slice));
   if (!std::ranges::equal(shape.layers(), file.layers())) {
     return Error(ErrorCode::kMismatch, "The file was not made by model " + model.name +
                                            ": its layers, heads or head sizes are others.");

@@ -17,7 +17,10 @@ std::string MetadataOr(const KvFile& file, std::string_view key);
 // files.
 Result<ValueType> ValuesOf(KvDtype dtype);
 
-// Whether a file that says which model it is of, and a model, belong together; mismatch if not.
-Result<void> CheckFits(const KvFile& file, const ModelFolder& model);
+// Whether a file that says which model it is of, and a model, belong together; mismatch if not. It
+// holds a whole cache, or no more than the slice, and then says so.
+Result<void> CheckFits(const KvFile& file, const ModelFolder& model, const Slice& slice = {});
+// The file is one of a slice.
+inline bool IsOfSlice(const KvFile& file) { return !MetadataOr(file, kSliceKey).empty(); }
 
 }  // namespace kvcast

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/catalog/node_greeting.h"
 #include "kvcast/host/shard_plan.h"
 #include "kvcast/host/version.h"
 #include "kvcast/io/clock.h"
@@ -240,7 +241,8 @@ std::unique_ptr<moqt::TransportUser> NodeServer::Accept(QuicConnection& connecti
 
 std::unique_ptr<NodePeer> NodeServer::Admit(PeerLine line, bool is_guest) {
   moqt::Setup setup;
-  setup.implementation = "kvcast/" + Version();
+  setup.implementation =
+      NodeGreeting("kvcast/" + Version(), ShardNode(options_.relay.node, options_.shard.index));
   NodePeerOwner& owner = *this;
   auto peer = std::make_unique<NodePeer>(*loop_, std::move(line), moqt::Role::kServer, setup,
                                          options_.session, owner);

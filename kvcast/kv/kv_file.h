@@ -26,6 +26,8 @@ inline constexpr std::string_view kModelNameKey = "kvcast.model";
 inline constexpr std::string_view kModelFpKey = "kvcast.model_fp";
 inline constexpr std::string_view kTokensKey = "kvcast.tokens";
 inline constexpr std::string_view kRopeKey = "kvcast.rope";
+// Which part of a cache the file is, as a track's name has it; nothing, if it is all of one.
+inline constexpr std::string_view kSliceKey = "kvcast.slice";
 
 // A KV cache in a safetensors file, read where it lies: layers.I.k and layers.I.v as
 // [tokens, kv_heads, size], or layers.I.kv as [tokens, latent]. Beside them there may be queries,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ class SessionPair {
  public:
   struct Options : MemoryConnection::Options {
     Limits limits;
+    std::string greeting;  // What the server calls itself; empty: nothing.
   };
 
   // The draft of pairs that are made.
@@ -23,7 +25,7 @@ class SessionPair {
 
   explicit SessionPair(const Options& options)
       : client_(Role::kClient, ClientSetup(), options.limits, Instant(), *spoken),
-        server_(Role::kServer, {}, options.limits, Instant(), *spoken),
+        server_(Role::kServer, ServerSetup(options.greeting), options.limits, Instant(), *spoken),
         connection_(options, client_, server_) {}
   SessionPair() : SessionPair(Options()) {}
 
@@ -72,6 +74,11 @@ class SessionPair {
     Setup setup;
     setup.path = "/";
     setup.authority = "node.example";
+    return setup;
+  }
+  static Setup ServerSetup(const std::string& greeting) {
+    Setup setup;
+    setup.implementation = greeting.empty() ? std::nullopt : std::optional(greeting);
     return setup;
   }
 

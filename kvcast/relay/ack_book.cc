@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace kvcast::relay {
 namespace {
@@ -16,17 +17,29 @@ std::optional<Durability> AckBook::LevelOf(const TrackName& track) const {
   return found == tracks_.end() ? std::nullopt : std::optional(found->second.level);
 }
 
-void AckBook::Begin(const TrackName& track, Durability level, std::optional<StoreTicket> ticket) {
+AckBook::Track* AckBook::Open(const TrackName& track) {
   const Result<TrackName> ack_track = AckTrackOf(track.space());
   if (!ack_track.ok()) {
-    return;
+    return nullptr;
   }
   const auto [found, is_new] = tracks_.try_emplace(track, Track{*ack_track});
   if (is_new) {
     found->second.life = ++last_life_;
+    found->second.recalled = true;
     ++ack_tracks_[*ack_track].tracks;
   }
-  Track& state = found->second;
+  return &found->second;
+}
+
+void AckBook::Begin(const TrackName& track, Durability level, std::optional<StoreTicket> ticket) {
+  Track* const opened = Open(track);
+  if (opened == nullptr) {
+    return;
+  }
+  Track& state = *opened;
+  if (std::exchange(state.recalled, false)) {
+    state.reached.erase(Durability::kMemory);  // Its publisher waits for more.
+  }
   state.level = std::max(state.level, level);
   End(track, std::nullopt);
   if (ticket) {
@@ -120,6 +133,24 @@ void AckBook::Settle(const TrackName& name, uint64_t number, bool whole) {
     Add(track.reached[level], number);
     Tell(track, name, level, number, number);
     track.groups.erase(group);
+  }
+}
+
+void AckBook::Recall(const TrackName& name, const std::vector<Standing>& groups, Instant until) {
+  Track* const track = groups.empty() && !tracks_.contains(name) ? nullptr : Open(name);
+  if (track == nullptr) {
+    return;
+  }
+  track->reached.clear();  // Things may have changed.
+  if (track->recalled) {
+    End(name, until);
+  }
+  const bool told = track->waiting == 0 && !track->failed;
+  for (const auto& [group, level] : groups) {
+    const bool durable = level != Durability::kMemory && told && !track->groups.contains(group);
+    if (track->recalled || durable) {
+      Add(track->reached[level], group);
+    }
   }
 }
 

@@ -49,6 +49,15 @@ class AckBook {
   // `whole`: the group is whole where it is durable, and so is what makes it whole.
   void Settle(const TrackName& track, uint64_t group, bool whole);
 
+  // How durable a group is that is whole.
+  struct Standing {
+    uint64_t group = 0;
+    Durability level = Durability::kMemory;
+  };
+  // How what is here of a track stands now. Of one whose publisher has left, or never asked, who
+  // follows the ack track until then is told all of it; of others what is durable already.
+  void Recall(const TrackName& track, const std::vector<Standing>& groups, Instant until);
+
   // Says everything again, for someone who has just come.
   void Repeat(const TrackName& ack_track);
   std::vector<AckObject> TakeObjects();
@@ -74,7 +83,8 @@ class AckBook {
   };
   struct Track {
     TrackName ack_track;
-    uint64_t life = 0;  // A track that was forgotten and comes back is another.
+    uint64_t life = 0;      // A track that was forgotten and comes back is another.
+    bool recalled = false;  // Nobody has asked for anything.
     Durability level = Durability::kMemory;
     size_t waiting = 0;                 // For what was told of the track itself,
     std::optional<StoreTicket> told{};  // and last so.
@@ -95,6 +105,8 @@ class AckBook {
     std::vector<AckRecord> records;  // To be told.
   };
 
+  // The entry of a track, made if there is none. Null: its namespace has no room for an ack track.
+  Track* Open(const TrackName& track);
   static void Add(Runs& runs, uint64_t group);
   void Tell(const Track& track, const TrackName& name, std::optional<Durability> level,
             uint64_t first, uint64_t last);

@@ -84,5 +84,38 @@ TEST(AckBook, WhatATrackWroteBeforeItWasForgottenDoesNotCount) {
   EXPECT_EQ(records[0].level, Durability::kDisk);
 }
 
+// What was told before was true then.
+TEST(AckBook, WhatIsRecalledIsHowThingsStandNow) {
+  AckBook book(1);
+  const TrackName ack_track = *AckTrackOf(kAckedTrack.space());
+  const Instant until(std::chrono::hours(1));
+  book.Recall(kAckedTrack, {{0, Durability::kMemory}, {1, Durability::kMemory}}, until);
+  book.Recall(kAckedTrack, {{1, Durability::kDisk}, {2, Durability::kMemory}}, until);
+  book.Repeat(ack_track);
+  EXPECT_EQ(TakeRecords(book), (std::vector<AckRecord>{{Durability::kMemory, "BF16", 2, 2},
+                                                       {Durability::kDisk, "BF16", 1, 1}}));
+  book.Recall(kAckedTrack, {}, until);
+  book.Repeat(ack_track);
+  EXPECT_TRUE(TakeRecords(book).empty());
+  EXPECT_EQ(book.Expire(until, [](const TrackName&) { return false; }),
+            std::vector<TrackName>{ack_track});
+}
+
+// Who waits for more is not told of less, nor of what is still under way.
+TEST(AckBook, WhatIsRecalledOfATrackThatIsPublishedIsDurable) {
+  AckBook book(1);
+  book.Begin(kAckedTrack, Durability::kDisk, 1);
+  const std::vector<AckBook::Standing> standings = {
+      {0, Durability::kDisk}, {1, Durability::kDisk}, {2, Durability::kMemory}};
+  book.Recall(kAckedTrack, standings, Instant());
+  book.Repeat(*AckTrackOf(kAckedTrack.space()));
+  EXPECT_TRUE(TakeRecords(book).empty());  // What was told of the track is not durable yet.
+  book.OnWritten({1, Durability::kDisk, std::nullopt});
+  book.OnAsked(kAckedTrack, 1, 2);
+  book.Recall(kAckedTrack, standings, Instant());
+  book.Repeat(*AckTrackOf(kAckedTrack.space()));
+  EXPECT_EQ(TakeRecords(book), (std::vector<AckRecord>{{Durability::kDisk, "BF16", 0, 0}}));
+}
+
 }  // namespace
 }  // namespace kvcast::relay

@@ -131,6 +131,9 @@ void Relay::On(Peer& peer, const moqt::SubscribeReceived& event) {
     Refuse(peer, event.request, moqt::RequestCode::kDoesNotExist, "The track is not here.");
     return;
   }
+  if (event.track.name() == kAckTrackName && !published_.contains(event.track)) {
+    stock_.RecallAcks(event.track, now_ + limits_.ack_patience, now_);
+  }
   if (!AwaitUpstream(peer, event)) {
     AnswerSubscribe(peer, event.request, event.track, event.parameters);
   }

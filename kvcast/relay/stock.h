@@ -58,6 +58,9 @@ class Stock {
                         std::optional<Location> largest, Durability level, Instant now);
   // An ack track has come to be, or has a new object, which is not kept.
   Result<void> KeepAck(const TrackName& track, std::optional<Location> largest, Instant now);
+  // Somebody follows an ack track: what is here of the tracks that it tells of is told, whoever
+  // published them, and when.
+  void RecallAcks(const TrackName& ack_track, Instant until, Instant now);
   struct Stay {
     std::optional<Instant> since;  // When the object began to come; now if nothing is said.
     std::optional<Instant> until;  // From then on nobody can tell whether it exists.
@@ -127,6 +130,8 @@ class Stock {
   void OnWritten(const StoreWritten& written);
   // Those of them that have become durable.
   void Acknowledge(const std::vector<EvictedGroup>& groups);
+  // Absent: it is nowhere whole.
+  std::optional<Durability> LevelOf(const TrackName& track, uint64_t group) const;
   void OnForgotten(const StoreWritten& written);
   void TakeErased(const Store::Erased& erased, ForgetReport& report);
   void CountGroup(const TrackName& track, uint64_t group, ForgetReport& report) const;

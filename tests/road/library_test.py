@@ -111,6 +111,26 @@ class Library(unittest.TestCase):
             self.assertEqual(loaded.stdout, "found 512 tokens, loaded 512, 0 wrong values\n",
                              loaded.stderr)
 
+    def test_ranks_share_their_slices_under_one_generation(self):
+        with Node(KVCAST) as node:
+            drawn, other = (self.program("share_slices", "draw").stdout.strip() for _ in range(2))
+            self.assertRegex(drawn, "^[0-9a-f]{32}$")
+            self.assertNotEqual(drawn, other)
+            for what in ["publish", "load"]:
+                ranks = [subprocess.Popen([self.folder / "build/share_slices", what, node.address, MODEL,
+                                           *map(str, SHAPE), str(rank), "2", drawn],
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                         for rank in range(2)]
+                for rank in ranks:
+                    said, told = rank.communicate(timeout=PATIENCE_S)
+                    self.assertEqual(rank.returncode, 0, said + told)
+                    self.assertIn("512 tokens", said)
+            nothing = self.program("share_slices", "load", node.address, MODEL, *SHAPE, 0, 2, other)
+            self.assertEqual(nothing.returncode, 1)
+            self.assertIn("loaded 0 tokens", nothing.stdout)
+            listed = run(KVCAST, "ls", "--node", node.address, "--json").stdout
+            self.assertEqual(listed.count(drawn[:8]) > 0, True, listed)
+
     def test_one_process_computes_and_another_follows(self):
         shape = [str(MODEL), *map(str, SHAPE)]
         with Node(KVCAST) as node:

@@ -123,6 +123,22 @@ class Relay(unittest.TestCase):
                 third = self.get(folder, edge.address)
                 self.assertEqual(third["tokens"], first["tokens"])
 
+    def test_what_is_published_at_an_edge_stands_there_whatever_the_origin_holds(self):
+        with tempfile.TemporaryDirectory() as scratch, Node(KVCAST) as origin, \
+                Node(KVCAST, "--upstream", origin.address) as edge:
+            folder = Path(scratch)
+            self.prompt(folder)
+            put = self.put(folder, origin.address)["rungs"][0]
+            edge.await_upstream()
+            # The edge tells what the origin holds, and holds nothing itself.
+            at_edge = self.put(folder, edge.address)["rungs"][0]
+            self.assertEqual(at_edge["sent"], put["sent"])
+            self.assertEqual(at_edge["skipped"], 0)
+            origin.process.kill()
+            self.assertGreater(self.get(folder, edge.address)["tokens"], 0)
+            again = self.put(folder, edge.address)["rungs"][0]
+            self.assertEqual(again["skipped"], put["sent"])
+
     def test_three_levels_bring_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as scratch, Node(KVCAST) as origin, \
                 Node(KVCAST, "--upstream", origin.address) as middle, \
