@@ -67,6 +67,11 @@ KVCAST_API const char* kvcast_code_text(kvcast_code code);
  * until the thread's next call. */
 KVCAST_API const char* kvcast_message(void);
 
+/* How many threads encode and decode caches, for all handles of this process together; 0, and
+ * where nobody says: half the cores that it may use, from 1 to 8. Counts for handles that are
+ * opened while none is open. */
+KVCAST_API void kvcast_set_codec_threads(uint32_t threads);
+
 /* Where a node is, and who asks it. */
 typedef struct kvcast_node {
   size_t struct_size;

@@ -56,6 +56,9 @@ class [[nodiscard]] Expected {
   Failure failure_;
 };
 
+// For all handles of this process together. See kvcast_set_codec_threads.
+inline void SetCodecThreads(uint32_t threads) { kvcast_set_codec_threads(threads); }
+
 // Where a node is, and who asks. See kvcast_node.
 struct Node {
   std::string address;

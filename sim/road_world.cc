@@ -43,6 +43,8 @@ void RoadWorldCounts::Add(const RoadWorldCounts& more) {
   followed += more.followed;
   live += more.live;
   small_nodes += more.small_nodes;
+  jobs += more.jobs;
+  withdrawn += more.withdrawn;
 }
 
 RoadFaults RoadFaults::Draw(Random& random) {
@@ -118,6 +120,11 @@ void RoadWorld::Connect(Seat& seat) {
   seat.connection = std::make_unique<moqt::MemoryConnection>(options, *seat.session, *seat.served);
   ClientOptions client{prompts_.kind()};
   client.publish_patience = kPublishPatience;
+  seat.executor = std::make_unique<LocalExecutor>(random_.Next());
+  client.executor = seat.executor.get();
+  client.work.job_objects_max = 1 + random_.Below(5);
+  client.work.decoding_bytes_max = 1 + random_.Below(512);
+  client.work.encoded_bytes_max = 1 + random_.Below(512);
   seat.client.emplace(*seat.session, client);
   seat.peer = relay_->Join(*seat.served);
   seat.stalled_until = Instant();
@@ -137,6 +144,12 @@ void RoadWorld::Disconnect(Seat& seat) {
   relay_->OnInput(seat.peer, now_);
   relay_->Leave(seat.peer);
   seat.client.reset();
+  if (seat.executor->waiting() > 0) {
+    Violate("Codec work outlived its client.");
+  }
+  counts_.jobs += seat.executor->run();
+  counts_.withdrawn += seat.executor->withdrawn();
+  seat.executor.reset();
   seat.connection.reset();
   seat.session.reset();
   seat.served.reset();
@@ -223,84 +236,18 @@ void RoadWorld::StartLoad(Seat& seat, size_t prompt, const std::optional<FollowT
   TakeEvents(seat);
 }
 
-void RoadWorld::OnPublishEnded(Seat& seat, const PublishReport& report) {
-  Note("published " + std::to_string(report.listed) + " of " + std::to_string(report.blocks));
-  counts_.published += report.listed;
-  counts_.skipped += report.skipped;
-  if (!report.fault && report.skipped + report.sent != report.blocks) {
-    Violate("A publication ended well without having sent everything.");
-  }
-  const std::vector<BlockHash>& blocks = prompts_.blocks(seat.operation->prompt);
-  if (!report.fault && seat.client->Find(blocks).end_block() < report.blocks) {
-    Violate("A publication ended well and is not found.");
-  }
-  seat.operation.reset();
-}
-
-void RoadWorld::OnLoadEnded(Seat& seat, const LoadReport& report) {
-  Note("loaded " + std::to_string(report.loaded()) + " of " +
-       std::to_string(report.outcomes.size()));
-  counts_.loaded += report.loaded();
-  counts_.live += report.live;
-  counts_.again += report.outcomes.size() - report.loaded();
-  CheckLoad(seat, report);
-  seat.operation.reset();
-}
-
-void RoadWorld::CheckLoad(const Seat& seat, const LoadReport& report) {
-  const Operation& operation = *seat.operation;
-  const std::vector<BlockHash>& blocks = prompts_.blocks(operation.prompt);
-  size_t told = 0;
-  for (const LoadRun& run : report.runs) {
-    if (run.first_block != report.first_block + told) {
-      return Violate("A load does not say where a block came from.");
-    }
-    told += run.block_count;
-    const Result<CacheTrack> track = CacheTrack::Parse(run.track);
-    if (!track.ok() || !publishers_.contains(track->generation)) {
-      return Violate("A block was found where nobody had published it.");
-    }
-    const uint64_t publisher = publishers_.at(track->generation);
-    for (size_t i = 0; i < run.block_count; ++i) {
-      const size_t block = run.first_block + i;
-      if (block < report.first_block + report.loaded() &&
-          seat.engine.Read(block) != RoadEngine::Values(publisher, blocks[block])) {
-        return Violate("A loaded block is not what was published.");
-      }
-    }
-  }
-  if (told != report.loaded()) {
-    return Violate("A load says of other blocks than those it loaded where they came from.");
-  }
-  for (size_t block = 0; block < RoadPrompts::kBlocksMax; ++block) {
-    const bool inside = block >= operation.match.first_block() &&
-                        block < operation.end_block.value_or(operation.match.end_block());
-    if (!inside && seat.engine.Read(block) != operation.before[block]) {
-      return Violate("A load touched pages outside its blocks.");
-    }
-  }
-}
-
-void RoadWorld::TakeEvents(Seat& seat) {
-  while (std::optional<ClientEvent> event = seat.client->NextEvent()) {
-    const auto* published = std::get_if<PublishEnded>(&*event);
-    const auto* loaded = std::get_if<LoadEnded>(&*event);
-    if (published || loaded) {
-      const OperationId id = published ? published->operation : loaded->operation;
-      if (!seat.operation || seat.operation->id != id || seat.operation->is_load != !published) {
-        return Violate("An operation ended that was not under way.");
-      }
-    }
-    if (published) {
-      OnPublishEnded(seat, published->report);
-    } else if (loaded) {
-      OnLoadEnded(seat, loaded->report);
-    }
-  }
-}
-
 bool RoadWorld::Step(Seat& seat) {
   if (!seat.connection || seat.stalled_until > now_ || !seat.connection->Step()) {
+    return false;
+  }
+  seat.client->OnInput(now_);
+  relay_->OnInput(seat.peer, now_);
+  TakeEvents(seat);
+  return true;
+}
+
+bool RoadWorld::Work(Seat& seat) {
+  if (!seat.connection || !seat.executor->Step()) {
     return false;
   }
   seat.client->OnInput(now_);
@@ -375,7 +322,8 @@ void RoadWorld::DoSomething() {
     Prefill(seat);
   }
   for (uint64_t i = random_.Below(12); i > 0; --i) {
-    Step(seats_[random_.Below(seats_.size())]);
+    Seat& moved = seats_[random_.Below(seats_.size())];
+    random_.Happens(0.3) ? Work(moved) : Step(moved);
   }
   OnTimeouts();
   CheckBounds();
@@ -409,6 +357,7 @@ void RoadWorld::Settle() {
     bool moved = false;
     for (Seat& seat : seats_) {
       moved = Step(seat) || moved;
+      moved = Work(seat) || moved;
     }
     for (Seat& seat : seats_) {
       if (seat.operation && seat.operation->computed) {

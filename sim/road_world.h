@@ -14,6 +14,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/catalog/node_greeting.h"
 #include "kvcast/client/client.h"
+#include "kvcast/client/local_executor.h"
 #include "kvcast/moqt/memory_connection.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/relay/relay.h"
@@ -45,16 +46,19 @@ struct RoadWorldCounts {
   uint64_t followed = 0;     // Loads that waited for what is published,
   uint64_t live = 0;         // and blocks that came to them as they were.
   uint64_t small_nodes = 0;  // That had too little memory for all.
+  uint64_t jobs = 0;         // Codec work that was done,
+  uint64_t withdrawn = 0;    // and that was not, since its operation had ended.
 
   void Add(const RoadWorldCounts& more);
 };
 
 // Engines that publish and load prompts through one node, all of them the real code, over
 // connections that stall and break, with a node that restarts. Some publish while they compute, and
-// some load while others publish. In it, at every step:
+// some load while others publish. Codec work is done late and in any order. In it, at every step:
 //
 //   a block that is said to be loaded holds exactly what the publisher of its track had computed;
 //   no page outside the blocks of a load is touched by it;
+//   no codec work is left of an operation that has ended, so that no page is touched after it;
 //   every operation ends, within its deadline or patience;
 //   the node stays within its bytes;
 //
@@ -93,6 +97,7 @@ class RoadWorld {
     std::unique_ptr<moqt::Session> session;
     std::unique_ptr<moqt::Session> served;  // The node's end.
     std::unique_ptr<moqt::MemoryConnection> connection;
+    std::unique_ptr<LocalExecutor> executor;
     std::optional<Client> client;
     relay::PeerId peer = 0;
     std::optional<Operation> operation;
@@ -121,6 +126,8 @@ class RoadWorld {
 
   // One piece of one connection; false if nothing moves.
   bool Step(Seat& seat);
+  // A piece of its codec work; false if there is none.
+  bool Work(Seat& seat);
   void OnTimeouts();
   // Until nothing moves and nothing is under way, however long that takes.
   void Settle();
@@ -129,6 +136,7 @@ class RoadWorld {
   void TakeEvents(Seat& seat);
   void OnPublishEnded(Seat& seat, const PublishReport& report);
   void OnLoadEnded(Seat& seat, const LoadReport& report);
+  void CheckWork(const Seat& seat);
   void CheckLoad(const Seat& seat, const LoadReport& report);
   void CheckBounds();
   void PublishAndLoadAll();

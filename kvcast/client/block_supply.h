@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
@@ -10,8 +11,8 @@
 
 namespace kvcast {
 
-// What a publication sends: blocks, each a group of objects that are made one by one, as there is
-// room for them. Reads the engine's memory for as long as it is asked to.
+// What a publication sends: blocks, each a group of objects that are made as there is room for
+// them, some of them ahead and elsewhere. Reads the engine's memory until it is stopped.
 //
 // Payload() is the place between codec and object: what it gives is what nodes keep and relays see.
 // Objects that are to be sealed end to end are sealed there, and opened where their counterparts
@@ -34,7 +35,18 @@ class BlockSupply {
   virtual uint32_t After(size_t block, uint32_t object) const = 0;
   virtual Properties ObjectPropertiesOf(const BlockHash& hash, size_t block,
                                         uint32_t object) const = 0;
-  virtual Bytes Payload(size_t block, uint32_t object) = 0;
+  // Absent: it is being made, and is to be asked for again when jobs are done.
+  virtual std::optional<Bytes> Payload(size_t block, uint32_t object) = 0;
+
+  // What else will be asked for, so that it can be made ahead: a block from one of its objects on,
+  // behind the last that was named. It need not be asked for after all.
+  virtual void Expect(size_t, uint32_t) {}
+  // It would begin with more blocks now, if it knew which.
+  virtual bool wants_more() const { return false; }
+  // The last block that was named, or asked for, if what follows it is to be named.
+  virtual std::optional<size_t> last_expected() const { return std::nullopt; }
+  // Nothing is read any more when this returns, and nothing above is called.
+  virtual void Stop() {}
 };
 
 }  // namespace kvcast

@@ -41,6 +41,7 @@ bool IsForeignRequest(const moqt::Event& event) {
 Client::Client(moqt::Session& session, const ClientOptions& options)
     : session_(&session),
       options_(options),
+      executor_(options.executor != nullptr ? options.executor : &own_executor_),
       index_(options.index_bytes_max, options.index_seed),
       held_(index_),
       follower_(
@@ -211,7 +212,8 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   }
   const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
   KVCAST_TRY_VOID(options_.ladder.CheckPublishes(kind.rung()));
-  auto supply = std::make_unique<PageSupply>(std::move(pages), options_.ladder, kind.rung());
+  auto supply = std::make_unique<PageSupply>(std::move(pages), options_.ladder, kind.rung(),
+                                             *executor_, options_.work);
   if (terms.ready > 0) {
     KVCAST_TRY_VOID(supply->Prepare(terms.ready));
   }
@@ -258,7 +260,8 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
                                           " blocks, and not all have a name and a place.");
   }
   const OperationId operation = next_operation_++;
-  const Loading::Ground ground{session_, pace_.get(), &index_, &options_.kind, &options_.ladder};
+  const Loading::Ground ground{session_,         pace_.get(), &index_,       &options_.kind,
+                               &options_.ladder, executor_,   &options_.work};
   auto loading = std::make_unique<Loading>(ground, std::move(match), std::move(blocks),
                                            std::move(pages), terms, now);
   if (lost_) {

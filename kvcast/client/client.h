@@ -16,8 +16,10 @@
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
 #include "kvcast/client/client_event.h"
+#include "kvcast/client/executor.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/loading.h"
+#include "kvcast/client/local_executor.h"
 #include "kvcast/client/node_holdings.h"
 #include "kvcast/client/node_pace.h"
 #include "kvcast/client/pace_book.h"
@@ -27,6 +29,7 @@
 #include "kvcast/client/track_kind.h"
 #include "kvcast/client/value_loading.h"
 #include "kvcast/client/value_outcome.h"
+#include "kvcast/client/work_limits.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/session.h"
 
@@ -40,6 +43,9 @@ struct ClientOptions {
   uint64_t index_seed = 0;  // Drawn by the machine, except in tests.
   // How long a publication waits for the node to do anything.
   Duration publish_patience = std::chrono::seconds(30);
+  // Where caches are encoded and decoded; it outlives the client. Null: within its calls.
+  Executor* executor = nullptr;
+  WorkLimits work = {};
   // How long to wait for catalogs of a node that may have none.
   Duration catalog_patience = std::chrono::milliseconds(500);
   // What is known of nodes from sessions before this one, and will be after it. Null: nothing.
@@ -50,8 +56,9 @@ struct ClientOptions {
 // prompt exist, load them into pages.
 //
 // A state machine: it owns no thread, socket or clock. Whoever feeds the session calls OnInput()
-// after it; OnTimeout() when deadline() has come; and takes events after both and after every
-// command. Every operation ends, with an event, whatever the node does; none throws.
+// after it, and when jobs of its executor are done; OnTimeout() when deadline() has come; and takes
+// events after these and after every command. Every operation ends, with an event, whatever the
+// node does; none throws.
 class Client {
  public:
   // Asks for catalogs at once. The session must be new, and outlive the client.
@@ -141,6 +148,8 @@ class Client {
 
   moqt::Session* session_;
   const ClientOptions options_;
+  LocalExecutor own_executor_;
+  Executor* executor_;
   PrefixIndex index_;
   NodeHoldings held_;
   CatalogFollower follower_;

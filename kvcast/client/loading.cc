@@ -28,6 +28,7 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       index_(ground.index),
       kind_(ground.kind),
       ladder_(ground.ladder),
+      work_(ground.work),
       match_(std::move(match)),
       blocks_(std::move(blocks)),
       pages_(std::move(pages)),
@@ -35,6 +36,7 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       wanted_end_(
           follows() ? std::max(match_.first_block(), std::min(blocks_.size(), pages_.block_count()))
                     : match_.end_block()),
+      jobs_(ground.executor->Open()),
       next_block_(match_.first_block()),
       end_block_(wanted_end_),
       last_news_(now),
@@ -127,7 +129,8 @@ Loading::Runs::iterator Loading::Claim(const LoadRun& run) {
   for (size_t block = run.first_block; block < run.end_block(); ++block) {
     missing_.erase(block);
   }
-  const auto [started, is_new] = runs_.try_emplace(run.first_block, run, blocks_, pages_);
+  const auto [started, is_new] =
+      runs_.try_emplace(run.first_block, run, blocks_, pages_, jobs_, *work_);
   KVCAST_CHECK(is_new);
   return started;
 }
@@ -136,7 +139,7 @@ void Loading::OnEvent(const moqt::Event& event, Instant now) {
   now_ = now;
   OnLiveEvent(event);
   if (const auto* ready = std::get_if<moqt::ObjectsReady>(&event)) {
-    Take(ready->request);
+    Take(ready->request, Extent::kRoom);
   } else if (const auto* accepted = std::get_if<moqt::FetchAccepted>(&event)) {
     Begin(*accepted);
   } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
@@ -144,7 +147,7 @@ void Loading::OnEvent(const moqt::Event& event, Instant now) {
       GiveUp(found->second, FaultOf(refused->error));
     }
   } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
-    Take(cancelled->request);
+    Take(cancelled->request, Extent::kAll);
     if (const auto found = fetches_.find(cancelled->request); found != fetches_.end()) {
       GiveUp(found->second, {BlockOutcome::kNotHeld,
                              "The node gave the fetch up: " + Printable(cancelled->reason)});
@@ -154,6 +157,7 @@ void Loading::OnEvent(const moqt::Event& event, Instant now) {
 }
 
 void Loading::Settle() {
+  Collect();
   StartFetches();
   Follow();
   Advance();
@@ -173,42 +177,79 @@ void Loading::Begin(const moqt::FetchAccepted& accepted) {
     return;
   }
   run.decoder.Begin(*std::move(codec));
-  Take(accepted.request);  // What came before the answer has waited for it.
+  Take(accepted.request, Extent::kRoom);  // What came before the answer has waited for it.
 }
 
-void Loading::Take(moqt::RequestId request) {
+void Loading::Take(moqt::RequestId request, Extent extent) {
   while (true) {
     const auto found = fetches_.find(request);
-    std::optional<moqt::Received> item;
-    if (found == fetches_.end() || !found->second->second.decoder.begun() ||
-        !(item = session_->Take(request))) {
+    if (found == fetches_.end() || !found->second->second.decoder.begun()) {
+      return;
+    }
+    if (extent == Extent::kRoom && IsFull()) {
+      held_up_ = true;
+      return;
+    }
+    const std::optional<moqt::Received> item = session_->Take(request);
+    if (!item) {
       return;
     }
     last_news_ = now_;
-    if (joint_ && joint_->fetch == request && std::holds_alternative<moqt::FetchEnd>(*item)) {
+    const bool is_end = std::holds_alternative<moqt::FetchEnd>(*item);
+    if (is_end && joint_ && joint_->fetch == request) {
       GoOnFrom(found);
-    } else if (std::optional<LoadFault> fault = Feed(found->second->second, *item)) {
-      GiveUp(found->second, *std::move(fault));
-    } else if (std::holds_alternative<moqt::FetchEnd>(*item)) {
+      return;
+    }
+    const Runs::iterator run = found->second;
+    Feed(run->second, *item);
+    if (is_end && !run->second.decoder.broken()) {
       EndFetch(found, /*cancel=*/false);
     }
+    Conclude(run);
   }
 }
 
-std::optional<LoadFault> Loading::Feed(Run& run, const moqt::Received& item) {
+void Loading::Feed(Run& run, const moqt::Received& item) {
   if (const auto* object = std::get_if<moqt::ReceivedObject>(&item)) {
     run.came_bytes += object->object.payload.size();
-    std::optional<LoadFault> fault = run.decoder.OnObject(object->object);
+    run.decoder.OnObject(object->object);
     if (!run.live) {
       pace_->OnBytes(run.run.rung, object->object.payload.size(), now_);
     }
-    return fault;
+  } else if (const auto* range = std::get_if<moqt::RangeEnd>(&item)) {
+    run.decoder.OnRangeEnd(range->last);
+  } else {
+    KVCAST_CHECK(std::holds_alternative<moqt::FetchEnd>(item));  // A fetch brings nothing else.
+    run.decoder.OnEnd();
   }
-  if (const auto* range = std::get_if<moqt::RangeEnd>(&item)) {
-    return run.decoder.OnRangeEnd(range->last);
+}
+
+bool Loading::CollectDone() {
+  bool any = false;
+  while (const std::unique_ptr<DecodeJob> job = jobs_.TakeDone()) {
+    const auto run = runs_.find(job->place().run);
+    KVCAST_CHECK(run != runs_.end());  // It stays while jobs of it are out.
+    run->second.decoder.OnDone(*job);
+    Conclude(run);
+    any = true;
   }
-  KVCAST_CHECK(std::holds_alternative<moqt::FetchEnd>(item));  // A fetch brings nothing else.
-  return run.decoder.OnEnd();
+  return any;
+}
+
+bool Loading::Collect() {
+  const bool any = CollectDone();
+  while (!over_ && !IsFull() && std::exchange(held_up_, false)) {
+    std::vector<moqt::RequestId> open;  // The first of the prompt first.
+    for (const auto& [request, run] : fetches_) {
+      open.push_back(request);
+    }
+    for (const moqt::RequestId request : open) {
+      Take(request, Extent::kRoom);
+    }
+    TakeLive(Extent::kRoom);
+    CollectDone();
+  }
+  return any;
 }
 
 void Loading::EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch, bool cancel) {
@@ -225,11 +266,33 @@ void Loading::EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch
 }
 
 void Loading::GiveUp(Runs::iterator at, LoadFault fault) {
-  Run& run = at->second;
   const auto fetch = std::ranges::find(fetches_, at, [](const auto& own) { return own.second; });
   if (fetch != fetches_.end()) {
     EndFetch(fetch, /*cancel=*/true);
   }
+  at->second.decoder.Break(std::move(fault));
+  Conclude(at);
+}
+
+void Loading::Conclude(Runs::iterator at) {
+  if (!at->second.decoder.broken()) {
+    return;
+  }
+  const auto fetch = std::ranges::find(fetches_, at, [](const auto& own) { return own.second; });
+  if (fetch != fetches_.end()) {
+    EndFetch(fetch, /*cancel=*/true);
+  }
+  if (live_) {
+    std::erase_if(live_->open, [&](const auto& open) { return open.second == at; });
+  }
+  if (!at->second.decoder.busy()) {
+    PassOn(at);
+  }
+}
+
+void Loading::PassOn(Runs::iterator at) {
+  const Run& run = at->second;
+  const LoadFault fault = run.decoder.fault();
   const size_t broken = run.run.first_block + run.decoder.blocks_done();
   // What a track has that says something wrong is not believed; of one that lacks a block, the
   // others may be there.
@@ -247,12 +310,16 @@ void Loading::GiveUp(Runs::iterator at, LoadFault fault) {
     if (follows()) {
       faults_.insert_or_assign(block, fault);
     } else if (match_.offers(block).empty()) {
-      Fail(block, std::move(fault));
+      Fail(block, fault);
       break;
     }
   }
+  const bool is_live = run.live && live_ && run.run.track == live_->track;
   if (run.decoder.blocks_done() == 0) {
     runs_.erase(at);
+  }
+  if (is_live && fault.outcome == BlockOutcome::kWrong) {
+    EndLive(/*cancel=*/true);  // What says something wrong is not believed.
   }
 }
 
@@ -274,6 +341,7 @@ void Loading::FailAll(LoadFault fault) {
   if (over_) {
     return;
   }
+  CollectDone();
   Advance();
   if (over_) {
     return;
@@ -295,6 +363,7 @@ void Loading::Advance() {
   // What is complete need not be waited for to end; so a fetch may still be open here.
   if (!over_ && done >= end_block_) {
     over_ = true;
+    jobs_.Close();  // The pages are the engine's again.
     while (!fetches_.empty()) {
       EndFetch(fetches_.begin(), /*cancel=*/true);
     }
@@ -311,6 +380,9 @@ void Loading::OnNodeLost(const std::string& reason) {
 
 void Loading::OnTimeout(Instant now) {
   now_ = now;
+  if (Collect()) {
+    Settle();
+  }
   if (now >= terms_.deadline) {
     FailAll({BlockOutcome::kTooLate, "The deadline passed."});
   }

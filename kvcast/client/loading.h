@@ -13,12 +13,16 @@
 #include "kvcast/base/time.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
+#include "kvcast/client/counted_jobs.h"
+#include "kvcast/client/decode_job.h"
+#include "kvcast/client/executor.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/node_pace.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/run_decoder.h"
 #include "kvcast/client/rung_choice.h"
+#include "kvcast/client/work_limits.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/event.h"
 #include "kvcast/moqt/session.h"
@@ -26,16 +30,19 @@
 namespace kvcast {
 
 // One load under way: fetches a prompt's blocks in their order, a few runs at a time, each at the
-// rung that suits what is known by then, and writes what passes its checks straight into pages. A
-// block that one track could not give is asked of another one that is said to hold it.
+// rung that suits what is known by then, and has jobs write what passes its checks straight into
+// pages. A block that one track could not give is asked of another one that is said to hold it,
+// once no job writes to it any more. While jobs have enough to do nothing is taken from the
+// session, and so the node waits.
 //
 // Where it is to follow, it goes on where nothing more is held: it subscribes to a track that may
 // still be being published, fetches what that has up to then, and takes what comes, block by block;
 // whatever it does not get so it fetches once a catalog lists it.
 //
 // Whatever goes wrong, at whatever moment, ends in a report: blocks up to the first that could not
-// be had are loaded, that one and all after it are to be computed again. Once over() it touches
-// no page any more; destroying it, or Cancel(), makes it so.
+// be had are loaded, that one and all after it are to be computed again. Once over() nothing
+// touches a page any more, on whatever thread; destroying it, or Cancel(), makes it so, and waits
+// for no more than the jobs that are being run.
 class Loading {
  public:
   static constexpr size_t kFetchesMax = 4;  // At a time.
@@ -47,6 +54,8 @@ class Loading {
     const PrefixIndex* index;
     const CacheKind* kind;
     const Ladder* ladder;
+    Executor* executor;
+    const WorkLimits* work;
   };
   // `blocks` names the whole prompt. REQUIRES: the match lies within it and within `pages`, whose
   // values are those of the ladder.
@@ -61,7 +70,7 @@ class Loading {
     return fetches_.contains(request) || (live_ && live_->request == request);
   }
   void OnEvent(const moqt::Event& event, Instant now);
-  // After every input: the index may say more than before.
+  // After every input: the index may say more than before, and jobs may be done.
   void Look(Instant now);
   void OnNodeLost(const std::string& reason);
   void OnTimeout(Instant now);
@@ -80,8 +89,9 @@ class Loading {
  private:
   // A run that was asked for. What it could not give is another run's, or nobody's.
   struct Run {
-    Run(const LoadRun& wanted, std::span<const BlockHash> blocks, const PromptPages& pages)
-        : run(wanted), decoder(wanted, blocks, pages) {}
+    Run(const LoadRun& wanted, std::span<const BlockHash> blocks, const PromptPages& pages,
+        CountedJobs<DecodeJob>& jobs, const WorkLimits& work)
+        : run(wanted), decoder(wanted, blocks, pages, jobs, work) {}
 
     LoadRun run;
     RunDecoder decoder;
@@ -120,10 +130,20 @@ class Loading {
   Runs::iterator Claim(const LoadRun& run);
   // The track has told how it is coded.
   void Begin(const moqt::FetchAccepted& accepted);
-  void Take(moqt::RequestId request);
-  std::optional<LoadFault> Feed(Run& run, const moqt::Received& item);
-  // The run gives nothing more; another source is tried for the rest of it.
+  // As far as there is room for it, or all: what does not come again.
+  enum class Extent : uint8_t { kRoom, kAll };
+  void Take(moqt::RequestId request, Extent extent);
+  void Feed(Run& run, const moqt::Received& item);
+  bool IsFull() const { return jobs_.bytes() >= work_->decoding_bytes_max; }
+  // Looks at jobs that are done, and takes what had to wait for them; false if none are.
+  bool Collect();
+  bool CollectDone();
+  // The run gives nothing more than has come.
   void GiveUp(Runs::iterator run, LoadFault fault);
+  // If something is wrong with it, another source is tried for the rest, once none of it is being
+  // decoded any more: what comes from there goes to the same pages. The run may be gone then.
+  void Conclude(Runs::iterator run);
+  void PassOn(Runs::iterator run);
   // Nothing from this block on is wanted any more.
   void Fail(size_t block, LoadFault fault);
   void FailAll(LoadFault fault);
@@ -137,7 +157,7 @@ class Loading {
   void Follow();
   std::optional<BlockOffer> BestToFollow(const CacheMatch& last, size_t end);
   void BeginLive(const moqt::RequestAccepted& accepted);
-  void TakeLive();
+  void TakeLive(Extent extent);
   void OnLiveObject(const Object& object);
   void OnLiveGroupEnd(uint64_t group);
   void OnTrackEnd(const moqt::TrackEnd& end);
@@ -158,13 +178,16 @@ class Loading {
   const PrefixIndex* index_;
   const CacheKind* kind_;
   const Ladder* ladder_;
+  const WorkLimits* work_;
   CacheMatch match_;
   const std::vector<BlockHash> blocks_;
   const PromptPages pages_;
   const LoadTerms terms_;
   const size_t wanted_end_;  // Of the blocks that were asked for.
 
-  Runs runs_;  // They refer to the members above.
+  CountedJobs<DecodeJob> jobs_;
+  bool held_up_ = false;  // Something waits in the session for jobs to be done.
+  Runs runs_;             // They refer to the members above.
   std::map<moqt::RequestId, Runs::iterator> fetches_;
   std::set<size_t> missing_;  // Blocks before the next that are to be asked for, or again.
   size_t next_block_;         // Nothing was asked for from here on.

@@ -19,10 +19,16 @@ constexpr Duration kOverdue = std::chrono::seconds(1);
 }  // namespace
 
 void Loading::Look(Instant now) {
-  if (over_ || !follows() || index_version_ == index_->version()) {
+  if (over_) {
     return;
   }
   now_ = now;
+  if (Collect()) {
+    Settle();
+  }
+  if (over_ || !follows() || index_version_ == index_->version()) {
+    return;
+  }
   index_version_ = index_->version();
   const bool was_coming = IsComingLive(NextToLoad());
   if (match_.Extend(*index_, blocks_, *kind_, end_block_) && NextBlock()) {
@@ -90,11 +96,11 @@ void Loading::OnLiveEvent(const moqt::Event& event) {
     }
   } else if (const auto* ready = std::get_if<moqt::ObjectsReady>(&event)) {
     if (is_live(ready->request)) {
-      TakeLive();
+      TakeLive(Extent::kRoom);
     }
   } else if (const auto* done = std::get_if<moqt::PublishDoneReceived>(&event)) {
     if (is_live(done->request)) {
-      TakeLive();
+      TakeLive(Extent::kRoom);
     }
   } else if (const auto* refused = std::get_if<moqt::RequestRefused>(&event)) {
     if (is_live(refused->request)) {
@@ -104,7 +110,7 @@ void Loading::OnLiveEvent(const moqt::Event& event) {
     }
   } else if (const auto* cancelled = std::get_if<moqt::RequestCancelled>(&event)) {
     if (is_live(cancelled->request)) {
-      TakeLive();
+      TakeLive(Extent::kAll);
     }
     if (is_live(cancelled->request)) {
       unsure_ = true;
@@ -139,11 +145,15 @@ void Loading::BeginLive(const moqt::RequestAccepted& accepted) {
       begun_ = true;
     }
   }
-  TakeLive();
+  TakeLive(Extent::kRoom);
 }
 
-void Loading::TakeLive() {
+void Loading::TakeLive(Extent extent) {
   while (live_ && live_->codec != nullptr) {
+    if (extent == Extent::kRoom && IsFull()) {
+      held_up_ = true;
+      return;
+    }
     const std::optional<moqt::Received> item = session_->Take(live_->request);
     if (!item) {
       return;
@@ -188,19 +198,13 @@ void Loading::OnLiveObject(const Object& object) {
     open = live_->open.emplace(group, run).first;
   }
   Runs::iterator run = open->second;
-  std::optional<LoadFault> fault = run->second.decoder.OnObject(object);
-  if (!fault && !run->second.decoder.complete()) {
+  run->second.decoder.OnObject(object);
+  if (!run->second.decoder.broken() && !run->second.decoder.received()) {
     return;
   }
   live_->open.erase(open);
   live_->next_group = std::max(live_->next_group, group + 1);
-  if (fault) {
-    const bool wrong = fault->outcome == BlockOutcome::kWrong;
-    GiveUp(run, *std::move(fault));
-    if (wrong) {
-      EndLive(/*cancel=*/true);  // What says something wrong is not believed.
-    }
-  }
+  Conclude(run);
 }
 
 void Loading::OnLiveGroupEnd(uint64_t group) {
@@ -240,26 +244,25 @@ void Loading::GoOnFrom(std::map<moqt::RequestId, Runs::iterator>::iterator fetch
   const Runs::iterator run = fetch->second;
   EndFetch(fetch, /*cancel=*/false);
   RunDecoder& decoder = run->second.decoder;
-  std::optional<LoadFault> fault;
-  if (!decoder.complete() && decoder.next() <= joint.last) {
-    fault = decoder.OnEnd();
+  if (!decoder.received() && decoder.next() <= joint.last) {
+    decoder.OnEnd();
   }
-  for (auto object = joint.waiting.begin(); !fault && object != joint.waiting.end(); ++object) {
-    fault = decoder.OnObject(*object);
+  for (const Object& object : joint.waiting) {
+    decoder.OnObject(object);
   }
-  if (!fault && decoder.complete()) {
+  if (decoder.broken()) {
+    Conclude(run);
+  } else if (decoder.received()) {
     return;
-  }
-  if (!fault && live_ && live_->codec != nullptr && !joint.ended) {
+  } else if (live_ && live_->codec != nullptr && !joint.ended) {
     live_->open.emplace(joint.last.group, run);
-    return;
+  } else {
+    GiveUp(run, {BlockOutcome::kNotHeld, "Only the beginning of the block came."});
   }
-  GiveUp(run, fault ? *std::move(fault)
-                    : LoadFault{BlockOutcome::kNotHeld, "Only the beginning of the block came."});
 }
 
 Instant Loading::WaitsUntil() const {
-  if (!follows() || !fetches_.empty()) {
+  if (!follows() || !fetches_.empty() || !jobs_.empty()) {
     return Instant::max();
   }
   const size_t next = NextToLoad();

@@ -95,7 +95,7 @@ void Publication::LeaveOutHeld() {
 // How the track is coded is told with the offer, and may depend on what the first blocks hold.
 void Publication::Ask() {
   if (missing_.empty()) {
-    state_ = State::kOver;
+    BeOver();
     return;
   }
   if (ready_ == 0) {
@@ -142,7 +142,7 @@ void Publication::Close(Instant now) {
     report_.skipped = end_ - missing_.size();
   }
   if (state_ == State::kDecided) {
-    state_ = State::kOver;  // Nothing was ready, so nothing was offered.
+    BeOver();  // Nothing was ready, so nothing was offered.
   }
   if (waited) {
     last_progress_ = now;
@@ -263,6 +263,7 @@ void Publication::OnAck(const AckRecord& record) {
 }
 
 void Publication::Send(Instant now) {
+  making_ = false;
   if (state_ != State::kSending) {
     return;
   }
@@ -292,10 +293,16 @@ bool Publication::SendObject() {
     return false;
   }
   const size_t number = missing_[next_];
+  LookAhead();
+  std::optional<Bytes> payload = offer_.supply->Payload(number, next_token_);
+  if (!payload) {
+    making_ = true;
+    return false;
+  }
   Object object;
   object.location = {number, next_token_};
   object.properties = offer_.supply->ObjectPropertiesOf(offer_.blocks[number], number, next_token_);
-  object.payload = offer_.supply->Payload(number, next_token_);
+  object.payload = *std::move(payload);
   report_.bytes += object.payload.size();
   Result<void> sent = session_->SendObject(*request_, subgroup_, object);
   if (sent.ok()) {
@@ -315,6 +322,27 @@ bool Publication::SendObject() {
     Fail(PublishFault::kNodeLost, sent.error().message());
   }
   return sent.ok();  // Not found: the node has just given it up, and the event is under way.
+}
+
+void Publication::LookAhead() {
+  BlockSupply& supply = *offer_.supply;
+  while (supply.wants_more()) {
+    const std::optional<size_t> last = supply.last_expected();
+    auto block = missing_.begin() + static_cast<ptrdiff_t>(next_);
+    bool is_open = block_open_;
+    if (last) {
+      const auto behind = std::upper_bound(block, missing_.end(), *last);
+      is_open = is_open && behind == block;
+      block = behind;
+    }
+    while (!is_open && block != missing_.end() && *block < ready_ && !FirstWanted(*block)) {
+      ++block;
+    }
+    if (block == missing_.end() || *block >= ready_) {
+      return;
+    }
+    supply.Expect(*block, is_open ? next_token_ : *FirstWanted(*block));
+  }
 }
 
 // REQUIRES: something of the next block is wanted.
@@ -365,6 +393,13 @@ void Publication::Look(Instant now) {
   if (state_ != State::kSending && state_ != State::kSent) {
     return;
   }
+  if (const uint64_t before = report_.bytes; making_) {
+    Send(now);
+    last_progress_ = report_.bytes == before ? last_progress_ : now;
+  }
+  if (over()) {
+    return;
+  }
   // A slow way is not a dead one.
   const size_t queued = session_->queued_bytes(*request_);
   if (queued < std::exchange(queued_bytes_, queued)) {
@@ -381,10 +416,16 @@ void Publication::Look(Instant now) {
   }
 }
 
+void Publication::BeOver() {
+  state_ = State::kOver;
+  making_ = false;
+  offer_.supply->Stop();  // The pages are the engine's again.
+}
+
 // A node that has too little room drops the first blocks while it takes the last ones: each was
 // listed, and yet the prompt is of no use to anybody.
 void Publication::Finish() {
-  state_ = State::kOver;
+  BeOver();
   LeaveAcks();
   for (size_t block = 0; block < end_; ++block) {
     if (!IsHeld(block)) {
@@ -406,7 +447,7 @@ void Publication::Fail(PublishFault fault, std::string reason) {
   if (over()) {
     return;
   }
-  state_ = State::kOver;
+  BeOver();
   block_open_ = false;
   report_.fault = fault;
   report_.reason = std::move(reason);
@@ -439,8 +480,9 @@ std::optional<Instant> Publication::deadline() const {
   if (over()) {
     return std::nullopt;
   }
-  const Instant patient =
-      state_ == State::kNew || IsWaitingForBlocks() ? Instant::max() : last_progress_ + patience_;
+  const Instant patient = state_ == State::kNew || making_ || IsWaitingForBlocks()
+                              ? Instant::max()
+                              : last_progress_ + patience_;
   const Instant checked = check_ ? check_->deadline().value_or(Instant::max()) : Instant::max();
   const Instant first = std::min({patient, checked, offer_.deadline});
   return first == Instant::max() ? std::nullopt : std::optional(first);

@@ -60,12 +60,13 @@ struct PublishReport {
 // offered with the first of them, and ends with the last, or when no more are to come. A block that
 // somebody else has published meanwhile is left out.
 //
-// Blocks are encoded object by object as the session has room, so that no more than its high mark
-// and one object wait to be sent, however long the prompt is. The node is asked first: one that
-// refuses costs no encoding, and nobody waits for a publication. What the node's filter leaves out
-// is not sent, nor anything while it wants nothing.
+// Blocks are encoded by jobs, a bounded number of bytes ahead of what is sent, and sent in their
+// order as the session has room: no more than its high mark and that bound wait, however long the
+// prompt is. The node is asked first: one that refuses costs no encoding, and nobody waits for a
+// publication. What the node's filter leaves out is not sent, nor anything while it wants nothing.
 //
-// Reads the engine's memory until over(); destroying it, or Cancel(), ends that at once.
+// Reads the engine's memory until over(), on whatever thread; destroying it, or Cancel(), ends that
+// at once, but for jobs that are being run: it waits for those.
 class Publication {
  public:
   struct Offer {
@@ -99,7 +100,8 @@ class Publication {
   // Events of requests that it does not own are none of its business.
   bool Owns(moqt::RequestId request) const { return request_ == request; }
   void OnEvent(const moqt::Event& event, Instant now);
-  // After every input: bytes may have left, and node and index may say something else than before.
+  // After every input: bytes may have left, jobs may be done, and node and index may say something
+  // else than before.
   void Look(Instant now);
   void OnNodeLost(const std::string& reason);
   void OnTimeout(Instant now);
@@ -138,10 +140,13 @@ class Publication {
   void Send(Instant now);
   // The next block was published by somebody else while it was computed here.
   bool IsNextHeld() const;
-  // False if the session would not take more: not now, or not at all.
+  // False if the session would not take more, not now, or not at all; or if it is being made.
   bool SendObject();
+  // So that what is sent next is made by then.
+  void LookAhead();
   bool OpenBlock();
   void End();
+  void BeOver();
   void Finish();
   void Fail(PublishFault fault, std::string reason);
 
@@ -170,6 +175,7 @@ class Publication {
   bool forward_ = true;              // if it wants anything now.
   std::optional<Location> largest_;  // That was sent.
   bool block_open_ = false;          // The next one is being sent.
+  bool making_ = false;              // What is to be sent next is being encoded.
   moqt::StreamId subgroup_ = 0;
   uint32_t first_token_ = 0;  // Of it, on its stream.
   uint32_t next_token_ = 0;

@@ -6,6 +6,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/client/engine_memory_test.h"
+#include "kvcast/client/local_executor.h"
 #include "kvcast/client/run_decoder.h"
 
 namespace {
@@ -69,6 +70,12 @@ struct Prompt {
   std::vector<std::string> tokens;
 };
 
+void TakeDone(kvcast::CountedJobs<kvcast::DecodeJob>& jobs, kvcast::RunDecoder& decoder) {
+  while (const std::unique_ptr<kvcast::DecodeJob> job = jobs.TakeDone()) {
+    decoder.OnDone(*job);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -83,18 +90,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       kvcast::Codec::Plain(kvcast::Rung::kBf16, kvcast::TestShape());
   const kvcast::LoadRun run{
       kvcast::TestKind().TrackOf(blocks[0], {}).Name(), kvcast::Rung::kBf16, 0, 0, kBlocks, 0};
-  kvcast::RunDecoder decoder(run, blocks, pages);
+  // Longer inputs only repeat themselves, and take longer. Jobs are done in an order that the
+  // fuzzer decides as well.
+  Choices choices(data, std::min<size_t>(size, 256));
+  kvcast::LocalExecutor executor(choices.Next());
+  kvcast::WorkLimits work;
+  work.job_objects_max = 1 + choices.Next() % 4u;
+  kvcast::CountedJobs<kvcast::DecodeJob> jobs(executor.Open());
+  kvcast::RunDecoder decoder(run, blocks, pages, jobs, work);
   decoder.Begin(codec);
 
-  // Longer inputs only repeat themselves, and take longer.
-  Choices choices(data, std::min<size_t>(size, 256));
   kvcast::Location next;
   bool foreign = false;
-  bool broken = false;
-  while (!choices.done() && !broken) {
+  while (!choices.done() && !decoder.broken()) {
     const uint8_t what = choices.Next();
     if (what % 16 == 15) {
-      broken = decoder.OnRangeEnd({next.group, choices.Next()}).has_value();
+      decoder.OnRangeEnd({next.group, choices.Next()});
       continue;
     }
     kvcast::Object object;
@@ -112,12 +123,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (what % 16 == 12) {
       object.payload = Damaged(object.payload, choices);
     }
-    broken = decoder.OnObject(object).has_value();
+    decoder.OnObject(object);
     next = {object.location.group, object.location.object + 1};
     if (next.object == kTestBlockTokens) {
       next = {next.group + 1, 0};
     }
+    if (what % 2 == 0) {
+      executor.Step();
+    }
+    TakeDone(jobs, decoder);
   }
+  while (executor.Step()) {
+  }
+  TakeDone(jobs, decoder);
+  KVCAST_CHECK(!decoder.busy());
   for (size_t block = 0; block < kBlocks; ++block) {
     for (uint32_t token = 0; token < kTestBlockTokens; ++token) {
       const std::string now = target.Token(block, token);

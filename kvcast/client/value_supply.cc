@@ -13,7 +13,7 @@ Properties ValueSupply::ObjectPropertiesOf(const BlockHash& hash, size_t, uint32
   return object == 0 ? BlockHashProperties(hash) : Properties();
 }
 
-Bytes ValueSupply::Payload(size_t block, uint32_t object) {
+std::optional<Bytes> ValueSupply::Payload(size_t block, uint32_t object) {
   return ValuePiece::Make(values_[block].name, values_[block].bytes, object);
 }
 

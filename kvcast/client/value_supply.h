@@ -19,7 +19,7 @@ class ValueSupply final : public BlockSupply {
   uint32_t After(size_t, uint32_t object) const override { return object + 1; }
   Properties ObjectPropertiesOf(const BlockHash& hash, size_t block,
                                 uint32_t object) const override;
-  Bytes Payload(size_t block, uint32_t object) override;
+  std::optional<Bytes> Payload(size_t block, uint32_t object) override;
 
  private:
   const std::vector<ValueSource> values_;

@@ -155,27 +155,33 @@ Bytes Codec::Encode(const BlockView& block, uint32_t first_token) const {
 }
 
 std::vector<Bytes> Codec::EncodeBlock(const BlockView& block) const {
+  return EncodeObjects(block, 0,
+                       (format_.block_tokens + format_.run_tokens - 1) / format_.run_tokens);
+}
+
+std::vector<Bytes> Codec::EncodeObjects(const BlockView& block, uint32_t first_token,
+                                        size_t count) const {
   std::vector<Bytes> objects;
-  objects.reserve((format_.block_tokens + format_.run_tokens - 1) / format_.run_tokens);
+  objects.reserve(count);
   if (format_.run_tokens != 1 || ObjectBytesMax() > kChunkBytesMax) {
-    for (uint32_t token = 0; token < format_.block_tokens; token += format_.run_tokens) {
+    for (uint32_t token = first_token; objects.size() < count; token += format_.run_tokens) {
       objects.push_back(Encode(block, token));
     }
     return objects;
   }
   std::array<std::span<std::byte>, kTogetherMax> outs;
   std::array<ChunkRef, kTogetherMax> chunks;
-  for (uint32_t token = 0; token < format_.block_tokens;) {
-    const size_t count = std::min<size_t>(format_.block_tokens - token, Together());
-    for (size_t i = 0; i < count; ++i) {
+  while (objects.size() < count) {
+    const size_t now = std::min(count - objects.size(), Together());
+    for (size_t i = 0; i < now; ++i) {
       chunks[i] = ChunkRef::OnHeap(ObjectBytesMax());
       outs[i] = {chunks[i].mutable_data(), ObjectBytesMax()};
     }
-    EncodeSeveral(block, token, std::span(outs).first(count));
-    for (size_t i = 0; i < count; ++i) {
+    EncodeSeveral(block, first_token, std::span(outs).first(now));
+    for (size_t i = 0; i < now; ++i) {
       objects.push_back(Bytes::Of(std::move(chunks[i]), 0, outs[i].size()));
     }
-    token += static_cast<uint32_t>(count);
+    first_token += static_cast<uint32_t>(now);
   }
   return objects;
 }

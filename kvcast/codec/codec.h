@@ -59,7 +59,10 @@ class Codec {
   // side by side in a page is then read at once.
   void EncodeSeveral(const BlockView& block, uint32_t first_token,
                      std::span<std::span<std::byte>> outs) const;
-  // All of a block's, in order.
+  // So many objects that follow one another from a token on, or all of a block's. REQUIRES: there
+  // are as many.
+  std::vector<Bytes> EncodeObjects(const BlockView& block, uint32_t first_token,
+                                   size_t count) const;
   std::vector<Bytes> EncodeBlock(const BlockView& block) const;
 
   // How many objects are best worked on at a time.

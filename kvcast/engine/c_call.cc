@@ -4,6 +4,7 @@
 
 #include "kvcast/engine/version.h"
 #include "kvcast/io/clock.h"
+#include "kvcast/io/worker_team.h"
 
 namespace kvcast {
 namespace {
@@ -12,6 +13,7 @@ constexpr size_t kMessageBytesMax = 1024;
 constexpr int64_t kPatienceMsDefault = 10'000;
 constexpr int64_t kTimeoutUsDefault = 30'000'000;
 constexpr int64_t kMicrosecondsMax = int64_t{3600} * 1'000'000;
+constexpr uint32_t kCodecThreadsMax = 256;
 
 // The last words to this thread. No string: it is to be there when there is no memory left.
 char* LastMessage() {
@@ -143,5 +145,9 @@ const char* kvcast_code_text(kvcast_code code) {
 }
 
 const char* kvcast_message(void) { return kvcast::LastMessage(); }
+
+void kvcast_set_codec_threads(uint32_t threads) {
+  kvcast::WorkerTeam::SetThreadsOfProcess(std::min(threads, kvcast::kCodecThreadsMax));
+}
 
 }  // extern "C"

@@ -9,6 +9,7 @@
 
 #include "kvcast/base/random.h"
 #include "kvcast/engine/scripted_server_test.h"
+#include "kvcast/io/worker_team.h"
 #include "kvcast/kvcast.h"
 
 namespace kvcast {
@@ -357,6 +358,14 @@ TEST(CStore, MayBeUsedByManyThreadsAtOnce) {
     thread.join();
   }
   EXPECT_EQ(good, 4u * 5 * 4 * 2);
+}
+
+TEST(CodecThreads, AreAsManyAsIsSaidBeforeThereAreAny) {
+  kvcast_set_codec_threads(3);
+  const std::shared_ptr<WorkerTeam> team = WorkerTeam::OfProcess();
+  EXPECT_EQ(team->size(), 3u);
+  kvcast_set_codec_threads(0);
+  EXPECT_EQ(WorkerTeam::OfProcess()->size(), 3u);
 }
 
 }  // namespace

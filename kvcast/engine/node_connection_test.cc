@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <stop_token>
 #include <thread>
 
 #include "kvcast/engine/scripted_server_test.h"
@@ -101,6 +102,44 @@ TEST_F(NodeConnections, ServeManyThreadsAtOnce) {
                                               {.deadline = Now() + kNodePatience});
         EXPECT_TRUE(report.complete()) << report.reason;
         EXPECT_EQ(target.Block(kBlocks - 1), source_.Block(kBlocks - 1));
+      }
+    });
+  }
+  for (std::thread& engine : engines) {
+    engine.join();
+  }
+}
+
+// Codec work is done on other threads, and whoever has called frees the memory. (Sanitizers see it
+// if they do not keep to that.)
+TEST_F(NodeConnections, TouchNoMemoryOfACallThatHasReturned) {
+  ScriptedServer server;
+  const std::unique_ptr<NodeConnection> node = Open(server);
+  ASSERT_FALSE(Publish(*node).fault.has_value());
+  std::vector<std::thread> engines(4);
+  for (size_t engine = 0; engine < engines.size(); ++engine) {
+    engines[engine] = std::thread([&, engine] {
+      Random random(engine);
+      for (size_t round = 0; round < 60; ++round) {
+        const auto memory = std::make_unique<EngineMemory>(kBlocks, /*seed=*/3);
+        const Duration time = std::chrono::microseconds(random.Below(4000));
+        std::stop_source stop;
+        std::thread stops([&] {
+          std::this_thread::sleep_for(time);
+          stop.request_stop();
+        });
+        if (round % 3 == 0) {
+          (void)*node->Publish(TestBlocks(kBlocks, 100 * engine + round), memory->Pages(),
+                               {.deadline = Now() + kNodePatience, .stop = stop.get_token()});
+        } else {
+          const Instant deadline = Now() + (round % 3 == 1 ? time : kNodePatience);
+          const LoadReport report = *node->Load(node->Find(blocks_), blocks_, memory->Pages(),
+                                                {.deadline = deadline, .stop = stop.get_token()});
+          for (size_t block = 0; block < report.loaded(); ++block) {
+            EXPECT_EQ(memory->Block(block), source_.Block(block)) << block;
+          }
+        }
+        stops.join();
       }
     });
   }

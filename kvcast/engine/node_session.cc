@@ -18,6 +18,11 @@ moqt::Limits LimitsWith(ChunkPool& payload_chunks) {
   return limits;
 }
 
+ClientOptions DoneBy(Executor& executor, ClientOptions options) {
+  options.executor = &executor;
+  return options;
+}
+
 }  // namespace
 
 NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt::Setup& setup,
@@ -26,7 +31,8 @@ NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt
       payload_chunks_(kPayloadPoolBytes),
       session_(moqt::Role::kClient, setup, LimitsWith(payload_chunks_), Now(),
                AgreedCodec(connection)),
-      client_(session_, options),
+      executor_(WorkerTeam::OfProcess(), loop, [this] { OnWorkDone(); }),
+      client_(session_, DoneBy(executor_, options)),
       tell_(std::move(tell)),
       timer_(loop, [this] {
         client_.OnTimeout(Now());
@@ -39,6 +45,13 @@ NodeSession::NodeSession(EventLoop& loop, QuicConnection& connection, const moqt
 void NodeSession::Command(const std::function<void(Client&)>& command) {
   session_.OnTime(Now());
   command(client_);
+  Settle();
+  connection_->Poke();
+}
+
+void NodeSession::OnWorkDone() {
+  session_.OnTime(Now());
+  client_.OnInput(Now());
   Settle();
   connection_->Poke();
 }

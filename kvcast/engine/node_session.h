@@ -9,13 +9,15 @@
 #include "kvcast/client/client.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/quic_connection.h"
+#include "kvcast/io/worker_team.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/moqt/transport.h"
 
 namespace kvcast {
 
 // A client on a connection: hands what arrives to the session, lets the client look at it, and says
-// what came of it. Belongs to the connection, and to its loop's thread.
+// what came of it. Caches are encoded and decoded by the process's team of threads. Belongs to the
+// connection, and to its loop's thread.
 class NodeSession final : public moqt::TransportUser {
  public:
   // `tell` is called on the loop's thread, and must not touch the session.
@@ -43,11 +45,13 @@ class NodeSession final : public moqt::TransportUser {
   std::optional<moqt::TransportAction> NextAction() override;
 
  private:
+  void OnWorkDone();
   void Settle();
 
   QuicConnection* connection_;
   ChunkPool payload_chunks_;
   moqt::Session session_;
+  TeamExecutor executor_;
   Client client_;
   std::function<void(ClientEvent)> tell_;
   LoopTimer timer_;
