@@ -54,9 +54,16 @@ KVCAST_API kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_m
 /* No call may be under way. Null is no cache. */
 KVCAST_API void kvcast_cache_close(kvcast_cache* cache);
 KVCAST_API uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache);
-/* 0 while the connection is lost: calls under way end then, and others end at once and find nothing.
- * It comes back by itself. */
+/* 0 while the connection is lost: calls under way end then, and others end at once and find
+ * nothing. It comes back by itself. */
 KVCAST_API int kvcast_cache_connected(const kvcast_cache* cache);
+
+/* What is not a token and changes the KV from where it begins: an image, a sound. Prompts with
+ * equal tokens and other inputs have other names. */
+typedef struct kvcast_input {
+  uint64_t position;  /* In tokens from the prompt's first: where its placeholders begin. */
+  uint8_t digest[32]; /* SHA-256 of all that the model gets for it; see api.md. */
+} kvcast_input;
 
 /* Tokens, and the pages that hold them, or are to, from the first on. */
 typedef struct kvcast_prompt {
@@ -67,6 +74,11 @@ typedef struct kvcast_prompt {
   size_t page_count;
   const void* salt; /* Keeps these names apart from all others; up to 1,024 bytes. */
   size_t salt_bytes;
+  /* All that there are among the tokens, in any order: an image that is left out here is not told
+   * from another one. */
+  const kvcast_input* inputs;
+  size_t input_size; /* sizeof(kvcast_input). */
+  size_t input_count;
 } kvcast_prompt;
 
 typedef struct kvcast_terms {

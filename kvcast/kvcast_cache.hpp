@@ -40,10 +40,12 @@ class Cache {
     int32_t placement = KVCAST_APART;
     int32_t values = KVCAST_BF16;
   };
+  using Input = kvcast_input;
   struct Prompt {
     std::vector<uint32_t> tokens;
     std::vector<uint32_t> pages{};
     std::string_view salt{};
+    std::vector<Input> inputs{};  // All images and sounds that there are among the tokens.
   };
   using Terms = CacheTerms;
   struct Report {
@@ -150,6 +152,9 @@ class Cache {
     asked.page_count = prompt.pages.size();
     asked.salt = prompt.salt.data();
     asked.salt_bytes = prompt.salt.size();
+    asked.inputs = prompt.inputs.data();
+    asked.input_size = sizeof(Input);
+    asked.input_count = prompt.inputs.size();
     return asked;
   }
   static kvcast_terms TermsOf(const Terms& terms) {

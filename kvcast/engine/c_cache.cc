@@ -97,6 +97,26 @@ struct Prompt {
   }
 };
 
+Result<std::vector<ForeignInput>> InputsOf(const kvcast_prompt& prompt) {
+  constexpr size_t kFirstBytes = offsetof(kvcast_input, digest) + Digest::kBytes;
+  static_assert(sizeof(kvcast_input::digest) == Digest::kBytes);
+  if (prompt.input_count > 0 && (prompt.inputs == nullptr || prompt.input_size < kFirstBytes ||
+                                 prompt.input_count > prompt.token_count)) {
+    return Error(ErrorCode::kInvalid,
+                 "Inputs have an address, input_size is sizeof(kvcast_input), and no two of them "
+                 "begin at one token.");
+  }
+  std::vector<ForeignInput> inputs(prompt.input_count);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    kvcast_input input{};
+    std::memcpy(&input, reinterpret_cast<const std::byte*>(prompt.inputs) + i * prompt.input_size,
+                std::min(prompt.input_size, sizeof(input)));
+    inputs[i].position = input.position;
+    std::ranges::copy(std::as_bytes(std::span(input.digest)), inputs[i].digest.bytes.begin());
+  }
+  return inputs;
+}
+
 Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt) {
   constexpr size_t kFirstBytes = offsetof(kvcast_prompt, salt_bytes) + sizeof(size_t);
   KVCAST_TRY(const kvcast_prompt given, Given(prompt, kFirstBytes));
@@ -107,7 +127,8 @@ Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt
   }
   KVCAST_TRY(BlockNamer namer, BlockNamer::Of(cache.key, cache.fingerprint, AsText(salt)));
   const std::span<const Token> tokens(given.tokens, given.token_count);
-  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens));
+  KVCAST_TRY(const std::vector<ForeignInput> inputs, InputsOf(given));
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens, inputs));
   return Prompt{std::move(chain), {given.pages, given.pages + given.page_count}};
 }
 

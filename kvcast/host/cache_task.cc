@@ -52,6 +52,7 @@ Result<void> CheckBlockBytes(const BlockShape& shape, ValueType values) {
 void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs) {
   NodeFlags::AddTo(command, flags.node)->required();
   ModelFlags::AddTo(command, flags.model)->required();
+  InputFlags::AddTo(command, flags.inputs);
   TenantFlags::AddTo(command, flags.tenant);
   command.add_option("--rung", flags.rungs, rungs)->type_name("NAME")->check(RungProblem);
   command
@@ -82,7 +83,7 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
     KVCAST_TRY(rungs.emplace_back(), BuiltRungOf(name));
   }
   const uint32_t block_tokens = model.description.block_tokens;
-  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens));
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens, flags.inputs.inputs));
   if (chain.blocks().empty()) {
     return Error(ErrorCode::kInvalid,
                  fmt::format("The prompt has {} tokens, and a block {}: there is no whole block "

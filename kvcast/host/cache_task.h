@@ -10,6 +10,7 @@
 #include "kvcast/base/result.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/engine/node_connection.h"
+#include "kvcast/host/input_flags.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/node_flags.h"
 #include "kvcast/host/tenant_flags.h"
@@ -21,6 +22,7 @@ namespace kvcast {
 // What `kvcast put` and `kvcast get` are told: whose cache, of which prompt, at which node.
 struct CacheFlags {
   std::string prompt;
+  InputFlags inputs;  // Among its tokens.
   std::string file;
   ModelFlags model;
   TenantFlags tenant;

@@ -98,6 +98,22 @@ TEST_F(PutAndGet, SayBeforehandWhatThereIs) {
   EXPECT_EQ(text.out.find("BF16 "), std::string::npos);
 }
 
+TEST_F(PutAndGet, TellPromptsApartByTheirImages) {
+  const std::string cat = "5=" + Sha256::Of("a cat").ToHex();
+  const std::string dog = "5=" + Sha256::Of("a dog").ToHex();
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", {"--input", cat}).status, 0);
+  const auto found = [&](const std::vector<std::string>& inputs) {
+    std::vector<std::string> more = {"--json"};
+    more.insert(more.end(), inputs.begin(), inputs.end());
+    return (*ParseJson(Find("a.tokens", more).out))["found"];
+  };
+  EXPECT_EQ(found({"--input", cat}), 7);
+  EXPECT_EQ(found({"--input", dog}), 1);  // What stands before the image.
+  EXPECT_EQ(found({}), 1);
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors", {"--input", cat}).status, 0);
+  ExpectSameTokens("a.safetensors", "b.safetensors", 28);
+}
+
 // A wrong pair of files would make every engine that loads it write nonsense, so a file that says
 // whose cache it is is believed.
 TEST_F(PutAndGet, PublishNoCacheUnderAnotherPrompt) {
