@@ -84,8 +84,8 @@ typedef struct kvcast_prompt {
 typedef struct kvcast_terms {
   size_t struct_size;
   int64_t timeout_us; /* 0: 30 s. */
-  /* Of a load: what computing a block takes, so that nothing is loaded that is computed faster; 0:
-   * all is loaded that can be. */
+  /* Of a load: what computing a block takes, so that nothing is loaded, nor waited for any longer,
+   * that is computed faster; 0: all is loaded that can be, until the timeout. */
   int64_t compute_block_us;
   /* Of a publication: the only rung to publish at; null: an exact one, and a small one if there is
    * a calibration. Of what is found and loaded: the least rung that is good enough, so that the

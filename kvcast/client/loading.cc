@@ -38,6 +38,7 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       next_block_(match_.first_block()),
       end_block_(wanted_end_),
       last_news_(now),
+      progress_{now},
       since_(now),
       now_(now) {
   Settle();
@@ -157,6 +158,8 @@ void Loading::Settle() {
   StartFetches();
   Follow();
   Advance();
+  NoteProgress();
+  WeighComputing();
   Weigh();
 }
 
@@ -314,6 +317,7 @@ void Loading::OnTimeout(Instant now) {
   if (now >= terms_.deadline) {
     FailAll({BlockOutcome::kTooLate, "The deadline passed."});
   }
+  WeighComputing();
   Weigh();
 }
 
