@@ -236,5 +236,19 @@ TEST(CCache, NamesPromptsOfEarlierCallersAsBefore) {
   EXPECT_EQ(report.tokens, kWholeTokens);
 }
 
+// What there is no room to remember is not found.
+TEST(CCache, RemembersNoMoreOfNodesThanItMay) {
+  ScriptedServer server;
+  const std::string address = server.flag();
+  kvcast_node where{};
+  where.address = address.c_str();
+  where.index_bytes_max = 1;
+  PromptEngine engine(where);
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  engine.terms.timeout_us = 300'000;  // The node lists it, and nobody hears of it.
+  EXPECT_EQ(engine.Publish(), 0u);
+  EXPECT_EQ(engine.Find(), 0u);
+}
+
 }  // namespace
 }  // namespace kvcast

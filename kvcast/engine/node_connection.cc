@@ -33,10 +33,9 @@ std::string NamesOf(const std::vector<NodeAddress>& addresses) {
 }  // namespace
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(
-    const std::vector<NodeAddress>& addresses, const CacheKind& kind, Duration patience,
-    const Ladder& ladder) {
+    const std::vector<NodeAddress>& addresses, const ClientOptions& options, Duration patience) {
   Result<std::unique_ptr<NodeConnection>> connection =
-      OpenAny(addresses, kind, Now() + std::min(patience, kWaitMax), ladder);
+      OpenAny(addresses, options, Now() + std::min(patience, kWaitMax));
   if (!connection.ok()) {
     return std::move(connection).error().In("node " + NamesOf(addresses));
   }
@@ -44,8 +43,7 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(
 }
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
-    const std::vector<NodeAddress>& addresses, const CacheKind& kind, Instant deadline,
-    const Ladder& ladder) {
+    const std::vector<NodeAddress>& addresses, const ClientOptions& given, Instant deadline) {
   std::vector<size_t> nodes;  // Which of them each place is.
   std::vector<SocketAddress> places;
   std::optional<Error> unknown;
@@ -66,7 +64,7 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
   }
   size_t begun = 0;
   const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
-    ClientOptions options{kind, ladder};
+    ClientOptions options = given;
     FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
     std::unique_ptr<NodeConnection> connection(new NodeConnection);
     KVCAST_TRY_VOID(connection->Connect(addresses, {nodes[begun++], place}, options));

@@ -66,7 +66,13 @@ class NodeConnection {
   // unless the ladder says otherwise. REQUIRES: an address.
   static Result<std::unique_ptr<NodeConnection>> Open(
       const std::vector<NodeAddress>& addresses, const CacheKind& kind, Duration patience,
-      const Ladder& ladder = Ladder(HalfType::kBf16));
+      const Ladder& ladder = Ladder(HalfType::kBf16)) {
+    return Open(addresses, ClientOptions{kind, ladder}, patience);
+  }
+  // The options' seed is drawn here.
+  static Result<std::unique_ptr<NodeConnection>> Open(const std::vector<NodeAddress>& addresses,
+                                                      const ClientOptions& options,
+                                                      Duration patience);
   static Result<std::unique_ptr<NodeConnection>> Open(
       const NodeAddress& address, const CacheKind& kind, Duration patience,
       const Ladder& ladder = Ladder(HalfType::kBf16)) {
@@ -113,8 +119,8 @@ class NodeConnection {
 
   NodeConnection() = default;
   static Result<std::unique_ptr<NodeConnection>> OpenAny(const std::vector<NodeAddress>& addresses,
-                                                         const CacheKind& kind, Instant deadline,
-                                                         const Ladder& ladder);
+                                                         const ClientOptions& options,
+                                                         Instant deadline);
   Result<void> Connect(const std::vector<NodeAddress>& addresses, const NodeLink::First& first,
                        const ClientOptions& options);
   // False if it is neither ready nor lost by then.
