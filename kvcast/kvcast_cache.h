@@ -100,6 +100,9 @@ typedef struct kvcast_terms {
   int64_t begin_us;
   uint64_t expected_tokens; /* Those that are known to be on their way; for others nobody is waited
                                for to begin. 0: all. */
+  /* Of what is found and loaded: the first so many tokens are in their pages already. Whole blocks
+   * of them are neither looked for nor written, and count as found and as loaded. */
+  uint64_t skip_tokens;
 } kvcast_terms;
 
 /* What a call came to. The caller sets struct_size. */

@@ -18,6 +18,8 @@ struct CacheTerms {
   Microseconds follow{0};
   Microseconds begin{0};
   uint64_t expected_tokens = 0;
+  // Of what is found and loaded: the first so many tokens are in their pages already.
+  uint64_t skip_tokens = 0;
 };
 
 // For engines that say what their pages hold. See kvcast_cache.
@@ -167,6 +169,7 @@ class Cache {
     given.follow_us = terms.follow.count();
     given.begin_us = terms.begin.count();
     given.expected_tokens = terms.expected_tokens;
+    given.skip_tokens = terms.skip_tokens;
     return given;
   }
   static Report ReportOf(const kvcast_report& told) {

@@ -45,6 +45,7 @@ struct Terms {
   Durability durability = Durability::kMemory;
   std::optional<FollowTerms> follow;
   uint64_t expected_tokens = 0;
+  uint64_t skip_tokens = 0;
 
   static Result<Terms> Of(const kvcast_terms* terms);
 };
@@ -59,7 +60,8 @@ Result<Terms> Terms::Of(const kvcast_terms* terms) {
               .compute_per_block = {},
               .rung = {},
               .follow = {},
-              .expected_tokens = given.expected_tokens};
+              .expected_tokens = given.expected_tokens,
+              .skip_tokens = given.skip_tokens};
   if (given.follow_us > 0 || given.begin_us > 0) {
     taken.follow.emplace().begin_within = After(given.begin_us) - Now();
     if (given.follow_us > 0) {
@@ -85,11 +87,17 @@ Result<Terms> Terms::Of(const kvcast_terms* terms) {
 
 struct Prompt {
   PrefixChain chain;
+  uint64_t tokens;
   std::vector<uint32_t> pages;
 
   static Result<Prompt> Of(const kvcast_cache& cache, const kvcast_prompt* prompt);
   Result<PromptPages> Pages(const kvcast_cache& cache, size_t blocks) const {
     return PromptPages::Of(cache.pages, pages, cache.block_tokens, blocks);
+  }
+  // Of whole blocks, those that the engine has.
+  size_t Skipped(const kvcast_cache& cache, const Terms& terms) const {
+    return static_cast<size_t>(
+        std::min<uint64_t>(chain.blocks().size(), terms.skip_tokens / cache.block_tokens));
   }
   size_t BlocksWithPages(const kvcast_cache& cache) const {
     return std::min(chain.blocks().size(),
@@ -129,7 +137,7 @@ Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt
   const std::span<const Token> tokens(given.tokens, given.token_count);
   KVCAST_TRY(const std::vector<ForeignInput> inputs, InputsOf(given));
   KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens, inputs));
-  return Prompt{std::move(chain), {given.pages, given.pages + given.page_count}};
+  return Prompt{std::move(chain), given.token_count, {given.pages, given.pages + given.page_count}};
 }
 
 int32_t StatusOf(BlockOutcome outcome) {
@@ -263,13 +271,25 @@ std::vector<Rung> LoadedRungs(const kvcast_cache& cache, const Terms& terms) {
   return terms.rung ? cache.ladder.LoadedDownTo(*terms.rung) : cache.ladder.LoadedByDefault();
 }
 
+CacheMatch FindPrompt(kvcast_cache& cache, const Prompt& prompt, const Terms& terms) {
+  return cache.node->Find(prompt.chain.blocks(), prompt.Skipped(cache, terms),
+                          LoadedRungs(cache, terms));
+}
+
+// Tokens that the engine has are there, though no whole block may end with the last of them.
+kvcast_report WithSkipped(kvcast_report report, const Prompt& prompt, const Terms& terms) {
+  report.tokens = std::max(report.tokens, std::min(terms.skip_tokens, prompt.tokens));
+  return report;
+}
+
 Result<kvcast_code> Find(kvcast_cache& cache, const kvcast_prompt* prompt,
                          const kvcast_terms* terms, kvcast_report* report) {
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
-  const CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
-  kvcast_report said = ReportOf(cache, match.block_count(), match.bytes());
-  const bool all = match.block_count() == given.chain.blocks().size();
+  const CacheMatch match = FindPrompt(cache, given, taken);
+  const kvcast_report there = ReportOf(cache, match.end_block(), match.bytes());
+  kvcast_report said = WithSkipped(there, given, taken);
+  const bool all = match.end_block() == given.chain.blocks().size();
   said.status = all ? KVCAST_ITEM_PENDING : KVCAST_ITEM_ABSENT;
   KVCAST_TRY_VOID(Tell(said, all ? "" : "No more blocks are known of.", report));
   return KVCAST_OK;
@@ -280,10 +300,11 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   KVCAST_TRY_VOID(Tell({}, "", report));
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
-  CacheMatch match = cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken));
-  const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.block_count();
+  CacheMatch match = FindPrompt(cache, given, taken);
+  const size_t skipped = match.first_block();
+  const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.end_block();
   const bool all = wanted == given.chain.blocks().size();
-  KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.block_count())));
+  KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.end_block())));
   NodeConnection::LoadCall call{.deadline = taken.deadline,
                                 .compute_per_block = taken.compute_per_block,
                                 .follow = taken.follow};
@@ -292,7 +313,8 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   }
   KVCAST_TRY(const LoadReport loaded,
              cache.node->Load(std::move(match), given.chain.blocks(), std::move(pages), call));
-  kvcast_report said = ReportOf(cache, loaded.loaded(), loaded.bytes);
+  kvcast_report said =
+      WithSkipped(ReportOf(cache, skipped + loaded.loaded(), loaded.bytes), given, taken);
   said.live = loaded.live;
   std::string reason = loaded.reason;
   if (!loaded.complete()) {

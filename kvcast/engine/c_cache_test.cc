@@ -236,6 +236,51 @@ TEST(CCache, NamesPromptsOfEarlierCallersAsBefore) {
   EXPECT_EQ(report.tokens, kWholeTokens);
 }
 
+// Its own prefix cache has what stands first: nobody is asked for that, and nothing writes to it.
+TEST(CCache, LeavesAloneWhatTheEngineHas) {
+  ScriptedServer server;
+  PromptEngine engine(server.flag());
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  engine.terms.rung = "BF16";  // All blocks of one size.
+  ASSERT_EQ(engine.Publish(), kWholeTokens);
+  const uint64_t all_bytes = engine.Do(kvcast_cache_find).bytes;
+  engine.terms.skip_tokens = 17;  // Four blocks, and one token of the fifth.
+  const kvcast_report found = engine.Do(kvcast_cache_find);
+  EXPECT_EQ(found.blocks, 6u);
+  EXPECT_EQ(found.tokens, kWholeTokens);
+  EXPECT_EQ(found.bytes, all_bytes / 3);
+  EXPECT_EQ(found.status, 0);
+  const kvcast_report loaded = engine.Do(kvcast_cache_load);
+  EXPECT_EQ(loaded.blocks, 6u);
+  EXPECT_EQ(loaded.tokens, kWholeTokens);
+  EXPECT_EQ(loaded.bytes, all_bytes / 3);
+  EXPECT_EQ(loaded.status, 0);
+  EXPECT_TRUE(engine.Untouched(0, 16));
+  EXPECT_TRUE(engine.Came(16, kWholeTokens));
+}
+
+TEST(CCache, CountsWhatTheEngineHasWhereNothingElseIs) {
+  ScriptedServer server;
+  PromptEngine engine(server.flag());
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  for (const auto& [skipped, blocks] :
+       {std::pair<uint64_t, uint64_t>{0, 0}, {17, 4}, {kTokens, 6}, {UINT64_MAX, 6}}) {
+    engine.terms.skip_tokens = skipped;
+    for (PromptEngine::Call* const call : {kvcast_cache_find, kvcast_cache_load}) {
+      const kvcast_report report = engine.Do(call);
+      EXPECT_EQ(report.blocks, blocks);
+      EXPECT_EQ(report.tokens, std::min<uint64_t>(skipped, kTokens));
+      EXPECT_EQ(report.status, blocks == 6 ? 0 : KVCAST_ITEM_ABSENT);
+    }
+  }
+  server.Leave();
+  while (kvcast_cache_connected(engine.cache()) == 1) {
+    std::this_thread::yield();
+  }
+  engine.terms.skip_tokens = 17;
+  EXPECT_EQ(engine.Do(kvcast_cache_load).tokens, 17u);
+}
+
 // What there is no room to remember is not found.
 TEST(CCache, RemembersNoMoreOfNodesThanItMay) {
   ScriptedServer server;

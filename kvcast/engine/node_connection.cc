@@ -177,7 +177,7 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
 
 CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block,
                                 std::span<const Rung> rungs) {
-  CacheMatch match;
+  CacheMatch match = CacheMatch::None(std::min(first_block, blocks.size()));
   Command([&](Client& client) { match = client.Find(blocks, first_block, rungs); });
   return match;
 }
