@@ -88,7 +88,7 @@ class Cache {
   };
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
-    const kvcast_node where = detail::NodeOf(node);
+    const detail::GivenNode where = detail::NodeOf(node);
     kvcast_model named{};
     named.struct_size = sizeof(named);
     named.folder = model.folder.c_str();
@@ -108,7 +108,7 @@ class Cache {
     laid.placement = pages.placement;
     laid.values = pages.values;
     kvcast_cache* cache = nullptr;
-    const kvcast_code code = kvcast_cache_open(&where, &named, &laid, &cache);
+    const kvcast_code code = kvcast_cache_open(&where.node, &named, &laid, &cache);
     return code == KVCAST_OK ? Expected<Cache>(Cache(cache)) : detail::FailureOf(code);
   }
 

@@ -257,7 +257,7 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
   const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
   KVCAST_TRY(const Ladder ladder, LadderOfModel(given.folder, TextOf(given.calibration), halves));
   KVCAST_TRY(std::unique_ptr<NodeConnection> connection,
-             NodeConnection::Open(std::vector{terms.address},
+             NodeConnection::Open(terms.addresses,
                                   {.kind = CacheKind(scope, ladder.LoadedByDefault().front()),
                                    .ladder = ladder,
                                    .index_bytes_max = terms.index_bytes_max},

@@ -281,6 +281,47 @@ TEST(CCache, CountsWhatTheEngineHasWhereNothingElseIs) {
   EXPECT_EQ(engine.Do(kvcast_cache_load).tokens, 17u);
 }
 
+// Nodes that know nothing of each other: what is published is at the one that is there.
+TEST(CCache, GoesOnWithAnotherNode) {
+  ScriptedServer first;
+  ScriptedServer second;
+  const std::string address = first.flag();
+  const std::string other = second.flag();
+  const std::string nobody = "127.0.0.1:1#" + std::string(64, '0');
+  const std::array<const char*, 2> others = {nobody.c_str(), other.c_str()};
+  kvcast_node where{};
+  where.address = address.c_str();
+  where.others = others.data();
+  where.other_count = others.size();
+  PromptEngine engine(where);
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  ASSERT_EQ(engine.Publish(), kWholeTokens);
+  first.Leave();
+  while (engine.Find() > 0) {
+    std::this_thread::yield();
+  }
+  while (engine.Publish() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(engine.Load(), kWholeTokens);
+  EXPECT_TRUE(engine.Came(0, kWholeTokens));
+}
+
+TEST(CCache, RefusesOtherNodesThatHaveNoAddress) {
+  const auto code = [](const kvcast_node& where) { return PromptEngine(where).code(); };
+  kvcast_node where{};
+  where.address = "127.0.0.1:1";
+  where.other_count = 1;
+  EXPECT_EQ(code(where), KVCAST_INVALID);
+  const char* const nowhere = "no port";
+  where.others = &nowhere;
+  EXPECT_EQ(code(where), KVCAST_INVALID);
+  const std::vector<const char*> many(65, "127.0.0.1:1");
+  where.others = many.data();
+  where.other_count = many.size();
+  EXPECT_EQ(code(where), KVCAST_INVALID);
+}
+
 // What there is no room to remember is not found.
 TEST(CCache, RemembersNoMoreOfNodesThanItMay) {
   ScriptedServer server;

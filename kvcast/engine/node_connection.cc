@@ -22,14 +22,6 @@ constexpr Duration kRaceLook = std::chrono::milliseconds(10);
 // Room for two fingerprints and what is said of them; a node might say anything.
 constexpr size_t kReasonShownMax = 500;
 
-std::string NamesOf(const std::vector<NodeAddress>& addresses) {
-  std::string names;
-  for (const NodeAddress& address : addresses) {
-    names += (names.empty() ? "" : ", ") + Printable(address.host_and_port);
-  }
-  return names;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(

@@ -49,8 +49,10 @@ Result<void> CheckBlockBytes(const BlockShape& shape, ValueType values) {
 
 }  // namespace
 
-void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs) {
-  NodeFlags::AddTo(command, flags.node)->required();
+void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs,
+                       Nodes nodes) {
+  (nodes == Nodes::kOne ? NodeFlags::AddTo : NodeFlags::AddSeveralTo)(command, flags.node)
+      ->required();
   ModelFlags::AddTo(command, flags.model)->required();
   InputFlags::AddTo(command, flags.inputs);
   TenantFlags::AddTo(command, flags.tenant);
@@ -68,7 +70,7 @@ void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& 
 }
 
 Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
-  KVCAST_TRY(NodeAddress address, flags.node.Address());
+  KVCAST_TRY(std::vector<NodeAddress> addresses, flags.node.Addresses());
   KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(flags.prompt));
   KVCAST_TRY(const NamingKey key, flags.tenant.Key());
   KVCAST_TRY_VOID(flags.model.CheckName());
@@ -101,18 +103,19 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
                    std::move(shape),
                    std::move(tokens),
                    std::move(chain),
-                   std::move(address),
+                   std::move(addresses),
                    Now() + std::chrono::seconds(flags.timeout_s)};
 }
 
 Result<std::unique_ptr<NodeConnection>> CacheTask::Connect() const {
-  return NodeConnection::Open(address, kind, std::min(kConnectPatience, deadline - Now()), ladder);
+  return NodeConnection::Open(addresses, kind, std::min(kConnectPatience, deadline - Now()),
+                              ladder);
 }
 
 void CacheTask::Print(const CacheFlags& flags) const {
   const size_t blocks = chain.blocks().size();
   fmt::print("model    {}\n", kind.scope().Field());
-  fmt::print("node     {}\n", address.host_and_port);
+  fmt::print("node     {}\n", node());
   fmt::print("prompt   {}: {} tokens, {} whole block{} of {}\n", flags.prompt, Grouped(tokens()),
              blocks, blocks == 1 ? "" : "s", shape.tokens());
 }

@@ -32,11 +32,13 @@ struct CacheFlags {
   uint32_t timeout_s = 300;
   bool json = false;
 
+  enum class Nodes : uint8_t { kOne, kAnyOfSeveral };
   // `rungs` says what they are for.
-  static void AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs);
+  static void AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs,
+                    Nodes nodes = Nodes::kAnyOfSeveral);
 };
 
-// The same once it is understood: the prompt's blocks have names, and the node an address.
+// The same once it is understood: the prompt's blocks have names, and the nodes addresses.
 struct CacheTask {
   ModelFolder model;
   CacheKind kind;  // At the first of the rungs.
@@ -46,13 +48,15 @@ struct CacheTask {
   BlockShape shape;  // Of a block.
   std::vector<Token> prompt;
   PrefixChain chain;
-  NodeAddress address;
+  std::vector<NodeAddress> addresses;  // In order of preference.
   Instant deadline;
 
   // Reads model and prompt, and asks nobody.
   static Result<CacheTask> Prepare(const CacheFlags& flags);
   Result<std::unique_ptr<NodeConnection>> Connect() const;
   void Print(const CacheFlags& flags) const;
+  // Where the nodes are.
+  std::string node() const { return NamesOf(addresses); }
 
   size_t tokens() const { return prompt.size(); }
   size_t block_bytes() const {

@@ -41,7 +41,7 @@ void PrintJson(const CacheTask& task, const CacheMatch& match) {
                       {"bytes", run.bytes},
                       {"generation", GenerationOf(run.track)}});
   }
-  fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
+  fmt::print("{}", JsonText(Json{{"node", task.node()},
                                  {"model", task.kind.scope().Field()},
                                  {"blocks", task.chain.blocks().size()},
                                  {"found", match.block_count()},

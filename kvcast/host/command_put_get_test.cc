@@ -114,6 +114,19 @@ TEST_F(PutAndGet, TellPromptsApartByTheirImages) {
   ExpectSameTokens("a.safetensors", "b.safetensors", 28);
 }
 
+TEST_F(PutAndGet, GoOnToTheNextNodeWhereOneIsNotThere) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
+  const std::string nobody = "127.0.0.1:1#" + std::string(64, '0');
+  const std::vector<std::string> nodes = {"--node", nobody, "--node", node_.flag()};
+  const CommandOutcome get = Run("get", "a.tokens", "b.safetensors", nodes);
+  EXPECT_EQ(get.status, 0) << get.err;
+  EXPECT_NE(get.out.find("127.0.0.1:1, " + node_.address().host_and_port), std::string::npos)
+      << get.out;
+  ExpectSameTokens("a.safetensors", "b.safetensors", 28);
+  std::vector<std::string> warm = {"warm", Path("a.tokens")};
+  EXPECT_EQ(RunWords(warm, nodes).status, kExitUsage);  // One node is warmed.
+}
+
 // A wrong pair of files would make every engine that loads it write nonsense, so a file that says
 // whose cache it is is believed.
 TEST_F(PutAndGet, PublishNoCacheUnderAnotherPrompt) {

@@ -126,8 +126,9 @@ Result<WarmReport> Warm(const CacheTask& task) {
   }
   const Instant begun = Now();
   KVCAST_TRY(const std::unique_ptr<EventLoop> loop, EventLoop::Make());
+  const RelayConnection::Options options = RelayConnection::OptionsOf(task.addresses.front());
   KVCAST_TRY(const std::unique_ptr<RelayConnection> relay,
-             RelayConnection::Open(*loop, RelayConnection::OptionsOf(task.address), task.deadline));
+             RelayConnection::Open(*loop, options, task.deadline));
   relay->ServeOnly([](const moqt::Event&) { return false; });
   KVCAST_TRY_VOID(relay->WatchSignals());
   Warming warming(*relay, bytes_expected, task.deadline);
@@ -148,7 +149,7 @@ Result<int> RunWarm(const CacheFlags& flags) {
   KVCAST_TRY(const WarmReport report, Warm(task));
   const double seconds = std::chrono::duration<double>(report.took).count();
   if (flags.json) {
-    fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
+    fmt::print("{}", JsonText(Json{{"node", task.node()},
                                    {"model", task.kind.scope().Field()},
                                    {"blocks", report.blocks},
                                    {"missing", report.missing},
@@ -188,7 +189,8 @@ void AddWarmCommand(CLI::App& app, int* exit_status) {
   command->add_option("PROMPT", flags->prompt, "A file of token ids; - is stdin")->required();
   CacheFlags::AddTo(*command, *flags,
                     "A rung to bring; several if said several times (default: for each block "
-                    "the best that there is)");
+                    "the best that there is)",
+                    CacheFlags::Nodes::kOne);
   command->callback([flags, exit_status] {
     const Result<int> result = RunWarm(*flags);
     *exit_status = result.ok() ? *result : Failed(result.error());
