@@ -61,6 +61,9 @@ TEST_F(Following, HasEveryBlockAsItIsPublished) {
   EXPECT_EQ(report.fetches, 1u);
   EXPECT_EQ(report.runs.size(), 1u);
   EXPECT_EQ(report.reason, "");
+  EXPECT_EQ(report.WhyOf(0), report.choices[0]);
+  EXPECT_EQ(report.WhyOf(1), "It came as it was published.");
+  EXPECT_EQ(report.RungOf(kBlocks - 1), Rung::kBf16);
 }
 
 // Who comes later fetches up to the newest object, in the middle of a block, and goes on from

@@ -350,8 +350,16 @@ LoadReport Loading::Report() const {
       report.runs.back().block_count = count;
     }
   }
+  std::map<size_t, size_t> choice_of;  // By the first block of its run, the last.
   for (const RungChoice& choice : choices_) {
+    choice_of[choice.block] = report.choices.size();
     report.choices.push_back(choice.ToString());
+  }
+  report.chosen.resize(leading_);
+  for (const auto& [first, run] : runs_) {
+    for (size_t block = first; !run.live && block < std::min(end, run.run.end_block()); ++block) {
+      report.chosen[block - match_.first_block()] = choice_of.at(first);
+    }
   }
   report.fetches = fetches_made_;
   return report;
