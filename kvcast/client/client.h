@@ -11,6 +11,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
+#include "kvcast/client/block_place.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
@@ -61,6 +62,10 @@ class Client {
   // rungs, the best first; at the client's own if none are named. Asks nobody.
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
                   std::span<const Rung> rungs = {}) const;
+
+  // The same in full: everybody who holds them, and what they take to come.
+  std::vector<BlockPlace> Places(std::span<const BlockHash> blocks, size_t first_block,
+                                 std::span<const Rung> rungs, Instant now) const;
 
   struct PublishTerms {
     Generation generation{};  // Drawn anew for each.
@@ -134,6 +139,7 @@ class Client {
   moqt::Session* session_;
   const ClientOptions options_;
   PrefixIndex index_;
+  NodeIds nodes_;  // Of the index. One that has gone stays until its number is another's.
   CatalogFollower follower_;
   NodePace pace_;
   std::map<OperationId, PublishEntry> publications_;

@@ -174,6 +174,13 @@ CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_
   return match;
 }
 
+std::vector<BlockPlace> NodeConnection::Places(std::span<const BlockHash> blocks,
+                                               size_t first_block, std::span<const Rung> rungs) {
+  std::vector<BlockPlace> places;
+  Command([&](Client& client) { places = client.Places(blocks, first_block, rungs, Now()); });
+  return places;
+}
+
 Result<std::optional<NodeConnection::Call>> NodeConnection::Begin(const Beginning& begin) {
   Result<OperationId> id = OperationId{0};
   uint64_t number = 0;

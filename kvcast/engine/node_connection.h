@@ -88,6 +88,9 @@ class NodeConnection {
   // which there are.
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
                   std::span<const Rung> rungs = {});
+  // The same in full: everybody who holds them, and what they take to come.
+  std::vector<BlockPlace> Places(std::span<const BlockHash> blocks, size_t first_block = 0,
+                                 std::span<const Rung> rungs = {});
   // Returns when all is loaded or cannot be, and no page is touched after that. Of several rungs
   // each block comes at the best with which the deadline is kept. Invalid: pages that cannot take
   // it.
