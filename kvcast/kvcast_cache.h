@@ -124,6 +124,35 @@ KVCAST_API kvcast_code kvcast_cache_find(kvcast_cache* cache, const kvcast_promp
  * computed, whatever the reason. No page is touched after it returns. `terms` may be null. */
 KVCAST_API kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_prompt* prompt,
                                          const kvcast_terms* terms, kvcast_report* report);
+/* What became of a block. */
+typedef struct kvcast_block {
+  int32_t status; /* KVCAST_ITEM_LOADED; HELD: of those that were skipped; else to be computed. */
+  int32_t zero;
+  const char* rung; /* At which it was loaded, good for ever; null where it was not. */
+  char why[232];    /* Why at that one, or why not: a sentence for a person. */
+} kvcast_block;
+/* The same, and tells of each of the prompt's whole blocks, from the first on. `count` is how many
+ * there is room for, and becomes how many there are; block_size is sizeof(kvcast_block). */
+KVCAST_API kvcast_code kvcast_cache_load_blocks(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                                const kvcast_terms* terms, kvcast_report* report,
+                                                kvcast_block* blocks, size_t block_size,
+                                                size_t* count);
+
+/* One way in which a block can be had. */
+typedef struct kvcast_offer {
+  uint64_t block;   /* Of the prompt, from 0. */
+  const char* rung; /* Good for ever. */
+  uint64_t bytes;
+  int64_t load_us;        /* What it takes to come, once it comes; below 0: not known yet. */
+  uint8_t node[16];       /* Who holds it: the id that the node has in catalogs. */
+  uint8_t generation[16]; /* The act of publishing that it is from. */
+} kvcast_offer;
+/* Who holds which block of what kvcast_cache_find() finds, at which of the rungs: in the prompt's
+ * order, of each block the best rung first. Asks nobody. `count` is how many there is room for, and
+ * becomes how many there are; offer_size is sizeof(kvcast_offer). `terms` may be null. */
+KVCAST_API kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                           const kvcast_terms* terms, kvcast_offer* offers,
+                                           size_t offer_size, size_t* count);
 /* Publishes the prompt's whole blocks, those that the node does not hold. */
 KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
                                             const kvcast_terms* terms, kvcast_report* report);

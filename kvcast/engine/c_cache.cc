@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "kvcast/engine/c_call.h"
+#include "kvcast/engine/c_prompt.h"
+#include "kvcast/engine/c_report.h"
 #include "kvcast/engine/model_folder.h"
 #include "kvcast/engine/model_ladder.h"
 #include "kvcast/engine/node_connection.h"
@@ -31,8 +32,6 @@ struct kvcast_publication {
 
 namespace kvcast {
 namespace {
-
-constexpr size_t kLayersMax = 65'536;
 
 Error NoCache() {
   return Error(ErrorCode::kInvalid, "There is no cache, or no place for a result.");
@@ -105,26 +104,6 @@ struct Prompt {
   }
 };
 
-Result<std::vector<ForeignInput>> InputsOf(const kvcast_prompt& prompt) {
-  constexpr size_t kFirstBytes = offsetof(kvcast_input, digest) + Digest::kBytes;
-  static_assert(sizeof(kvcast_input::digest) == Digest::kBytes);
-  if (prompt.input_count > 0 && (prompt.inputs == nullptr || prompt.input_size < kFirstBytes ||
-                                 prompt.input_count > prompt.token_count)) {
-    return Error(ErrorCode::kInvalid,
-                 "Inputs have an address, input_size is sizeof(kvcast_input), and no two of them "
-                 "begin at one token.");
-  }
-  std::vector<ForeignInput> inputs(prompt.input_count);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    kvcast_input input{};
-    std::memcpy(&input, reinterpret_cast<const std::byte*>(prompt.inputs) + i * prompt.input_size,
-                std::min(prompt.input_size, sizeof(input)));
-    inputs[i].position = input.position;
-    std::ranges::copy(std::as_bytes(std::span(input.digest)), inputs[i].digest.bytes.begin());
-  }
-  return inputs;
-}
-
 Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt) {
   constexpr size_t kFirstBytes = offsetof(kvcast_prompt, salt_bytes) + sizeof(size_t);
   KVCAST_TRY(const kvcast_prompt given, Given(prompt, kFirstBytes));
@@ -140,91 +119,12 @@ Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt
   return Prompt{std::move(chain), given.token_count, {given.pages, given.pages + given.page_count}};
 }
 
-int32_t StatusOf(BlockOutcome outcome) {
-  switch (outcome) {
-    case BlockOutcome::kLoaded:
-      return KVCAST_ITEM_LOADED;
-    case BlockOutcome::kNotHeld:
-    case BlockOutcome::kAfterGap:
-    case BlockOutcome::kComputingFaster:
-      return KVCAST_ITEM_ABSENT;
-    case BlockOutcome::kRefused:
-      return KVCAST_ITEM_REFUSED;
-    case BlockOutcome::kWrong:
-      return KVCAST_ITEM_DAMAGED;
-    case BlockOutcome::kTooLate:
-      return KVCAST_ITEM_LATE;
-    case BlockOutcome::kCancelled:
-      return KVCAST_ITEM_CANCELLED;
-    case BlockOutcome::kNodeLost:
-      return KVCAST_ITEM_LOST;
-  }
-  return KVCAST_ITEM_ABSENT;
-}
-
-int32_t StatusOf(PublishFault fault) {
-  switch (fault) {
-    case PublishFault::kNodeLost:
-      return KVCAST_ITEM_LOST;
-    case PublishFault::kPatienceOver:
-      return KVCAST_ITEM_LATE;
-    case PublishFault::kCancelled:
-      return KVCAST_ITEM_CANCELLED;
-    case PublishFault::kRefused:
-    case PublishFault::kNotKept:
-    case PublishFault::kNotDurable:
-      break;
-  }
-  return KVCAST_ITEM_REFUSED;
-}
-
-// Writes as much of it as the caller knows of.
-Result<void> Tell(const kvcast_report& said, const std::string& reason, kvcast_report* report) {
-  constexpr size_t kFirstBytes = offsetof(kvcast_report, reason) + sizeof(kvcast_report::reason);
-  KVCAST_TRY(const kvcast_report given, Given(report, kFirstBytes));
-  kvcast_report full = said;
-  full.struct_size = given.struct_size;
-  (void)std::snprintf(full.reason, sizeof(full.reason), "%s", reason.c_str());
-  std::memcpy(report, &full, std::min(given.struct_size, sizeof(full)));
-  return {};
-}
-
 kvcast_report ReportOf(const kvcast_cache& cache, size_t blocks, uint64_t bytes) {
   kvcast_report report{};
   report.blocks = blocks;
   report.tokens = blocks * cache.block_tokens;
   report.bytes = bytes;
   return report;
-}
-
-Result<PagedCache> PagesOf(const kvcast_pages* pages, const BlockShape& shape) {
-  constexpr size_t kFirstBytes = offsetof(kvcast_pages, values) + sizeof(int32_t);
-  constexpr size_t kLayerBytes = offsetof(kvcast_layer, value_bytes) + sizeof(size_t);
-  KVCAST_TRY(const kvcast_pages given, Given(pages, kFirstBytes));
-  if (given.order < KVCAST_NHD || given.order > KVCAST_HND || given.placement < KVCAST_APART ||
-      given.placement > KVCAST_PAGES_FIRST || given.values < KVCAST_BF16 ||
-      given.values > KVCAST_FP16) {
-    return Error(ErrorCode::kUnsupported, "Pages of this kind are none that this version knows.");
-  }
-  if (given.layers == nullptr || given.layer_size < kLayerBytes || given.layer_count > kLayersMax ||
-      given.page_tokens == 0) {
-    return Error(ErrorCode::kInvalid,
-                 "Pages have tokens, and layers, of which layer_size is sizeof(kvcast_layer).");
-  }
-  std::vector<LayerMemory> memory;
-  for (size_t i = 0; i < given.layer_count; ++i) {
-    kvcast_layer layer{};
-    std::memcpy(&layer, reinterpret_cast<const std::byte*>(given.layers) + i * given.layer_size,
-                std::min(given.layer_size, sizeof(layer)));
-    KVCAST_TRY_VOID(BytesOf(layer.key, layer.key_bytes).ok() ? Result<void>() : NoCache());
-    KVCAST_TRY_VOID(BytesOf(layer.value, layer.value_bytes).ok() ? Result<void>() : NoCache());
-    memory.push_back({{static_cast<std::byte*>(layer.key), layer.key_bytes},
-                      {static_cast<std::byte*>(layer.value), layer.value_bytes}});
-  }
-  const PageFormat format{static_cast<PageOrder>(given.order),
-                          static_cast<KvPlacement>(given.placement), given.page_tokens,
-                          kPageValueBytes, given.page_count};
-  return PagedCache::Of(shape, format, memory);
 }
 
 Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
@@ -295,15 +195,23 @@ Result<kvcast_code> Find(kvcast_cache& cache, const kvcast_prompt* prompt,
   return KVCAST_OK;
 }
 
-Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
-                         const kvcast_terms* terms, kvcast_report* report) {
-  KVCAST_TRY_VOID(Tell({}, "", report));
+// What a load came to, for whoever wants to know how much of it.
+struct LoadedPrompt {
+  kvcast_report said;
+  std::string reason;
+  LoadReport report;
+  size_t skipped;
+  size_t blocks;
+};
+
+Result<LoadedPrompt> LoadPrompt(kvcast_cache& cache, const kvcast_prompt* prompt,
+                                const kvcast_terms* terms) {
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
   CacheMatch match = FindPrompt(cache, given, taken);
   const size_t skipped = match.first_block();
+  const size_t blocks = given.chain.blocks().size();
   const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.end_block();
-  const bool all = wanted == given.chain.blocks().size();
   KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.end_block())));
   NodeConnection::LoadCall call{.deadline = taken.deadline,
                                 .compute_per_block = taken.compute_per_block,
@@ -311,19 +219,49 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   if (call.follow && taken.expected_tokens > 0) {
     call.follow->expected = static_cast<size_t>(taken.expected_tokens / cache.block_tokens);
   }
-  KVCAST_TRY(const LoadReport loaded,
+  KVCAST_TRY(LoadReport report,
              cache.node->Load(std::move(match), given.chain.blocks(), std::move(pages), call));
   kvcast_report said =
-      WithSkipped(ReportOf(cache, skipped + loaded.loaded(), loaded.bytes), given, taken);
-  said.live = loaded.live;
-  std::string reason = loaded.reason;
-  if (!loaded.complete()) {
-    said.status = StatusOf(loaded.outcomes[loaded.loaded()]);
-  } else if (!all) {
+      WithSkipped(ReportOf(cache, skipped + report.loaded(), report.bytes), given, taken);
+  said.live = report.live;
+  std::string reason = report.reason;
+  if (!report.complete()) {
+    said.status = StatusOf(report.outcomes[report.loaded()]);
+  } else if (wanted < blocks) {
     said.status = KVCAST_ITEM_ABSENT;
     reason = "No more blocks are known of.";
   }
-  KVCAST_TRY_VOID(Tell(said, reason, report));
+  return LoadedPrompt{said, std::move(reason), std::move(report), skipped, blocks};
+}
+
+Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
+                         const kvcast_terms* terms, kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY(const LoadedPrompt loaded, LoadPrompt(cache, prompt, terms));
+  KVCAST_TRY_VOID(Tell(loaded.said, loaded.reason, report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> LoadBlocks(kvcast_cache& cache, const kvcast_prompt* prompt,
+                               const kvcast_terms* terms, kvcast_report* report,
+                               kvcast_block* blocks, size_t block_size, size_t* count) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY_VOID(CheckPlaces(blocks, block_size, count));
+  KVCAST_TRY(const LoadedPrompt loaded, LoadPrompt(cache, prompt, terms));
+  KVCAST_TRY_VOID(Tell(loaded.said, loaded.reason, report));
+  TellBlocks(loaded.report, loaded.skipped, loaded.blocks, blocks, block_size, count);
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Offers(kvcast_cache& cache, const kvcast_prompt* prompt,
+                           const kvcast_terms* terms, kvcast_offer* offers, size_t offer_size,
+                           size_t* count) {
+  KVCAST_TRY_VOID(CheckPlaces(offers, offer_size, count));
+  KVCAST_TRY(const Terms taken, Terms::Of(terms));
+  KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
+  TellOffers(cache.node->Places(given.chain.blocks(), given.Skipped(cache, taken),
+                                LoadedRungs(cache, taken)),
+             offers, offer_size, count);
   return KVCAST_OK;
 }
 
@@ -448,6 +386,22 @@ kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_prompt* prompt,
                               const kvcast_terms* terms, kvcast_report* report) {
   return kvcast::WithCache(
       cache, [&](kvcast_cache& it) { return kvcast::Load(it, prompt, terms, report); });
+}
+
+kvcast_code kvcast_cache_load_blocks(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                     const kvcast_terms* terms, kvcast_report* report,
+                                     kvcast_block* blocks, size_t block_size, size_t* count) {
+  return kvcast::WithCache(cache, [&](kvcast_cache& it) {
+    return kvcast::LoadBlocks(it, prompt, terms, report, blocks, block_size, count);
+  });
+}
+
+kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                const kvcast_terms* terms, kvcast_offer* offers, size_t offer_size,
+                                size_t* count) {
+  return kvcast::WithCache(cache, [&](kvcast_cache& it) {
+    return kvcast::Offers(it, prompt, terms, offers, offer_size, count);
+  });
 }
 
 kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,

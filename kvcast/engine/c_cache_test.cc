@@ -322,6 +322,86 @@ TEST(CCache, RefusesOtherNodesThatHaveNoAddress) {
   EXPECT_EQ(code(where), KVCAST_INVALID);
 }
 
+TEST(CCache, SaysWhereEachBlockIs) {
+  ScriptedServer server;
+  PromptEngine engine(server.flag());
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  for (const char* const rung : {"BF16", "Int8"}) {
+    engine.terms.rung = rung;
+    ASSERT_EQ(engine.Publish(), kWholeTokens);
+  }
+  engine.terms.skip_tokens = 2 * kBlockTokens;
+  const kvcast_prompt prompt = engine.Prompt();
+  std::array<kvcast_offer, 10> offers{};
+  size_t count = 5;
+  const auto ask = [&](size_t size) {
+    return kvcast_cache_offers(engine.cache(), &prompt, &engine.terms, offers.data(), size, &count);
+  };
+  ASSERT_EQ(ask(sizeof(kvcast_offer)), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(count, 8u);  // Four blocks, at two rungs each; told of five offers.
+  EXPECT_NE(offers[4].rung, nullptr);
+  EXPECT_EQ(offers[5].rung, nullptr);
+  ASSERT_EQ(ask(sizeof(kvcast_offer)), KVCAST_OK) << kvcast_message();
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(offers[i].block, 2 + i / 2);
+    EXPECT_STREQ(offers[i].rung, i % 2 == 0 ? "BF16" : "Int8");
+    EXPECT_GT(offers[i].bytes, 0u);
+    EXPECT_EQ(offers[i].load_us, -1);  // Nothing was loaded yet.
+    EXPECT_EQ(std::memcmp(offers[i].node, offers[0].node, 16), 0);
+    EXPECT_EQ(std::memcmp(offers[i].generation, offers[i % 2].generation, 16), 0);
+  }
+  EXPECT_NE(std::memcmp(offers[0].generation, offers[1].generation, 16), 0);
+  EXPECT_EQ(engine.Load(), kWholeTokens);
+  ASSERT_EQ(ask(sizeof(kvcast_offer)), KVCAST_OK) << kvcast_message();
+  EXPECT_GE(offers[0].load_us, 0);
+  EXPECT_EQ(ask(sizeof(kvcast_offer) - 1), KVCAST_INVALID);
+  EXPECT_EQ(kvcast_cache_offers(engine.cache(), &prompt, nullptr, nullptr, 0, nullptr),
+            KVCAST_INVALID);
+}
+
+TEST(CCache, SaysWhatBecameOfEachBlock) {
+  ScriptedServer server;
+  PromptEngine engine(server.flag());
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  ASSERT_EQ(engine.Publish(), kWholeTokens);
+  engine.inputs = {InputAt(17, "an image")};  // From the fifth block on it is another prompt.
+  engine.terms.skip_tokens = kBlockTokens;
+  const kvcast_prompt prompt = engine.Prompt();
+  kvcast_report report{};
+  report.struct_size = sizeof(report);
+  std::array<kvcast_block, 7> blocks{};
+  size_t count = blocks.size();
+  const auto load = [&](size_t size) {
+    return kvcast_cache_load_blocks(engine.cache(), &prompt, &engine.terms, &report, blocks.data(),
+                                    size, &count);
+  };
+  ASSERT_EQ(load(sizeof(kvcast_block)), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(report.blocks, 4u);
+  ASSERT_EQ(count, 6u);
+  EXPECT_EQ(blocks[0].status, KVCAST_ITEM_HELD);
+  EXPECT_EQ(blocks[0].rung, nullptr);
+  EXPECT_STREQ(blocks[0].why, "The engine has it.");
+  for (size_t block = 1; block < 4; ++block) {
+    EXPECT_EQ(blocks[block].status, KVCAST_ITEM_LOADED);
+    EXPECT_STREQ(blocks[block].rung, "BF16-lossless");
+    EXPECT_NE(std::string(blocks[block].why).find(" as BF16-lossless: "), std::string::npos);
+  }
+  for (size_t block = 4; block < 6; ++block) {
+    EXPECT_EQ(blocks[block].status, KVCAST_ITEM_ABSENT);
+    EXPECT_EQ(blocks[block].rung, nullptr);
+    EXPECT_STREQ(blocks[block].why, "No more blocks are known of.");
+  }
+  EXPECT_EQ(blocks[6].status, KVCAST_ITEM_PENDING);  // There is no such block.
+  EXPECT_EQ(load(0), KVCAST_INVALID);
+  server.WithNode([](ScriptedNode& node) { node.script.refuse_fetch = true; });
+  count = 6;
+  ASSERT_EQ(load(sizeof(kvcast_block)), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(report.blocks, 1u);
+  EXPECT_EQ(blocks[1].status, KVCAST_ITEM_REFUSED);
+  EXPECT_STREQ(blocks[1].why, report.reason);
+  EXPECT_EQ(blocks[2].status, KVCAST_ITEM_ABSENT);
+}
+
 // What there is no room to remember is not found.
 TEST(CCache, RemembersNoMoreOfNodesThanItMay) {
   ScriptedServer server;

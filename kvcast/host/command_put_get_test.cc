@@ -93,9 +93,15 @@ TEST_F(PutAndGet, SayBeforehandWhatThereIs) {
   EXPECT_EQ(json["offers"][0]["rung"], "BF16");
   EXPECT_EQ(json["offers"][1]["rung"], "Int8");
   EXPECT_EQ(json["offers"][1]["blocks"], 4);
+  EXPECT_EQ(json["offers"][0]["node"].get<std::string>().size(), 32u);
+  EXPECT_EQ(json["offers"][0]["node"], json["offers"][1]["node"]);
+  EXPECT_NE(json["offers"][0]["generation"], json["offers"][1]["generation"]);
+  EXPECT_TRUE(json["offers"][0]["load_ms"].is_null());  // Nothing was loaded yet.
   const CommandOutcome text = Find("a.tokens", {"--rung", "Int8"});
   EXPECT_NE(text.out.find("found    7 of 7 blocks"), std::string::npos) << text.out;
   EXPECT_EQ(text.out.find("BF16 "), std::string::npos);
+  const std::string node = json["offers"][0]["node"];
+  EXPECT_NE(text.out.find("   " + node.substr(0, 16) + "  "), std::string::npos) << text.out;
 }
 
 TEST_F(PutAndGet, TellPromptsApartByTheirImages) {
