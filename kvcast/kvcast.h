@@ -89,6 +89,10 @@ typedef struct kvcast_node {
   int64_t patience_ms;
   /* What may be remembered of what nodes hold; 0: 1 GiB. */
   uint64_t index_bytes_max;
+  /* Addresses of others that will do as well, in order of preference: the next one is used when the
+   * one before is not there or is lost. All are trusted, and asked, in the same way. */
+  const char* const* others;
+  size_t other_count;
 } kvcast_node;
 
 #ifdef __cplusplus

@@ -70,6 +70,7 @@ struct Node {
   std::string naming_key{};                    // 32 bytes, of any other tenant.
   std::chrono::milliseconds patience{10'000};  // None: nobody waits.
   uint64_t index_bytes_max = 0;
+  std::vector<std::string> others{};  // Addresses of nodes that will do as well, the best first.
 };
 
 enum class Durability : int32_t {
@@ -112,8 +113,20 @@ inline Failure FailureOf(kvcast_code code) { return {code, kvcast_message()}; }
 inline const char* TextOrNull(const std::string& text) {
   return text.empty() ? nullptr : text.c_str();
 }
-inline kvcast_node NodeOf(const Node& node) {
-  kvcast_node given{};
+// The same in C, with what it points to. May be moved, and not copied.
+struct GivenNode {
+  GivenNode() = default;
+  GivenNode(GivenNode&&) = default;
+
+  kvcast_node node{};
+  std::vector<const char*> others{};
+};
+inline GivenNode NodeOf(const Node& node) {
+  GivenNode whole;
+  for (const std::string& other : node.others) {
+    whole.others.push_back(other.c_str());
+  }
+  kvcast_node& given = whole.node;
   given.struct_size = sizeof(given);
   given.address = node.address.c_str();
   given.authorities = TextOrNull(node.authorities);
@@ -124,7 +137,9 @@ inline kvcast_node NodeOf(const Node& node) {
   given.naming_key = node.naming_key.size() == 32 ? node.naming_key.data() : nullptr;
   given.patience_ms = node.patience.count() > 0 ? node.patience.count() : -1;
   given.index_bytes_max = node.index_bytes_max;
-  return given;
+  given.others = whole.others.data();
+  given.other_count = whole.others.size();
+  return whole;
 }
 
 }  // namespace detail

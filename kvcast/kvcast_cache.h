@@ -66,6 +66,13 @@ KVCAST_API uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache);
  * nothing. It comes back by itself. */
 KVCAST_API int kvcast_cache_connected(const kvcast_cache* cache);
 
+/* What is not a token and changes the KV from where it begins: an image, a sound. Prompts with
+ * equal tokens and other inputs have other names. */
+typedef struct kvcast_input {
+  uint64_t position;  /* In tokens from the prompt's first: where its placeholders begin. */
+  uint8_t digest[32]; /* SHA-256 of all that the model gets for it; see api.md. */
+} kvcast_input;
+
 /* Tokens, and the pages that hold them, or are to, from the first on. */
 typedef struct kvcast_prompt {
   size_t struct_size;
@@ -75,13 +82,18 @@ typedef struct kvcast_prompt {
   size_t page_count;
   const void* salt; /* Keeps these names apart from all others; up to 1,024 bytes. */
   size_t salt_bytes;
+  /* All that there are among the tokens, in any order: an image that is left out here is not told
+   * from another one. */
+  const kvcast_input* inputs;
+  size_t input_size; /* sizeof(kvcast_input). */
+  size_t input_count;
 } kvcast_prompt;
 
 typedef struct kvcast_terms {
   size_t struct_size;
   int64_t timeout_us; /* 0: 30 s. */
-  /* Of a load: what computing a block takes, so that nothing is loaded that is computed faster; 0:
-   * all is loaded that can be. */
+  /* Of a load: what computing a block takes, so that nothing is loaded, nor waited for any longer,
+   * that is computed faster; 0: all is loaded that can be, until the timeout. */
   int64_t compute_block_us;
   /* Of a publication: the only rung to publish at; null: an exact one, and a small one if there is
    * a calibration. Of what is found and loaded: the least rung that is good enough, so that the
@@ -100,6 +112,9 @@ typedef struct kvcast_terms {
    * ranks publish their parts of one cache; null: it is drawn. Of what is found and loaded: only
    * what was published under it; null: whatever there is. */
   const void* generation;
+  /* Of what is found and loaded: the first so many tokens are in their pages already. Whole blocks
+   * of them are neither looked for nor written, and count as found and as loaded. */
+  uint64_t skip_tokens;
 } kvcast_terms;
 
 /* One act of publishing by all ranks of an engine: one of them draws it, all of them use it. */
@@ -125,6 +140,35 @@ KVCAST_API kvcast_code kvcast_cache_find(kvcast_cache* cache, const kvcast_promp
  * computed, whatever the reason. No page is touched after it returns. `terms` may be null. */
 KVCAST_API kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_prompt* prompt,
                                          const kvcast_terms* terms, kvcast_report* report);
+/* What became of a block. */
+typedef struct kvcast_block {
+  int32_t status; /* KVCAST_ITEM_LOADED; HELD: of those that were skipped; else to be computed. */
+  int32_t zero;
+  const char* rung; /* At which it was loaded, good for ever; null where it was not. */
+  char why[232];    /* Why at that one, or why not: a sentence for a person. */
+} kvcast_block;
+/* The same, and tells of each of the prompt's whole blocks, from the first on. `count` is how many
+ * there is room for, and becomes how many there are; block_size is sizeof(kvcast_block). */
+KVCAST_API kvcast_code kvcast_cache_load_blocks(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                                const kvcast_terms* terms, kvcast_report* report,
+                                                kvcast_block* blocks, size_t block_size,
+                                                size_t* count);
+
+/* One way in which a block can be had. */
+typedef struct kvcast_offer {
+  uint64_t block;   /* Of the prompt, from 0. */
+  const char* rung; /* Good for ever. */
+  uint64_t bytes;
+  int64_t load_us;        /* What it takes to come, once it comes; below 0: not known yet. */
+  uint8_t node[16];       /* Who holds it: the id that the node has in catalogs. */
+  uint8_t generation[16]; /* The act of publishing that it is from. */
+} kvcast_offer;
+/* Who holds which block of what kvcast_cache_find() finds, at which of the rungs: in the prompt's
+ * order, of each block the best rung first. Asks nobody. `count` is how many there is room for, and
+ * becomes how many there are; offer_size is sizeof(kvcast_offer). `terms` may be null. */
+KVCAST_API kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                           const kvcast_terms* terms, kvcast_offer* offers,
+                                           size_t offer_size, size_t* count);
 /* Publishes the prompt's whole blocks, those that the node does not hold. */
 KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
                                             const kvcast_terms* terms, kvcast_report* report);

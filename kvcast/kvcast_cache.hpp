@@ -23,6 +23,8 @@ struct CacheTerms {
   uint64_t expected_tokens = 0;
   // What several ranks publish their parts under; of what is found and loaded, only that.
   std::optional<Generation> generation{};
+  // Of what is found and loaded: the first so many tokens are in their pages already.
+  uint64_t skip_tokens = 0;
 };
 
 // For engines that say what their pages hold. See kvcast_cache.
@@ -50,12 +52,29 @@ class Cache {
     int32_t placement = KVCAST_APART;
     int32_t values = KVCAST_BF16;
   };
+  using Input = kvcast_input;
   struct Prompt {
     std::vector<uint32_t> tokens;
     std::vector<uint32_t> pages{};
     std::string_view salt{};
+    std::vector<Input> inputs{};  // All images and sounds that there are among the tokens.
   };
   using Terms = CacheTerms;
+  // What became of a block. See kvcast_block.
+  struct Block {
+    Status status = Status::kPending;
+    std::string rung{};  // Empty where it was not loaded.
+    std::string why{};
+  };
+  // One way in which a block can be had. See kvcast_offer.
+  struct Offer {
+    uint64_t block = 0;
+    std::string rung{};
+    uint64_t bytes = 0;
+    std::optional<Microseconds> load{};  // Unless it is not known yet.
+    std::string node{};                  // 16 bytes, as is what follows.
+    std::string generation{};
+  };
   struct Report {
     uint64_t blocks = 0;
     uint64_t tokens = 0;
@@ -64,6 +83,7 @@ class Cache {
     Status status = Status::kPending;
     std::string reason{};
     uint64_t live = 0;
+    std::vector<Block> each{};  // Of a load: of each of the prompt's blocks.
   };
 
   // A prompt that is published while it is being computed. See kvcast_publication. Destroyed before
@@ -94,7 +114,7 @@ class Cache {
   };
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
-    const kvcast_node where = detail::NodeOf(node);
+    const detail::GivenNode where = detail::NodeOf(node);
     kvcast_model named{};
     named.struct_size = sizeof(named);
     named.folder = model.folder.c_str();
@@ -118,7 +138,7 @@ class Cache {
     laid.placement = pages.placement;
     laid.values = pages.values;
     kvcast_cache* cache = nullptr;
-    const kvcast_code code = kvcast_cache_open(&where, &named, &laid, &cache);
+    const kvcast_code code = kvcast_cache_open(&where.node, &named, &laid, &cache);
     return code == KVCAST_OK ? Expected<Cache>(Cache(cache)) : detail::FailureOf(code);
   }
 
@@ -133,9 +153,45 @@ class Cache {
   Expected<Report> Find(const Prompt& prompt, const Terms& terms = Terms()) {
     return Call(kvcast_cache_find, prompt, terms);
   }
+  // Who holds which block of that, and at which rung. Asks nobody.
+  Expected<std::vector<Offer>> Offers(const Prompt& prompt, const Terms& terms = Terms()) {
+    const kvcast_prompt asked = PromptOf(prompt);
+    const kvcast_terms given = TermsOf(terms);
+    std::vector<kvcast_offer> told;
+    size_t count = 0;
+    do {  // There may be more when they are asked for again.
+      told.resize(count);
+      const kvcast_code code = kvcast_cache_offers(cache_.get(), &asked, &given, told.data(),
+                                                   sizeof(kvcast_offer), &count);
+      if (code != KVCAST_OK) {
+        return detail::FailureOf(code);
+      }
+    } while (count > told.size());
+    told.resize(count);
+    std::vector<Offer> offers;
+    for (const kvcast_offer& each : told) {
+      offers.push_back({each.block, each.rung, each.bytes, std::nullopt,
+                        std::string(each.node, each.node + sizeof(each.node)),
+                        std::string(each.generation, each.generation + sizeof(each.generation))});
+      if (each.load_us >= 0) {
+        offers.back().load = Microseconds(each.load_us);
+      }
+    }
+    return offers;
+  }
   // What is loaded stands first: report->tokens of them. The rest is to be computed.
   Expected<Report> Load(const Prompt& prompt, const Terms& terms = Terms()) {
-    return Call(kvcast_cache_load, prompt, terms);
+    std::vector<kvcast_block> blocks(prompt.tokens.size() / (cache_ ? block_tokens() : 1));
+    size_t count = blocks.size();
+    const auto load = [&](auto... given) {
+      return kvcast_cache_load_blocks(given..., blocks.data(), sizeof(kvcast_block), &count);
+    };
+    Expected<Report> report = Call(load, prompt, terms);
+    for (size_t i = 0; report && i < blocks.size(); ++i) {
+      const char* const rung = blocks[i].rung == nullptr ? "" : blocks[i].rung;
+      report->each.push_back({static_cast<Status>(blocks[i].status), rung, blocks[i].why});
+    }
+    return report;
   }
   Expected<Report> Publish(const Prompt& prompt, const Terms& terms = Terms()) {
     return Call(kvcast_cache_publish, prompt, terms);
@@ -160,8 +216,6 @@ class Cache {
   };
   explicit Cache(kvcast_cache* cache) : cache_(cache) {}
 
-  using Function = kvcast_code(kvcast_cache*, const kvcast_prompt*, const kvcast_terms*,
-                               kvcast_report*);
   static kvcast_prompt PromptOf(const Prompt& prompt) {
     kvcast_prompt asked{};
     asked.struct_size = sizeof(asked);
@@ -171,6 +225,9 @@ class Cache {
     asked.page_count = prompt.pages.size();
     asked.salt = prompt.salt.data();
     asked.salt_bytes = prompt.salt.size();
+    asked.inputs = prompt.inputs.data();
+    asked.input_size = sizeof(Input);
+    asked.input_count = prompt.inputs.size();
     return asked;
   }
   static kvcast_terms TermsOf(const Terms& terms) {
@@ -184,13 +241,15 @@ class Cache {
     given.begin_us = terms.begin.count();
     given.expected_tokens = terms.expected_tokens;
     given.generation = terms.generation ? terms.generation->data() : nullptr;
+    given.skip_tokens = terms.skip_tokens;
     return given;
   }
   static Report ReportOf(const kvcast_report& told) {
     return {told.blocks, told.tokens, told.bytes, told.held, static_cast<Status>(told.status),
-            told.reason, told.live};
+            told.reason, told.live,   {}};
   }
-  Expected<Report> Call(Function* function, const Prompt& prompt, const Terms& terms) {
+  template <typename Function>
+  Expected<Report> Call(const Function& function, const Prompt& prompt, const Terms& terms) {
     const kvcast_prompt asked = PromptOf(prompt);
     const kvcast_terms given = TermsOf(terms);
     kvcast_report told{};

@@ -35,7 +35,7 @@ class Store {
   using Batch = uint64_t;
 
   static Expected<Store> Open(const Node& node, const Format& format) {
-    const kvcast_node where = detail::NodeOf(node);
+    const detail::GivenNode where = detail::NodeOf(node);
     kvcast_format given{};
     given.struct_size = sizeof(given);
     given.model = format.model.c_str();
@@ -43,7 +43,7 @@ class Store {
     given.layout_bytes = format.layout.size();
     given.block_tokens = format.block_tokens;
     kvcast_store* store = nullptr;
-    const kvcast_code code = kvcast_store_open(&where, &given, &store);
+    const kvcast_code code = kvcast_store_open(&where.node, &given, &store);
     return code == KVCAST_OK ? Expected<Store>(Store(store)) : detail::FailureOf(code);
   }
 

@@ -220,7 +220,7 @@ class Publishing {
 // The node, if one is named. One that cannot be used makes an engine slower, and never fail.
 Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::string& model,
                                             const std::vector<std::string>& rung_names) {
-  if (flags.node.empty()) {
+  if (flags.nodes.empty()) {
     return std::optional<SharedCache>();
   }
   KVCAST_TRY(const NodeAddress address, flags.Address());

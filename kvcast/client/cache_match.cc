@@ -98,6 +98,12 @@ CacheMatch CacheMatch::Of(const PrefixIndex& index, std::span<const BlockHash> b
   return match;
 }
 
+CacheMatch CacheMatch::None(size_t first_block) {
+  CacheMatch match;
+  match.first_block_ = first_block;
+  return match;
+}
+
 std::optional<uint64_t> CacheMatch::BytesAt(size_t block, Rung rung) const {
   const std::span<const BlockOffer> all = offers(block);
   const auto found = std::ranges::find(all, rung, &BlockOffer::rung);

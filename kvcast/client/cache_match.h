@@ -38,6 +38,9 @@ class CacheMatch {
                        const CacheKind& kind, std::span<const Rung> rungs, size_t first_block = 0,
                        const std::optional<Generation>& generation = {});
 
+  // Nothing from there on.
+  static CacheMatch None(size_t first_block);
+
   bool empty() const { return offers_.empty(); }
   size_t first_block() const { return first_block_; }
   size_t end_block() const { return first_block_ + block_count(); }

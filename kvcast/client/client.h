@@ -12,6 +12,7 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/client/ack_follower.h"
+#include "kvcast/client/block_place.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
@@ -75,6 +76,10 @@ class Client {
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
                   std::span<const Rung> rungs = {},
                   const std::optional<Generation>& generation = {}) const;
+
+  // The same in full: everybody who holds them, and what they take to come.
+  std::vector<BlockPlace> Places(std::span<const BlockHash> blocks, size_t first_block,
+                                 std::span<const Rung> rungs, Instant now) const;
 
   struct PublishTerms {
     Generation generation{};  // Drawn anew for each.
@@ -152,6 +157,7 @@ class Client {
   Executor* executor_;
   PrefixIndex index_;
   NodeHoldings held_;
+  NodeIds nodes_;  // Of the index. One that has gone stays until its number is another's.
   CatalogFollower follower_;
   std::shared_ptr<NodePace> pace_;
   AckFollower acks_;

@@ -61,6 +61,9 @@ TEST_F(Following, HasEveryBlockAsItIsPublished) {
   EXPECT_EQ(report.fetches, 1u);
   EXPECT_EQ(report.runs.size(), 1u);
   EXPECT_EQ(report.reason, "");
+  EXPECT_EQ(report.WhyOf(0), report.choices[0]);
+  EXPECT_EQ(report.WhyOf(1), "It came as it was published.");
+  EXPECT_EQ(report.RungOf(kBlocks - 1), Rung::kBf16);
 }
 
 // Who comes later fetches up to the newest object, in the middle of a block, and goes on from
@@ -140,6 +143,24 @@ TEST_F(Following, TakesABlockOnceThoughItIsListedBeforeItComes) {
     pair.Run();
   }
   EXPECT_EQ(Ended(pair, load).live, kBlocks - 1);
+}
+
+// However long nothing was to be fetched: to wait for that begins when it is asked for.
+TEST_F(Following, GivesAFetchItsTimeHoweverLateItIsAskedFor) {
+  ClientPair pair;
+  const OperationId load = pair.Follow(target_, blocks_, {seconds(50), SIZE_MAX, seconds(40)},
+                                       /*compute_per_block=*/milliseconds(500));
+  pair.Run();
+  pair.node().Live(source_, blocks_, 0);
+  pair.Pass(milliseconds(2400));
+  pair.node().script.hold_fetches = true;
+  pair.node().Hold(source_, blocks_, 1, kBlocks - 1);
+  pair.Pass(milliseconds(1000));  // It does not come, and is fetched.
+  pair.Pass(milliseconds(2400));
+  EXPECT_FALSE(pair.Loaded(load).has_value());
+  pair.node().ServeHeld();
+  pair.Run();
+  EXPECT_TRUE(Ended(pair, load).complete());
 }
 
 // A node that lists a block has it: a subscription that has gone silent is not waited for as long

@@ -43,6 +43,24 @@ size_t LoadReport::loaded() const {
   return static_cast<size_t>(std::ranges::count(outcomes, BlockOutcome::kLoaded));
 }
 
+std::optional<Rung> LoadReport::RungOf(size_t number) const {
+  const auto brings = [&](const LoadRun& run) {
+    return run.first_block <= first_block + number && first_block + number < run.end_block();
+  };
+  const auto run = std::ranges::find_if(runs, brings);
+  return run == runs.end() ? std::nullopt : std::optional(run->rung);
+}
+
+std::string LoadReport::WhyOf(size_t number) const {
+  if (outcomes[number] == BlockOutcome::kAfterGap) {
+    return "A block before it is missing.";
+  }
+  if (outcomes[number] != BlockOutcome::kLoaded) {
+    return reason;
+  }
+  return chosen[number] ? choices[*chosen[number]] : "It came as it was published.";
+}
+
 std::vector<Rung> LoadReport::rungs() const {
   std::vector<Rung> distinct;
   for (const LoadRun& run : runs) {

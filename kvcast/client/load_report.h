@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,11 +43,17 @@ struct LoadReport {
   size_t live = 0;  // Of the loaded blocks, those that were followed as they were published.
   std::vector<LoadRun> runs;         // Where the loaded blocks came from, in the prompt's order.
   std::vector<std::string> choices;  // Which rungs were chosen and why, a sentence each.
+  // By which of the choices each loaded block came; absent of those that were followed.
+  std::vector<std::optional<size_t>> chosen;
 
   // Of a load that found no node.
   static LoadReport NodeLost(size_t first_block, size_t blocks, const std::string& why);
   // How many were loaded: they stand first, without a hole.
   size_t loaded() const;
+  // At which rung a block was loaded, of those from first_block on; absent where it was not.
+  std::optional<Rung> RungOf(size_t number) const;
+  // Why it came as that, or did not: a sentence for a person. REQUIRES: there is such a block.
+  std::string WhyOf(size_t number) const;
   // At which rungs, each once, in the order of their first blocks.
   std::vector<Rung> rungs() const;
   bool complete() const { return loaded() == outcomes.size(); }

@@ -40,6 +40,7 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       next_block_(match_.first_block()),
       end_block_(wanted_end_),
       last_news_(now),
+      progress_{now},
       since_(now),
       now_(now) {
   Settle();
@@ -161,6 +162,8 @@ void Loading::Settle() {
   StartFetches();
   Follow();
   Advance();
+  NoteProgress();
+  WeighComputing();
   Weigh();
 }
 
@@ -386,6 +389,7 @@ void Loading::OnTimeout(Instant now) {
   if (now >= terms_.deadline) {
     FailAll({BlockOutcome::kTooLate, "The deadline passed."});
   }
+  WeighComputing();
   Weigh();
 }
 
@@ -418,8 +422,16 @@ LoadReport Loading::Report() const {
       report.runs.back().block_count = count;
     }
   }
+  std::map<size_t, size_t> choice_of;  // By the first block of its run, the last.
   for (const RungChoice& choice : choices_) {
+    choice_of[choice.block] = report.choices.size();
     report.choices.push_back(choice.ToString());
+  }
+  report.chosen.resize(leading_);
+  for (const auto& [first, run] : runs_) {
+    for (size_t block = first; !run.live && block < std::min(end, run.run.end_block()); ++block) {
+      report.chosen[block - match_.first_block()] = choice_of.at(first);
+    }
   }
   report.fetches = fetches_made_;
   return report;

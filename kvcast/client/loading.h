@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/time.h"
@@ -38,6 +40,9 @@ namespace kvcast {
 // Where it is to follow, it goes on where nothing more is held: it subscribes to a track that may
 // still be being published, fetches what that has up to then, and takes what comes, block by block;
 // whatever it does not get so it fetches once a catalog lists it.
+//
+// Where an engine says what computing costs, the load weighs that as long as it waits, and ends
+// when what is left is computed faster than it is likely to come.
 //
 // Whatever goes wrong, at whatever moment, ends in a report: blocks up to the first that could not
 // be had are loaded, that one and all after it are to be computed again. Once over() nothing
@@ -79,7 +84,8 @@ class Loading {
   bool over() const { return over_; }
   // Absent once it is over.
   std::optional<Instant> deadline() const {
-    return over_ ? std::nullopt : std::optional(std::min(terms_.deadline, WaitsUntil()));
+    return over_ ? std::nullopt
+                 : std::optional(std::min({terms_.deadline, WaitsUntil(), WorthUntil()}));
   }
   // Blocks loaded so far without a hole. Only rises, and those stay loaded.
   size_t leading() const { return leading_; }
@@ -150,6 +156,23 @@ class Loading {
   void EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch, bool cancel);
   void Advance();
 
+  // What follows is of computing instead, and in loading_worth.cc.
+  // After every input: what came of the block that is needed next, and what is left to ask for.
+  void NoteProgress();
+  uint64_t CameOfNext() const;
+  void CountUnasked();
+  // What all that is left takes to come, and what of it was asked for, once it comes.
+  struct Rest {
+    Duration all{};
+    Duration asked{};
+    size_t asked_blocks = 0;
+  };
+  Rest TimeOfRest() const;
+  // Until when to wait for what was asked for is not known to be worse than computing all that is
+  // left.
+  Instant WorthUntil() const;
+  void WeighComputing();
+
   // What follows is of following, and in loading_live.cc.
   bool follows() const { return terms_.follow.has_value(); }
   void OnLiveEvent(const moqt::Event& event);
@@ -204,6 +227,17 @@ class Loading {
   bool unsure_ = false;                 // What one should have brought may be listed yet.
   uint64_t index_version_ = 0;          // That the match knows of.
   Instant last_news_;
+  // When something last came of the block that is needed next, or the first fetch of several was
+  // sent, and how many blocks were loaded then.
+  struct Progress {
+    Instant at;
+    size_t leading = 0;
+  };
+  Progress progress_;
+  std::pair<size_t, uint64_t> came_{};  // Blocks that are loaded, and bytes of the next run.
+  bool fetching_ = false;
+  std::vector<std::pair<Rung, uint64_t>> unasked_;  // Bytes, of each block at its smallest.
+  std::array<uint64_t, 4> unasked_of_{};            // When they were counted.
   Instant listed_at_{};  // The block that is waited for, though it is to come live.
   const Instant since_;
   Instant now_;

@@ -120,6 +120,28 @@ TEST_F(Load, TellsOfEveryBlockInTheOrderOfThePrompt) {
   EXPECT_EQ(pair.Loaded(load)->loaded(), kBlocks);
 }
 
+TEST_F(Load, SaysOfEachBlockWhatItCameAsAndWhy) {
+  ClientPair pair;
+  const TrackName first = pair.node().Hold(source_, blocks_, 0, 4, /*generation=*/1);
+  pair.node().Hold(source_, blocks_, 0, 3, /*generation=*/2);
+  pair.node().Hold(source_, blocks_, 4, 2, /*generation=*/3);
+  pair.Run();
+  pair.node().Evict(first, 1, /*unlist=*/false);
+  pair.node().Evict(first, 3, /*unlist=*/false);
+  const OperationId load = pair.Load(target_, blocks_);
+  pair.Run();
+  const LoadReport report = *pair.Loaded(load);
+  ASSERT_EQ(report.loaded(), 3u);
+  EXPECT_EQ(report.RungOf(0), Rung::kBf16);
+  EXPECT_EQ(report.RungOf(2), Rung::kBf16);
+  EXPECT_EQ(report.RungOf(3), std::nullopt);
+  EXPECT_EQ(report.WhyOf(0).substr(0, 12), "blocks 0-3 a");
+  // Asked for again, of another track.
+  EXPECT_EQ(report.WhyOf(1).substr(0, 8), "blocks 1") << report.WhyOf(1);
+  EXPECT_EQ(report.WhyOf(3), report.reason);
+  EXPECT_EQ(report.WhyOf(4), "A block before it is missing.");
+}
+
 TEST_F(Load, LeavesAloneWhatTheEngineHas) {
   ClientPair pair;
   Hold(pair);

@@ -14,6 +14,7 @@ constexpr double kWeight = 0.4;
 // For so long a rung's own pace is believed, once others have been seen.
 constexpr Duration kFresh = std::chrono::seconds(2);
 constexpr Duration kJustNow = std::chrono::milliseconds(100);
+constexpr Duration kLongAgo = std::chrono::seconds(10);
 
 double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -94,6 +95,10 @@ void NodePace::Learn(Rung rung, Duration time, uint64_t bytes, Instant at) {
 
 bool NodePace::IsFresh(Instant now) const {
   return known() && now - samples_.at(*latest_).at <= kJustNow;
+}
+
+bool NodePace::IsOld(Instant now) const {
+  return known() && now - samples_.at(*latest_).at > kLongAgo;
 }
 
 Duration NodePace::TimeFor(Rung rung, uint64_t bytes, Instant now) const {

@@ -26,6 +26,8 @@ class NodePace {
   bool known() const { return latest_.has_value(); }
   // It is known from what came just now.
   bool IsFresh(Instant now) const;
+  // It is known from what came long ago: a node that was slow then may be fast now.
+  bool IsOld(Instant now) const;
   // How long so many bytes take at that rung, once they come. REQUIRES: known().
   Duration TimeFor(Rung rung, uint64_t bytes, Instant now) const;
   // Until the first byte of what is asked for now comes, if nothing else is on its way.

@@ -108,6 +108,10 @@ class Choice {
   }
   // At no rung does everything come soon enough.
   RungChoice OfLate(Rung fastest) {
+    if (pace_.IsOld(now_)) {  // Or it did not, then. Who never asks again never knows better.
+      choice_.expected.reset();
+      return Take(RungChoice::Reason::kUnknownLink, Smallest(), kFirstBlocks);
+    }
     if (choice_.computing && *choice_.expected > *choice_.computing) {
       choice_.reason = RungChoice::Reason::kComputingFaster;
       return choice_;
@@ -152,6 +156,8 @@ std::string_view WhyOf(RungChoice::Reason reason) {
       return "computing is faster";
     case RungChoice::Reason::kTooLate:
       return "it would come too late";
+    case RungChoice::Reason::kWaitedEnough:
+      return "computing is faster than to wait on";
   }
   return "";
 }
@@ -183,6 +189,9 @@ std::string RungChoice::ToString() const {
                                std::string(kvcast::ToString(run->rung))
                          : "blocks from " + std::to_string(block) + " on computed";
   text += ": " + std::string(WhyOf(reason));
+  if (silent) {
+    text += "; nothing came for " + Milliseconds(*silent);
+  }
   if (expected) {
     text += "; the rest takes " + Milliseconds(*expected);
   }

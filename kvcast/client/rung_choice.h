@@ -46,6 +46,7 @@ struct RungChoice {
     kUnknownLink,      // Nobody knows how fast the node is yet: little is asked for.
     kComputingFaster,  // Computing takes less time than loading. The rung is absent.
     kTooLate,          // Not even the next block would come in time. The rung is absent.
+    kWaitedEnough,     // What was asked for does not come as fast as it is computed. The same.
   };
 
   Reason reason = Reason::kBest;
@@ -56,6 +57,7 @@ struct RungChoice {
   std::optional<Duration> expected{};
   std::optional<Duration> left{};
   std::optional<Duration> computing{};
+  std::optional<Duration> silent{};  // Nothing came, of what was needed first.
 
   // A sentence for a person.
   std::string ToString() const;

@@ -108,6 +108,21 @@ TEST_F(Choosing, NeverLoadsWhereComputingIsFaster) {
   EXPECT_EQ(Choose(pace, Within(seconds(1), milliseconds(1))).reason, Reason::kComputingFaster);
 }
 
+// Whoever is never asked again never becomes faster.
+TEST_F(Choosing, AsksANodeAgainThatWasTooSlowLongAgo) {
+  const NodePace pace = Known();
+  const LoadTerms terms{Instant::max(), milliseconds(1)};
+  now_ += seconds(10);
+  EXPECT_EQ(Choose(pace, terms).reason, Reason::kComputingFaster);
+  now_ += milliseconds(1);
+  const RungChoice choice = Choose(pace, terms);
+  EXPECT_EQ(choice.reason, Reason::kUnknownLink);
+  EXPECT_EQ(choice.run->rung, Rung::kInt4);
+  EXPECT_EQ(choice.run->block_count, 2u);
+  // As fast as it was is fast enough: nothing is to be found out.
+  EXPECT_EQ(Choose(pace, {Instant::max(), milliseconds(9)}).reason, Reason::kBest);
+}
+
 TEST_F(Choosing, CountsWhatIsOnItsWay) {
   NodePace pace = Known();
   EXPECT_EQ(Choose(pace, Within(milliseconds(120))).run->rung, Rung::kBf16);

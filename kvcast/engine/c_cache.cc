@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -7,6 +6,8 @@
 #include <vector>
 
 #include "kvcast/engine/c_call.h"
+#include "kvcast/engine/c_prompt.h"
+#include "kvcast/engine/c_report.h"
 #include "kvcast/engine/model_folder.h"
 #include "kvcast/engine/model_ladder.h"
 #include "kvcast/engine/node_connection.h"
@@ -34,8 +35,6 @@ struct kvcast_publication {
 namespace kvcast {
 namespace {
 
-constexpr size_t kLayersMax = 65'536;
-
 Error NoCache() {
   return Error(ErrorCode::kInvalid, "There is no cache, or no place for a result.");
 }
@@ -48,6 +47,7 @@ struct Terms {
   std::optional<FollowTerms> follow;
   uint64_t expected_tokens = 0;
   std::optional<Generation> generation;
+  uint64_t skip_tokens = 0;
 
   static Result<Terms> Of(const kvcast_terms* terms);
 };
@@ -63,7 +63,8 @@ Result<Terms> Terms::Of(const kvcast_terms* terms) {
               .rung = {},
               .follow = {},
               .expected_tokens = given.expected_tokens,
-              .generation = {}};
+              .generation = {},
+              .skip_tokens = given.skip_tokens};
   if (given.generation != nullptr) {
     std::memcpy(taken.generation.emplace().data(), given.generation, sizeof(Generation));
   }
@@ -92,11 +93,17 @@ Result<Terms> Terms::Of(const kvcast_terms* terms) {
 
 struct Prompt {
   PrefixChain chain;
+  uint64_t tokens;
   std::vector<uint32_t> pages;
 
   static Result<Prompt> Of(const kvcast_cache& cache, const kvcast_prompt* prompt);
   Result<PromptPages> Pages(const kvcast_cache& cache, size_t blocks) const {
     return PromptPages::OfSlice(cache.pages, pages, cache.block_tokens, blocks, cache.slice);
+  }
+  // Of whole blocks, those that the engine has.
+  size_t Skipped(const kvcast_cache& cache, const Terms& terms) const {
+    return static_cast<size_t>(
+        std::min<uint64_t>(chain.blocks().size(), terms.skip_tokens / cache.block_tokens));
   }
   size_t BlocksWithPages(const kvcast_cache& cache) const {
     return std::min(chain.blocks().size(),
@@ -114,57 +121,9 @@ Result<Prompt> Prompt::Of(const kvcast_cache& cache, const kvcast_prompt* prompt
   }
   KVCAST_TRY(BlockNamer namer, BlockNamer::Of(cache.key, cache.fingerprint, AsText(salt)));
   const std::span<const Token> tokens(given.tokens, given.token_count);
-  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens));
-  return Prompt{std::move(chain), {given.pages, given.pages + given.page_count}};
-}
-
-int32_t StatusOf(BlockOutcome outcome) {
-  switch (outcome) {
-    case BlockOutcome::kLoaded:
-      return KVCAST_ITEM_LOADED;
-    case BlockOutcome::kNotHeld:
-    case BlockOutcome::kAfterGap:
-    case BlockOutcome::kComputingFaster:
-      return KVCAST_ITEM_ABSENT;
-    case BlockOutcome::kRefused:
-      return KVCAST_ITEM_REFUSED;
-    case BlockOutcome::kWrong:
-      return KVCAST_ITEM_DAMAGED;
-    case BlockOutcome::kTooLate:
-      return KVCAST_ITEM_LATE;
-    case BlockOutcome::kCancelled:
-      return KVCAST_ITEM_CANCELLED;
-    case BlockOutcome::kNodeLost:
-      return KVCAST_ITEM_LOST;
-  }
-  return KVCAST_ITEM_ABSENT;
-}
-
-int32_t StatusOf(PublishFault fault) {
-  switch (fault) {
-    case PublishFault::kNodeLost:
-      return KVCAST_ITEM_LOST;
-    case PublishFault::kPatienceOver:
-      return KVCAST_ITEM_LATE;
-    case PublishFault::kCancelled:
-      return KVCAST_ITEM_CANCELLED;
-    case PublishFault::kRefused:
-    case PublishFault::kNotKept:
-    case PublishFault::kNotDurable:
-      break;
-  }
-  return KVCAST_ITEM_REFUSED;
-}
-
-// Writes as much of it as the caller knows of.
-Result<void> Tell(const kvcast_report& said, const std::string& reason, kvcast_report* report) {
-  constexpr size_t kFirstBytes = offsetof(kvcast_report, reason) + sizeof(kvcast_report::reason);
-  KVCAST_TRY(const kvcast_report given, Given(report, kFirstBytes));
-  kvcast_report full = said;
-  full.struct_size = given.struct_size;
-  (void)std::snprintf(full.reason, sizeof(full.reason), "%s", reason.c_str());
-  std::memcpy(report, &full, std::min(given.struct_size, sizeof(full)));
-  return {};
+  KVCAST_TRY(const std::vector<ForeignInput> inputs, InputsOf(given));
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens, inputs));
+  return Prompt{std::move(chain), given.token_count, {given.pages, given.pages + given.page_count}};
 }
 
 kvcast_report ReportOf(const kvcast_cache& cache, size_t blocks, uint64_t bytes) {
@@ -173,44 +132,6 @@ kvcast_report ReportOf(const kvcast_cache& cache, size_t blocks, uint64_t bytes)
   report.tokens = blocks * cache.block_tokens;
   report.bytes = bytes;
   return report;
-}
-
-Result<PagedCache> PagesOf(const kvcast_pages* pages, const BlockShape& shape) {
-  constexpr size_t kFirstBytes = offsetof(kvcast_pages, values) + sizeof(int32_t);
-  constexpr size_t kLayerBytes = offsetof(kvcast_layer, value_bytes) + sizeof(size_t);
-  KVCAST_TRY(const kvcast_pages given, Given(pages, kFirstBytes));
-  if (given.order < KVCAST_NHD || given.order > KVCAST_HND || given.placement < KVCAST_APART ||
-      given.placement > KVCAST_PAGES_FIRST || given.values < KVCAST_BF16 ||
-      given.values > KVCAST_FP16) {
-    return Error(ErrorCode::kUnsupported, "Pages of this kind are none that this version knows.");
-  }
-  if (given.layers == nullptr || given.layer_size < kLayerBytes || given.layer_count > kLayersMax ||
-      given.page_tokens == 0) {
-    return Error(ErrorCode::kInvalid,
-                 "Pages have tokens, and layers, of which layer_size is sizeof(kvcast_layer).");
-  }
-  std::vector<LayerMemory> memory;
-  for (size_t i = 0; i < given.layer_count; ++i) {
-    kvcast_layer layer{};
-    std::memcpy(&layer, reinterpret_cast<const std::byte*>(given.layers) + i * given.layer_size,
-                std::min(given.layer_size, sizeof(layer)));
-    KVCAST_TRY_VOID(BytesOf(layer.key, layer.key_bytes).ok() ? Result<void>() : NoCache());
-    KVCAST_TRY_VOID(BytesOf(layer.value, layer.value_bytes).ok() ? Result<void>() : NoCache());
-    memory.push_back({{static_cast<std::byte*>(layer.key), layer.key_bytes},
-                      {static_cast<std::byte*>(layer.value), layer.value_bytes}});
-  }
-  const PageFormat format{static_cast<PageOrder>(given.order),
-                          static_cast<KvPlacement>(given.placement), given.page_tokens,
-                          kPageValueBytes, given.page_count};
-  return PagedCache::Of(shape, format, memory);
-}
-
-// Numbers from the first on, or all of them.
-Result<std::optional<IndexRange>> PartOf(uint32_t first, uint32_t count) {
-  if (first > UINT32_MAX - count || (count == 0 && first > 0)) {
-    return Error(ErrorCode::kInvalid, "A part of a cache begins somewhere and has a length.");
-  }
-  return count == 0 ? std::nullopt : std::optional(IndexRange{first, first + count - 1});
 }
 
 Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
@@ -239,9 +160,7 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
       const ModelScope scope,
       ModelScope::Of(terms.tenant, given.name == nullptr ? folder.name : given.name, fingerprint));
   const uint32_t block_tokens = folder.description.block_tokens;
-  Slice slice;
-  KVCAST_TRY(slice.layers, PartOf(given.first_layer, given.layer_count));
-  KVCAST_TRY(slice.heads, PartOf(given.first_head, given.head_count));
+  KVCAST_TRY(const Slice slice, SliceOf(given));
   KVCAST_TRY(const BlockShape shape,
              BlockShape(folder.description.groups, block_tokens).Sliced(slice));
   KVCAST_TRY(PagedCache paged, PagesOf(pages, shape));
@@ -249,8 +168,11 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
   KVCAST_TRY(const Ladder ladder, LadderOfModel(given.folder, TextOf(given.calibration), halves));
   KVCAST_TRY(
       std::unique_ptr<NodeConnection> connection,
-      NodeConnection::Open(terms.address, CacheKind(scope, ladder.LoadedByDefault().front(), slice),
-                           terms.patience, ladder));
+      NodeConnection::Open(terms.addresses,
+                           {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), slice),
+                            .ladder = ladder,
+                            .index_bytes_max = terms.index_bytes_max},
+                           terms.patience));
   *cache = new kvcast_cache{terms.key,        fingerprint, block_tokens,         slice,
                             std::move(paged), ladder,      std::move(connection)};
   return KVCAST_OK;
@@ -260,47 +182,97 @@ std::vector<Rung> LoadedRungs(const kvcast_cache& cache, const Terms& terms) {
   return terms.rung ? cache.ladder.LoadedDownTo(*terms.rung) : cache.ladder.LoadedByDefault();
 }
 
+CacheMatch FindPrompt(kvcast_cache& cache, const Prompt& prompt, const Terms& terms) {
+  return cache.node->Find(prompt.chain.blocks(), prompt.Skipped(cache, terms),
+                          LoadedRungs(cache, terms), terms.generation);
+}
+
+// Tokens that the engine has are there, though no whole block may end with the last of them.
+kvcast_report WithSkipped(kvcast_report report, const Prompt& prompt, const Terms& terms) {
+  report.tokens = std::max(report.tokens, std::min(terms.skip_tokens, prompt.tokens));
+  return report;
+}
+
 Result<kvcast_code> Find(kvcast_cache& cache, const kvcast_prompt* prompt,
                          const kvcast_terms* terms, kvcast_report* report) {
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
-  const CacheMatch match =
-      cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken), taken.generation);
-  kvcast_report said = ReportOf(cache, match.block_count(), match.bytes());
-  const bool all = match.block_count() == given.chain.blocks().size();
+  const CacheMatch match = FindPrompt(cache, given, taken);
+  const kvcast_report there = ReportOf(cache, match.end_block(), match.bytes());
+  kvcast_report said = WithSkipped(there, given, taken);
+  const bool all = match.end_block() == given.chain.blocks().size();
   said.status = all ? KVCAST_ITEM_PENDING : KVCAST_ITEM_ABSENT;
   KVCAST_TRY_VOID(Tell(said, all ? "" : "No more blocks are known of.", report));
   return KVCAST_OK;
 }
 
-Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
-                         const kvcast_terms* terms, kvcast_report* report) {
-  KVCAST_TRY_VOID(Tell({}, "", report));
+// What a load came to, for whoever wants to know how much of it.
+struct LoadedPrompt {
+  kvcast_report said;
+  std::string reason;
+  LoadReport report;
+  size_t skipped;
+  size_t blocks;
+};
+
+Result<LoadedPrompt> LoadPrompt(kvcast_cache& cache, const kvcast_prompt* prompt,
+                                const kvcast_terms* terms) {
   KVCAST_TRY(const Terms taken, Terms::Of(terms));
   KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
-  CacheMatch match =
-      cache.node->Find(given.chain.blocks(), 0, LoadedRungs(cache, taken), taken.generation);
-  const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.block_count();
-  const bool all = wanted == given.chain.blocks().size();
-  KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.block_count())));
+  CacheMatch match = FindPrompt(cache, given, taken);
+  const size_t skipped = match.first_block();
+  const size_t blocks = given.chain.blocks().size();
+  const size_t wanted = taken.follow ? given.BlocksWithPages(cache) : match.end_block();
+  KVCAST_TRY(PromptPages pages, given.Pages(cache, std::max(wanted, match.end_block())));
   NodeConnection::LoadCall call{.deadline = taken.deadline,
                                 .compute_per_block = taken.compute_per_block,
                                 .follow = taken.follow};
   if (call.follow && taken.expected_tokens > 0) {
     call.follow->expected = static_cast<size_t>(taken.expected_tokens / cache.block_tokens);
   }
-  KVCAST_TRY(const LoadReport loaded,
+  KVCAST_TRY(LoadReport report,
              cache.node->Load(std::move(match), given.chain.blocks(), std::move(pages), call));
-  kvcast_report said = ReportOf(cache, loaded.loaded(), loaded.bytes);
-  said.live = loaded.live;
-  std::string reason = loaded.reason;
-  if (!loaded.complete()) {
-    said.status = StatusOf(loaded.outcomes[loaded.loaded()]);
-  } else if (!all) {
+  kvcast_report said =
+      WithSkipped(ReportOf(cache, skipped + report.loaded(), report.bytes), given, taken);
+  said.live = report.live;
+  std::string reason = report.reason;
+  if (!report.complete()) {
+    said.status = StatusOf(report.outcomes[report.loaded()]);
+  } else if (wanted < blocks) {
     said.status = KVCAST_ITEM_ABSENT;
     reason = "No more blocks are known of.";
   }
-  KVCAST_TRY_VOID(Tell(said, reason, report));
+  return LoadedPrompt{said, std::move(reason), std::move(report), skipped, blocks};
+}
+
+Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
+                         const kvcast_terms* terms, kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY(const LoadedPrompt loaded, LoadPrompt(cache, prompt, terms));
+  KVCAST_TRY_VOID(Tell(loaded.said, loaded.reason, report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> LoadBlocks(kvcast_cache& cache, const kvcast_prompt* prompt,
+                               const kvcast_terms* terms, kvcast_report* report,
+                               kvcast_block* blocks, size_t block_size, size_t* count) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY_VOID(CheckPlaces(blocks, block_size, count));
+  KVCAST_TRY(const LoadedPrompt loaded, LoadPrompt(cache, prompt, terms));
+  KVCAST_TRY_VOID(Tell(loaded.said, loaded.reason, report));
+  TellBlocks(loaded.report, loaded.skipped, loaded.blocks, blocks, block_size, count);
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Offers(kvcast_cache& cache, const kvcast_prompt* prompt,
+                           const kvcast_terms* terms, kvcast_offer* offers, size_t offer_size,
+                           size_t* count) {
+  KVCAST_TRY_VOID(CheckPlaces(offers, offer_size, count));
+  KVCAST_TRY(const Terms taken, Terms::Of(terms));
+  KVCAST_TRY(const Prompt given, Prompt::Of(cache, prompt));
+  TellOffers(cache.node->Places(given.chain.blocks(), given.Skipped(cache, taken),
+                                LoadedRungs(cache, taken), taken.generation),
+             offers, offer_size, count);
   return KVCAST_OK;
 }
 
@@ -438,6 +410,22 @@ kvcast_code kvcast_cache_load(kvcast_cache* cache, const kvcast_prompt* prompt,
                               const kvcast_terms* terms, kvcast_report* report) {
   return kvcast::WithCache(
       cache, [&](kvcast_cache& it) { return kvcast::Load(it, prompt, terms, report); });
+}
+
+kvcast_code kvcast_cache_load_blocks(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                     const kvcast_terms* terms, kvcast_report* report,
+                                     kvcast_block* blocks, size_t block_size, size_t* count) {
+  return kvcast::WithCache(cache, [&](kvcast_cache& it) {
+    return kvcast::LoadBlocks(it, prompt, terms, report, blocks, block_size, count);
+  });
+}
+
+kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                const kvcast_terms* terms, kvcast_offer* offers, size_t offer_size,
+                                size_t* count) {
+  return kvcast::WithCache(cache, [&](kvcast_cache& it) {
+    return kvcast::Offers(it, prompt, terms, offers, offer_size, count);
+  });
 }
 
 kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,

@@ -10,6 +10,7 @@ namespace kvcast {
 namespace {
 
 constexpr size_t kMessageBytesMax = 1024;
+constexpr size_t kOthersMax = 64;
 constexpr int64_t kPatienceMsDefault = 10'000;
 constexpr int64_t kTimeoutUsDefault = 30'000'000;
 constexpr int64_t kMicrosecondsMax = int64_t{3600} * 1'000'000;
@@ -41,6 +42,28 @@ kvcast_code CodeOf(ErrorCode code) {
   return KVCAST_INTERNAL;
 }
 
+Result<std::vector<NodeAddress>> AddressesOf(const kvcast_node& node) {
+  if (node.other_count > kOthersMax || (node.others == nullptr && node.other_count > 0)) {
+    return Error(ErrorCode::kInvalid,
+                 "There are other nodes, and no addresses of them, or more "
+                 "than 64.");
+  }
+  std::vector<std::string> texts = {TextOf(node.address)};
+  for (size_t i = 0; i < node.other_count; ++i) {
+    texts.push_back(TextOf(node.others[i]));
+  }
+  std::vector<NodeAddress> addresses;
+  for (const std::string& text : texts) {
+    KVCAST_TRY(NodeAddress address, NodeAddress::Parse(text, TextOf(node.authorities)));
+    if (node.certificate != nullptr) {
+      address.own = CertificateFiles{node.certificate, node.certificate_key};
+    }
+    address.token = TextOf(node.token);
+    addresses.push_back(std::move(address));
+  }
+  return addresses;
+}
+
 }  // namespace
 
 kvcast_code FailedBecause(kvcast_code code, const char* message) {
@@ -57,16 +80,11 @@ kvcast_code FailedBecause(const Error& error) {
 Result<NodeTerms> NodeTerms::Of(const kvcast_node* node) {
   constexpr size_t kFirstBytes = offsetof(kvcast_node, index_bytes_max) + sizeof(uint64_t);
   KVCAST_TRY(const kvcast_node given, Given(node, kFirstBytes));
-  KVCAST_TRY(NodeAddress address,
-             NodeAddress::Parse(TextOf(given.address), TextOf(given.authorities)));
   if ((given.certificate == nullptr) != (given.certificate_key == nullptr)) {
     return Error(ErrorCode::kInvalid, "A certificate goes with its key: both, or none.");
   }
-  if (given.certificate != nullptr) {
-    address.own = CertificateFiles{given.certificate, given.certificate_key};
-  }
-  address.token = TextOf(given.token);
-  NodeTerms terms{std::move(address)};
+  NodeTerms terms;
+  KVCAST_TRY(terms.addresses, AddressesOf(given));
   if (given.tenant != nullptr) {
     KVCAST_TRY(terms.tenant, Tenant::Of(given.tenant));
   }

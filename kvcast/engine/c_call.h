@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kvcast/base/error.h"
 #include "kvcast/base/result.h"
@@ -54,7 +55,7 @@ kvcast_code Guarded(const Call& call) noexcept {
 
 // Whose names are used, and where.
 struct NodeTerms {
-  NodeAddress address;
+  std::vector<NodeAddress> addresses;  // In order of preference.
   Tenant tenant = Tenant::Public();
   NamingKey key = NamingKey::Public();
   Duration patience{};  // Not above zero: nobody waits.

@@ -131,7 +131,7 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_format* format,
   KVCAST_TRY(const kvcast_format given, Given(format, kFirstBytes));
   KVCAST_TRY(const std::span<const std::byte> layout, BytesOf(given.layout, given.layout_bytes));
   ValueStore::Options options{
-      std::move(terms.address),
+      std::move(terms.addresses),
       terms.tenant,
       terms.key,
       {TextOf(given.model), std::string(AsText(layout)), given.block_tokens},

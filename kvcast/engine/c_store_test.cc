@@ -33,10 +33,10 @@ kvcast_batch BatchOf(int32_t kind, std::span<const kvcast_item> items) {
 // An engine with two halves of memory: what it puts, and where it gets.
 class Engine {
  public:
-  explicit Engine(const std::string& node, uint64_t seed = 1, const std::string& layout = "toy") {
-    kvcast_node where{};
+  explicit Engine(const std::string& node, uint64_t seed = 1, const std::string& layout = "toy")
+      : Engine(At(node), seed, layout) {}
+  explicit Engine(kvcast_node where, uint64_t seed = 1, const std::string& layout = "toy") {
     where.struct_size = sizeof(where);
-    where.address = node.c_str();
     const kvcast_format format = {.struct_size = sizeof(kvcast_format),
                                   .model = "toy",
                                   .layout = layout.data(),
@@ -83,6 +83,11 @@ class Engine {
   }
 
  private:
+  static kvcast_node At(const std::string& node) {
+    kvcast_node where{};
+    where.address = node.c_str();
+    return where;
+  }
   std::span<std::byte> At(size_t value) {
     return std::span(memory_).subspan(value * kBytes, kBytes);
   }
@@ -116,6 +121,29 @@ TEST(CStore, CarriesValuesFromOneEngineToAnother) {
   for (size_t value = 0; value < 8; ++value) {
     EXPECT_TRUE(std::ranges::equal(engine.Got(value), engine.Put(value)));
   }
+}
+
+TEST(CStore, GoesOnWithAnotherNode) {
+  ScriptedServer first;
+  ScriptedServer second;
+  const std::string address = first.flag();
+  const std::string other = second.flag();
+  const char* const others[] = {other.c_str()};
+  kvcast_node where{};
+  where.address = address.c_str();
+  where.others = others;
+  where.other_count = 1;
+  Engine engine(where);
+  ASSERT_NE(engine.store(), nullptr) << kvcast_message();
+  ASSERT_EQ(engine.Run(KVCAST_PUT, 0, 8), All(8, KVCAST_ITEM_STORED));
+  first.Leave();
+  while (engine.Run(KVCAST_LOOKUP, 0, 8) != All(8, KVCAST_ITEM_ABSENT)) {
+    std::this_thread::yield();
+  }
+  while (engine.Run(KVCAST_PUT, 0, 8) != All(8, KVCAST_ITEM_STORED)) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(engine.Run(KVCAST_GET, 0, 8), All(8, KVCAST_ITEM_LOADED));
 }
 
 TEST(CStore, TellsOfEndsByADescriptor) {

@@ -54,4 +54,12 @@ Result<NodeAddress> NodeAddress::Parse(std::string_view text, const std::string&
   return address;
 }
 
+std::string NamesOf(std::span<const NodeAddress> addresses) {
+  std::string names;
+  for (const NodeAddress& address : addresses) {
+    names += (names.empty() ? "" : ", ") + Printable(address.host_and_port);
+  }
+  return names;
+}
+
 }  // namespace kvcast

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,8 @@ struct NodeAddress {
   // Invalid: neither form, or a fingerprint together with authorities.
   static Result<NodeAddress> Parse(std::string_view text, const std::string& authorities = {});
 };
+
+// Where they are, for people.
+std::string NamesOf(std::span<const NodeAddress> addresses);
 
 }  // namespace kvcast

@@ -22,21 +22,12 @@ constexpr Duration kRaceLook = std::chrono::milliseconds(10);
 // Room for two fingerprints and what is said of them; a node might say anything.
 constexpr size_t kReasonShownMax = 500;
 
-std::string NamesOf(const std::vector<NodeAddress>& addresses) {
-  std::string names;
-  for (const NodeAddress& address : addresses) {
-    names += (names.empty() ? "" : ", ") + Printable(address.host_and_port);
-  }
-  return names;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(
-    const std::vector<NodeAddress>& addresses, const CacheKind& kind, Duration patience,
-    const Ladder& ladder) {
+    const std::vector<NodeAddress>& addresses, const ClientOptions& options, Duration patience) {
   Result<std::unique_ptr<NodeConnection>> connection =
-      OpenAny(addresses, kind, Now() + std::min(patience, kWaitMax), ladder);
+      OpenAny(addresses, options, Now() + std::min(patience, kWaitMax));
   if (!connection.ok()) {
     return std::move(connection).error().In("node " + NamesOf(addresses));
   }
@@ -44,8 +35,7 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::Open(
 }
 
 Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
-    const std::vector<NodeAddress>& addresses, const CacheKind& kind, Instant deadline,
-    const Ladder& ladder) {
+    const std::vector<NodeAddress>& addresses, const ClientOptions& given, Instant deadline) {
   std::vector<size_t> nodes;  // Which of them each place is.
   std::vector<SocketAddress> places;
   std::optional<Error> unknown;
@@ -66,7 +56,7 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
   }
   size_t begun = 0;
   const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
-    ClientOptions options{kind, ladder};
+    ClientOptions options = given;
     FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
     std::unique_ptr<NodeConnection> connection(new NodeConnection);
     KVCAST_TRY_VOID(connection->Connect(addresses, {nodes[begun++], place}, options));
@@ -180,7 +170,7 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
 CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block,
                                 std::span<const Rung> rungs,
                                 const std::optional<Generation>& generation) {
-  CacheMatch match;
+  CacheMatch match = CacheMatch::None(std::min(first_block, blocks.size()));
   Command([&](Client& client) { match = client.Find(blocks, first_block, rungs, generation); });
   return match;
 }
@@ -189,6 +179,17 @@ Generation NodeConnection::DrawGeneration() {
   Generation generation;
   FillRandom(generation);
   return generation;
+}
+
+std::vector<BlockPlace> NodeConnection::Places(std::span<const BlockHash> blocks,
+                                               size_t first_block, std::span<const Rung> rungs,
+                                               const std::optional<Generation>& generation) {
+  std::vector<BlockPlace> places;
+  Command([&](Client& client) { places = client.Places(blocks, first_block, rungs, Now()); });
+  std::erase_if(places, [&](const BlockPlace& place) {
+    return generation && place.generation != *generation;
+  });
+  return places;
 }
 
 Result<std::optional<NodeConnection::Call>> NodeConnection::Begin(const Beginning& begin) {

@@ -69,7 +69,13 @@ class NodeConnection {
   // unless the ladder says otherwise. REQUIRES: an address.
   static Result<std::unique_ptr<NodeConnection>> Open(
       const std::vector<NodeAddress>& addresses, const CacheKind& kind, Duration patience,
-      const Ladder& ladder = Ladder(HalfType::kBf16));
+      const Ladder& ladder = Ladder(HalfType::kBf16)) {
+    return Open(addresses, ClientOptions{kind, ladder}, patience);
+  }
+  // The options' seed is drawn here.
+  static Result<std::unique_ptr<NodeConnection>> Open(const std::vector<NodeAddress>& addresses,
+                                                      const ClientOptions& options,
+                                                      Duration patience);
   static Result<std::unique_ptr<NodeConnection>> Open(
       const NodeAddress& address, const CacheKind& kind, Duration patience,
       const Ladder& ladder = Ladder(HalfType::kBf16)) {
@@ -86,6 +92,10 @@ class NodeConnection {
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
                   std::span<const Rung> rungs = {},
                   const std::optional<Generation>& generation = {});
+  // The same in full: everybody who holds them, and what they take to come.
+  std::vector<BlockPlace> Places(std::span<const BlockHash> blocks, size_t first_block = 0,
+                                 std::span<const Rung> rungs = {},
+                                 const std::optional<Generation>& generation = {});
   // For several ranks that publish their slices of a cache: one draws it, all use it.
   static Generation DrawGeneration();
   // Returns when all is loaded or cannot be, and no page is touched after that. Of several rungs
@@ -119,8 +129,8 @@ class NodeConnection {
 
   NodeConnection() = default;
   static Result<std::unique_ptr<NodeConnection>> OpenAny(const std::vector<NodeAddress>& addresses,
-                                                         const CacheKind& kind, Instant deadline,
-                                                         const Ladder& ladder);
+                                                         const ClientOptions& options,
+                                                         Instant deadline);
   Result<void> Connect(const std::vector<NodeAddress>& addresses, const NodeLink::First& first,
                        const ClientOptions& options);
   // False if it is neither ready nor lost by then.

@@ -28,6 +28,7 @@ bool IsLength(uint64_t length) { return length > 0 && length <= ValuePiece::kVal
 }  // namespace
 
 Result<std::unique_ptr<ValueStore>> ValueStore::Open(const Options& options) {
+  KVCAST_CHECK(!options.addresses.empty());
   KVCAST_TRY_VOID(options.format.Check());
   KVCAST_TRY(const ModelScope scope,
              ModelScope::Of(options.tenant, options.format.model, options.format.Fingerprint()));
@@ -41,7 +42,7 @@ Result<std::unique_ptr<ValueStore>> ValueStore::Open(const Options& options) {
   ValueStore& self = *store;
   store->thread_->Run([&] {
     self.link_ =
-        std::make_unique<NodeLink>(self.thread_->loop(), std::vector{options.address}, client,
+        std::make_unique<NodeLink>(self.thread_->loop(), options.addresses, client,
                                    [&self](const ClientEvent& event) { self.OnEvent(event); });
   });
   KVCAST_TRY_VOID(store->AwaitReady(Now() + std::min(options.patience, kLongestWait)));
@@ -63,7 +64,7 @@ Result<void> ValueStore::AwaitReady(Instant deadline) {
                      ? "The node does not answer. Is 'kvcast serve' running there, and does UDP "
                        "get through?"
                      : "Cannot use the node: " + lost_reason_)
-        .In("node " + Printable(options_.address.host_and_port));
+        .In("node " + NamesOf(options_.addresses));
   }
   return {};
 }

@@ -65,7 +65,7 @@ class ValueStore {
   static constexpr size_t kBatchesMax = 4096;  // Not taken yet, under way or over.
 
   struct Options {
-    NodeAddress address;
+    std::vector<NodeAddress> addresses;  // Any will do; in order of preference.
     Tenant tenant = Tenant::Public();
     NamingKey key = NamingKey::Public();
     ValueFormat format;

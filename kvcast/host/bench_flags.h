@@ -41,7 +41,7 @@ struct BenchFlags {
   static void AddTo(CLI::App& command, BenchFlags& flags);
 
   // Whether the node is somebody else's.
-  bool has_node() const { return !node.node.empty(); }
+  bool has_node() const { return !node.nodes.empty(); }
   size_t prompt_blocks_max() const;
   std::optional<Duration> deadline() const;
   // The requests of the trace that is named, or of conversations that are made up.

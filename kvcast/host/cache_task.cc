@@ -50,9 +50,11 @@ Result<void> CheckBlockBytes(const BlockShape& shape, ValueType values) {
 }  // namespace
 
 void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& rungs,
-                       const std::string& generation) {
-  NodeFlags::AddTo(command, flags.node)->required();
+                       const std::string& generation, Nodes nodes) {
+  (nodes == Nodes::kOne ? NodeFlags::AddTo : NodeFlags::AddSeveralTo)(command, flags.node)
+      ->required();
   ModelFlags::AddTo(command, flags.model)->required();
+  InputFlags::AddTo(command, flags.inputs);
   TenantFlags::AddTo(command, flags.tenant);
   command.add_option("--rung", flags.rungs, rungs)->type_name("NAME")->check(RungProblem);
   SliceFlags::AddTo(command, flags.slice, generation);
@@ -69,7 +71,7 @@ void CacheFlags::AddTo(CLI::App& command, CacheFlags& flags, const std::string& 
 }
 
 Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
-  KVCAST_TRY(NodeAddress address, flags.node.Address());
+  KVCAST_TRY(std::vector<NodeAddress> addresses, flags.node.Addresses());
   KVCAST_TRY(std::vector<Token> tokens, ReadPromptFile(flags.prompt));
   KVCAST_TRY(const NamingKey key, flags.tenant.Key());
   KVCAST_TRY_VOID(flags.model.CheckName());
@@ -84,7 +86,7 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
     KVCAST_TRY(rungs.emplace_back(), BuiltRungOf(name));
   }
   const uint32_t block_tokens = model.description.block_tokens;
-  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens));
+  KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens, flags.inputs.inputs));
   if (chain.blocks().empty()) {
     return Error(ErrorCode::kInvalid,
                  fmt::format("The prompt has {} tokens, and a block {}: there is no whole block "
@@ -106,18 +108,19 @@ Result<CacheTask> CacheTask::Prepare(const CacheFlags& flags) {
       flags.slice.ToGeneration(),
       std::move(tokens),
       std::move(chain),
-      std::move(address),
+      std::move(addresses),
       Now() + std::chrono::seconds(flags.timeout_s)};
 }
 
 Result<std::unique_ptr<NodeConnection>> CacheTask::Connect() const {
-  return NodeConnection::Open(address, kind, std::min(kConnectPatience, deadline - Now()), ladder);
+  return NodeConnection::Open(addresses, kind, std::min(kConnectPatience, deadline - Now()),
+                              ladder);
 }
 
 void CacheTask::Print(const CacheFlags& flags) const {
   const size_t blocks = chain.blocks().size();
   fmt::print("model    {}\n", kind.scope().Field());
-  fmt::print("node     {}\n", address.host_and_port);
+  fmt::print("node     {}\n", node());
   if (!slice.IsWhole()) {
     fmt::print("slice    {}\n", slice.Suffix().substr(1));
   }

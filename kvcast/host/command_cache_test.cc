@@ -108,6 +108,29 @@ TEST_F(NameAndInspect, NameChangesWithWhateverChangesTheKv) {
   EXPECT_NE(first_block({}), plain);
 }
 
+TEST_F(NameAndInspect, NameTellsImagesApart) {
+  const auto blocks = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--json", Path("a.tokens")});
+    const CommandOutcome outcome = Name(more);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return ParseJson(outcome.out)->at("prompts")[0]["blocks"];
+  };
+  const std::string cat = "4=" + Sha256::Of("a cat").ToHex();
+  const std::string dog = "4=" + Sha256::Of("a dog").ToHex();
+  const Json text = blocks({});
+  EXPECT_EQ(blocks({"--input", cat})[0], text[0]);  // It begins behind that.
+  EXPECT_NE(blocks({"--input", cat})[1], text[1]);
+  EXPECT_NE(blocks({"--input", cat})[1], blocks({"--input", dog})[1]);
+  const std::string first = "0=" + Sha256::Of("first").ToHex();
+  EXPECT_EQ(blocks({"--input", cat, "--input", first}), blocks({"--input", first, "--input", cat}));
+  for (const std::string& wrong : {"4=" + std::string(63, 'a'), "x" + cat, "4", "-1" + cat}) {
+    EXPECT_EQ(Name({Path("a.tokens"), "--input", wrong}).status, kExitUsage) << wrong;
+  }
+  const std::string outside = "9=" + Sha256::Of("a cat").ToHex();
+  EXPECT_NE(Name({Path("a.tokens"), "--input", outside}).err.find("begins at 9"),
+            std::string::npos);
+}
+
 TEST_F(NameAndInspect, NameSaysWhatIsWrongAndWhere) {
   Write("bad.tokens", "1 2 three");
   EXPECT_EQ(Name({Path("bad.tokens")}).status, 1);

@@ -108,7 +108,7 @@ void PrintJson(const CacheTask& task, const Got& got, size_t tokens) {
                     {"rung", std::string(ToString(run.rung))},
                     {"generation", GenerationOf(run.track)}});
   }
-  fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
+  fmt::print("{}", JsonText(Json{{"node", task.node()},
                                  {"model", task.kind.scope().Field()},
                                  {"blocks", task.chain.blocks().size()},
                                  {"found", got.found},
@@ -157,7 +157,7 @@ Result<void> RunGet(const GetFlags& get) {
   KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
   // Before anything is loaded that could then not be written.
   KVCAST_TRY(FileWriter writer, FileWriter::Create(flags.file));
-  const std::string where = "node " + task.address.host_and_port;
+  const std::string where = "node " + task.node();
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   KVCAST_TRY(const std::vector<Rung> rungs, RungsFor(get, task));
   CacheMatch match = node->Find(task.chain.blocks(), 0, rungs, task.generation);

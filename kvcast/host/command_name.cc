@@ -7,6 +7,7 @@
 
 #include "kvcast/base/hex.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/input_flags.h"
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
@@ -25,6 +26,7 @@ constexpr size_t kBlocksListed = 12;
 struct NameOptions {
   ModelFlags model;
   std::vector<std::string> prompts;
+  InputFlags inputs;  // Of each of them.
   TenantFlags tenant;
   bool all = false;
   bool json = false;
@@ -154,7 +156,8 @@ Result<void> RunName(const NameOptions& options) {
   const uint32_t block_tokens = model.description.block_tokens;
   std::vector<NamedPrompt> prompts;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens[i], block_tokens));
+    KVCAST_TRY(PrefixChain chain,
+               PrefixChain::Of(namer, tokens[i], block_tokens, options.inputs.inputs));
     prompts.push_back({options.prompts[i], tokens[i].size(), std::move(chain)});
   }
   if (options.json) {
@@ -180,7 +183,8 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
       "name",
       "Name a model and the blocks of a prompt, or see what two prompts share\n\n"
       "A block's name covers the model, its weights, tokenizer and adapter, and every token from "
-      "the start of the prompt. Engines with equal names have equal KV, so this shows what would "
+      "the start of the prompt, and images and sounds among them (--input). Engines with equal "
+      "names have equal KV, so this shows what would "
       "be loaded instead of computed. Token ids come as numbers with spaces or commas between "
       "them, as tokenizers print them. A block that is not full has no name.\n\n"
       "What an engine changes while it runs is in none of the model's files: weights quantised on "
@@ -197,6 +201,7 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
   command->add_option("PROMPT", options->prompts, "One or two files of token ids; - is stdin")
       ->expected(0, -1);
   ModelFlags::AddTo(*command, options->model)->required();
+  InputFlags::AddTo(*command, options->inputs);
   TenantFlags::AddTo(*command, options->tenant);
   command->add_flag("--all", options->all, "List every block, however many there are");
   command->add_flag("--json", options->json, "Print everything as JSON");

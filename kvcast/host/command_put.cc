@@ -124,7 +124,7 @@ Json PutJson(const CacheTask& task, const std::vector<PutReport>& reports, doubl
     bytes += published.bytes;
     reached = std::min(reached, published.reached);
   }
-  return Json{{"node", task.address.host_and_port},
+  return Json{{"node", task.node()},
               {"model", task.kind.scope().Field()},
               {"blocks", reports.front().published.blocks},
               {"skipped", skipped},
@@ -178,7 +178,7 @@ Result<void> RunPut(const CacheFlags& flags, Durability durability) {
                      : fmt::format("Published only {} of {} blocks as {}: {}",
                                    report.skipped + report.listed, report.blocks, ToString(rung),
                                    report.reason))
-        .In("node " + task.address.host_and_port);
+        .In("node " + task.node());
   }
   Print(flags, task, *file, reports, seconds);
   return {};

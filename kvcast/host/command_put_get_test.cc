@@ -93,9 +93,44 @@ TEST_F(PutAndGet, SayBeforehandWhatThereIs) {
   EXPECT_EQ(json["offers"][0]["rung"], "BF16");
   EXPECT_EQ(json["offers"][1]["rung"], "Int8");
   EXPECT_EQ(json["offers"][1]["blocks"], 4);
+  EXPECT_EQ(json["offers"][0]["node"].get<std::string>().size(), 32u);
+  EXPECT_EQ(json["offers"][0]["node"], json["offers"][1]["node"]);
+  EXPECT_NE(json["offers"][0]["generation"], json["offers"][1]["generation"]);
+  EXPECT_TRUE(json["offers"][0]["load_ms"].is_null());  // Nothing was loaded yet.
   const CommandOutcome text = Find("a.tokens", {"--rung", "Int8"});
   EXPECT_NE(text.out.find("found    7 of 7 blocks"), std::string::npos) << text.out;
   EXPECT_EQ(text.out.find("BF16 "), std::string::npos);
+  const std::string node = json["offers"][0]["node"];
+  EXPECT_NE(text.out.find("   " + node.substr(0, 16) + "  "), std::string::npos) << text.out;
+}
+
+TEST_F(PutAndGet, TellPromptsApartByTheirImages) {
+  const std::string cat = "5=" + Sha256::Of("a cat").ToHex();
+  const std::string dog = "5=" + Sha256::Of("a dog").ToHex();
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", {"--input", cat}).status, 0);
+  const auto found = [&](const std::vector<std::string>& inputs) {
+    std::vector<std::string> more = {"--json"};
+    more.insert(more.end(), inputs.begin(), inputs.end());
+    return (*ParseJson(Find("a.tokens", more).out))["found"];
+  };
+  EXPECT_EQ(found({"--input", cat}), 7);
+  EXPECT_EQ(found({"--input", dog}), 1);  // What stands before the image.
+  EXPECT_EQ(found({}), 1);
+  EXPECT_EQ(Run("get", "a.tokens", "b.safetensors", {"--input", cat}).status, 0);
+  ExpectSameTokens("a.safetensors", "b.safetensors", 28);
+}
+
+TEST_F(PutAndGet, GoOnToTheNextNodeWhereOneIsNotThere) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
+  const std::string nobody = "127.0.0.1:1#" + std::string(64, '0');
+  const std::vector<std::string> nodes = {"--node", nobody, "--node", node_.flag()};
+  const CommandOutcome get = Run("get", "a.tokens", "b.safetensors", nodes);
+  EXPECT_EQ(get.status, 0) << get.err;
+  EXPECT_NE(get.out.find("127.0.0.1:1, " + node_.address().host_and_port), std::string::npos)
+      << get.out;
+  ExpectSameTokens("a.safetensors", "b.safetensors", 28);
+  std::vector<std::string> warm = {"warm", Path("a.tokens")};
+  EXPECT_EQ(RunWords(warm, nodes).status, kExitUsage);  // One node is warmed.
 }
 
 // A wrong pair of files would make every engine that loads it write nonsense, so a file that says

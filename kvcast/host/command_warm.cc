@@ -127,8 +127,9 @@ Result<WarmReport> Warm(const CacheTask& task) {
   }
   const Instant begun = Now();
   KVCAST_TRY(const std::unique_ptr<EventLoop> loop, EventLoop::Make());
+  const RelayConnection::Options options = RelayConnection::OptionsOf(task.addresses.front());
   KVCAST_TRY(const std::unique_ptr<RelayConnection> relay,
-             RelayConnection::Open(*loop, RelayConnection::OptionsOf(task.address), task.deadline));
+             RelayConnection::Open(*loop, options, task.deadline));
   relay->ServeOnly([](const moqt::Event&) { return false; });
   KVCAST_TRY_VOID(relay->WatchSignals());
   Warming warming(*relay, bytes_expected, task.deadline);
@@ -149,7 +150,7 @@ Result<int> RunWarm(const CacheFlags& flags) {
   KVCAST_TRY(const WarmReport report, Warm(task));
   const double seconds = std::chrono::duration<double>(report.took).count();
   if (flags.json) {
-    fmt::print("{}", JsonText(Json{{"node", task.address.host_and_port},
+    fmt::print("{}", JsonText(Json{{"node", task.node()},
                                    {"model", task.kind.scope().Field()},
                                    {"blocks", report.blocks},
                                    {"missing", report.missing},
@@ -190,7 +191,7 @@ void AddWarmCommand(CLI::App& app, int* exit_status) {
   CacheFlags::AddTo(*command, *flags,
                     "A rung to bring; several if said several times (default: for each block "
                     "the best that there is)",
-                    "Only what was published under this generation");
+                    "Only what was published under this generation", CacheFlags::Nodes::kOne);
   command->callback([flags, exit_status] {
     const Result<int> result = RunWarm(*flags);
     *exit_status = result.ok() ? *result : Failed(result.error());
