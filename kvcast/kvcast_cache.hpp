@@ -3,29 +3,10 @@
 #define KVCAST_KVCAST_CACHE_HPP_
 
 #include "kvcast/kvcast.hpp"
+#include "kvcast/kvcast_terms.hpp"
 
 namespace kvcast {
 inline namespace v0 {
-
-// One act of publishing. See kvcast_draw_generation.
-using Generation = std::array<unsigned char, KVCAST_GENERATION_BYTES>;
-
-// Of a call. See kvcast_terms.
-struct CacheTerms {
-  Microseconds timeout{30'000'000};
-  Microseconds compute_block{0};
-  std::string rung{};
-  Durability durability = Durability::kMemory;
-  // Of a load: how long to wait for the next block that somebody publishes, and for somebody to
-  // begin; for how many of the prompt's tokens, if not for all.
-  Microseconds follow{0};
-  Microseconds begin{0};
-  uint64_t expected_tokens = 0;
-  // What several ranks publish their parts under; of what is found and loaded, only that.
-  std::optional<Generation> generation{};
-  // Of what is found and loaded: the first so many tokens are in their pages already.
-  uint64_t skip_tokens = 0;
-};
 
 // For engines that say what their pages hold. See kvcast_cache.
 class Cache {
@@ -60,31 +41,9 @@ class Cache {
     std::vector<Input> inputs{};  // All images and sounds that there are among the tokens.
   };
   using Terms = CacheTerms;
-  // What became of a block. See kvcast_block.
-  struct Block {
-    Status status = Status::kPending;
-    std::string rung{};  // Empty where it was not loaded.
-    std::string why{};
-  };
-  // One way in which a block can be had. See kvcast_offer.
-  struct Offer {
-    uint64_t block = 0;
-    std::string rung{};
-    uint64_t bytes = 0;
-    std::optional<Microseconds> load{};  // Unless it is not known yet.
-    std::string node{};                  // 16 bytes, as is what follows.
-    std::string generation{};
-  };
-  struct Report {
-    uint64_t blocks = 0;
-    uint64_t tokens = 0;
-    uint64_t bytes = 0;
-    uint64_t held = 0;
-    Status status = Status::kPending;
-    std::string reason{};
-    uint64_t live = 0;
-    std::vector<Block> each{};  // Of a load: of each of the prompt's blocks.
-  };
+  using Block = CacheBlock;
+  using Offer = CacheOffer;
+  using Report = CacheReport;
 
   // A prompt that is published while it is being computed. See kvcast_publication. Destroyed before
   // it is finished, it is given up. The cache must outlive it.

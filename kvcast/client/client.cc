@@ -199,7 +199,7 @@ std::vector<BlockPlace> Client::Places(std::span<const BlockHash> blocks, size_t
                                        std::span<const Rung> rungs, Instant now) const {
   const Rung own = options_.kind.rung();
   return PlacesOf(index_, nodes_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
-                  first_block, pace_, now);
+                  first_block, *pace_, now);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {
