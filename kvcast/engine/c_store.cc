@@ -16,7 +16,7 @@ struct kvcast_store {
 namespace kvcast {
 namespace {
 
-int32_t StatusOf(ValueOutcome outcome) {
+int32_t ItemStatusOf(ValueOutcome outcome) {
   switch (outcome) {
     case ValueOutcome::kPending:
       return KVCAST_ITEM_PENDING;
@@ -104,14 +104,14 @@ Result<BatchId> SubmitTo(ValueStore& store, const kvcast_batch* batch) {
 }
 
 // Absent results are still to come.
-kvcast_code Tell(const std::optional<std::vector<ValueResult>>& results, int32_t* statuses,
-                 uint64_t* sizes, size_t count) {
+kvcast_code TellItems(const std::optional<std::vector<ValueResult>>& results, int32_t* statuses,
+                      uint64_t* sizes, size_t count) {
   if (!results) {
     return KVCAST_PENDING;
   }
   for (size_t i = 0; i < std::min(count, results->size()); ++i) {
     if (statuses != nullptr) {
-      statuses[i] = StatusOf((*results)[i].outcome);
+      statuses[i] = ItemStatusOf((*results)[i].outcome);
     }
     if (sizes != nullptr) {
       sizes[i] = (*results)[i].length;
@@ -187,7 +187,7 @@ kvcast_code kvcast_store_unregister(kvcast_store* store, uint32_t region) {
 const char* kvcast_item_text(int32_t status) {
   for (int i = 0; i <= static_cast<int>(kvcast::ValueOutcome::kInvalid); ++i) {
     const auto outcome = static_cast<kvcast::ValueOutcome>(i);
-    if (kvcast::StatusOf(outcome) == status) {
+    if (kvcast::ItemStatusOf(outcome) == status) {
       return kvcast::ToString(outcome).data();  // A literal, and so ended by a zero.
     }
   }
@@ -213,7 +213,7 @@ kvcast_code kvcast_store_wait(kvcast_store* store, uint64_t id, int64_t timeout_
     KVCAST_TRY(const auto results, timeout_us <= 0
                                        ? store->values->Take(id)
                                        : store->values->Wait(id, kvcast::After(timeout_us)));
-    return kvcast::Tell(results, statuses, sizes, count);
+    return kvcast::TellItems(results, statuses, sizes, count);
   });
 }
 
@@ -253,7 +253,7 @@ kvcast_code kvcast_store_run(kvcast_store* store, const kvcast_batch* batch, int
       KVCAST_TRY(const auto results,
                  store->values->Wait(id, kvcast::Now() + std::chrono::minutes(1)));
       if (results) {
-        return kvcast::Tell(results, statuses, sizes, results->size());
+        return kvcast::TellItems(results, statuses, sizes, results->size());
       }
     }
   });
