@@ -13,12 +13,14 @@ constexpr uint64_t kReservedBytes = 3 * kSegmentBytes;
 constexpr size_t kRemovalsAtOnce = 24;
 // Longer than a tier leaves a disk alone that failed.
 constexpr Duration kPatience = std::chrono::seconds(2);
+// A start waits a few times for what it cannot read.
+constexpr int kWaitsMax = 24;
 
 // Lets a tier and its device do what they have to do, waiting where the tier waits. `on_event` is
 // called for each event.
 template <typename OnEvent>
 void Settle(DiskTier& tier, MemoryDevice& device, Instant& now, OnEvent on_event) {
-  for (int waits = 0; waits < 8;) {
+  for (int waits = 0; waits < kWaitsMax;) {
     for (DeviceRequest& request : tier.TakeRequests()) {
       device.Submit(std::move(request));
     }
@@ -54,6 +56,8 @@ void DiskWorldCounts::Add(const DiskWorldCounts& more) {
   full += more.full;
   misdirected += more.misdirected;
   unread += more.unread;
+  bad_blocks += more.bad_blocks;
+  lost += more.lost;
 }
 
 DiskWorld::DiskWorld(uint64_t seed, std::optional<DiskPlan> plan)
@@ -67,6 +71,7 @@ DiskWorld::DiskWorld(uint64_t seed, std::optional<DiskPlan> plan)
   }
   by_worth_ = seed % 2 == 1;
   removes_much_ = seed % 8 >= 5;
+  has_bad_blocks_ = !plan_ && random_.Happens(0.4);
   tier_ = std::make_unique<DiskTier>(Options(kBudget), Policy(kBudget));
 }
 
@@ -115,6 +120,7 @@ void DiskWorld::Note(const std::string& event) {
 std::string DiskWorld::Play(size_t steps) {
   for (size_t step = 0; step < steps; ++step) {
     std::string wrong;
+    HarmDisk();
     if (random_.Happens(0.45)) {
       wrong = StepDevice();
     } else if (random_.Happens(0.004)) {
@@ -275,12 +281,15 @@ void DiskWorld::SeeDanger() {
   // Where there was no room to move anything to, what was known of tracks went with their segment.
   // What an unread segment removed is moved as if it had not been.
   forgetful_ = forgetful_ || misdirected_ != 0 || tier_->unread_segments() > 0 ||
-               tier_->counts().gave_up > 0;
-  for (size_t i = 0; i < model_.names().size() && misdirected_ != 0; ++i) {
-    const DiskModel::Name& name = model_.names()[i];
+               tier_->counts().gave_up > 0 || !device_.faults().bad_blocks.empty();
+  if (misdirected_ == 0 && device_.faults().bad_blocks.empty()) {
+    return;
+  }
+  for (const DiskModel::Name& name : model_.names()) {
     const auto found = tier_->index().Find(DiskModel::Track(name.track), name.location);
-    if (found && found->place.segment == misdirected_) {
-      endangered_.insert(name);
+    const bool unreadable = IsUnreadable(name);
+    if (unreadable || (found && found->place.segment == misdirected_ && misdirected_ != 0)) {
+      counts_.lost += endangered_.insert(name).second && unreadable ? 1u : 0u;
     } else if (found) {
       endangered_.erase(name);
     }
@@ -305,12 +314,38 @@ std::string DiskWorld::TakeEvents() {
       model_.OnEvicted(evicted);
       ++counts_.evicted;
       if (by_worth_ && evicted.track == DiskModel::Track(DiskModel::kReserved) &&
-          tier_->counts().gave_up == 0 && misdirected_ == 0) {
+          tier_->counts().gave_up == 0 && misdirected_ == 0 &&
+          device_.faults().bad_blocks.empty()) {
         return "group " + std::to_string(evicted.group) + " is evicted, which is reserved";
       }
     }
   }
   return "";
+}
+
+void DiskWorld::HarmDisk() {
+  // What lies where is known of a tier that is open, and has read all.
+  if (!has_bad_blocks_ || !tier_->ready() || tier_->unread_segments() > 0 ||
+      !random_.Happens(0.02)) {
+    return;
+  }
+  const std::vector<DeviceCompletion::File> files = device_.List();
+  const auto* const file = files.empty() ? nullptr : &files[random_.Below(files.size())];
+  if (file == nullptr || file->number == kSuperblockFile || file->bytes == 0) {
+    return;
+  }
+  const uint64_t block = random_.Below(file->bytes / kDeviceBlockBytes) * kDeviceBlockBytes;
+  Note("bad " + std::to_string(file->number) + " " + std::to_string(block));
+  device_.faults().bad_blocks.emplace(file->number, block);
+  ++counts_.bad_blocks;
+  SeeDanger();
+}
+
+bool DiskWorld::IsUnreadable(const DiskModel::Name& name) const {
+  const auto found = tier_->index().Find(DiskModel::Track(name.track), name.location);
+  const DeviceFaults& faults = device_.faults();
+  return found && (faults.IsBad(found->place.segment, found->place.offset, found->length) ||
+                   faults.IsBad(found->place.segment, 0, 2 * kDeviceBlockBytes));
 }
 
 void DiskWorld::Restart() {
@@ -371,6 +406,7 @@ std::string DiskWorld::TryFlips(size_t count) {
 }
 
 std::string DiskWorld::LookThrough(MemoryDevice device, uint64_t bytes_max, size_t lost_max) {
+  device.faults().bad_blocks = device_.faults().bad_blocks;
   DiskTier tier(Options(bytes_max), Policy(bytes_max));
   Instant now = now_;
   std::set<std::pair<TrackName, uint64_t>> evicted;

@@ -26,7 +26,9 @@ struct DiskWorldCounts {
   uint64_t errors = 0;  // Of the device, that a tier noticed.
   uint64_t full = 0;    // Worlds whose disk was too small.
   uint64_t misdirected = 0;
-  uint64_t unread = 0;  // Segments that a start had to leave unread.
+  uint64_t unread = 0;      // Segments that a start had to leave unread.
+  uint64_t bad_blocks = 0;  // That came about while a tier ran,
+  uint64_t lost = 0;        // and names that fell to them.
 
   void Add(const DiskWorldCounts& more);
 };
@@ -49,6 +51,7 @@ struct DiskPlan {
 //   files never take more than the budget;
 //   in the end, with a disk that is well again and large enough, a put is acknowledged.
 //
+// In some worlds blocks go bad, for good: they take with them what lies in them, and nothing else.
 // One request of the device fails, another one in each world; syncs that fail lose what they
 // covered and succeed when asked again. At the end single bits are flipped, one of which costs at
 // most the one object that it belongs to.
@@ -78,6 +81,9 @@ class DiskWorld {
   std::string TakeEvents();
   // What may be lost, and what may be forgotten, from now on.
   void SeeDanger();
+  void HarmDisk();
+  // It lies in a bad block, or in a segment that cannot be told apart for one.
+  bool IsUnreadable(const DiskModel::Name& name) const;
   void Restart();
   // Whatever happened to the disk, it takes puts once it is well again.
   std::string TryPut();
@@ -97,6 +103,7 @@ class DiskWorld {
   Instant now_{std::chrono::hours(1)};
   std::map<TierTicket, DiskModel::Name> gets_;
   bool by_worth_ = false;  // An eviction decides what goes, and not age.
+  bool has_bad_blocks_ = false;
   // Much is removed, over a track that stays: removals have to be moved along for as long.
   bool removes_much_ = false;
   // A write went to another place of this file: what it was to write, or stood there, may be lost.

@@ -20,6 +20,7 @@ TEST(DiskWorld, KeepsItsPromisesAfterEveryPowerCut) {
                                total.carried, total.errors}) {
     EXPECT_GT(count, 5u);
   }
+  EXPECT_GT(total.lost, 0u);
 }
 
 // A whole world for each request that it makes, and long enough for segments to be emptied in which

@@ -75,10 +75,12 @@ int PlayDisks(const Seeds& seeds) {
         return fmt::format(
             "{} states after a power cut, {} with a bit flipped, {} restarts; {} acknowledged, {} "
             "failed, {} groups evicted, {} objects carried; {} errors of the device, {} disks too "
-            "small, {} with a misdirected write, {} segments unread at a start",
+            "small, {} with a misdirected write, {} segments unread at a start, {} blocks gone "
+            "bad, "
+            "{} objects in them",
             total.power_cuts, total.flips, total.restarts, total.acknowledged, total.failed,
-            total.evicted, total.carried, total.errors, total.full, total.misdirected,
-            total.unread);
+            total.evicted, total.carried, total.errors, total.full, total.misdirected, total.unread,
+            total.bad_blocks, total.lost);
       });
 }
 
@@ -155,10 +157,13 @@ int PlayStores(const Seeds& seeds) {
             "memory, {} read from below, {} misses; {} groups demoted, {} packs put, {} promises "
             "gone; "
             "{} "
-            "restarts, {} promises held to; {} tracks erased, {} of them for good",
+            "restarts, {} promises held to; {} tracks erased, {} of them for good; {} blocks gone "
+            "bad, "
+            "{} promises in them, {} of those kept anew; {} times a disk hung",
             total.puts, total.refused, total.contradictions, total.acknowledged, total.failed,
             total.hits, total.reads, total.misses, total.demoted, total.packs, total.evicted,
-            total.restarts, total.checked, total.erased, total.erasures_done);
+            total.restarts, total.checked, total.erased, total.erasures_done, total.bad_blocks,
+            total.unread, total.put_again, total.hangs);
       });
 }
 

@@ -53,6 +53,10 @@ void StoreWorldCounts::Add(const StoreWorldCounts& more) {
   checked += more.checked;
   erased += more.erased;
   erasures_done += more.erasures_done;
+  bad_blocks += more.bad_blocks;
+  unread += more.unread;
+  put_again += more.put_again;
+  hangs += more.hangs;
 }
 
 StoreWorld::StoreWorld(uint64_t seed) : random_(seed), bucket_(seed), side_(bucket_) {
@@ -68,6 +72,7 @@ StoreWorld::StoreWorld(uint64_t seed) : random_(seed), bucket_(seed), side_(buck
       *chance = random_.Happens(0.3) ? 0.1 : 0;
     }
   }
+  has_bad_blocks_ = random_.Happens(0.4);
   Start();
   bucket_.faults() = faults_;
 }
@@ -125,6 +130,7 @@ std::string StoreWorld::Play(size_t steps) {
     } else {
       Act();
     }
+    HarmDisks();
     TakeEvents();
     CheckBounds();
     if (!wrong_.empty()) {
@@ -172,12 +178,17 @@ void StoreWorld::Put(bool contradicts) {
   const Durability level = random_.Happens(0.5)   ? Durability::kMemory
                            : random_.Happens(0.7) ? Durability::kDisk
                                                   : Durability::kBucket;
+  Pledged pledge{name, {}};
+  if (const auto missed = missed_.find(name);
+      missed != missed_.end() && missed->second == PlacesOf(name)) {
+    pledge.unreadable = missed->second;
+  }
   const auto kept = store_->Put(track, object, level, now_);
   Note("put " + std::to_string(name.first) + name.second.ToString());
   ++(kept.ok() ? counts_.puts : counts_.refused);
   OnPutAnew(name);  // A put that a tier refuses may have been on its way to another.
   if (kept.ok() && kept->ticket) {
-    pledged_[*kept->ticket] = name;
+    pledged_[*kept->ticket] = pledge;
   }
 }
 
@@ -201,7 +212,7 @@ void StoreWorld::Get() {
     ++counts_.hits;
     Compare(name, *object);
   } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
-    asked_[*ticket] = {name, now_};
+    asked_[*ticket] = {name, now_, PlacesOf(name)};
   } else {
     ++counts_.misses;
   }
@@ -264,8 +275,7 @@ void StoreWorld::TakeEvents() {
       Note((written->error ? "failed " : "acknowledged ") + std::to_string(written->ticket));
       ++(written->error ? counts_.failed : counts_.acknowledged);
       if (!written->error && pledge->second) {
-        Durability& level = promised_[*pledge->second];
-        level = std::max(level, written->level);
+        OnAcknowledged(*pledge->second, written->level);
       }
       pledged_.erase(pledge);
     }
@@ -281,6 +291,10 @@ void StoreWorld::OnRead(const StoreRead& read) {
   ++(read.found ? counts_.reads : counts_.misses);
   if (read.found) {
     Compare(asked->second.name, read.found->object);
+  } else if (IsUnreadable(asked->second.name) && !read.trials.empty() &&
+             PlacesOf(asked->second.name) == asked->second.places &&
+             std::ranges::none_of(tiers_, [](const DiskTier* tier) { return tier->away(); })) {
+    missed_[asked->second.name] = asked->second.places;
   }
   asked_.erase(asked);
 }
@@ -320,6 +334,7 @@ void StoreWorld::CheckBounds() {
 void StoreWorld::Restart() {
   Note("restart");
   ++counts_.restarts;
+  ForgetUnreadable();
   counts_.demoted += store_->counts().demoted;
   counts_.packs += remote_->counts().packs_put;
   store_.reset();
@@ -333,6 +348,7 @@ void StoreWorld::Restart() {
     DeviceFaults faults = device.faults();
     device = power_cut ? device.AfterPowerCut(random_) : device.AfterKill();
     faults.fail_at = 0;
+    faults.hangs = false;
     // A start waits for what cannot be read, and nothing is lost by that.
     if (const auto files = device.List(); !files.empty() && random_.Happens(0.4)) {
       faults.unreadable = files[random_.Below(files.size())].number;
@@ -341,13 +357,13 @@ void StoreWorld::Restart() {
     device.faults() = faults;
   }
   Start();
-  SettleDown();
+  SettleDown(/*waits_max=*/20);  // A start reads again what it cannot read.
   CheckPromises();
   bucket_.faults() = faults_;
 }
 
-void StoreWorld::SettleDown() {
-  for (int waits = 0; waits < 8 && wrong_.empty();) {
+void StoreWorld::SettleDown(int waits_max) {
+  for (int waits = 0; waits < waits_max && wrong_.empty();) {
     bool moved = false;
     for (size_t i = 0; i < kDisks; ++i) {
       while (StepDisk(i)) {
@@ -385,11 +401,11 @@ void StoreWorld::CheckPromises() {
       ++counts_.hits;
       Compare(name, *object);
     } else if (const auto* ticket = std::get_if<StoreTicket>(&got)) {
-      asked_[*ticket] = {name, now_};
+      asked_[*ticket] = {name, now_, PlacesOf(name)};
       SettleDown();
     }
     ++counts_.checked;
-    if (counts_.reads + counts_.hits == before && promised_.contains(name)) {
+    if (counts_.reads + counts_.hits == before && promised_.contains(name) && !IsUnreadable(name)) {
       Fail("track " + std::to_string(name.first) + " has lost " + name.second.ToString());
     }
   }

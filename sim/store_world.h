@@ -35,6 +35,10 @@ struct StoreWorldCounts {
   uint64_t checked = 0;        // Promises that were held to after a restart.
   uint64_t erased = 0;         // Tracks,
   uint64_t erasures_done = 0;  // and those of them that are gone for good.
+  uint64_t bad_blocks = 0;     // That came about while a node ran,
+  uint64_t unread = 0;         // and promises that fell to them.
+  uint64_t put_again = 0;      // Of those, what was then put and kept elsewhere.
+  uint64_t hangs = 0;          // Disks that ceased to answer for a while.
 
   void Add(const StoreWorldCounts& more);
 };
@@ -44,6 +48,8 @@ struct StoreWorldCounts {
 //
 //   what was acknowledged is found after every restart, unless it was reported as gone, and a
 //   bucket that has no bound on its room loses nothing;
+//   what lies in a block that went bad is lost with it, but whoever puts it again once it could not
+//   be read, and is told that it is kept, finds it;
 //   whatever is found is what was put first under its name, to the bit;
 //   a track that was erased is not there, nor after a restart once that was acknowledged, until it
 //   is put anew;
@@ -64,6 +70,12 @@ class StoreWorld {
   struct Asked {
     Name name;
     Instant since;
+    std::map<size_t, DiskPlace> places;  // Where it lay.
+  };
+  struct Pledged {
+    Name name;
+    // Where it lay when it was put, if it was known then that it cannot be read there.
+    std::map<size_t, DiskPlace> unreadable;
   };
 
   // A track that was erased: what was put anew since, and which removals are not written yet.
@@ -88,6 +100,14 @@ class StoreWorld {
   void OnPutAnew(const Name& name);
   void ForgetUnsure();
   void CheckNotErased(const Name& name);
+  // store_world_disks.cc
+  void HarmDisks();
+  std::map<size_t, DiskPlace> PlacesOf(const Name& name) const;  // By disk.
+  bool IsBad(size_t disk, DiskPlace place, const Name& name) const;
+  // It is on a disk, and can be read from none.
+  bool IsUnreadable(const Name& name) const;
+  void OnAcknowledged(const Pledged& pledged, Durability level);
+  void ForgetUnreadable();
   // One step of one device, or of the bucket.
   void Step();
   bool StepDisk(size_t which);
@@ -96,7 +116,7 @@ class StoreWorld {
   void OnRead(const StoreRead& read);
   void OnMoved(const EvictedGroup& moved);
   // Lets everything come to its end that is under way.
-  void SettleDown();
+  void SettleDown(int waits_max = 8);
   // Everything that is promised is asked for.
   void CheckPromises();
   void CheckBounds();
@@ -115,7 +135,9 @@ class StoreWorld {
   std::unique_ptr<Store> store_;
   Instant now_{std::chrono::hours(1)};
   std::map<StoreTicket, Asked> asked_;
-  std::map<StoreTicket, std::optional<Name>> pledged_;  // Absent: it was erased meanwhile.
+  std::map<StoreTicket, std::optional<Pledged>> pledged_;  // Absent: it was erased meanwhile.
+  bool has_bad_blocks_ = false;
+  std::map<Name, std::map<size_t, DiskPlace>> missed_;  // What could not be read, and where it lay.
   std::map<uint64_t, Erasure> erasures_;
   std::map<Name, Durability> promised_;
   std::string wrong_;

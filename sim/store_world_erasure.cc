@@ -19,7 +19,7 @@ void StoreWorld::Erase() {
   const Store::Erased erased = store_->Erase(name, std::nullopt, now_);
   std::erase_if(promised_, [&](const auto& each) { return each.first.first == track; });
   for (auto& [ticket, pledge] : pledged_) {
-    if (pledge && pledge->first == track) {
+    if (pledge && pledge->name.first == track) {
       pledge.reset();
     }
   }

@@ -17,7 +17,8 @@ TEST(StoreWorld, KeepsItsPromisesOverTiersAndRestarts) {
   for (const uint64_t count :
        {total.refused, total.contradictions, total.acknowledged, total.failed, total.hits,
         total.reads, total.misses, total.demoted, total.packs, total.evicted, total.restarts,
-        total.checked, total.erased, total.erasures_done}) {
+        total.checked, total.erased, total.erasures_done, total.bad_blocks, total.unread,
+        total.put_again, total.hangs}) {
     EXPECT_GT(count, 0u);
   }
 }

@@ -12,6 +12,9 @@ DiskGauges::OfDisk DiskGauges::Make(const std::string& directory) {
           gauge("kvcast_disk_objects", "Objects in a directory."),
           gauge("kvcast_disk_damaged_records", "Records that did not pass their checks."),
           gauge("kvcast_disk_read_errors", "Reads that the device failed."),
+          gauge("kvcast_disk_unreadable_objects",
+                "Objects that were given up because they could not be read."),
+          gauge("kvcast_disk_away", "1 while the disk does not answer."),
           gauge("kvcast_disk_unread_segments",
                 "Segments that could not be read yet: there may be more than is known."),
           gauge("kvcast_disk_write_errors", "Segments that the device failed to make or write.")};
@@ -31,6 +34,8 @@ void DiskGauges::Show(const DiskMount& disk) {
   set(found->second.objects, tier.index().object_count());
   set(found->second.damaged, counts.damaged);
   set(found->second.read_errors, counts.read_errors);
+  set(found->second.unreadable, counts.unreadable);
+  set(found->second.away, tier.away() ? 1 : 0);
   set(found->second.unread_segments, tier.unread_segments());
   set(found->second.write_errors, counts.write_errors);
 }

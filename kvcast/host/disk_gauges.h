@@ -22,6 +22,8 @@ class DiskGauges {
     Gauge& objects;
     Gauge& damaged;
     Gauge& read_errors;
+    Gauge& unreadable;
+    Gauge& away;
     Gauge& unread_segments;
     Gauge& write_errors;
   };

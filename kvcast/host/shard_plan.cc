@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kvcast/host/forget_file.h"
+#include "kvcast/host/storage_plan.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/object/track_shard.h"
 
@@ -69,8 +70,10 @@ void DivideTiers(NodeServer::Options& shard, size_t index, size_t count) {
     bucket.tier.bytes_max /= count;
     bucket.tier.index_bytes_max /= count;
     bucket.tier.queue_bytes_max /= count;
+    bucket.tier.pack_bytes = PackBytesFor(bucket.tier.queue_bytes_max);
     bucket.tier.read_bytes_max /= count;
     bucket.tier.enough_bytes /= count;
+    Divide(bucket.tier.reservations, count);
     bucket.tier.seed = RandomNumber();
   }
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "kvcast/host/storage_plan.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/scratch_directory.h"
 #include "kvcast/object/track_shard.h"
@@ -67,6 +68,25 @@ TEST(ShardPlan, DividesWhatANodeHasAndLeavesOneAlone) {
   }
   EXPECT_EQ(boots.size(), 4u);
   EXPECT_EQ(nodes.size(), 4u);
+}
+
+// What is too few for a node divided into shards must not be refused for being whole in each.
+TEST(ShardPlan, DividesWhatIsReservedInABucketToo) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  NodeServer::Options node;
+  BucketMount::Options bucket;
+  bucket.tier.bytes_max = uint64_t{4} << 30;
+  bucket.tier.reservations = {{"acme", uint64_t{2} << 30}};
+  bucket.tier.queue_bytes_max = uint64_t{64} << 20;
+  bucket.tier.pack_bytes = PackBytesFor(bucket.tier.queue_bytes_max);
+  ASSERT_EQ(bucket.tier.pack_bytes, uint64_t{16} << 20);
+  node.buckets = {bucket};
+  for (size_t i = 0; i < 4; ++i) {
+    const BucketTierOptions part = ShardOptions(node, i, 4, scratch.path())->buckets[0].tier;
+    EXPECT_EQ(part.reservations.at("acme"), uint64_t{512} << 20);
+    EXPECT_EQ(part.pack_bytes, uint64_t{4} << 20) << "a pack is a part of what may wait for one";
+    EXPECT_GE(part.bytes_max, part.LeastBytes());
+  }
 }
 
 TEST(ShardPlan, RefusesADirectoryOfAnotherNumberOfShards) {

@@ -93,8 +93,7 @@ std::vector<BucketMount::Options> PrepareBuckets(const std::vector<TierConfig>& 
     FillRandom(std::as_writable_bytes(std::span(&bucket.tier.seed, 1)));
     bucket.tier.key_property = kBlockKeyProperty;
     bucket.tier.bytes_max = flag->bytes.value_or(0);
-    bucket.tier.pack_bytes =
-        BlocksDown(std::clamp(memory.queue_bytes / 4, kPackBytesLeast, kPackBytesMost));
+    bucket.tier.pack_bytes = PackBytesFor(memory.queue_bytes);
     // Publishers wait when half of the queue is theirs: what they wait for must not wait for them.
     bucket.tier.enough_bytes = memory.queue_bytes / 8;
     bucket.tier.index_bytes_max = memory.index_bytes;
@@ -177,6 +176,10 @@ Reservations RamReservations(const std::vector<ReservationConfig>& configured, u
 }
 
 }  // namespace
+
+uint64_t PackBytesFor(uint64_t queue_bytes) {
+  return BlocksDown(std::clamp(queue_bytes / 4, kPackBytesLeast, kPackBytesMost));
+}
 
 Result<void> PlanStorage(const NodeConfig& config, const NodeId& id, uint64_t ram_bytes,
                          NodeServer::Options& node) {

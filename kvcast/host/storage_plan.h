@@ -14,4 +14,7 @@ namespace kvcast {
 Result<void> PlanStorage(const NodeConfig& config, const NodeId& id, uint64_t ram_bytes,
                          NodeServer::Options& node);
 
+// How large packs are, of which so many bytes may wait.
+uint64_t PackBytesFor(uint64_t queue_bytes);
+
 }  // namespace kvcast

@@ -100,6 +100,8 @@ class DeviceOutbox {
   }
 
   std::vector<DeviceRequest> Take() { return std::exchange(requests_, {}); }
+  // How much was ever asked for.
+  uint64_t asked() const { return last_; }
 
  private:
   DeviceToken Ask(DeviceRequest request) {

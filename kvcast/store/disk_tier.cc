@@ -132,6 +132,8 @@ void DiskTier::Evicted(TierEvicted evicted) {
 }
 
 void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
+  ++answered_;
+  silent_since_.reset();
   if (opening_) {
     opening_reads_ += completion.bytes.empty() ? 0u : 1u;
     opening_reads_max_ = std::max(opening_reads_max_, opening_reads_);
@@ -140,7 +142,7 @@ void DiskTier::OnCompletion(const DeviceCompletion& completion, Instant now) {
   } else if (const auto found = readings_.find(completion.token); found != readings_.end()) {
     const Reading reading = std::move(found->second);
     readings_.erase(found);
-    OnRead(reading, completion);
+    OnRead(reading, completion, now);
   } else if (log_ && !log_->OnCompletion(completion, now) && !OnRemoved(completion, now)) {
     (void)((rescue_ && rescue_->OnCompletion(completion)) ||
            (evict_ && evict_->OnCompletion(completion)) ||
@@ -167,6 +169,10 @@ std::optional<Instant> DiskTier::deadline() const {
     first = other && (!first || *other < *first) ? other : first;
   };
   take(log_ ? log_->deadline() : std::nullopt);
+  if (!away_) {
+    take(looks_ < kLooksMax ? doubts_.deadline() : std::nullopt);
+    take(silent_since_ ? std::optional(*silent_since_ + kAwayAfter) : std::nullopt);
+  }
   if (evict_again_ != Instant() && !evict_ &&
       (index_full() || over_budget() || log_->puts_wait())) {
     take(evict_again_);
@@ -186,6 +192,7 @@ void DiskTier::Pump(Instant now) {
   if (state_ != State::kReady) {
     return;
   }
+  LookAgain(now);
   OnLate(now);
   StartLate(now);
   // Draining queues records, and records that settle may end a drain.
@@ -197,6 +204,7 @@ void DiskTier::Pump(Instant now) {
     log_->Pump(now);
     SettleRecords();
   }
+  WatchDevice(now);
 }
 
 void DiskTier::Seal(Instant now) {
@@ -301,6 +309,9 @@ Result<void> DiskTier::CheckTakes(Instant now) const {
   if (state_ != State::kReady) {
     return Error(ErrorCode::kMachine, "The directory is not open.");
   }
+  if (away_) {
+    return Error(ErrorCode::kMachine, "The disk does not answer.");
+  }
   if (const auto refusal = log_->Refusal(now)) {
     return *refusal;
   }
@@ -319,10 +330,10 @@ Result<void> DiskTier::CheckFits(const TrackName& track, const RecordDraft& draf
 }
 
 // What lies in a frail segment may be there by chance, what lies before an unread one may have been
-// removed in that, and what lies in one that is being emptied may be about to go: it is written
-// again.
+// removed in that, what lies in one that is being emptied may be about to go, and what could not be
+// read may never be: it is written again.
 bool DiskTier::IsDurable(DiskPlace place) const {
-  if (place.segment < newest_unread_) {
+  if (place.segment < newest_unread_ || doubts_.Has(place)) {
     return false;
   }
   const Segment& segment = table_.segments.at(place.segment);
@@ -351,53 +362,6 @@ void DiskTier::OnRemove(const TrackName& track, std::optional<uint64_t> group) {
   } else {
     policy_->OnTrackGone(track);
   }
-}
-
-std::optional<TierTicket> DiskTier::Get(const TrackName& track, Location location,
-                                        Instant /*now*/) {
-  const uint64_t leaving = evict_ ? evict_->leaving_bytes() : 0;
-  if (state_ != State::kReady || read_bytes_ + leaving >= options_.read_bytes_max) {
-    return std::nullopt;
-  }
-  const auto found = index_->Use(track, location);
-  if (!found) {
-    return std::nullopt;
-  }
-  policy_->OnUsed(track, location.group, location.object);
-  const uint64_t offset = BlocksDown(found->place.offset);
-  const uint64_t length = BlocksUp(found->place.offset + found->length) - offset;
-  const DeviceToken token = outbox_.Read(found->place.segment, offset, length);
-  readings_.emplace(token, Reading{++last_ticket_, track, location, *found, offset, length});
-  ++table_.segments.at(found->place.segment).reads;
-  read_bytes_ += length;
-  return last_ticket_;
-}
-
-void DiskTier::OnRead(const Reading& reading, const DeviceCompletion& completion) {
-  Segment& segment = table_.segments.at(reading.found.place.segment);
-  --segment.reads;
-  read_bytes_ -= reading.length;
-  TierRead read{reading.ticket, std::nullopt};
-  if (completion.error) {
-    ++counts_.read_errors;
-    events_.push_back(std::move(read));
-    return;
-  }
-  const RecordSeat seat{superblock_.directory, segment.marker, reading.found.place};
-  auto parsed = ParseRecord(
-      completion.bytes.Slice(seat.place.offset - reading.offset, reading.found.length), seat);
-  auto* const stored = parsed.ok() ? std::get_if<StoredObject>(&parsed->record.body) : nullptr;
-  if (stored != nullptr && parsed->record.track == reading.track &&
-      stored->object.location == reading.location) {
-    read.found = std::move(*stored);
-  } else {
-    ++counts_.damaged;
-    index_->Erase(reading.track, reading.location, reading.found.place);
-    Evicted({{reading.track, reading.location.group}});
-    logger_.Warning("record damaged",
-                    {{"segment", seat.place.segment}, {"offset", seat.place.offset}});
-  }
-  events_.push_back(std::move(read));
 }
 
 }  // namespace kvcast

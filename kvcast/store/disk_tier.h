@@ -14,6 +14,7 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/store/device.h"
+#include "kvcast/store/disk_doubts.h"
 #include "kvcast/store/disk_log.h"
 #include "kvcast/store/disk_opening.h"
 #include "kvcast/store/disk_policy.h"
@@ -44,6 +45,7 @@ struct DiskTierOptions {
 struct DiskTierCounts {
   uint64_t damaged = 0;       // Records, footers and superblocks that did not pass their checks.
   uint64_t read_errors = 0;   // Reads that the device failed.
+  uint64_t unreadable = 0;    // Objects that were given up for that.
   uint64_t write_errors = 0;  // Segments that it failed to make or write.
   uint64_t carried = 0;       // Objects that were moved.
   uint64_t segments_removed = 0;
@@ -58,6 +60,9 @@ struct DiskTierCounts {
 // A put is too large if it does not fit a segment or too much waits; if the disk is full or fails,
 // that is the machine's fault. Nothing is called back: requests for the device are taken out after
 // every input and its completions handed in.
+//
+// What cannot be read is in doubt: it is read again for a while, is written again if it is put, and
+// goes, told as evicted, if it never comes.
 class DiskTier final : public IndexedTier {
  public:
   enum class State : uint8_t { kOpening, kReady, kRefused };
@@ -67,6 +72,9 @@ class DiskTier final : public IndexedTier {
 
   State state() const { return state_; }
   bool ready() const override { return state_ == State::kReady; }
+  // The device does not answer: nothing that it was asked for has come to its end for a while.
+  bool away() const override { return away_; }
+  bool Doubts(const TrackName& track, const LocationRange& range) const override;
   // Why the directory is refused. REQUIRES: kRefused.
   const Error& refusal() const { return *refusal_; }
   // How much has been read of it, in the attempt to open it that came farthest: while it is not
@@ -84,7 +92,7 @@ class DiskTier final : public IndexedTier {
 
   uint64_t allocated_bytes() const { return table_.allocated; }
   uint64_t index_bytes() const {
-    return index_->bytes() + policy_->bytes() + removals_.bytes() +
+    return index_->bytes() + policy_->bytes() + removals_.bytes() + doubts_.bytes() +
            (log_ ? log_->index_bytes() : 0);
   }
   uint64_t queued_bytes() const { return log_ ? log_->queued_bytes() : 0; }
@@ -99,8 +107,13 @@ class DiskTier final : public IndexedTier {
   DiskTierCounts counts() const;
 
  private:
+  // So long a device may be silent before it is taken to be away.
+  static constexpr Duration kAwayAfter = std::chrono::seconds(5);
+  static constexpr size_t kLooksMax = 8;  // At a time.
+
   struct Reading {
-    TierTicket ticket = 0;
+    TierTicket ticket = 0;  // 0: nobody waits for it.
+    bool is_look = false;   // At what is in doubt.
     TrackName track;
     Location location;
     DiskIndex::Found found;
@@ -118,7 +131,15 @@ class DiskTier final : public IndexedTier {
   void SettlePut(const DiskLog::Settled& settled);
   void SettleCarry(const DiskLog::Settled& settled);
   void CountRemoval(const DiskLog::Settled& settled);
-  void OnRead(const Reading& reading, const DeviceCompletion& completion);
+
+  // Reading. disk_tier_reads.cc
+  void Read(Reading reading);
+  void OnRead(const Reading& reading, const DeviceCompletion& completion, Instant now);
+  void OnUnreadable(const Reading& reading, Instant now);
+  void GiveUp(const TrackName& track, Location location, DiskPlace place);
+  void LookAgain(Instant now);
+  // Notices when the device ceases to answer, and when it answers again.
+  void WatchDevice(Instant now);
 
   // Reading segments that could not be read when it started.
   void CountUnread();
@@ -181,6 +202,11 @@ class DiskTier final : public IndexedTier {
   std::map<DeviceToken, uint32_t> removing_;
   std::map<DeviceToken, Reading> readings_;
   uint64_t read_bytes_ = 0;
+  DiskDoubts doubts_;
+  size_t looks_ = 0;                     // Under way.
+  uint64_t answered_ = 0;                // Of what the device was asked for.
+  std::optional<Instant> silent_since_;  // While it owes an answer: the last one, or the question.
+  bool away_ = false;
   DiskTierCounts counts_;
 };
 

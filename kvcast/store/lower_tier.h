@@ -87,6 +87,11 @@ class LowerTier {
   virtual bool ready() const = 0;
   // What it has cannot be read just now.
   virtual bool away() const { return false; }
+  // Something of the range could not be read when that was tried, and may never be: it is here, and
+  // nobody may count on it.
+  virtual bool Doubts(const TrackName& /*track*/, const LocationRange& /*range*/) const {
+    return false;
+  }
   // From now on, whole groups that have to go are told with their contents, as far as they can be
   // had: there is someone else to keep them.
   virtual void HandOverEvicted() {}

@@ -14,6 +14,11 @@ constexpr uint64_t kSectorBytes = 512;
 
 }  // namespace
 
+bool DeviceFaults::IsBad(DeviceFile file, uint64_t offset, uint64_t length) const {
+  const auto bad = bad_blocks.lower_bound({file, offset - offset % kDeviceBlockBytes});
+  return bad != bad_blocks.end() && bad->first == file && bad->second < offset + length;
+}
+
 void MemoryDevice::Submit(DeviceRequest request) {
   ++requests_;
   Pending pending{.request = std::move(request)};
@@ -34,7 +39,7 @@ void MemoryDevice::Submit(DeviceRequest request) {
 }
 
 std::optional<DeviceCompletion> MemoryDevice::Next() {
-  if (pending_.empty()) {
+  if (pending_.empty() || faults_.hangs) {
     return std::nullopt;
   }
   const size_t which = faults_.reorder ? random_.Below(pending_.size()) : 0;
@@ -65,6 +70,8 @@ DeviceCompletion MemoryDevice::Do(Pending& pending) {
     case DeviceRequest::Kind::kRead:
       if (file == files_.end()) {
         completion.error = DeviceError{false, "no such file"};
+      } else if (faults_.IsBad(request.file, request.offset, request.length)) {
+        completion.error = DeviceError{false, "a bad block"};
       } else if (!completion.error) {
         KVCAST_CHECK(request.offset % kDeviceBlockBytes == 0 &&
                      request.length % kDeviceBlockBytes == 0);
@@ -119,6 +126,11 @@ void MemoryDevice::DoWrite(const Pending& pending, DeviceCompletion& completion)
     PutTorn(file.now, write, random_);
     return;
   }
+  const auto is_written = [&](const auto& bad) {
+    return bad.first == pending.request.file && bad.second >= write.offset &&
+           bad.second < write.offset + write.bytes.size();
+  };
+  std::erase_if(faults_.bad_blocks, is_written);
   if (pending.misdirected) {
     misdirected_ = pending.request.file;
     const uint64_t places = (file.now.size() - write.bytes.size()) / kDeviceBlockBytes + 1;

@@ -4,6 +4,8 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/random.h"
@@ -20,6 +22,11 @@ struct DeviceFaults {
   bool reorder = false;            // Requests come to their end in any order.
   DeviceFile unreadable = 0;       // So many reads of this file fail.
   uint64_t unreadable_reads = 0;
+  // Blocks that cannot be read, by file and offset, until they are written again.
+  std::set<std::pair<DeviceFile, uint64_t>> bad_blocks{};
+  bool hangs = false;  // Nothing comes to its end.
+
+  bool IsBad(DeviceFile file, uint64_t offset, uint64_t length) const;
 };
 
 // A directory in memory, for tests and the simulator: it remembers what has been synced and what
@@ -38,6 +45,7 @@ class MemoryDevice : public Device {
   MemoryDevice AfterKill() const;
 
   DeviceFaults& faults() { return faults_; }
+  const DeviceFaults& faults() const { return faults_; }
   uint64_t request_count() const { return requests_; }
   // The file of which a write was misdirected; 0: none.
   DeviceFile misdirected() const { return misdirected_; }

@@ -318,6 +318,7 @@ void SegmentDrain::OnPutAgain(const TrackName& track, uint64_t group) {
 
 void SegmentDrain::GiveUpMoving() {
   given_up_ = true;
+  again_ = false;  // What could not be moved goes with the rest.
   for (const PendingRecord& record : parts_.log->TakeBackCarries(segment_)) {
     // Or of one before us, that had to be held.
     unsettled_ -= record.drain == parts_.number ? 1 : 0;

@@ -68,12 +68,42 @@ uint64_t Store::WallAt(Instant now) const {
   return options_.epoch_us + static_cast<uint64_t>(since.count());
 }
 
-StoreTicket Store::Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track) {
+StoreTicket Store::Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track,
+                           Instant now, std::optional<std::optional<uint64_t>> removed) {
   const Durability level = LevelOf(tiers_.kind(tier));
-  pledges_.insert_or_assign({tier, asked}, Pledge{++last_ticket_, level, bytes, track});
-  pledged_bytes_[level] += bytes;
-  ++pledged_tracks_[track];
+  pledges_.Add(tier, asked, {++last_ticket_, level, bytes, track, now, removed});
   return last_ticket_;
+}
+
+void Store::Settle(size_t tier, const PledgeBook::Pledge& pledge,
+                   const std::optional<Error>& error) {
+  counts_.write_failures += error ? 1u : 0u;
+  if (error && pledge.removed) {
+    unremoved_[pledge.track].insert({tier, *pledge.removed});
+  }
+  events_.push_back(StoreWritten{pledge.ticket, pledge.level, error});
+}
+
+// A bucket has a patience of its own.
+std::optional<Instant> Store::FirstLate() const {
+  std::optional<Instant> late;
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    const bool silent = tiers_.kind(tier) == TierKind::kDisk && tiers_.at(tier).away();
+    if (const auto since = silent ? pledges_.FirstOf(tier) : std::nullopt) {
+      late = std::min(*since + options_.write_patience, late.value_or(Instant::max()));
+    }
+  }
+  return late;
+}
+
+void Store::GiveUpLate(Instant now) {
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    const bool silent = tiers_.kind(tier) == TierKind::kDisk && tiers_.at(tier).away();
+    while (const auto late =
+               silent ? pledges_.TakeFirst(tier, now - options_.write_patience) : std::nullopt) {
+      Settle(tier, *late, Error(ErrorCode::kMachine, "The disk does not answer."));
+    }
+  }
 }
 
 Durability Store::ReachedBy(Durability level) const {
@@ -81,7 +111,8 @@ Durability Store::ReachedBy(Durability level) const {
 }
 
 Result<Store::Asked> Store::Write(const TrackName& track, std::optional<uint64_t> group,
-                                  Durability level, size_t payload_bytes, const AskTier& ask) {
+                                  Durability level, size_t payload_bytes, Instant now,
+                                  const AskTier& ask) {
   if (level == Durability::kMemory) {
     return Asked();
   }
@@ -98,7 +129,7 @@ Result<Store::Asked> Store::Write(const TrackName& track, std::optional<uint64_t
   for (const size_t home : homes) {
     const Result<TierTicket> asked = ask(tiers_.at(home));
     if (asked.ok()) {
-      return Asked(Promise(home, *asked, bytes, track));
+      return Asked(Promise(home, *asked, bytes, track, now));
     }
     refusal = asked.error();
     if (refusal.code() == ErrorCode::kMismatch) {
@@ -116,7 +147,7 @@ Result<Store::Asked> Store::Describe(const TrackName& track, const Properties& p
   TrackFacts facts;
   facts.properties = below ? below->properties : properties;
   facts.largest = largest;
-  KVCAST_TRY(const Asked asked, Write(track, std::nullopt, level, 0, [&](LowerTier& tier) {
+  KVCAST_TRY(const Asked asked, Write(track, std::nullopt, level, 0, now, [&](LowerTier& tier) {
                return tier.Describe(track, facts, now);
              }));
   KVCAST_TRY_VOID(ram_.Describe(track, facts.properties, largest));
@@ -161,7 +192,7 @@ Result<Store::Kept> Store::Put(const TrackName& track, const Object& object, Dur
     TellAgain(track, now);
   }
   const Result<Asked> asked =
-      Write(track, object.location.group, level, object.payload.size(),
+      Write(track, object.location.group, level, object.payload.size(), now,
             [&](LowerTier& tier) { return tier.Put(track, object, received_us, now); });
   if (!asked.ok()) {
     if (in_ram_now) {
@@ -191,7 +222,7 @@ Result<Store::Asked> Store::EndGroup(const TrackName& track, uint64_t group, uin
   }
   if (level != Durability::kMemory) {
     TellAgain(track, now);
-    return Write(track, group, level, 0, [&](LowerTier& tier) {
+    return Write(track, group, level, 0, now, [&](LowerTier& tier) {
       return tier.EndGroup(track, {group, end}, now);
     });
   }
@@ -268,7 +299,7 @@ std::vector<StoreTicket> Store::AddGap(const TrackName& track, const LocationRan
     if (!asked.ok()) {
       NoteUntold(track, now);
     } else if (LevelOf(tiers_.kind(tier)) == ReachedBy(level)) {
-      tickets.push_back(Promise(tier, *asked, 0, track));
+      tickets.push_back(Promise(tier, *asked, 0, track, now));
     }
   }
   return tickets;
@@ -402,8 +433,7 @@ bool Store::Demote(EvictedContents evicted, TierKind kind, Instant now) {
 uint64_t Store::pledged_bytes(Durability level) const {
   // As Write() chooses.
   const bool disk = level == Durability::kDisk && tiers_.Has(TierKind::kDisk);
-  const auto found = pledged_bytes_.find(disk ? Durability::kDisk : Durability::kBucket);
-  return found == pledged_bytes_.end() ? 0 : found->second;
+  return pledges_.bytes(disk ? Durability::kDisk : Durability::kBucket);
 }
 
 void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
@@ -418,7 +448,7 @@ void Store::Remove(const TrackName& track, uint64_t group, Instant now) {
 }
 
 bool Store::Forget(const TrackName& track, Instant now) {
-  if (pledged_tracks_.contains(track)) {
+  if (pledges_.Has(track)) {
     return false;  // Some of it is about to be there, and promised.
   }
   if (GroupFrom(track, 0)) {

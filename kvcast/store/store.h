@@ -17,6 +17,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/object/durability.h"
 #include "kvcast/store/demotion_desk.h"
+#include "kvcast/store/pledge_book.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/read_desk.h"
 #include "kvcast/store/store_events.h"
@@ -37,6 +38,8 @@ struct StoreOptions {
   ReadDesk::Limits reads{};
   WarmQueue::Limits warming{};
   uint64_t demoting_bytes_max = uint64_t{64} << 20;
+  // So long whoever wants something durable waits for a tier that is away.
+  Duration write_patience = std::chrono::seconds(30);
   // How long a track with these properties lets its objects be kept, in milliseconds.
   std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms{};
 };
@@ -174,22 +177,21 @@ class Store {
   size_t reads_waiting() const { return desk_.waiting(); }
 
  private:
-  struct Pledge {
-    StoreTicket ticket;
-    Durability level;  // That is reached.
-    size_t bytes;
-    TrackName track;
-    std::optional<std::optional<uint64_t>> removed{};  // Of a removal: the group, or all.
-  };
   using AskTier = std::function<Result<TierTicket>(LowerTier&)>;
 
-  // Somebody waits for what a tier was asked for.
-  StoreTicket Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track);
+  // Somebody waits for what a tier was asked for. `removed`: of a removal, the group, or all.
+  StoreTicket Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track,
+                      Instant now, std::optional<std::optional<uint64_t>> removed = std::nullopt);
+  void Settle(size_t tier, const PledgeBook::Pledge& pledge, const std::optional<Error>& error);
+  // When a disk that is away has kept somebody waiting for too long, and what is done then: what it
+  // was to write may be there when it is back, or not.
+  std::optional<Instant> FirstLate() const;
+  void GiveUpLate(Instant now);
   // The level of the tiers that Write() chooses.
   Durability ReachedBy(Durability level) const;
   // Writes to the first tier for this level that takes it: what is of a group, where that is.
   Result<Asked> Write(const TrackName& track, std::optional<uint64_t> group, Durability level,
-                      size_t payload_bytes, const AskTier& ask);
+                      size_t payload_bytes, Instant now, const AskTier& ask);
   // Mismatch: a tier below has another one there, or is about to.
   Result<void> CheckBelow(const TrackName& track, const Object& object) const;
   std::optional<Location> FirstBelow(const TrackName& track, const LocationRange& range) const;
@@ -227,9 +229,7 @@ class Store {
   DemotionDesk demotions_;
   WarmQueue warming_;
   std::optional<Instant> warm_again_;  // There was too much to look through at once.
-  std::map<std::pair<size_t, TierTicket>, Pledge> pledges_;
-  std::map<Durability, uint64_t> pledged_bytes_;
-  std::map<TrackName, size_t> pledged_tracks_;  // How many writes are under way for each.
+  PledgeBook pledges_;
   // Tracks of which a tier that has some of it, or is not ready, does not know all, each with ends
   // of groups;
   std::map<TrackName, std::map<uint64_t, uint64_t>> untold_;

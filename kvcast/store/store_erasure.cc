@@ -81,8 +81,7 @@ Store::Erased Store::Erase(const TrackName& track, std::optional<uint64_t> group
     for (const std::optional<uint64_t>& what : wanted) {
       const Result<TierTicket> asked = from.Remove(track, what, now);
       if (asked.ok()) {
-        erased.tickets.push_back(Promise(tier, *asked, 0, track));
-        pledges_.at({tier, *asked}).removed = what;
+        erased.tickets.push_back(Promise(tier, *asked, 0, track, now, what));
       } else {
         unremoved_[track].insert({tier, what});
         erased.refused = true;

@@ -77,6 +77,7 @@ void Store::OnTime(Instant now) {
     tiers_.at(tier).OnTime(now);
   }
   TellInTime(now);
+  GiveUpLate(now);
   Pump(now);
 }
 
@@ -86,6 +87,7 @@ std::optional<Instant> Store::deadline() const {
     first = other && (!first || *other < *first) ? other : first;
   };
   take(tell_again_);
+  take(FirstLate());
   if (std::exchange(tiers_touched_, false)) {
     tiers_deadline_.reset();
     for (size_t tier = 0; tier < tiers_.size(); ++tier) {
@@ -151,22 +153,11 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     events_.push_back(StoreTold{std::move(told->track), told->group});
   } else {
     const TierWritten& written = std::get<TierWritten>(event);
-    const auto pledge = pledges_.find({tier, written.ticket});
-    if (pledge == pledges_.end()) {
+    if (const auto pledge = pledges_.Take(tier, written.ticket)) {
+      Settle(tier, *pledge, written.error);
+    } else {
       (void)demotions_.OnWritten(tier, written, now);
-      return;
     }
-    counts_.write_failures += written.error ? 1u : 0u;
-    if (written.error && pledge->second.removed) {
-      unremoved_[pledge->second.track].insert({tier, *pledge->second.removed});
-    }
-    events_.push_back(StoreWritten{pledge->second.ticket, pledge->second.level, written.error});
-    pledged_bytes_.at(pledge->second.level) -= pledge->second.bytes;
-    const auto count = pledged_tracks_.find(pledge->second.track);
-    if (--count->second == 0) {
-      pledged_tracks_.erase(count);
-    }
-    pledges_.erase(pledge);
   }
 }
 

@@ -425,6 +425,26 @@ TEST_F(StoreTest, KeepsInMemoryWhatATierHasAndCannotBeReadFrom) {
   EXPECT_EQ(InMemory({0, 0}), StorePayload({0, 0}));
 }
 
+TEST_F(StoreTest, WhoeverWaitsForADiskThatIsAwayIsToldInTheEnd) {
+  Make(1);
+  const auto kept = store_->Put(kStoreTrack, StoreObject({0, 0}), Durability::kDisk, now_);
+  ASSERT_TRUE(kept.ok());
+  now_ += std::chrono::minutes(10);
+  Take();
+  EXPECT_TRUE(written_.empty()) << "it answers, however slowly";
+  disks_[0]->is_away = true;
+  ASSERT_TRUE(store_->deadline().has_value());
+  Take();
+  ASSERT_TRUE(written_.at(*kept->ticket).error.has_value());
+  EXPECT_EQ(store_->pledged_bytes(Durability::kDisk), 0u);
+  EXPECT_EQ(store_->deadline(), std::nullopt);
+  written_.clear();
+  disks_[0]->is_away = false;
+  Finish();
+  EXPECT_TRUE(written_.empty()) << "answered twice";
+  EXPECT_EQ(InMemory({0, 0}), StorePayload({0, 0}));
+}
+
 // What its publisher said does not exist is not missing.
 TEST_F(StoreTest, AGroupWithGapsIsWholeAndGoesDown) {
   Make(1, 24'000);

@@ -92,7 +92,8 @@ Presence TierSet::PresenceOf(const TrackName& track, Location location) const {
 bool TierSet::CanRead(const TrackName& track, Location location) const {
   return std::ranges::any_of(tiers_, [&](const Entry& entry) {
     return entry.tier->ready() && !entry.tier->away() &&
-           entry.tier->PresenceOf(track, location) == Presence::kExists;
+           entry.tier->PresenceOf(track, location) == Presence::kExists &&
+           !entry.tier->Doubts(track, {location, location});
   });
 }
 
@@ -142,7 +143,8 @@ bool TierSet::HasWhole(const TrackName& track, uint64_t group, Durability level)
       return false;
     }
     const std::optional<GroupFacts> found = entry.tier->FindGroup(track, group);
-    return found && found->whole();
+    return found && found->whole() &&
+           !entry.tier->Doubts(track, LocationRange::Groups(group, group));
   });
 }
 
@@ -152,7 +154,9 @@ bool TierSet::HasWritten(const TrackName& track, uint64_t group, Durability leve
       return false;
     }
     const std::optional<GroupFacts> found = entry.tier->FindGroup(track, group);
-    return found && found->whole() && entry.tier->HasWritten(track, group) &&
+    return found && found->whole() &&
+           !entry.tier->Doubts(track, LocationRange::Groups(group, group)) &&
+           entry.tier->HasWritten(track, group) &&
            (found->absent_count == 0 || entry.tier->HasWritten(track, std::nullopt));
   });
 }

@@ -43,7 +43,7 @@ class TierSet {
   std::optional<size_t> Holder(const TrackName& track, Location location, size_t from = 0) const;
 
   Presence PresenceOf(const TrackName& track, Location location) const;
-  // A tier has the object, and can be read now.
+  // A tier has the object, can be read now, and has not failed to give it.
   bool CanRead(const TrackName& track, Location location) const;
   bool Knows(const TrackName& track) const;
   // Adds what the tiers know to what is known: what was told first stays, the rest adds up.
@@ -55,7 +55,7 @@ class TierSet {
   bool Expects(const TrackName& track, uint64_t group) const;
   // This tier has something of the group, or is about to.
   bool HasOrExpects(size_t tier, const TrackName& track, uint64_t group) const;
-  // Whether a tier of at least this level has the whole group.
+  // Whether a tier of at least this level has the whole group, as far as anybody can tell.
   bool HasWhole(const TrackName& track, uint64_t group, Durability level) const;
   // The same, and all that makes it whole has become durable: its end, and the gaps that it has.
   bool HasWritten(const TrackName& track, uint64_t group, Durability level) const;
