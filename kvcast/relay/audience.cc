@@ -1,12 +1,14 @@
 #include "kvcast/relay/audience.h"
 
+#include <algorithm>
+
 namespace kvcast::relay {
 
 void Audience::Add(SubscriberId id, By by, moqt::Session& session, const TrackName& track,
                    const LocationRange& wanted, const TrackFacts& facts, Duration patience) {
   Remove(id);
   members_.emplace(id, Member{Subscription(session, id.request, wanted, facts), by, track, patience,
-                              std::nullopt});
+                              facts.largest});
   tracks_[track].insert(id);
   moved_.insert(id);
   ++counts_[id.peer];
@@ -102,7 +104,9 @@ void Audience::Forward(const TrackName& track, const LiveObject& live, Instant n
   }
   std::vector<SubscriberId> behind;
   for (const SubscriberId& id : found->second) {
-    Subscription& subscription = members_.at(id).subscription;
+    Member& member = members_.at(id);
+    Subscription& subscription = member.subscription;
+    member.largest = std::max(member.largest, std::optional(live.object.location));
     if (TooFarBehind(id.peer, subscription)) {
       behind.push_back(id);
       continue;
@@ -130,6 +134,23 @@ void Audience::PassOver(const TrackName& track, const Object& object) {
   }
   for (const SubscriberId& id : found->second) {
     members_.at(id).subscription.PassOver(object.location, object.subgroup);
+  }
+}
+
+void Audience::OnPublisherGone(const TrackName& track) {
+  if (const auto found = tracks_.find(track); found != tracks_.end()) {
+    for (const SubscriberId& id : found->second) {
+      members_.at(id).lacks_some = true;
+    }
+  }
+}
+
+void Audience::OnPublisher(const TrackName& track, Location largest) {
+  if (const auto found = tracks_.find(track); found != tracks_.end()) {
+    for (const SubscriberId& id : found->second) {
+      Member& member = members_.at(id);
+      member.lacks_some = member.lacks_some || member.largest < largest;
+    }
   }
 }
 
@@ -237,7 +258,7 @@ void Audience::EndTrack(const TrackName& track, moqt::DoneCode code, const std::
   deserted_.insert(track);
   for (const SubscriberId& id : ended) {
     const auto member = members_.find(id);
-    member->second.subscription.End(code, reason, lacks_some);
+    member->second.subscription.End(code, reason, lacks_some || member->second.lacks_some);
     Erase(member);
     touched_.insert(id.peer);
   }

@@ -69,6 +69,10 @@ class Audience {
   void Forward(const TrackName& track, const LiveObject& live, Instant now);
   // An object came that is here already, and is not forwarded.
   void PassOver(const TrackName& track, const Object& object);
+  // What those who are subscribed by now are not sent may have come to somebody else: its publisher
+  // has gone, or a new one has sent so much of it before.
+  void OnPublisherGone(const TrackName& track);
+  void OnPublisher(const TrackName& track, Location largest);
   // So much of the track does not exist, says an object that was forwarded before.
   void OnGaps(const TrackName& track, std::span<const LocationRange> gaps);
   void EndSubgroup(const TrackName& track, uint64_t group, uint64_t subgroup, bool complete,
@@ -101,7 +105,9 @@ class Audience {
     By by;
     TrackName track;
     Duration patience;
-    std::optional<Instant> due;  // As it stands in due_.
+    std::optional<Location> largest;  // That it was told of, or sent.
+    bool lacks_some = false;
+    std::optional<Instant> due{};  // As it stands in due_.
   };
 
   void Erase(std::map<SubscriberId, Member>::iterator member);

@@ -256,6 +256,36 @@ TEST(RelayFollowUpstream, ASubscriptionGoesOnAtTheNextUpstream) {
   EXPECT_EQ(other.objects.size(), 2u);
 }
 
+// What came to the second meanwhile has not come to those who followed the first: nobody is to take
+// the end of what they got for the end of all there is.
+TEST(RelayFollowUpstream, WhoeverMissedAChangeOfUpstreamsIsNotToldOfAWholeTrack) {
+  Levels levels;
+  Levels::Node& first = levels.AddNode();
+  Levels::Node& second = levels.AddNode();
+  Levels::Node& edge = levels.AddNode({{}, {}});
+  Levels::Link& link = levels.Connect(edge, first, 0);
+  levels.Connect(edge, second, 1);
+  Client& at_first = levels.Join(first);
+  Client& at_second = levels.Join(second);
+  (void)*at_first->Publish(LiveBelow("t"), {}, {});
+  const RequestId publication = *at_second->Publish(LiveBelow("t"), {}, {});
+  Client& client = levels.Join(edge);
+  levels.Run();
+  const RequestId subscribed = *client->Subscribe(LiveBelow("t"), {});
+  levels.Run();
+  at_second.SendGroup(publication, LiveBelow("t"), 0, 3);
+  levels.Run();
+  levels.Disconnect(link);
+  ASSERT_TRUE(at_second->EndTrack(publication, moqt::DoneCode::kTrackEnded, "").ok());
+  levels.Run();
+  Brought brought;
+  brought.TakeFrom(client.session(), subscribed);
+  EXPECT_TRUE(brought.objects.empty());
+  const moqt::PublishDone done = client.One<moqt::PublishDoneReceived>().done;
+  EXPECT_EQ(done.code, moqt::DoneCode::kTrackEnded);
+  EXPECT_EQ(done.streams, moqt::PublishDone::kStreamsUnknown);
+}
+
 TEST(RelayFollowUpstream, AStatusIsAskedForOnce) {
   OriginAndEdge w;
   w.levels.Publish(w.origin, w.track, 3, 2);

@@ -254,6 +254,9 @@ void Relay::OnUpstreamAnswer(Peer& peer, const moqt::RequestAccepted& event) {
     OnUpstreamGone(peer, event.request, Overloaded(described.error().ToString()));
     return;
   }
+  if (event.parameters.largest_object) {
+    audience_.OnPublisher(track, *event.parameters.largest_object);
+  }
   Upstream& upstream = upstream_.at(track);
   Upstream::Asked& asked = upstream.asked.at({peer.id, event.request});
   answers_due_.erase({asked.answer_by, peer.id, event.request});

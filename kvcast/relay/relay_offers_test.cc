@@ -213,6 +213,31 @@ TEST_F(RelayOffers, ACopyAtAnEdgeIsNotFollowed) {
   EXPECT_EQ(brought.objects.size(), 3u);
 }
 
+// Who followed the copy that a node keeps has missed what its publisher, who comes later, told of
+// before: the end of what comes is not the end of all there is.
+TEST_F(RelayOffers, WhoeverFollowedACopyIsNotToldOfAWholeTrack) {
+  Levels::Node& origin = levels_.AddNode();
+  Levels::Node& edge = levels_.AddNode({{}});
+  Client& left = levels_.Join(origin);
+  left.SendGroup(*left->Publish(track_, {}, {}), track_, 0, 2);
+  levels_.Run();
+  levels_.Leave(left);
+  Client& client = levels_.Join(origin);
+  (void)*client->Subscribe(track_, {});
+  levels_.Run();
+  Client& publisher = levels_.Join(edge);
+  const RequestId published = *publisher->Publish(track_, {}, {});
+  publisher.SendGroup(published, track_, 0, 2);
+  publisher.SendGroup(published, track_, 1, 2);
+  levels_.Run();
+  levels_.Connect(edge, origin);
+  ASSERT_TRUE(publisher->EndTrack(published, moqt::DoneCode::kTrackEnded, "").ok());
+  levels_.Run();
+  const moqt::PublishDone done = client.One<moqt::PublishDoneReceived>().done;
+  EXPECT_EQ(done.code, moqt::DoneCode::kTrackEnded);
+  EXPECT_EQ(done.streams, moqt::PublishDone::kStreamsUnknown);
+}
+
 TEST_F(RelayOffers, ALostDeltaIsRepairedOverAllLevels) {
   Levels::Node& origin = levels_.AddNode();
   Levels::Node& first = levels_.AddNode({{}});

@@ -238,6 +238,9 @@ void Relay::EndPublication(Peer& peer, Publications::iterator publication, moqt:
   const auto publishers = published_.find(track);
   publishers->second.erase({peer.id, request});
   const bool was_pushed = !ForgetAsked(peer, request);
+  if (code != moqt::DoneCode::kTrackEnded) {
+    audience_.OnPublisherGone(track);
+  }
   if (publishers->second.empty()) {
     published_.erase(publishers);
     above_->early.Forget(track);

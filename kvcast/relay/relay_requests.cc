@@ -112,6 +112,9 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
     return;
   }
   metrics_.publications.Add();
+  if (event.parameters.largest_object) {
+    audience_.OnPublisher(event.track, *event.parameters.largest_object);
+  }
   peer.publications.emplace(event.request, Publication(event.track, event.properties, *level));
   const bool known = IsPushed(event.track);
   published_[event.track].insert({peer.id, event.request});
