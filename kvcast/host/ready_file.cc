@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "kvcast/base/bytes.h"
 #include "kvcast/io/file.h"
 
 namespace kvcast {
