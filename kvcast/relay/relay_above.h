@@ -87,6 +87,8 @@ class Relay::Above {
  private:
   static std::function<moqt::Session*(PeerId)> SessionsOf(Relay& relay);
   std::string PeerName(PeerId id) const;
+  // Whether what this one has forgotten is forgotten here, too.
+  bool Obeys(const Peer& peer) const { return peer.route && upstreams.route(*peer.route).forgets; }
   static bool HasAnnounced(const Peer& peer, const TrackNamespace& space);
 
   void OfferAll(Peer& upstream);
@@ -131,8 +133,6 @@ class Relay::Above {
   std::map<PeerId, std::map<TrackNamespace, moqt::RequestId>> offered_;  // Namespaces.
   // Catalogs that have begun again, while the upstream has yet to hear of their end.
   std::set<std::pair<PeerId, TrackName>> postponed_offers_;
-  bool obey_upstreams_;
-  bool offers_;
   std::map<moqt::RequestId, ListRead> list_reads_;
   moqt::RequestId last_list_read_ = 0;
   std::vector<ToForget> to_forget_;
