@@ -56,6 +56,8 @@ class Relay::Above {
   // one is being asked; not `except`.
   void AskUpstream(const TrackName& track, std::optional<uint64_t> new_group,
                    const Peer* except = nullptr);
+  // Of an upstream, whether this is below a prefix that it is asked for: it may bring nothing else.
+  bool MayBring(const Peer& peer, const TrackNamespace& space) const;
   // Whether an answer is to come of anybody who was asked for the track, or of those below.
   bool IsAsked(const TrackName& track) const;
   bool IsAskedBelow(const TrackName& track) const;
