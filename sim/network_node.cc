@@ -38,13 +38,13 @@ void NetworkNode::Start(Instant now) {
   options.boot[1] = static_cast<std::byte>(life_ >> 8);
   options.secret = random_.Next();
   options.epoch_us = epoch_us_;
-  options.offer_upstream = false;  // As nodes do unless they are told to.
   options.limits.epoch_bytes_min = 512;
   options.limits.stall_patience = seconds(15);
   options.limits.node_queue_bytes = 256 << 10;
   options.limits.upstream_ahead_bytes = 16 << 10;
   for (size_t i = 0; i < shape_.upstreams.size(); ++i) {
-    options.upstreams.push_back({"upstream", {TrackNamespace()}});
+    options.upstreams.push_back(
+        {.name = "upstream", .prefixes = {TrackNamespace()}, .hears = shape_.offers});
   }
   metrics_ = std::make_unique<Metrics>();
   relay_ = std::make_unique<relay::Relay>(options, *metrics_);
@@ -176,6 +176,9 @@ std::string NetworkNode::Excess() {
   }
   if (relay_->stored_bytes() > ram_bytes()) {
     return "memory holds " + std::to_string(relay_->stored_bytes()) + " bytes";
+  }
+  if (relay_->fetch_count() == 0 && relay_->pinned_bytes() > 0) {
+    return std::to_string(relay_->pinned_bytes()) + " bytes are held for fetches that are over";
   }
   // Of every block that is listed something is there, and here nothing but memory has it.
   if (!shape_.disk && !shape_.bucket && relay_->listed_blocks() > relay_->stored_objects()) {

@@ -28,6 +28,7 @@ class NetworkNode {
     bool disk = false;              // Which tiers it has.
     bool bucket = false;            //
     std::vector<size_t> upstreams;  // Numbers of nodes, the preferred ones first.
+    bool offers = true;             // They hear of what it has.
   };
 
   // The bucket must outlive it.

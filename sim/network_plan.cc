@@ -79,6 +79,7 @@ NetworkPlan NetworkPlan::Draw(Random& random) {
   plan.edges = 1 + random.Below(3);
   plan.tracks = 2 + random.Below(3);
   plan.readers = 2 + random.Below(3);
+  plan.offers = random.Happens(0.7);
   return plan;
 }
 

@@ -63,6 +63,7 @@ struct NetworkPlan {
   size_t edges = 1;
   size_t tracks = 3;
   size_t readers = 2;
+  bool offers = true;  // Nodes tell those upstream of what they have.
 
   static NetworkPlan Draw(Random& random);
   double operator[](NetworkFault fault) const { return chance[static_cast<size_t>(fault)]; }

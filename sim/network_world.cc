@@ -37,6 +37,7 @@ void NetworkWorld::BuildNodes() {
     counts_[NetworkFault::kLittleMemory] += shape.little ? 1 : 0;
     shape.disk = random_.Happens(0.6);
     shape.bucket = random_.Happens(0.3);
+    shape.offers = plan_.offers;
     if (number > plan_.mids) {
       const size_t first = 1 + random_.Below(plan_.mids);
       shape.upstreams.push_back(first);

@@ -31,7 +31,7 @@ namespace kvcast::sim {
 //   different bytes under one name a node shows one, for as long as it forgets nothing;
 //   nothing that exists is denied: no object, end of a group or end of a track;
 //   a node asks for an object once at a time, however many want it and whomever it may ask;
-//   memory and disks stay within their bounds;
+//   memory and disks stay within their bounds, and nothing is held for a fetch that is over;
 //   no session is closed for anything that one of ours has done;
 //
 // and once the faults stop, with stalled readers still there, within kNetworkPatience:

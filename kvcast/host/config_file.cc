@@ -37,6 +37,19 @@ std::string KindOf(const toml::node& node) {
   }
 }
 
+// Keys of earlier versions, and what they are now.
+struct FormerKey {
+  std::string_view section;
+  std::string_view name;
+  std::string_view now;
+};
+constexpr FormerKey kFormerKeys[] = {
+    {"tls", "upstream_hears", "'hears' of each [[upstream]], true unless it says otherwise"},
+    {"tls", "upstream_forgets", "'forgets' of each [[upstream]], true unless it says otherwise"},
+};
+
+bool IsSwitch(const ConfigTierKey& key) { return std::string_view(key.value) == "true|false"; }
+
 // "quic.congestion" is looked for below "quic" first, and then everywhere.
 std::vector<std::string> NamesIn(std::string_view section) {
   std::vector<std::string> names;
@@ -79,6 +92,14 @@ class ConfigReader {
   }
 
   Error Unknown(const toml::key& key, std::string_view section) const {
+    const auto former = std::ranges::find_if(kFormerKeys, [&](const FormerKey& each) {
+      return section == each.section && key.str() == each.name;
+    });
+    if (former != std::end(kFormerKeys)) {
+      return Error(ErrorCode::kInvalid,
+                   fmt::format("{}: There is no '{}' in [{}] any more: it is {}.", At(key),
+                               former->name, section, former->now));
+    }
     const auto meant = Suggestion(key.str(), NamesIn(section));
     const std::string where = section.empty() ? "a configuration" : fmt::format("[{}]", section);
     std::string message = fmt::format("{}: There is no '{}' in {}.", At(key), key.str(), where);
@@ -151,12 +172,15 @@ class ConfigReader {
   std::optional<std::string> TextOf(const ConfigKey& key, const toml::node& node) const {
     const ConfigPlace place = key.place(*config_);
     if (std::holds_alternative<bool*>(place)) {
-      const auto* value = node.as_boolean();
-      return value == nullptr ? std::nullopt
-                              : std::optional<std::string>(**value ? "true" : "false");
+      return SwitchText(node);
     }
     return PlainText(node, std::holds_alternative<ConfigBytes>(place) ||
                                std::holds_alternative<ConfigCount>(place));
+  }
+
+  static std::optional<std::string> SwitchText(const toml::node& node) {
+    const auto* value = node.as_boolean();
+    return value == nullptr ? std::nullopt : std::optional<std::string>(**value ? "true" : "false");
   }
 
   // `numbers`: whether a whole number without quotes will do.
@@ -230,11 +254,13 @@ class ConfigReader {
       if (known == ConfigTierKeys().end()) {
         return Unknown(key, section);
       }
-      const std::optional<std::string> text = PlainText(node, key.str() == "bytes");
+      const std::optional<std::string> text =
+          IsSwitch(*known) ? SwitchText(node) : PlainText(node, key.str() == "bytes");
       if (!text) {
-        return Refusal(
-            key, section + "." + known->name,
-            fmt::format("It is {}, and a text is wanted, {}", KindOf(node), known->value));
+        return Refusal(key, section + "." + known->name,
+                       fmt::format("It is {}, and {} is wanted", KindOf(node),
+                                   IsSwitch(*known) ? "true or false"
+                                                    : fmt::format("a text, {}", known->value)));
       }
       if (key.str() == where) {
         tier.where = *text;

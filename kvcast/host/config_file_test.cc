@@ -7,6 +7,7 @@
 #include "kvcast/base/source_folder_test.h"
 #include "kvcast/host/config_key.h"
 #include "kvcast/host/config_text.h"
+#include "kvcast/host/upstream_flags.h"
 #include "kvcast/io/file.h"
 
 namespace kvcast {
@@ -113,6 +114,33 @@ TEST(ConfigFile, RefusesValuesOfAnotherKindAndSaysWhatWouldBeRight) {
   EXPECT_NE(RefusalOf("memory = 5\n").find("[memory]"), std::string::npos);
   EXPECT_NE(RefusalOf("[[disk]]\nbytes = 1\n").find("has no 'directory'"), std::string::npos);
   EXPECT_NE(RefusalOf("[reserve.memory]\nacme = true\n").find("node.toml:2"), std::string::npos);
+}
+
+TEST(ConfigFile, SaysWhatBecameOfKeysOfEarlierVersions) {
+  EXPECT_EQ(RefusalOf("[tls]\nupstream_hears = true\n"),
+            "node.toml:2: There is no 'upstream_hears' in [tls] any more: it is 'hears' of each "
+            "[[upstream]], true unless it says otherwise.");
+  EXPECT_NE(
+      RefusalOf("[tls]\nupstream_forgets = false\n").find("it is 'forgets' of each [[upstream]]"),
+      std::string::npos);
+}
+
+TEST(ConfigFile, SaysOfEachUpstreamWhatItHearsAndWhoseForgettingCounts) {
+  const std::string text =
+      "[[upstream]]\nnode = \"one.example:1\"\nhears = false\n"
+      "[[upstream]]\nnode = \"two.example:1\"\nforgets = false\n";
+  for (const NodeConfig& config : {Taken(text), Taken(ConfigText(Taken(text)))}) {
+    const auto options = UpstreamFlags{config.upstreams, {}, {}, {}}.Options();
+    ASSERT_TRUE(options.ok());
+    ASSERT_EQ(options->size(), 2U);
+    EXPECT_FALSE(options->at(0).hears);
+    EXPECT_TRUE(options->at(0).forgets);
+    EXPECT_TRUE(options->at(1).hears);
+    EXPECT_FALSE(options->at(1).forgets);
+  }
+  EXPECT_NE(RefusalOf("[[upstream]]\nnode = \"one.example:1\"\nhears = \"no\"\n")
+                .find("upstream.hears: It is a text, and true or false is wanted"),
+            std::string::npos);
 }
 
 TEST(ConfigFile, SaysWhereItIsNoToml) {

@@ -56,14 +56,6 @@ std::vector<ConfigKey> TrustKeys() {
       {"tls", "upstream_token_file", "--upstream-token-file", "FILE", "none",
        "A file with the token to send to upstreams that know their clients by tokens",
        [](NodeConfig& c) -> ConfigPlace { return &c.upstream_token_file; }},
-      {"tls", "upstream_forgets", "", "true|false", "",
-       "Whether what an upstream was told to forget is forgotten here, too, of what it is asked "
-       "for",
-       [](NodeConfig& c) -> ConfigPlace { return &c.obey_upstreams; }},
-      {"tls", "upstream_hears", "", "true|false", "",
-       "Whether upstreams hear of what is held here, so that all who ask them find it; a node that "
-       "knows part of a track may then be asked before one that has all of it",
-       [](NodeConfig& c) -> ConfigPlace { return &c.offer_upstream; }},
   };
 }
 
@@ -147,8 +139,12 @@ constexpr ConfigTierKey kTierKeys[] = {
     {"bucket", "profile", "NAME", "default", "Which of the keys in that file"},
     {"bucket", "ca", "FILE", "those that this machine trusts",
      "Authorities that the server's certificate may be of, in PEM"},
-    {"upstream", "node", kUpstreamGrammar, "",
+    {"upstream", "node", kUpstreamPlace, "",
      "Where it is, how to be sure of it, and for which namespace it is asked"},
+    {"upstream", "hears", "true|false", "true",
+     "Whether it hears of what is held here, so that all who ask it find that"},
+    {"upstream", "forgets", "true|false", "true",
+     "Whether what it was told to forget is forgotten here, too, of what it is asked for"},
 };
 
 constexpr ConfigSection kSections[] = {

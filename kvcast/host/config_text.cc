@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -87,7 +88,11 @@ std::string TierText(const char* section, const TierConfig& tier) {
   std::string text = fmt::format("\n# From {}.\n[[{}]]\n{} = {}\n", tier.origin, section,
                                  ConfigWhereKey(section), TomlString(tier.where));
   for (const auto& [name, value] : tier.words) {
-    text += fmt::format("{} = {}\n", TomlKey(name), TomlString(value));
+    const bool bare = std::ranges::any_of(ConfigTierKeys(), [&](const ConfigTierKey& key) {
+      return std::string_view(key.section) == section && key.name == name &&
+             std::string_view(key.value) == "true|false";
+    });
+    text += fmt::format("{} = {}\n", TomlKey(name), bare ? value : TomlString(value));
   }
   return text;
 }

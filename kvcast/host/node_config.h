@@ -66,8 +66,6 @@ struct NodeConfig {
   std::string upstream_certificate;
   std::string upstream_key;
   std::string upstream_token_file;
-  bool obey_upstreams = true;
-  bool offer_upstream = false;
 
   std::string congestion = "auto";
   std::string qlog_directory;

@@ -91,14 +91,9 @@ Result<NodeGround> NodeGround::Prepare(const NodeConfig& config) {
   node.session = config.session;
   node.quic = QuicOf(config);
   KVCAST_TRY_VOID(PlanStorage(config, state.node_id(), *ram_bytes, node));
-  UpstreamFlags upstreams{{},
-                          config.upstream_authorities,
-                          config.upstream_certificate,
-                          config.upstream_key,
-                          config.upstream_token_file};
-  for (const TierConfig& upstream : config.upstreams) {
-    upstreams.upstreams.push_back(upstream.where);
-  }
+  const UpstreamFlags upstreams{config.upstreams, config.upstream_authorities,
+                                config.upstream_certificate, config.upstream_key,
+                                config.upstream_token_file};
   KVCAST_TRY(node.upstreams, upstreams.Options());
   KVCAST_TRY_VOID(access.Apply(credentials.requires_clients(), node));
   node.relay.epoch_us = EpochMicroseconds();
@@ -106,8 +101,6 @@ Result<NodeGround> NodeGround::Prepare(const NodeConfig& config) {
   FillRandom(node.relay.boot);
   const std::filesystem::path forgotten = state_directory / kForgetFile;
   KVCAST_TRY(node.relay.forgotten, ReadForgetFile(forgotten));
-  node.relay.obey_upstreams = config.obey_upstreams;
-  node.relay.offer_upstream = config.offer_upstream;
   node.keep_forgotten = [forgotten](const relay::ForgetMemory& to_keep) {
     return WriteForgetFile(forgotten, to_keep);
   };

@@ -21,7 +21,8 @@ relay::Relay::Options RelayOptions(const NodeServer::Options& node, ChunkPool& p
   relay::Relay::Options options = node.relay;
   options.payload_chunks = payload_chunks.memory_bytes() > 0 ? &payload_chunks : nullptr;
   for (const UpstreamLink::Options& upstream : node.upstreams) {
-    options.upstreams.push_back({upstream.name, upstream.prefixes});
+    options.upstreams.push_back(
+        {upstream.name, upstream.prefixes, upstream.hears, upstream.forgets});
   }
   return options;
 }

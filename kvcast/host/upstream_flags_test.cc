@@ -9,10 +9,19 @@ namespace {
 
 const std::string kFingerprint(64, 'a');
 
+// As they are typed.
+std::vector<TierConfig> Typed(const std::vector<std::string>& places) {
+  std::vector<TierConfig> typed;
+  for (const std::string& place : places) {
+    typed.push_back({place, {}, "--upstream"});
+  }
+  return typed;
+}
+
 TEST(UpstreamFlags, SayWhoIsAskedForWhat) {
   UpstreamFlags flags;
-  flags.upstreams = {"a-b=one.example:4433", "two.example:4433#" + kFingerprint,
-                     "c=one.example:4433"};
+  flags.upstreams =
+      Typed({"a-b=one.example:4433", "two.example:4433#" + kFingerprint, "c=one.example:4433"});
   const auto options = flags.Options();
   ASSERT_TRUE(options.ok()) << options.error().ToString();
   ASSERT_EQ(options->size(), 2u);
@@ -30,7 +39,7 @@ TEST(UpstreamFlags, SayWhoIsAskedForWhat) {
 
 TEST(UpstreamFlags, TrustAnAuthorityWhereThereIsNoFingerprint) {
   UpstreamFlags flags;
-  flags.upstreams = {"one.example:4433", "two.example:4433#" + kFingerprint};
+  flags.upstreams = Typed({"one.example:4433", "two.example:4433#" + kFingerprint});
   flags.authorities = "authority.pem";
   flags.certificate = "node.pem";
   flags.key = "node.key";
@@ -41,11 +50,34 @@ TEST(UpstreamFlags, TrustAnAuthorityWhereThereIsNoFingerprint) {
   EXPECT_TRUE(options->at(0).address.own.has_value());
 }
 
+TEST(UpstreamFlags, SayWhatIsToldAndHeededOfEach) {
+  UpstreamFlags flags;
+  flags.upstreams = {{"one.example:1", {{"hears", "false"}}, "--upstream"},
+                     {"two.example:1", {{"forgets", "false"}, {"hears", "true"}}, "--upstream"}};
+  const auto options = flags.Options();
+  ASSERT_TRUE(options.ok()) << options.error().ToString();
+  EXPECT_FALSE(options->at(0).hears);
+  EXPECT_TRUE(options->at(0).forgets);
+  EXPECT_TRUE(options->at(1).hears);
+  EXPECT_FALSE(options->at(1).forgets);
+  // Of one upstream not two things.
+  flags.upstreams.push_back({"a=one.example:1", {}, "--upstream"});
+  EXPECT_FALSE(flags.Options().ok());
+  flags.upstreams.back().words = {{"hears", "false"}};
+  EXPECT_TRUE(flags.Options().ok());
+  for (const char* value : {"", "no", "True"}) {
+    flags.upstreams = {{"one.example:1", {{"hears", value}}, "--upstream"}};
+    EXPECT_FALSE(flags.Options().ok()) << value;
+  }
+  flags.upstreams = {{"one.example:1", {{"heard", "true"}}, "--upstream"}};
+  EXPECT_FALSE(flags.Options().ok());
+}
+
 TEST(UpstreamFlags, RefuseWhatTheyCannotRead) {
   for (const char* text : {"", "=one.example:1", "a--b=one.example:1", "one.example",
                            "a=", "one.example:0", "one.example:1#12"}) {
     UpstreamFlags flags;
-    flags.upstreams = {text};
+    flags.upstreams = Typed({text});
     EXPECT_FALSE(flags.Options().ok()) << text;
   }
 }

@@ -27,6 +27,8 @@ class UpstreamLink : private NodePeerOwner {
     std::string name;  // For logs: where it is, without its fingerprint.
     NodeAddress address;
     std::vector<TrackNamespace> prefixes;  // What it is asked for.
+    bool hears = true;                     // It is told of what is here.
+    bool forgets = true;                   // What it has forgotten is forgotten here, too.
     Duration first_pause = std::chrono::milliseconds(500);
     Duration longest_pause = std::chrono::seconds(30);
     // Until one is tried again that leads back to us.

@@ -53,7 +53,6 @@ class Relay {
   // Every tier is ready, and what it holds is listed; or what those hold that are ready.
   bool opened() const { return stock_.opened(); }
   bool listed() const { return stock_.listed(); }
-
   // Whoever is about to stop calls it before the tiers are closed.
   void Flush(Instant now) { stock_.store().TellAll(now); }
 
@@ -69,7 +68,6 @@ class Relay {
 
   void SetLimits(const Limits& limits) { limits_ = limits; }  // From now on.
   const Limits& limits() const { return limits_; }
-
   // The session may have events, or more room, after everything that its connection told it.
   void OnInput(PeerId peer, Instant now);
   void OnTimeout(Instant now);
@@ -91,6 +89,8 @@ class Relay {
   size_t peer_count() const { return peers_.size(); }
   size_t stored_bytes() { return stock_.store().ram().bytes(); }
   size_t stored_objects() { return stock_.store().ram().object_count(); }
+  uint64_t pinned_bytes() { return stock_.store().ram().pinned_bytes(); }  // For these:
+  size_t fetch_count() const;  // Fetches of peers that are being answered.
   size_t listed_blocks() const { return stock_.catalogs().block_count(); }
   const MissLog& misses() const { return misses_; }
   size_t catalog_count() const { return stock_.catalogs().catalog_count(); }

@@ -24,9 +24,7 @@ Relay::Above::Above(Relay& relay, const Options& options)
                  }),
       forgets(options.forgotten),
       relay_(&relay),
-      rings_(options.node, options.secret),
-      obey_upstreams_(options.obey_upstreams),
-      offers_(options.offer_upstream) {
+      rings_(options.node, options.secret) {
   for (const auto& [tenant, list] : options.forgotten.lists) {
     relay.stock_.catalogs().ListForgotten(*TrackNamespace::Of({kServiceField, tenant}), list);
   }

@@ -56,6 +56,8 @@ class Relay::Above {
   // one is being asked; not `except`.
   void AskUpstream(const TrackName& track, std::optional<uint64_t> new_group,
                    const Peer* except = nullptr);
+  // Of an upstream, whether this is below a prefix that it is asked for: it may bring nothing else.
+  bool MayBring(const Peer& peer, const TrackNamespace& space) const;
   // Whether an answer is to come of anybody who was asked for the track, or of those below.
   bool IsAsked(const TrackName& track) const;
   bool IsAskedBelow(const TrackName& track) const;
@@ -87,6 +89,8 @@ class Relay::Above {
  private:
   static std::function<moqt::Session*(PeerId)> SessionsOf(Relay& relay);
   std::string PeerName(PeerId id) const;
+  // Whether what this one has forgotten is forgotten here, too.
+  bool Obeys(const Peer& peer) const { return peer.route && upstreams.route(*peer.route).forgets; }
   static bool HasAnnounced(const Peer& peer, const TrackNamespace& space);
 
   void OfferAll(Peer& upstream);
@@ -131,8 +135,6 @@ class Relay::Above {
   std::map<PeerId, std::map<TrackNamespace, moqt::RequestId>> offered_;  // Namespaces.
   // Catalogs that have begun again, while the upstream has yet to hear of their end.
   std::set<std::pair<PeerId, TrackName>> postponed_offers_;
-  bool obey_upstreams_;
-  bool offers_;
   std::map<moqt::RequestId, ListRead> list_reads_;
   moqt::RequestId last_list_read_ = 0;
   std::vector<ToForget> to_forget_;

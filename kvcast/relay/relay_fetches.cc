@@ -31,6 +31,14 @@ moqt::RequestError NothingYet() {
 
 }  // namespace
 
+size_t Relay::fetch_count() const {
+  size_t count = 0;
+  for (const auto& [id, peer] : peers_) {
+    count += peer.fetches.size();
+  }
+  return count;
+}
+
 moqt::RequestError Relay::OutOfReach() const {
   return Later(moqt::RequestCode::kTimeout, limits_.retry_after,
                "It is not here, and those upstream who may have it are out of reach.");

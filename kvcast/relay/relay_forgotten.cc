@@ -36,7 +36,7 @@ ForgetReport Relay::Above::ForgetHere(const ForgetScope& scope) {
 
 void Relay::Above::ReadForgetList(const Peer& peer, const TrackName& track,
                                   std::optional<Location> at) {
-  if (!obey_upstreams_ || !at || peer.id == kListReader) {
+  if (!Obeys(peer) || !at || peer.id == kListReader) {
     return;
   }
   const moqt::RequestId id = ++last_list_read_;
@@ -83,7 +83,7 @@ bool Relay::Above::TakeForgetList(const UpstreamFetches::Outcome& outcome) {
 
 // Of a track that it may be asked for: what others are there for is none of its business.
 void Relay::Above::OnForgetList(const Peer& peer, const TrackName& track, const Bytes& payload) {
-  if (!obey_upstreams_ || !peer.route) {
+  if (!Obeys(peer)) {
     return;
   }
   for (const auto& [id, read] : list_reads_) {
@@ -124,7 +124,7 @@ bool Relay::Above::ForgetBatch(const ToForget& each) {
 void Relay::Above::FollowForgotten() {
   for (const auto& [tenant, from_tier] : relay_->stock_.TakeTenants()) {
     const uint64_t now_us = relay_->stock_.store().WallAt(relay_->now_);
-    if (forgets.Hold(tenant, from_tier ? 0 : now_us) && obey_upstreams_ && upstreams.size() > 0) {
+    if (forgets.Hold(tenant, from_tier ? 0 : now_us) && upstreams.AnyForgets()) {
       const CatalogTrack lists{*TrackNamespace::Of({kServiceField, tenant}), {}, {}};
       tracks.Want(lists.Prefix(), relay_->now_);
     }

@@ -159,11 +159,11 @@ TEST_F(RelayForgotten, IsToldAfterARestart) {
 }
 
 TEST_F(RelayForgotten, IsNotHeededByWhoIsToldNotTo) {
-  RelayWorld::Options options;
-  options.relay.obey_upstreams = false;
-  Levels levels(options);
+  Relay::Options options;
+  options.upstreams = {{.name = "origin", .prefixes = {TrackNamespace()}, .forgets = false}};
+  Levels levels;
   Levels::Node& origin = levels.AddNode();
-  Levels::Node& edge = levels.AddNode({{}});
+  Levels::Node& edge = levels.AddNodeWith(options);
   levels.Publish(edge, llama_, 2, 3);
   levels.Connect(edge, origin);
   origin.relay.Forget(TenantOnly("acme"), levels.now());

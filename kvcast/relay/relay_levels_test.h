@@ -85,6 +85,9 @@ class Levels {
       relay.upstreams.push_back(
           {"upstream", prefixes.empty() ? std::vector{TrackNamespace()} : prefixes});
     }
+    return AddNodeWith(relay);
+  }
+  Node& AddNodeWith(const Relay::Options& relay) {
     nodes_.push_back(std::make_unique<Node>(relay, nodes_.size()));
     return *nodes_.back();
   }

@@ -21,6 +21,11 @@ size_t NameBytes(const TrackName& track) { return track.space().length() + track
 }  // namespace
 
 void Relay::On(Peer& peer, const moqt::PublishNamespaceReceived& event) {
+  if (!above_->MayBring(peer, event.space)) {
+    Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
+           "This upstream is not asked for that.");
+    return;
+  }
   if (!peer.session->AcceptPublishNamespace(event.request, {}).ok()) {
     return;  // Cancelled just now.
   }

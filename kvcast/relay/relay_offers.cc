@@ -18,8 +18,8 @@ std::string Relay::Above::PeerName(PeerId id) const {
 // Of what is below the upstream's prefixes: it is asked for nothing else, and told of nothing else.
 void Relay::Above::OfferTo(Peer& upstream, const TrackName& track) {
   const std::vector<TrackNamespace> within = upstreams.Within(*upstream.route, track.space());
-  if (!offers_ || upstream.leaving || std::ranges::find(within, track.space()) == within.end() ||
-      relay_->IsFromAbove(track) ||
+  if (!upstreams.route(*upstream.route).hears || upstream.leaving ||
+      std::ranges::find(within, track.space()) == within.end() || relay_->IsFromAbove(track) ||
       relay_->audience_.PublishedTo(upstream.id) >= relay_->limits_.published_max) {
     return;
   }
@@ -46,8 +46,9 @@ void Relay::Above::OfferTo(Peer& upstream, const TrackName& track) {
 void Relay::Above::OfferSpaceTo(Peer& upstream, const TrackNamespace& space) {
   const std::vector<TrackNamespace> within = upstreams.Within(*upstream.route, space);
   std::map<TrackNamespace, moqt::RequestId>& offered = offered_[upstream.id];
-  if (!offers_ || upstream.leaving || std::ranges::find(within, space) == within.end() ||
-      offered.contains(space) || offered.size() >= relay_->limits_.scopes_max) {
+  if (!upstreams.route(*upstream.route).hears || upstream.leaving ||
+      std::ranges::find(within, space) == within.end() || offered.contains(space) ||
+      offered.size() >= relay_->limits_.scopes_max) {
     return;
   }
   const Result<moqt::RequestId> request = upstream.session->PublishNamespace(space, {});

@@ -33,8 +33,6 @@ struct RelayOptions {
   Access::Options access{};  // Who may do what; everybody everything, if nothing is said.
   std::vector<UpstreamPeers::Route> upstreams;  // The preferred ones first.
   ForgetMemory forgotten{};                     // As it was when the last run ended.
-  bool obey_upstreams = true;                   // What they have forgotten is forgotten here, too.
-  bool offer_upstream = true;                   // They hear of what is here.
   // Which tracks are this relay's, of those that it may hear of from upstreams; others of the same
   // node have the rest. Empty: all.
   std::function<bool(const TrackNamespace&)> owns{};

@@ -75,6 +75,11 @@ void Relay::On(Peer& peer, const moqt::PublishReceived& event) {
            "Only this node writes its catalogs and acknowledgements.");
     return;
   }
+  if (!above_->MayBring(peer, event.track.space())) {
+    Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
+           "This upstream is not asked for that.");
+    return;
+  }
   if (Canary::IsBelow(event.track.space()) && !peer.uncounted) {
     Refuse(peer, event.request, moqt::RequestCode::kUnauthorized,
            "Only this node publishes there.");

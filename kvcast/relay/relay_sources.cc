@@ -57,6 +57,14 @@ std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& 
   return sources;
 }
 
+bool Relay::Above::MayBring(const Peer& peer, const TrackNamespace& space) const {
+  if (!peer.route) {
+    return true;
+  }
+  const std::vector<TrackNamespace> within = upstreams.Within(*peer.route, space);
+  return std::ranges::find(within, space) != within.end();
+}
+
 bool Relay::Above::IsAsked(const TrackName& track) const {
   const auto upstream = relay_->upstream_.find(track);
   return upstream != relay_->upstream_.end() && !upstream->second.asked.empty();

@@ -11,6 +11,11 @@ UpstreamPeers::UpstreamPeers(std::vector<Route> routes) {
   }
 }
 
+bool UpstreamPeers::AnyForgets() const {
+  return std::ranges::any_of(upstreams_,
+                             [](const Upstream& upstream) { return upstream.route.forgets; });
+}
+
 void UpstreamPeers::Disconnect(PeerId peer) {
   for (Upstream& upstream : upstreams_) {
     if (upstream.peer == peer) {

@@ -20,12 +20,17 @@ class UpstreamPeers {
   struct Route {
     std::string name;  // For logs.
     std::vector<TrackNamespace> prefixes;
+    bool hears = true;    // It is told of what is here.
+    bool forgets = true;  // What it has forgotten is forgotten here, too.
   };
 
   explicit UpstreamPeers(std::vector<Route> routes);
 
   size_t size() const { return upstreams_.size(); }
   const Route& route(size_t upstream) const { return upstreams_.at(upstream).route; }
+
+  // Whether what any of them has forgotten is forgotten here.
+  bool AnyForgets() const;
 
   // The session stands, or has gone.
   void Connect(size_t upstream, PeerId peer) { upstreams_.at(upstream).peer = peer; }

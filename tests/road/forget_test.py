@@ -31,12 +31,6 @@ class Network(unittest.TestCase):
         self.addCleanup(node.stop)
         return node
 
-    def telling_edge(self, origin: Node, *options) -> Node:
-        """Of which its upstream hears what it holds."""
-        config = self.folder / "edge.toml"
-        config.write_text("[tls]\nupstream_hears = true\n")
-        return self.node("--config", config, "--upstream", origin.address, *options)
-
     def state(self, node: Node) -> Path:
         return Path(node.scratch.name) / "state"
 
@@ -141,8 +135,8 @@ class Network(unittest.TestCase):
 
     def test_what_is_published_at_one_edge_is_loaded_at_another(self):
         origin = self.node()
-        first = self.telling_edge(origin)
-        second = self.telling_edge(origin)
+        first = self.node("--upstream", origin.address)
+        second = self.node("--upstream", origin.address)
         first.await_upstream()
         second.await_upstream()
         self.put(first)
@@ -162,8 +156,8 @@ class Network(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made.stderr)
         engine = ("--token-file", self.folder / "engine")
         origin = self.node("--tokens", tokens)
-        allowed = self.telling_edge(origin, "--upstream-token-file", self.folder / "relay")
-        refused = self.telling_edge(origin, "--upstream-token-file", self.folder / "other")
+        allowed = self.node("--upstream", origin.address, "--upstream-token-file", self.folder / "relay")
+        refused = self.node("--upstream", origin.address, "--upstream-token-file", self.folder / "other")
         allowed.await_upstream()
         refused.await_upstream()
         self.put(refused)
