@@ -67,7 +67,10 @@ Finding RegisteredBuffers(const UringFacts& uring, const ProcessLimits& limits) 
     finding.verdict = Verdict::kCouldBeBetter;
     finding.measured = fmt::format("{} cannot be pinned; the limit is {}", wanted,
                                    HumanLimit(limits.locked_bytes));
-    finding.advice = "Let kvcast lock more memory.";
+    finding.advice =
+        "The disk tier uses io_uring all the same, with buffers that the kernel looks up each "
+        "time. "
+        "To spare it that, let kvcast lock more memory.";
     finding.commands = {"ulimit -l unlimited"};
     finding.permanent = {"systemctl edit kvcast   # [Service] LimitMEMLOCK=infinity"};
   }

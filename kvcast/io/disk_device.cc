@@ -26,6 +26,13 @@ Result<std::unique_ptr<DiskDevice>> DiskDevice::Open(const std::filesystem::path
     auto ring = DiskRing::Make(*device->files_, device->wake_.number(), options.read_chunks);
     if (ring.ok()) {
       device->ring_ = *std::move(ring);
+      if (const auto& reason = device->ring_->not_pinned()) {
+        log.Info(
+            "directory is used with buffers that are not pinned, which costs more of the processor",
+            {{"directory", directory.string()},
+             {"reason", reason->ToString()},
+             {"do", "let the process lock more memory: ulimit -l, LimitMEMLOCK"}});
+      }
     } else {
       log.Warning("directory is used without io_uring, one request at a time",
                   {{"directory", directory.string()}, {"reason", ring.error().ToString()}});

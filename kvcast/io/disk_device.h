@@ -40,6 +40,8 @@ class DiskDevice : public Device {
   int descriptor() const { return wake_.number(); }
   bool direct() const { return files_->direct(); }
   bool ring() const { return ring_ != nullptr; }
+  // The kernel keeps the buffers of the ring pinned.
+  bool pinned() const { return ring_ != nullptr && !ring_->not_pinned(); }
 
  private:
   DiskDevice(std::unique_ptr<DiskFiles> files, Descriptor wake)

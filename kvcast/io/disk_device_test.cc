@@ -13,6 +13,7 @@
 
 #include "kvcast/base/random.h"
 #include "kvcast/io/scratch_directory.h"
+#include "kvcast/io/unprivileged_test.h"
 #include "kvcast/store/disk_tier.h"
 
 namespace kvcast {
@@ -133,6 +134,35 @@ TEST(DiskDevice, KeepsATiersObjectsHoweverTheMachineLetsIt) {
       EXPECT_LE(disk.tier().allocated_bytes(), kSuperblockBytes + 24 * kSegmentBytes);
     }
   }
+}
+
+// As for all users but root, unless somebody has raised their limit.
+TEST(DiskDevice, KeepsManyRequestsUnderWayWhereLittleMayBeLocked) {
+  {
+    const ScratchDirectory scratch = *ScratchDirectory::Make();
+    if (!(*DiskDevice::Open(scratch.path(), {}, Log()))->ring()) {
+      GTEST_SKIP() << "this kernel refuses io_uring";
+    }
+  }
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &before), 0);
+  const rlimit little{256 << 10, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &little), 0);
+  {
+    const Unprivileged nobody;
+    const ScratchDirectory scratch = *ScratchDirectory::Make();
+    Disk disk(scratch.path(), {});
+    EXPECT_TRUE(disk.device().ring());
+    EXPECT_FALSE(disk.device().pinned());
+    for (uint64_t number = 0; number < 30; ++number) {
+      disk.Put(number);
+    }
+    disk.RunUntil([&] { return disk.unacknowledged() == 0; });
+    for (uint64_t number = 0; number < 30; ++number) {
+      ASSERT_EQ(disk.Get(number), PayloadOf(number)) << number;
+    }
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &before), 0);
 }
 
 TEST(DiskDevice, GivesADirectoryToOneProcessAtATime) {

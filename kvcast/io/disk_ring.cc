@@ -41,7 +41,8 @@ Result<void> DiskRing::Start(int wake) {
   }
   const int pinned = io_uring_register_buffers(&ring_, buffers.data(), kBuffers);
   if (pinned < 0) {
-    return SystemError("Cannot pin buffers", -pinned);
+    // Usually because of a limit on locked memory, which is low for all but root.
+    not_pinned_ = SystemError("Cannot pin buffers", -pinned);
   }
   const int rung = io_uring_register_eventfd(&ring_, wake);
   return rung < 0 ? Result<void>(SystemError("Cannot be told of completions", -rung))
@@ -164,15 +165,23 @@ bool DiskRing::Prepare(size_t number) {
   const auto length = static_cast<unsigned>(request.length);
   switch (request.kind) {
     case DeviceRequest::Kind::kRead:
-      io_uring_prep_read_fixed(entry, descriptor, BufferOf(number), length, request.offset,
-                               static_cast<int>(number));
+      if (not_pinned_) {
+        io_uring_prep_read(entry, descriptor, BufferOf(number), length, request.offset);
+      } else {
+        io_uring_prep_read_fixed(entry, descriptor, BufferOf(number), length, request.offset,
+                                 static_cast<int>(number));
+      }
       break;
     case DeviceRequest::Kind::kWrite:
       slot.file->OnWrite();
       request.bytes.CopyTo(std::span(BufferOf(number), request.length));
       request.bytes = Bytes();
-      io_uring_prep_write_fixed(entry, descriptor, BufferOf(number), length, request.offset,
-                                static_cast<int>(number));
+      if (not_pinned_) {
+        io_uring_prep_write(entry, descriptor, BufferOf(number), length, request.offset);
+      } else {
+        io_uring_prep_write_fixed(entry, descriptor, BufferOf(number), length, request.offset,
+                                  static_cast<int>(number));
+      }
       break;
     default:
       slot.covered = slot.file->writes();

@@ -18,7 +18,8 @@
 namespace kvcast {
 
 // Reads, writes and syncs of a disk tier's files through io_uring, from and into buffers that the
-// kernel has pinned once. Belongs to one thread.
+// kernel has pinned once; or, where it does not let this process pin as much, that it pins for each
+// request. Belongs to one thread.
 class DiskRing {
  public:
   // The most that the kernel is asked to move at once: 2 MiB of payload, and what a record takes
@@ -28,6 +29,8 @@ class DiskRing {
   // `wake` is an eventfd that is rung when something has come to its end. What is read goes into
   // chunks of a pool, if there is one and it has room, and else onto the heap. Machine: refused.
   static Result<std::unique_ptr<DiskRing>> Make(DiskFiles& files, int wake, ChunkPool* chunks);
+  // Absent, or why the kernel does not keep the buffers pinned.
+  const std::optional<Error>& not_pinned() const { return not_pinned_; }
   ~DiskRing();
   DiskRing(const DiskRing&) = delete;
   DiskRing& operator=(const DiskRing&) = delete;
@@ -75,6 +78,7 @@ class DiskRing {
   ChunkPool* chunks_;
   io_uring ring_{};
   bool started_ = false;
+  std::optional<Error> not_pinned_;
   std::byte* memory_ = nullptr;
   std::vector<Slot> slots_ = std::vector<Slot>(kBuffers);
   std::deque<Part> waiting_;
