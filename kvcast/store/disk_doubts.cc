@@ -1,21 +1,14 @@
 #include "kvcast/store/disk_doubts.h"
 
+#include "kvcast/store/look_delay.h"
+
 namespace kvcast {
 namespace {
 
 // An object that is in doubt is listed, and so is not put again: given up after 42 seconds, which
 // is longer than most paths to a disk take to come back.
-constexpr Duration kLookAgain = std::chrono::seconds(2);
-constexpr uint32_t kLookSlower = 4;  // So many times as long, each time.
+constexpr Duration kFirstLook = std::chrono::seconds(2);
 constexpr uint32_t kLooks = 3;
-
-Duration LookDelay(uint32_t looks) {
-  Duration delay = kLookAgain;
-  for (uint32_t i = 0; i < looks; ++i) {
-    delay *= kLookSlower;
-  }
-  return delay;
-}
 
 // It is remembered twice, with its name.
 size_t HeapOf(const DiskDoubts::Doubt& doubt) { return 2 * HeapBytesOf(doubt.track); }
@@ -35,7 +28,8 @@ bool DiskDoubts::Add(const Doubt& doubt, Instant now) {
   }
   bytes_ += HeapOf(doubt);
   places_.emplace(Name(doubt.track, doubt.location), doubt.place);
-  Schedule(doubts_.emplace(doubt.place, State{doubt}).first->second, now + LookDelay(0));
+  Schedule(doubts_.emplace(doubt.place, State{doubt}).first->second,
+           now + LookDelay(kFirstLook, 0));
   return true;
 }
 
@@ -50,7 +44,7 @@ std::optional<DiskDoubts::Doubt> DiskDoubts::TakeDue(Instant now) {
     return std::nullopt;
   }
   State& state = doubts_.at(due_.begin()->second);
-  Schedule(state, now + LookDelay(state.looks));
+  Schedule(state, now + LookDelay(kFirstLook, state.looks));
   return state.doubt;
 }
 
@@ -63,7 +57,7 @@ bool DiskDoubts::OnLookFailed(DiskPlace place, Instant now) {
     Lift(place);
     return false;
   }
-  Schedule(found->second, now + LookDelay(found->second.looks));
+  Schedule(found->second, now + LookDelay(kFirstLook, found->second.looks));
   return true;
 }
 

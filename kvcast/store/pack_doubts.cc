@@ -3,24 +3,16 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kvcast/store/look_delay.h"
+
 namespace kvcast {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::seconds(5);
-constexpr uint32_t kLookSlower = 4;  // So many times as long, each time.
-constexpr Duration kLookSeldom = std::chrono::hours(6);
+constexpr Duration kFirstPackLook = std::chrono::seconds(5);
 // With a pack all that it holds may be hidden: it is given up after two hours. A record is listed
 // as long as it is in doubt, and so is not put again: seven minutes.
 constexpr uint32_t kPackLooks = 6;
 constexpr uint32_t kRecordLooks = 4;
-
-Duration LookDelay(uint32_t looks) {
-  Duration delay = kLookAgain;
-  for (uint32_t i = 0; i < looks && delay < kLookSeldom; ++i) {
-    delay *= kLookSlower;
-  }
-  return std::min(delay, kLookSeldom);
-}
 
 size_t HeapOf(const PackDoubts::Doubt& doubt) {
   return doubt.record ? HeapBytesOf(doubt.record->track) : 0;
@@ -39,7 +31,7 @@ void PackDoubts::Add(const Doubt& doubt, Instant now) {
   record_count_ += doubt.record ? 1u : 0u;
   bytes_ += HeapOf(doubt);
   State& state = doubts_.emplace(doubt.place, State{doubt}).first->second;
-  Schedule(state, now + LookDelay(0));
+  Schedule(state, now + LookDelay(kFirstPackLook, 0));
 }
 
 void PackDoubts::Schedule(State& state, Instant again) {
@@ -59,7 +51,7 @@ bool PackDoubts::OnDamaged(DiskPlace place, Instant now) {
   CountFor(state) -= counts;
   ++state.looks;
   CountFor(state) += counts;
-  Schedule(state, now + LookDelay(state.looks));
+  Schedule(state, now + LookDelay(kFirstPackLook, state.looks));
   const bool gives_up = state.given_up() && !was_given_up;
   if (given_up_count_ > kRecordsMax) {
     Erase(found);
@@ -106,7 +98,7 @@ std::optional<PackDoubts::Doubt> PackDoubts::TakeDue(Instant now) {
     return std::nullopt;
   }
   State& state = doubts_.at(due_.begin()->second);
-  Schedule(state, now + LookDelay(state.looks));
+  Schedule(state, now + LookDelay(kFirstPackLook, state.looks));
   return state.doubt;
 }
 
