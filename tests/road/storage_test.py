@@ -58,6 +58,22 @@ class Storage(unittest.TestCase):
         again = self.start("--ram", "64MiB")
         self.check(again, "a", 5 * BLOCK)
 
+    def test_what_is_durable_already_is_not_sent_again(self):
+        write_prompt(self.folder, "a", 5 * BLOCK, seed=1)
+        node = self.start("--ram", "64MiB")
+
+        def sent(*more):
+            put = self.command("put", node, "a", "a.safetensors", "--rung", "BF16", *more)
+            return put["sent"], put["skipped"], put["durability"]
+
+        self.assertEqual(sent(), (5, 0, None))
+        self.assertEqual(sent("--durability", "disk"), (5, 0, "disk"))  # It was in memory alone.
+        self.assertEqual(sent("--durability", "disk"), (0, 5, "disk"))
+        node.process.send_signal(signal.SIGKILL)
+        node.process.wait(PATIENCE_S)
+        node = self.start("--ram", "64MiB")
+        self.assertEqual(sent("--durability", "disk"), (0, 5, "disk"))
+
     def test_a_node_serves_more_than_its_memory_holds(self):
         tokens = 32 * BLOCK  # 32 MiB, and memory for a third of it.
         write_prompt(self.folder, "a", tokens, seed=1)
