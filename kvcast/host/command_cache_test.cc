@@ -123,7 +123,8 @@ TEST_F(NameAndInspect, NameTellsImagesApart) {
   EXPECT_NE(blocks({"--input", cat})[1], blocks({"--input", dog})[1]);
   const std::string first = "0=" + Sha256::Of("first").ToHex();
   EXPECT_EQ(blocks({"--input", cat, "--input", first}), blocks({"--input", first, "--input", cat}));
-  for (const std::string& wrong : {"4=" + std::string(63, 'a'), "x" + cat, "4", "-1" + cat}) {
+  for (const std::string& wrong :
+       {"4=" + std::string(63, 'a'), "x" + cat, std::string("4"), "-1" + cat}) {
     EXPECT_EQ(Name({Path("a.tokens"), "--input", wrong}).status, kExitUsage) << wrong;
   }
   const std::string outside = "9=" + Sha256::Of("a cat").ToHex();

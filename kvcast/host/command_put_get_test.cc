@@ -6,6 +6,7 @@
 
 #include "kvcast/base/json.h"
 #include "kvcast/host/cache_commands_test.h"
+#include "kvcast/host/command.h"
 
 namespace kvcast {
 namespace {
