@@ -42,7 +42,9 @@ Result<std::unique_ptr<DiskMount>> DiskMount::Open(EventLoop& loop, const Option
     return Error(eviction.error()).In(options.directory.string());
   }
   const Log logger(log, "disk");
-  auto device = DiskDevice::Open(options.directory, {.read_chunks = options.read_chunks}, logger);
+  auto device = DiskDevice::Open(
+      options.directory,
+      {.read_chunks = options.read_chunks, .buffer_bytes_max = options.buffer_bytes_max}, logger);
   if (!device.ok()) {
     return device.error();
   }

@@ -27,6 +27,7 @@ class DiskMount {
     // By tenant: bytes of the directory that others do not evict.
     std::map<std::string, uint64_t> reservations{};
     ChunkPool* read_chunks = nullptr;  // Where what is read goes; outlives the mount.
+    uint64_t buffer_bytes_max = DiskRing::kMostBytes;  // On the way to the disk and from it.
   };
   // `on_input`: the tier has had some, so that the store may have events. Invalid: too few bytes,
   // or more than half of them are reserved.

@@ -4,6 +4,7 @@
 
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/host/bucket_flag.h"
+#include "kvcast/host/resting_shards.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/driven_bucket.h"
 #include "kvcast/io/driven_disk.h"
@@ -66,6 +67,7 @@ Result<std::unique_ptr<DrivenStore>> DrivenStore::Open(const std::string& where,
     progress.Done();
     return std::unique_ptr<DrivenStore>(std::make_unique<DrivenRemote>(std::move(driven)));
   }
+  KVCAST_TRY_VOID(RestingShards::CheckHasNone(where));
   DiskTierOptions tier;
   // The file system's room is the only bound.
   tier.bytes_max = UINT64_MAX / 2;

@@ -5,6 +5,7 @@
 
 #include "kvcast/host/disk_directory.h"
 #include "kvcast/host/resting_bucket.h"
+#include "kvcast/host/resting_shards.h"
 #include "kvcast/kv/cache_track.h"
 
 namespace kvcast {
@@ -19,6 +20,15 @@ Result<std::unique_ptr<RestingStore>> OpenRestingStore(const std::string& where)
     KVCAST_TRY(const BucketFlag flag, BucketFlag::Parse(where));
     KVCAST_TRY(std::unique_ptr<RestingBucket> bucket, RestingBucket::Open(flag));
     return std::unique_ptr<RestingStore>(std::move(bucket));
+  }
+  std::vector<RestingShards::Part> parts;
+  for (std::string& name : RestingShards::PartsOf(where)) {
+    KVCAST_TRY(std::unique_ptr<DiskDirectory> part,
+               DiskDirectory::Open(std::filesystem::path(where) / name));
+    parts.push_back({std::move(name), std::move(part)});
+  }
+  if (!parts.empty()) {
+    return std::unique_ptr<RestingStore>(std::make_unique<RestingShards>(std::move(parts)));
   }
   KVCAST_TRY(std::unique_ptr<DiskDirectory> directory, DiskDirectory::Open(where));
   return std::unique_ptr<RestingStore>(std::move(directory));

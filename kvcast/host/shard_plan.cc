@@ -59,6 +59,7 @@ void DivideTiers(NodeServer::Options& shard, size_t index, size_t count) {
     disk.tier.index_bytes_max /= count;
     disk.tier.queue_bytes_max /= count;
     disk.tier.read_bytes_max /= count;
+    disk.buffer_bytes_max /= count;
     FillRandom(disk.tier.fresh.bytes);
     disk.tier.seed = RandomNumber();
     Divide(disk.reservations, count);
@@ -151,6 +152,7 @@ Result<NodeServer::Options> ShardOptions(const NodeServer::Options& node, size_t
   shard.relay.ram_bytes /= count;
   Divide(shard.relay.reservations, count);
   shard.relay.demoting_bytes_max /= count;
+  shard.relay.reads.bytes_max /= count;
   shard.relay.limits = ShardLimits(shard.relay.limits, count);
   shard.relay.node = ShardNode(node.relay.node, index);
   shard.relay.boot = DrawBoot(shard.relay.node, index, count);

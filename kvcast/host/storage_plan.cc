@@ -28,17 +28,30 @@ constexpr Duration kBucketReadPatience = std::chrono::seconds(2);
 constexpr uint64_t kPackBytesLeast = uint64_t{4} << 20;
 constexpr uint64_t kPackBytesMost = uint64_t{64} << 20;
 
+// What is remembered of those who wait for reads: this part of a node's memory,
+constexpr uint64_t kReadDeskShare = 64;
+// but for some thousands of them.
+constexpr uint64_t kReadDeskLeast = uint64_t{2} << 20;
+constexpr uint64_t kReadDeskMost = uint64_t{64} << 20;
+
 // What tiers below take of a node's memory: a quarter, for their indexes, and for what is on its
 // way to them and from them.
 struct TierMemory {
   uint64_t index_bytes = 0;
   uint64_t queue_bytes = 0;
   uint64_t read_bytes = 0;
+  uint64_t buffer_bytes = 0;  // Of a disk: for what is under way there, as it is read and written.
+  uint64_t extra_bytes = 0;   // Of those, what a disk needs beyond the tier's share.
 };
 
 TierMemory MemoryOfTier(uint64_t ram_bytes, size_t tiers) {
   const uint64_t share = ram_bytes / 4 / tiers;
-  return {share / 4, share / 2, share / 4};
+  TierMemory memory{share / 4, share / 2, share / 4};
+  memory.buffer_bytes = DiskRing::Shape::Within(share / 8).bytes();
+  const uint64_t shared = std::min(memory.buffer_bytes, share / 8);
+  memory.read_bytes -= shared;
+  memory.extra_bytes = memory.buffer_bytes - shared;
+  return memory;
 }
 
 DiskMount::Options DiskOf(const std::filesystem::path& directory, uint64_t bytes,
@@ -49,6 +62,7 @@ DiskMount::Options DiskOf(const std::filesystem::path& directory, uint64_t bytes
   disk.tier.index_bytes_max = memory.index_bytes;
   disk.tier.queue_bytes_max = memory.queue_bytes;
   disk.tier.read_bytes_max = memory.read_bytes;
+  disk.buffer_bytes_max = memory.buffer_bytes;
   disk.tier.key_property = kBlockKeyProperty;
   FillRandom(disk.tier.fresh.bytes);
   FillRandom(std::as_writable_bytes(std::span(&disk.tier.seed, 1)));
@@ -140,7 +154,10 @@ Result<void> PrepareTiers(const NodeConfig& config, const NodeId& id, uint64_t r
     node.disks.push_back(*cache);
   }
   node.buckets = PrepareBuckets(config.buckets, id, memory);
-  node.relay.ram_bytes = ram_bytes - ram_bytes / 4;
+  node.relay.reads.bytes_max =
+      std::clamp(ram_bytes / kReadDeskShare, kReadDeskLeast, kReadDeskMost);
+  node.relay.ram_bytes = ram_bytes - ram_bytes / 4 - node.relay.reads.bytes_max -
+                         node.disks.size() * memory.extra_bytes;
   node.relay.demoting_bytes_max = memory.queue_bytes / 2;
   node.relay.limits.pledged_bytes = memory.queue_bytes / 2;
   return {};

@@ -23,7 +23,8 @@ Result<std::unique_ptr<DiskDevice>> DiskDevice::Open(const std::filesystem::path
                 {{"directory", directory.string()}});
   }
   if (options.ring) {
-    auto ring = DiskRing::Make(*device->files_, device->wake_.number(), options.read_chunks);
+    auto ring = DiskRing::Make(*device->files_, device->wake_.number(), options.read_chunks,
+                               options.buffer_bytes_max);
     if (ring.ok()) {
       device->ring_ = *std::move(ring);
       if (const auto& reason = device->ring_->not_pinned()) {

@@ -28,6 +28,8 @@ class DiskDevice : public Device {
     // Where what is read goes for as long as there is room, and then to the heap; outlives the
     // device.
     ChunkPool* read_chunks = nullptr;
+    // For what is on its way to the disk and from it; a little is taken in any case.
+    uint64_t buffer_bytes_max = DiskRing::kMostBytes;
   };
   static Result<std::unique_ptr<DiskDevice>> Open(const std::filesystem::path& directory,
                                                   const Options& options, const Log& log);
@@ -40,6 +42,7 @@ class DiskDevice : public Device {
   int descriptor() const { return wake_.number(); }
   bool direct() const { return files_->direct(); }
   bool ring() const { return ring_ != nullptr; }
+  uint64_t buffer_bytes() const { return ring_ == nullptr ? 0 : ring_->shape().bytes(); }
   // The kernel keeps the buffers of the ring pinned.
   bool pinned() const { return ring_ != nullptr && !ring_->not_pinned(); }
 

@@ -118,7 +118,8 @@ TEST(DiskDevice, KeepsATiersObjectsHoweverTheMachineLetsIt) {
                                             {false, true},
                                             {true, false},
                                             {false, false},
-                                            {true, true, &chunks}}) {
+                                            {true, true, &chunks},
+                                            {true, true, nullptr, 0}}) {
     const ScratchDirectory scratch = *ScratchDirectory::Make();
     for (int start = 0; start < 2; ++start) {
       Disk disk(scratch.path(), options);
@@ -133,6 +134,19 @@ TEST(DiskDevice, KeepsATiersObjectsHoweverTheMachineLetsIt) {
       }
       EXPECT_LE(disk.tier().allocated_bytes(), kSuperblockBytes + 24 * kSegmentBytes);
     }
+  }
+}
+
+TEST(DiskDevice, BuffersTakeNoMoreThanTheyMay) {
+  for (const uint64_t bytes_max : {uint64_t{0}, DiskRing::kLeastBytes, uint64_t{8} << 20,
+                                   uint64_t{16} << 20, DiskRing::kMostBytes, uint64_t{1} << 40}) {
+    const DiskRing::Shape shape = DiskRing::Shape::Within(bytes_max);
+    EXPECT_LE(shape.bytes(), std::max(bytes_max, DiskRing::kLeastBytes));
+    EXPECT_GE(shape.bytes(), std::min(bytes_max, DiskRing::kMostBytes) / 2);
+    EXPECT_EQ(shape.buffer_bytes % kDeviceBlockBytes, 0u);
+    const ScratchDirectory scratch = *ScratchDirectory::Make();
+    const auto device = *DiskDevice::Open(scratch.path(), {.buffer_bytes_max = bytes_max}, Log());
+    EXPECT_TRUE(!device->ring() || device->buffer_bytes() == shape.bytes());
   }
 }
 

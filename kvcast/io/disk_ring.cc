@@ -9,6 +9,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/io/system_error.h"
+#include "kvcast/store/disk_format.h"
 
 namespace kvcast {
 namespace {
@@ -17,29 +18,39 @@ constexpr int kSubmitTries = 1000;
 
 }  // namespace
 
-Result<std::unique_ptr<DiskRing>> DiskRing::Make(DiskFiles& files, int wake, ChunkPool* chunks) {
-  std::unique_ptr<DiskRing> ring(new DiskRing(files, chunks));
+DiskRing::Shape DiskRing::Shape::Within(uint64_t bytes_max) {
+  Shape shape;
+  shape.buffer_bytes =
+      BlocksDown(std::clamp(bytes_max / kBuffersMost, kBufferBytesLeast, kBufferBytesMost));
+  shape.buffers = std::clamp<size_t>(bytes_max / shape.buffer_bytes, kBuffersLeast, kBuffersMost);
+  return shape;
+}
+
+Result<std::unique_ptr<DiskRing>> DiskRing::Make(DiskFiles& files, int wake, ChunkPool* chunks,
+                                                 uint64_t buffer_bytes_max) {
+  std::unique_ptr<DiskRing> ring(new DiskRing(files, chunks, Shape::Within(buffer_bytes_max)));
   KVCAST_TRY_VOID(ring->Start(wake));
   return ring;
 }
 
 Result<void> DiskRing::Start(int wake) {
-  const int refused = io_uring_queue_init(2 * kBuffers, &ring_, 0);
+  const int refused = io_uring_queue_init(static_cast<unsigned>(2 * shape_.buffers), &ring_, 0);
   if (refused < 0) {
     return SystemError("Cannot use io_uring", -refused);
   }
   started_ = true;
-  void* const memory = ::mmap(nullptr, kBuffers * kBufferBytes, PROT_READ | PROT_WRITE,
+  void* const memory = ::mmap(nullptr, shape_.bytes(), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) {
     return SystemError("Cannot get memory for buffers", errno);
   }
   memory_ = static_cast<std::byte*>(memory);
   std::vector<iovec> buffers;
-  for (size_t slot = 0; slot < kBuffers; ++slot) {
-    buffers.push_back({BufferOf(slot), kBufferBytes});
+  for (size_t slot = 0; slot < shape_.buffers; ++slot) {
+    buffers.push_back({BufferOf(slot), shape_.buffer_bytes});
   }
-  const int pinned = io_uring_register_buffers(&ring_, buffers.data(), kBuffers);
+  const int pinned =
+      io_uring_register_buffers(&ring_, buffers.data(), static_cast<unsigned>(buffers.size()));
   if (pinned < 0) {
     // Usually because of a limit on locked memory, which is low for all but root.
     not_pinned_ = SystemError("Cannot pin buffers", -pinned);
@@ -63,7 +74,7 @@ DiskRing::~DiskRing() {
     io_uring_queue_exit(&ring_);
   }
   if (memory_ != nullptr) {
-    ::munmap(memory_, kBuffers * kBufferBytes);
+    ::munmap(memory_, shape_.bytes());
   }
 }
 
@@ -73,7 +84,7 @@ bool DiskRing::Takes(const DeviceRequest& request) {
 }
 
 bool DiskRing::Submit(DeviceRequest request) {
-  if (request.length > kBufferBytes) {
+  if (request.length > shape_.buffer_bytes) {
     Split(request);
   } else {
     waiting_.push_back({std::move(request), 0, 0});
@@ -83,18 +94,18 @@ bool DiskRing::Submit(DeviceRequest request) {
 }
 
 void DiskRing::Split(const DeviceRequest& request) {
-  const size_t parts = (request.length + kBufferBytes - 1) / kBufferBytes;
+  const size_t parts = (request.length + shape_.buffer_bytes - 1) / shape_.buffer_bytes;
   Whole& whole = wholes_[++last_whole_];
   whole.token = request.token;
   whole.parts_left = parts;
   whole.pieces.resize(parts);
   for (size_t index = 0; index < parts; ++index) {
-    const uint64_t begin = index * kBufferBytes;
+    const uint64_t begin = index * shape_.buffer_bytes;
     Part part{{.kind = request.kind,
                .token = request.token,
                .file = request.file,
                .offset = request.offset + begin,
-               .length = std::min(kBufferBytes, request.length - begin)},
+               .length = std::min(shape_.buffer_bytes, request.length - begin)},
               last_whole_,
               index};
     if (request.kind == DeviceRequest::Kind::kWrite) {

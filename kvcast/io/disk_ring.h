@@ -22,13 +22,28 @@ namespace kvcast {
 // request. Belongs to one thread.
 class DiskRing {
  public:
-  // The most that the kernel is asked to move at once: 2 MiB of payload, and what a record takes
-  // besides. What is longer is moved in parts.
-  static constexpr uint64_t kBufferBytes = (2 << 20) + (32 << 10);
+  // How the memory for buffers is used. What is longer than a buffer is moved in parts.
+  struct Shape {
+    size_t buffers = 0;
+    uint64_t buffer_bytes = 0;
+
+    uint64_t bytes() const { return buffers * buffer_bytes; }
+    // As many buffers as keep a disk busy, and as large as there is room, up to 2 MiB of payload
+    // and what a record takes besides; then fewer of them. Never less than kLeastBytes in all.
+    static Shape Within(uint64_t bytes_max);
+  };
+  static constexpr size_t kBuffersMost = 32;
+  static constexpr size_t kBuffersLeast = 4;
+  static constexpr uint64_t kBufferBytesMost = (2 << 20) + (32 << 10);
+  static constexpr uint64_t kBufferBytesLeast = (256 << 10) + (32 << 10);
+  static constexpr uint64_t kMostBytes = kBuffersMost * kBufferBytesMost;
+  static constexpr uint64_t kLeastBytes = kBuffersLeast * kBufferBytesLeast;
 
   // `wake` is an eventfd that is rung when something has come to its end. What is read goes into
   // chunks of a pool, if there is one and it has room, and else onto the heap. Machine: refused.
-  static Result<std::unique_ptr<DiskRing>> Make(DiskFiles& files, int wake, ChunkPool* chunks);
+  static Result<std::unique_ptr<DiskRing>> Make(DiskFiles& files, int wake, ChunkPool* chunks,
+                                                uint64_t buffer_bytes_max);
+  const Shape& shape() const { return shape_; }
   // Absent, or why the kernel does not keep the buffers pinned.
   const std::optional<Error>& not_pinned() const { return not_pinned_; }
   ~DiskRing();
@@ -42,7 +57,6 @@ class DiskRing {
   std::optional<DeviceCompletion> Next();
 
  private:
-  static constexpr size_t kBuffers = 32;
   // A request, or one of the parts of a long one.
   struct Part {
     DeviceRequest request;
@@ -62,9 +76,10 @@ class DiskRing {
     bool busy = false;
   };
 
-  DiskRing(DiskFiles& files, ChunkPool* chunks) : files_(&files), chunks_(chunks) {}
+  DiskRing(DiskFiles& files, ChunkPool* chunks, const Shape& shape)
+      : files_(&files), chunks_(chunks), shape_(shape), slots_(shape.buffers) {}
   Result<void> Start(int wake);
-  std::byte* BufferOf(size_t slot) const { return memory_ + slot * kBufferBytes; }
+  std::byte* BufferOf(size_t slot) const { return memory_ + slot * shape_.buffer_bytes; }
   void Split(const DeviceRequest& request);
   void Finish(const Part& part, DeviceCompletion completion);
   void StartWaiting();
@@ -76,11 +91,12 @@ class DiskRing {
 
   DiskFiles* files_;
   ChunkPool* chunks_;
+  Shape shape_;
   io_uring ring_{};
   bool started_ = false;
   std::optional<Error> not_pinned_;
   std::byte* memory_ = nullptr;
-  std::vector<Slot> slots_ = std::vector<Slot>(kBuffers);
+  std::vector<Slot> slots_;
   std::deque<Part> waiting_;
   std::map<uint64_t, Whole> wholes_;
   uint64_t last_whole_ = 0;

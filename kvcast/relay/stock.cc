@@ -421,7 +421,7 @@ std::vector<CatalogChange> Stock::Settle(Instant now) {
   metrics_->blocks_listed.Set(static_cast<int64_t>(catalogs_.block_count()));
   metrics_->stored_bytes.Set(static_cast<int64_t>(store_.ram().bytes()));
   metrics_->stored_objects.Set(static_cast<int64_t>(store_.ram().object_count()));
-  metrics_->Show(store_.counts(), store_.demoting_bytes(), store_.reads_waiting());
+  metrics_->Show(store_.counts(), store_.demoting_bytes(), store_.desk().waiting());
   return all;
 }
 

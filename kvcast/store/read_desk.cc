@@ -4,7 +4,25 @@
 #include <iterator>
 #include <utility>
 
+#include "kvcast/store/disk_index.h"
+
 namespace kvcast {
+namespace {
+
+// What a container takes for an entry, besides what is in it.
+constexpr size_t kNodeBytes = 48;
+
+}  // namespace
+
+// A read's name is where it is found, and with the tier that was asked or is to be.
+size_t ReadDesk::BytesOfReading(const TrackName& track) {
+  return 2 * (sizeof(Name) + HeapBytesOf(track) + kNodeBytes) + sizeof(Reading);
+}
+
+// Who waits has a ticket there, one with the read, and one with its deadline.
+size_t ReadDesk::BytesOfWaiter(const TrackName& track) {
+  return sizeof(Waiter) + HeapBytesOf(track) + 3 * kNodeBytes;
+}
 
 std::optional<ReadDesk::Readings::iterator> ReadDesk::Find(const TrackName& track,
                                                            Location location) {
@@ -16,13 +34,14 @@ std::optional<ReadDesk::Readings::iterator> ReadDesk::Find(const TrackName& trac
       return std::nullopt;
     }
     reading->second.tier = *holder;
+    bytes_ += BytesOfReading(track);
   }
   return reading;
 }
 
 bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location, Instant now,
                    std::optional<Duration> patience) {
-  if (tickets_.size() >= limits_.waiting_max) {
+  if (tickets_.size() >= limits_.waiting_max || bytes_ >= limits_.bytes_max) {
     return false;
   }
   const auto reading = Find(track, location);
@@ -32,6 +51,7 @@ bool ReadDesk::Ask(StoreTicket ticket, const TrackName& track, Location location
   (*reading)->second.tickets.insert(ticket);
   const Instant until = now + std::min(limits_.patience, patience.value_or(limits_.patience));
   tickets_.emplace(ticket, Waiter{{track, location}, until});
+  bytes_ += BytesOfWaiter(track);
   deadlines_.emplace(until, ticket);
   AskTier(*reading, now);
   return true;
@@ -57,12 +77,14 @@ void ReadDesk::Cancel(StoreTicket ticket) {
   const auto reading = readings_.find(found->second.name);
   reading->second.tickets.erase(ticket);
   deadlines_.erase({found->second.until, ticket});
+  bytes_ -= BytesOfWaiter(found->second.name.first);
   tickets_.erase(found);
   // What a tier was asked for comes; what was to be asked for need not be.
   if (!wanted(reading->second) && !reading->second.asked) {
     if (reading->second.place) {
       queues_.at(reading->second.tier).erase(*reading->second.place);
     }
+    bytes_ -= BytesOfReading(reading->first.first);
     readings_.erase(reading);
   }
 }
@@ -128,10 +150,12 @@ void ReadDesk::Finish(Readings::iterator reading, std::optional<StoredObject> fo
   for (const StoreTicket ticket : reading->second.tickets) {
     const auto waiter = tickets_.find(ticket);
     deadlines_.erase({waiter->second.until, ticket});
+    bytes_ -= BytesOfWaiter(waiter->second.name.first);
     tickets_.erase(waiter);
     finished.tickets.push_back(ticket);
   }
   prefetching_ -= prefetch ? 1 : 0;
+  bytes_ -= BytesOfReading(reading->first.first);
   readings_.erase(reading);
   finished_.push_back(std::move(finished));
 }

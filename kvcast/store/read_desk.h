@@ -26,7 +26,8 @@ class ReadDesk {
  public:
   struct Limits {
     Duration patience = std::chrono::seconds(10);  // At most; whoever asks may have less.
-    size_t waiting_max = size_t{1} << 16;          // Who ask, all together.
+    size_t waiting_max = size_t{1} << 16;          // Who ask, all together,
+    size_t bytes_max = size_t{64} << 20;           // and what is remembered of them.
   };
   struct Finished {
     TrackName track;
@@ -58,6 +59,8 @@ class ReadDesk {
   std::vector<Finished> TakeFinished() { return std::exchange(finished_, {}); }
 
   size_t waiting() const { return tickets_.size(); }
+  // What is remembered of reads and of those who wait for them, with their names.
+  size_t bytes() const { return bytes_; }
   size_t reading_count() const { return readings_.size(); }
   uint64_t timeouts() const { return timeouts_; }
   // Prefetches under way.
@@ -84,6 +87,8 @@ class ReadDesk {
   // Asks the next tier that has it; without one, it is over.
   void AskTier(Readings::iterator reading, Instant now);
   void Finish(Readings::iterator reading, std::optional<StoredObject> found);
+  static size_t BytesOfReading(const TrackName& track);
+  static size_t BytesOfWaiter(const TrackName& track);
   bool wanted(const Reading& reading) const { return reading.prefetch || !reading.tickets.empty(); }
 
   Limits limits_;
@@ -96,6 +101,7 @@ class ReadDesk {
   std::set<std::pair<Instant, StoreTicket>> deadlines_;
   std::vector<Finished> finished_;
   size_t prefetching_ = 0;
+  size_t bytes_ = 0;
   uint64_t timeouts_ = 0;
 };
 

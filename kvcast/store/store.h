@@ -175,7 +175,7 @@ class Store {
   // Payloads that are not durable yet and are to be, where those of this level go: whoever brings
   // more should wait.
   uint64_t pledged_bytes(Durability level) const;
-  size_t reads_waiting() const { return desk_.waiting(); }
+  const ReadDesk& desk() const { return desk_; }
 
  private:
   using AskTier = std::function<Result<TierTicket>(LowerTier&)>;

@@ -24,6 +24,42 @@ TEST_F(StoreTest, ReadsOnceForAllWhoAskAndKeepsIt) {
   EXPECT_EQ(InMemory({0, 2}), StorePayload({0, 2}));
 }
 
+// Peers choose names, and how many of them wait at a time.
+TEST(ReadDesk, WhatIsRememberedOfThoseWhoWaitIsCountedAndBounded) {
+  const TrackName track = *TrackName::Of(*TrackNamespace::Of({"a", "b"}), std::string(3000, 'n'));
+  TierSet tiers;
+  auto owned = std::make_unique<FakeTier>();
+  FakeTier& tier = *owned;
+  tiers.Add(TierKind::kDisk, std::move(owned), nullptr);
+  const Instant now{std::chrono::hours(1)};
+  for (uint64_t object = 0; object < 4; ++object) {
+    ASSERT_TRUE(tier.Put(track, StoreObject({0, object}), 0, now).ok());
+  }
+  tier.FinishWrites();
+  ReadDesk desk({.bytes_max = 200'000}, tiers);
+  StoreTicket taken = 0;
+  while (taken < 10'000 && desk.Ask(taken + 1, track, {0, taken % 4}, now)) {
+    ++taken;
+  }
+  EXPECT_GT(taken, 4u);
+  EXPECT_LT(taken * 3000, 200'000u) << "each keeps its name";
+  EXPECT_LT(desk.bytes(), 200'000u + 20'000u);
+  for (StoreTicket ticket = 1; ticket <= taken / 2; ++ticket) {
+    desk.Cancel(ticket);
+  }
+  EXPECT_TRUE(desk.Ask(taken + 1, track, {0, 0}, now)) << "there is room again";
+  while (tier.reads() > 0) {
+    tier.FinishRead();
+  }
+  while (auto event = tier.Next()) {
+    if (auto* read = std::get_if<TierRead>(&*event)) {
+      (void)desk.OnRead(0, std::move(*read), now);
+    }
+  }
+  EXPECT_EQ(desk.waiting(), 0u);
+  EXPECT_EQ(desk.bytes(), 0u);
+}
+
 // A tier that stalls costs those who want what it alone has, for as long as they have patience.
 TEST_F(StoreTest, AnswersEveryoneInTimeWhateverATierDoes) {
   Fill();
@@ -43,7 +79,7 @@ TEST_F(StoreTest, AnswersEveryoneInTimeWhateverATierDoes) {
   disks_[0]->FinishRead();
   Take();
   EXPECT_TRUE(read_.at(later).has_value());
-  EXPECT_EQ(store_->reads_waiting(), 0u);
+  EXPECT_EQ(store_->desk().waiting(), 0u);
   EXPECT_EQ(disks_[0]->reads(), 0u);  // Nobody wants the one behind any more.
 }
 

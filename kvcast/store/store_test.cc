@@ -579,7 +579,7 @@ TEST_F(StoreTest, KeepsItsPromisesWhateverTiersDo) {
     for (const auto& [ticket, since] : asked_) {
       EXPECT_TRUE(read_.contains(ticket));
     }
-    EXPECT_EQ(store_->reads_waiting(), 0u);
+    EXPECT_EQ(store_->desk().waiting(), 0u);
   }
   EXPECT_GT(hits, 500u);
   EXPECT_GT(durable, 500u);

@@ -1,0 +1,42 @@
+#include "kvcast/host/storage_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "kvcast/io/scratch_directory.h"
+
+namespace kvcast {
+namespace {
+
+constexpr uint64_t kMib = uint64_t{1} << 20;
+
+NodeServer::Options PlanOf(uint64_t ram_bytes, size_t disks) {
+  NodeConfig config;
+  for (size_t i = 0; i < disks; ++i) {
+    config.disks.push_back({"/nowhere/" + std::to_string(i), {{"bytes", "1TiB"}}, "--disk"});
+  }
+  NodeServer::Options node;
+  EXPECT_TRUE(PlanStorage(config, NodeId(), ram_bytes, node).ok());
+  return node;
+}
+
+// A node with little memory and several disks must not take many times what it was given.
+TEST(StoragePlan, AllThatDisksTakeOfTheMemoryIsWithinIt) {
+  for (const uint64_t ram : {16 * kMib, 256 * kMib, 4096 * kMib}) {
+    for (const size_t disks : {size_t{1}, size_t{2}, size_t{4}}) {
+      const NodeServer::Options node = PlanOf(ram, disks);
+      ASSERT_EQ(node.disks.size(), disks);
+      uint64_t bytes = node.relay.ram_bytes + node.relay.reads.bytes_max;
+      for (const DiskMount::Options& disk : node.disks) {
+        bytes += disk.tier.index_bytes_max + disk.tier.queue_bytes_max + disk.tier.read_bytes_max +
+                 DiskRing::Shape::Within(disk.buffer_bytes_max).bytes();
+        EXPECT_GT(disk.tier.read_bytes_max, 0u);
+      }
+      EXPECT_LE(bytes, ram) << ram / kMib << " MiB, " << disks << " disks";
+      EXPECT_GT(node.relay.ram_bytes, ram / 4);
+    }
+  }
+  EXPECT_EQ(PlanOf(4096 * kMib, 1).disks[0].buffer_bytes_max, DiskRing::kMostBytes);
+}
+
+}  // namespace
+}  // namespace kvcast
