@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 #include "kvcast/base/planted.h"
 #include "sim/bucket_world.h"
@@ -17,6 +18,7 @@ namespace kvcast::sim {
 namespace {
 
 struct Seeds {
+  std::string world;
   uint64_t first = 0;
   uint64_t count = 1;
   size_t steps = 0;
@@ -35,6 +37,7 @@ int Play(const Seeds& seeds, const std::function<void(Counts&, const Counts&)>& 
                  world.history().ToHex());
     }
     if (!wrong.empty()) {
+      fmt::print("again: kvcast_sim {} --seed {} --steps {}\n", seeds.world, seed, seeds.steps);
       return 1;
     }
     add(total, world.counts());
@@ -94,7 +97,9 @@ int PlayDiskErrors(const Seeds& seeds) {
       DiskWorld world(seed, DiskPlan{.fail_at = fail_at, .power_cut_chance = 0.05});
       const std::string wrong = world.Play(seeds.steps);
       if (!wrong.empty()) {
-        fmt::print("seed {}, an error at request {}: {}\n", seed, fail_at, wrong);
+        fmt::print(
+            "seed {}, an error at request {}: {}\nagain: kvcast_sim {} --seed {} --steps {}\n",
+            seed, fail_at, wrong, seeds.world, seed, seeds.steps);
         return 1;
       }
       if (world.request_count() < fail_at) {
@@ -183,7 +188,8 @@ int main(int argc, char** argv) {
     world->add_option("--count", seeds.count, "How many seeds to play")->capture_default_str();
     world->add_option("--steps", seeds.steps,
                       fmt::format("How long each plays before its faults stop [{}]", steps));
-    world->callback([&seeds, &status, steps, play] {
+    world->callback([&seeds, &status, name, steps, play] {
+      seeds.world = name;
       seeds.steps = seeds.steps == 0 ? steps : seeds.steps;
       status = play(seeds);
     });

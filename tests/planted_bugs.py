@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 # Worlds, and how many seeds each may need: a few seconds of each.
-WORLDS = {"network": (100, 150), "road": (0, 100), "catalog": (0, 200), "store": (0, 12), "disk": (0, 6)}
+WORLDS = {"network": (100, 200), "road": (0, 100), "catalog": (0, 200), "store": (0, 12), "disk": (0, 6)}
 CAUGHT_MIN = 9
 
 
