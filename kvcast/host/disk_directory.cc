@@ -5,6 +5,7 @@
 
 #include "kvcast/catalog/block_key.h"
 #include "kvcast/io/disk_files.h"
+#include "kvcast/io/progress.h"
 #include "kvcast/store/disk_opening.h"
 
 namespace kvcast {
@@ -66,8 +67,12 @@ Result<void> DiskDirectory::Load() {
   DiskOpening opening({{}, DiskClass::kSsd, kSegmentBytesMin}, kBlockKeyProperty, index_, table_,
                       outbox);
   bool any = false;
+  Progress progress("Reading the directory");
+  uint64_t bytes_read = 0;
   const auto on_completion = [&](const DeviceCompletion& completion) {
     any = any || !completion.files.empty();
+    bytes_read += completion.bytes.size();
+    progress.Update(bytes_read, 0);
     opening.OnCompletion(completion);
   };
   Answer(outbox, on_completion);
@@ -75,6 +80,7 @@ Result<void> DiskDirectory::Load() {
     opening.ReadAgain();
     Answer(outbox, on_completion);
   }
+  progress.Done();
   if (opening.refused()) {
     return *opening.refused();
   }

@@ -79,16 +79,18 @@ Result<S3Credentials> S3CredentialSource::Find() const {
   }
   if (path.empty()) {
     return Error(ErrorCode::kNotFound,
-                 "There are no credentials for the bucket: configure them, set AWS_ACCESS_KEY_ID "
-                 "and AWS_SECRET_ACCESS_KEY, or name a file.");
+                 "There are no credentials for the bucket: set AWS_ACCESS_KEY_ID and "
+                 "AWS_SECRET_ACCESS_KEY, or name a file that has them (credentials=FILE).");
   }
   const std::string named = profile.empty() ? Environment("AWS_PROFILE") : profile;
   auto text = ReadRegularFile(path, kCredentialFileBytesMax);
   if (!text.ok()) {
-    return Error(ErrorCode::kNotFound,
-                 "There are no credentials for the bucket in the configuration or in "
-                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and this file does not give any: " +
-                     text.error().ToString());
+    return Error(
+        ErrorCode::kNotFound,
+        "There are no credentials for the bucket in AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY, and this file, which credentials=FILE names, does not give "
+        "any: " +
+            text.error().ToString());
   }
   auto parsed = ParseS3Credentials(*text, named.empty() ? "default" : named);
   if (!parsed.ok()) {

@@ -40,7 +40,10 @@ TEST(S3Credentials, ComeFromConfigurationThenEnvironmentThenFile) {
   source.configured.reset();
   EXPECT_EQ(*source.Find(), (S3Credentials{"B", "T", "U"}));
   source.file = scratch.path() / "absent";
-  EXPECT_NE(source.Find().error().message().find("AWS_ACCESS_KEY_ID"), std::string::npos);
+  const std::string said = source.Find().error().message();
+  EXPECT_NE(said.find("AWS_ACCESS_KEY_ID"), std::string::npos);
+  EXPECT_NE(said.find("credentials=FILE"), std::string::npos);
+  EXPECT_EQ(said.find("configuration"), std::string::npos) << "keys never stand there";
 }
 
 }  // namespace
