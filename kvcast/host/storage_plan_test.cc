@@ -7,7 +7,7 @@
 namespace kvcast {
 namespace {
 
-constexpr uint64_t kMib = uint64_t{1} << 20;
+constexpr uint64_t kPlanMib = uint64_t{1} << 20;
 
 NodeServer::Options PlanOf(uint64_t ram_bytes, size_t disks) {
   NodeConfig config;
@@ -21,7 +21,7 @@ NodeServer::Options PlanOf(uint64_t ram_bytes, size_t disks) {
 
 // A node with little memory and several disks must not take many times what it was given.
 TEST(StoragePlan, AllThatDisksTakeOfTheMemoryIsWithinIt) {
-  for (const uint64_t ram : {16 * kMib, 256 * kMib, 4096 * kMib}) {
+  for (const uint64_t ram : {16 * kPlanMib, 256 * kPlanMib, 4096 * kPlanMib}) {
     for (const size_t disks : {size_t{1}, size_t{2}, size_t{4}}) {
       const NodeServer::Options node = PlanOf(ram, disks);
       ASSERT_EQ(node.disks.size(), disks);
@@ -31,11 +31,11 @@ TEST(StoragePlan, AllThatDisksTakeOfTheMemoryIsWithinIt) {
                  DiskRing::Shape::Within(disk.buffer_bytes_max).bytes();
         EXPECT_GT(disk.tier.read_bytes_max, 0u);
       }
-      EXPECT_LE(bytes, ram) << ram / kMib << " MiB, " << disks << " disks";
+      EXPECT_LE(bytes, ram) << ram / kPlanMib << " MiB, " << disks << " disks";
       EXPECT_GT(node.relay.ram_bytes, ram / 4);
     }
   }
-  EXPECT_EQ(PlanOf(4096 * kMib, 1).disks[0].buffer_bytes_max, DiskRing::kMostBytes);
+  EXPECT_EQ(PlanOf(4096 * kPlanMib, 1).disks[0].buffer_bytes_max, DiskRing::kMostBytes);
 }
 
 }  // namespace

@@ -10,18 +10,18 @@ namespace kvcast {
 namespace {
 
 // What a container takes for an entry, besides what is in it.
-constexpr size_t kNodeBytes = 48;
+constexpr size_t kWaiterNodeBytes = 48;
 
 }  // namespace
 
 // A read's name is where it is found, and with the tier that was asked or is to be.
 size_t ReadDesk::BytesOfReading(const TrackName& track) {
-  return 2 * (sizeof(Name) + HeapBytesOf(track) + kNodeBytes) + sizeof(Reading);
+  return 2 * (sizeof(Name) + HeapBytesOf(track) + kWaiterNodeBytes) + sizeof(Reading);
 }
 
 // Who waits has a ticket there, one with the read, and one with its deadline.
 size_t ReadDesk::BytesOfWaiter(const TrackName& track) {
-  return sizeof(Waiter) + HeapBytesOf(track) + 3 * kNodeBytes;
+  return sizeof(Waiter) + HeapBytesOf(track) + 3 * kWaiterNodeBytes;
 }
 
 std::optional<ReadDesk::Readings::iterator> ReadDesk::Find(const TrackName& track,
