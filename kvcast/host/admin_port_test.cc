@@ -30,6 +30,10 @@ class WatchedNode {
     NodeServer::Options options;
     options.listen = SocketAddress::Loopback(0);
     options.relay.ram_bytes = size_t{64} << 20;
+    UpstreamLink::Options away;
+    away.name = "127.0.0.1:1";
+    away.address = {away.name, PinnedCertificate{}};
+    options.upstreams = {away};
     FillRandom(options.relay.node);
     FillRandom(options.relay.boot);
     thread_->Run([&] {
@@ -117,9 +121,11 @@ TEST(AdminPort, TellsWhatANodeIsAndHas) {
     fields.insert(key);
   }
   EXPECT_EQ(fields, (std::set<std::string>{"version", "node", "boot", "listen", "uptime_s", "ready",
-                                           "shards", "peer_count", "peers", "tiers", "catalogs",
-                                           "listed_blocks"}));
+                                           "shards", "peer_count", "peers", "tiers", "upstreams",
+                                           "catalogs", "listed_blocks"}));
   EXPECT_EQ(status["ready"], true);
+  EXPECT_EQ(status["upstreams"].size(), 1U);
+  EXPECT_EQ(status["upstreams"][0]["connected"], false);
   EXPECT_EQ(status["tiers"][0]["kind"], "ram");
   EXPECT_EQ(status["tiers"][0]["bytes_max"], uint64_t{64} << 20);
   const std::string page =

@@ -47,6 +47,14 @@ void NodeGauges::ShowShard(const NodeServer& node) {
   handshakes_.Set(static_cast<int64_t>(node.quic().handshakes()));
   CatchUp(retries_, node.quic().retries());
   CatchUp(resets_, node.quic().resets());
+  for (const auto& upstream : node.upstreams()) {
+    const Labels of{{"upstream", upstream->options().name}};
+    metrics_->gauge("kvcast_upstream_connected", "1 while the session to an upstream stands.", of)
+        .Set(upstream->connected() ? 1 : 0);
+    CatchUp(metrics_->counter("kvcast_upstream_connections_total",
+                              "How often a session to an upstream came to stand.", of),
+            upstream->connections());
+  }
 }
 
 }  // namespace kvcast

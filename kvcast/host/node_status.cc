@@ -33,6 +33,12 @@ Json BucketStatus(const BucketMount& bucket) {
   return status;
 }
 
+Json UpstreamStatus(const UpstreamLink& upstream) {
+  return {{"upstream", upstream.options().name},
+          {"connected", upstream.connected()},
+          {"connections", upstream.connections()}};
+}
+
 }  // namespace
 
 Json NodeStatus(NodeServer& node, Duration uptime, bool ready) {
@@ -58,6 +64,10 @@ Json NodeStatus(NodeServer& node, Duration uptime, bool ready) {
   for (const auto& bucket : node.buckets()) {
     tiers.push_back(BucketStatus(*bucket));
   }
+  Json upstreams = Json::array();
+  for (const auto& upstream : node.upstreams()) {
+    upstreams.push_back(UpstreamStatus(*upstream));
+  }
   return {{"version", Version()},
           {"node", ToHex(node.options().relay.node)},
           {"boot", ToHex(node.options().relay.boot)},
@@ -68,6 +78,7 @@ Json NodeStatus(NodeServer& node, Duration uptime, bool ready) {
           {"peer_count", node.peer_count()},
           {"peers", std::move(peers)},
           {"tiers", std::move(tiers)},
+          {"upstreams", std::move(upstreams)},
           {"catalogs", node.relay().catalog_count()},
           {"listed_blocks", node.relay().listed_blocks()}};
 }
@@ -80,6 +91,14 @@ void AddShardStatus(Json& status, const Json& shard) {
     if (status["peers"].size() < kPeersShown) {
       status["peers"].push_back(peer);
     }
+  }
+  // Each has sessions of its own to all of them.
+  for (size_t i = 0; i < status["upstreams"].size(); ++i) {
+    Json& upstream = status["upstreams"][i];
+    const Json& same = shard["upstreams"][i];
+    upstream["connected"] = upstream["connected"].get<bool>() && same["connected"].get<bool>();
+    upstream["connections"] =
+        upstream["connections"].get<uint64_t>() + same["connections"].get<uint64_t>();
   }
   // Memory is one tier, which comes first; directories and packs are each shard's own.
   for (const char* const sum : {"bytes", "bytes_max", "objects"}) {

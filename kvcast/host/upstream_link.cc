@@ -97,6 +97,7 @@ void UpstreamLink::OnInput(NodePeer& peer) {
   if (!ready_since_ && quic_ != nullptr && quic_->connection().ready() &&
       !peer.session().closed()) {
     ready_since_ = Now();
+    ++connections_;
     last_reason_.clear();
     log_.Info("upstream connected",
               {{"upstream", options_.name}, {"at", peer.line().from}});

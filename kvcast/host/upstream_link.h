@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ class UpstreamLink : private NodePeerOwner {
 
   const Options& options() const { return options_; }
   bool connected() const { return ready_since_.has_value(); }
+  uint64_t connections() const { return connections_; }  // How often it came to that.
   // It leads back to us: it is left alone for long.
   void LeaveRing();
   // For good.
@@ -80,6 +82,7 @@ class UpstreamLink : private NodePeerOwner {
   Duration pause_;
   std::optional<Duration> pause_once_;  // Instead of that, the next time.
   std::optional<Instant> ready_since_;
+  uint64_t connections_ = 0;
   std::string last_reason_;  // That was logged.
   bool lost_ = true;
   bool closed_ = false;

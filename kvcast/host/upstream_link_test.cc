@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include "kvcast/base/metrics.h"
+#include "kvcast/host/node_gauges.h"
 #include "kvcast/host/node_server.h"
+#include "kvcast/host/node_status.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/loop_until_test.h"
 #include "kvcast/io/scratch_directory.h"
@@ -180,6 +183,30 @@ TEST_F(UpstreamLinks, AreOpenedAgainForEver) {
   origin->server =
       *NodeServer::Start(*loop_, options, origin->credentials, origin->metrics, &origin->log);
   AwaitUpstream(*edge);
+}
+
+TEST_F(UpstreamLinks, TellWhetherTheyStandAndHowOftenTheyWereOpened) {
+  auto origin = StartNode({});
+  const NodeAddress address = AddressOf(*origin);
+  const auto edge = StartNode({address});
+  const auto told = [&] {
+    NodeGauges(edge->metrics).ShowShard(*edge->server);
+    Json status = NodeStatus(*edge->server, {}, true)["upstreams"][0];
+    const Labels of{{"upstream", address.host_and_port}};
+    EXPECT_EQ(status["upstream"], address.host_and_port);
+    EXPECT_EQ(status["connected"].get<bool>() ? 1 : 0,
+              edge->metrics.Value("kvcast_upstream_connected", of));
+    EXPECT_EQ(status["connections"].get<double>(),
+              edge->metrics.Value("kvcast_upstream_connections_total", of));
+    return std::pair(status["connected"].get<bool>(), status["connections"].get<uint64_t>());
+  };
+  EXPECT_EQ(told(), std::pair(false, uint64_t{0}));
+  AwaitUpstream(*edge);
+  EXPECT_EQ(told(), std::pair(true, uint64_t{1}));
+  origin->server->Close();
+  ASSERT_TRUE(LoopUntil(*loop_, kLevelPatience,
+                        [&] { return !edge->server->upstreams().front()->connected(); }));
+  EXPECT_EQ(told(), std::pair(false, uint64_t{1}));
 }
 
 // Two nodes that are told to ask each other: one of them stops.

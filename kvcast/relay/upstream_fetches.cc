@@ -273,10 +273,13 @@ bool UpstreamFetches::OnAccepted(PeerId peer, const moqt::FetchAccepted& event, 
   }
   const FetchId id = found->second;
   Fetch& fetch = fetches_.at(id);
-  const bool exact = event.answer.last < fetch.asked_last;
-  const std::optional<Location> largest = exact && fetch.progress.range().first <= event.answer.last
-                                              ? std::optional(event.answer.last)
-                                              : std::nullopt;
+  const Location last = event.answer.last;
+  const bool exact = last < fetch.asked_last;
+  // The end of a group is where no object stands.
+  const std::optional<Location> largest =
+      exact && fetch.progress.range().first <= last && last.object != LocationRange::kWholeGroup
+          ? std::optional(last)
+          : std::nullopt;
   const Result<void> described =
       stock_->Describe(fetch.track, event.answer.properties, largest, Durability::kMemory, now);
   if (!described.ok()) {
@@ -288,7 +291,7 @@ bool UpstreamFetches::OnAccepted(PeerId peer, const moqt::FetchAccepted& event, 
     return true;
   }
   fetch.answer = event.answer;
-  fetch.progress.Clip(event.answer.last);
+  fetch.progress.Clip(last);
   fetch.goes_beyond = exact && !event.answer.end_of_track;
   fetch.silent_until = now + limits_->upstream_patience;
   for (const SubscriberId& asker : fetch.askers) {
