@@ -282,7 +282,8 @@ void DiskWorld::SeeDanger() {
   // What an unread segment removed is moved as if it had not been.
   forgetful_ = forgetful_ || misdirected_ != 0 || tier_->unread_segments() > 0 ||
                tier_->counts().gave_up > 0 || !device_.faults().bad_blocks.empty();
-  if (misdirected_ == 0 && device_.faults().bad_blocks.empty()) {
+  // What an index says that is still being read is not the last word.
+  if (!tier_->ready() || (misdirected_ == 0 && device_.faults().bad_blocks.empty())) {
     return;
   }
   for (const DiskModel::Name& name : model_.names()) {
@@ -378,6 +379,10 @@ std::string DiskWorld::TryPowerCut() {
 }
 
 std::string DiskWorld::TryFlips(size_t count) {
+  // With bad blocks besides, a flip may cost what those have left to tell things by.
+  if (!device_.faults().bad_blocks.empty()) {
+    return "";
+  }
   const MemoryDevice whole = device_.AfterKill();
   for (size_t i = 0; i < count; ++i) {
     MemoryDevice flipped = whole;
@@ -386,7 +391,6 @@ std::string DiskWorld::TryFlips(size_t count) {
     if (file.bytes == 0) {
       continue;
     }
-    ++counts_.flips;
     // Headers and footers are small, and as important as the rest.
     uint64_t at = random_.Below(file.bytes);
     if (random_.Happens(0.3)) {
@@ -394,6 +398,7 @@ std::string DiskWorld::TryFlips(size_t count) {
     } else if (random_.Happens(0.3)) {
       at = file.bytes - 1 - random_.Below(std::min<uint64_t>(file.bytes, 600));
     }
+    ++counts_.flips;
     flipped.contents(file.number)[at] ^= static_cast<std::byte>(1 << random_.Below(8));
     // With more room nothing is evicted, so that all that is missing is the flip's fault.
     std::string wrong = LookThrough(std::move(flipped), 2 * kBudget, 1);
