@@ -21,7 +21,7 @@ CLI::Option* Add(CLI::App& command, NodeFlags& flags, const std::string& several
 }  // namespace
 
 CLI::Option* NodeFlags::AddTo(CLI::App& command, NodeFlags& flags) {
-  return Add(command, flags, "")->expected(1);
+  return Add(command, flags, "")->expected(1)->allow_extra_args(false);
 }
 
 CLI::Option* NodeFlags::AddSeveralTo(CLI::App& command, NodeFlags& flags) {

@@ -56,13 +56,12 @@ TEST_F(Workers, DoJobsElsewhereAndTellTheLoop) {
     while (line->TakeDone() != nullptr) {
       ++done;
     }
-    return done == 1000;
+    return done == 1000 && calls_ > 0;
   }));
   for (int i = 0; i < 1000; ++i) {
     EXPECT_EQ(results[static_cast<size_t>(i)], i);
   }
   EXPECT_FALSE(here);
-  EXPECT_GT(calls_, 0);
   EXPECT_LE(calls_, 1000);
 }
 
