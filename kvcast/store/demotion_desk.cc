@@ -73,21 +73,22 @@ uint64_t DemotionDesk::bytes() const {
                          [](uint64_t sum, const auto& one) { return sum + one.second; });
 }
 
-std::vector<size_t> DemotionDesk::HomesOf(const TrackName& track,
-                                          std::span<const TierKind> kinds) const {
+std::vector<size_t> DemotionDesk::HomesOf(const TrackName& track, TierKind kind) const {
   std::vector<size_t> homes;
-  for (const TierKind kind : kinds) {
-    std::ranges::copy(tiers_->HomesOf(track, kind), std::back_inserter(homes));
+  for (const TierKind one : {TierKind::kDisk, TierKind::kBucket}) {
+    if (one >= kind) {
+      std::ranges::copy(tiers_->HomesOf(track, one), std::back_inserter(homes));
+    }
   }
   return homes;
 }
 
-bool DemotionDesk::Take(const Leaving& leaving, std::span<const TierKind> kinds, Instant now) {
+bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
   const EvictedContents& contents = leaving.contents;
   if (FindIn(contents.group.track, contents.group.group) != nullptr) {
     return true;  // Once is enough.
   }
-  for (const size_t tier : HomesOf(contents.group.track, kinds)) {
+  for (const size_t tier : HomesOf(contents.group.track, kind)) {
     if (!tiers_->at(tier).ready() || !HasRoom(tier, contents) || !Admits(tier, contents)) {
       continue;
     }
@@ -107,6 +108,7 @@ bool DemotionDesk::Take(const Leaving& leaving, std::span<const TierKind> kinds,
       return true;
     }
   }
+  ++refused_;
   return false;
 }
 

@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,9 +30,9 @@ class DemotionDesk {
     EvictedContents contents;
     TrackFacts facts;  // Of the track.
   };
-  // To a tier of one of these kinds, the first before the others. False: none admits it, or takes
-  // it now. REQUIRES: it is a whole group.
-  bool Take(const Leaving& leaving, std::span<const TierKind> kinds, Instant now);
+  // To a tier of this kind, or of one further down. False: none admits it, or takes it now.
+  // REQUIRES: it is a whole group.
+  bool Take(const Leaving& leaving, TierKind kind, Instant now);
   // False: not a write of this desk's.
   bool OnWritten(size_t tier, const TierWritten& written, Instant now);
   // Groups that have arrived or failed since the last call.
@@ -50,6 +49,7 @@ class DemotionDesk {
 
   uint64_t bytes() const;
   uint64_t taken() const { return taken_; }
+  uint64_t refused() const { return refused_; }
   uint64_t failed() const { return failed_; }
 
  private:
@@ -68,7 +68,7 @@ class DemotionDesk {
 
   bool Admits(size_t tier, const EvictedContents& contents);
   // In the order in which they are tried: disks as of any put, so that all of them are used.
-  std::vector<size_t> HomesOf(const TrackName& track, std::span<const TierKind> kinds) const;
+  std::vector<size_t> HomesOf(const TrackName& track, TierKind kind) const;
   bool HasRoom(size_t tier, const EvictedContents& contents) const;
   // False: the tier does not take it.
   bool Begin(const Leaving& leaving, Group& group, Instant now);
@@ -88,6 +88,7 @@ class DemotionDesk {
   std::vector<EvictedGroup> finished_;
   std::map<size_t, uint64_t> bytes_;  // By tier.
   uint64_t taken_ = 0;
+  uint64_t refused_ = 0;
   uint64_t failed_ = 0;
 };
 

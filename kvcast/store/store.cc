@@ -17,8 +17,6 @@ constexpr size_t kPledgeBytes = 512;
 constexpr Duration kTellAgain = std::chrono::seconds(1);
 constexpr size_t kTellAtOnce = 1024;
 
-constexpr TierKind kDownwards[] = {TierKind::kDisk, TierKind::kBucket};
-
 Error StoreContradiction(const std::string& what) {
   return Error(ErrorCode::kMismatch, what + " contradicts what the track has brought before.");
 }
@@ -417,32 +415,19 @@ void Store::SettleRam(Instant now) {
   for (EvictedContents& evicted : ram_.TakeEvictedContents()) {
     const EvictedGroup group = evicted.group;
     // Half of it in each of two tiers is of no use.
-    if (!tiers_.empty() && IsWhole(evicted)) {
-      LeaveRam(std::move(evicted), now);
+    if (!tiers_.empty() && IsWhole(evicted) &&
+        !tiers_.HasWhole(group.track, group.group, Durability::kDisk)) {
+      (void)Demote(std::move(evicted), TierKind::kDisk, now);
     }
     LeaveToTiers(group.track, now);
     events_.push_back(StoreMoved{group});
   }
 }
 
-// What a bucket has goes to a disk all the same, where it is near, and to no bucket once more: it
-// came up from there because somebody asked for it.
-void Store::LeaveRam(EvictedContents evicted, Instant now) {
-  const auto& [track, group] = evicted.group;
-  const bool in_bucket = tiers_.HasWhole(track, group, TierKind::kBucket);
-  if (tiers_.HasWhole(track, group, TierKind::kDisk) ||
-      (in_bucket && !tiers_.Has(TierKind::kDisk))) {
-    return;
-  }
-  const bool taken =
-      Demote(std::move(evicted), std::span(kDownwards).first(in_bucket ? 1 : 2), now);
-  counts_.not_demoted += taken || in_bucket ? 0u : 1u;
-}
-
-bool Store::Demote(EvictedContents evicted, std::span<const TierKind> kinds, Instant now) {
+bool Store::Demote(EvictedContents evicted, TierKind kind, Instant now) {
   tiers_touched_ = true;
   TrackFacts facts = Find(evicted.group.track).value_or(TrackFacts());
-  return demotions_.Take({std::move(evicted), std::move(facts)}, kinds, now);
+  return demotions_.Take({std::move(evicted), std::move(facts)}, kind, now);
 }
 
 uint64_t Store::pledged_bytes(Durability level) const {
@@ -485,6 +470,7 @@ StoreCounts Store::counts() const {
   StoreCounts counts = counts_;
   counts.timeouts = desk_.timeouts();
   counts.demoted = demotions_.taken();
+  counts.not_demoted = demotions_.refused();
   counts.demotions_failed = demotions_.failed();
   return counts;
 }

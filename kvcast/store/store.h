@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -184,7 +183,8 @@ class Store {
   StoreTicket Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track,
                       Instant now, std::optional<std::optional<uint64_t>> removed = std::nullopt);
   void Settle(size_t tier, const PledgeBook::Pledge& pledge, const std::optional<Error>& error);
-  // When a disk that is away has kept somebody waiting for too long, and what is done then.
+  // When a disk that is away has kept somebody waiting for too long, and what is done then: what it
+  // was to write may be there when it is back, or not.
   std::optional<Instant> FirstLate() const;
   void GiveUpLate(Instant now);
   // The level of the tiers that Write() chooses.
@@ -218,8 +218,8 @@ class Store {
   void WarmSome(Instant now);
   bool IsBarred(const TrackName& track, uint64_t received_us) const;
   bool IsWhole(const EvictedContents& evicted) const;
-  void LeaveRam(EvictedContents evicted, Instant now);
-  bool Demote(EvictedContents evicted, std::span<const TierKind> kinds, Instant now);
+  // To a tier of this kind, or of one further down.
+  bool Demote(EvictedContents evicted, TierKind kind, Instant now);
 
   StoreOptions options_;
   RamTier ram_;

@@ -143,9 +143,8 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     const auto& [track, group] = evicted->group;
     const bool barred = evicted->contents && !evicted->contents->objects.empty() &&
                         IsBarred(track, evicted->contents->objects.front().received_us);
-    if (evicted->contents && !barred && !tiers_.HasWhole(track, group, TierKind::kBucket)) {
-      static constexpr TierKind kOnly[] = {TierKind::kBucket};
-      counts_.not_demoted += Demote(*std::move(evicted->contents), kOnly, now) ? 0u : 1u;
+    if (evicted->contents && !barred && !tiers_.HasWhole(track, group, Durability::kBucket)) {
+      (void)Demote(*std::move(evicted->contents), TierKind::kBucket, now);
     }
     events_.push_back(StoreMoved{std::move(evicted->group)});
   } else if (auto* arrived = std::get_if<TierArrived>(&event)) {

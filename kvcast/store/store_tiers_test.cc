@@ -197,31 +197,6 @@ TEST(StoreTiers, WhatTheBucketHasIsNotPutThereAgain) {
   EXPECT_EQ(tiered.store->counts().demoted, 0u);
 }
 
-// A node that finds a full bucket reads each block from there once: what memory has to give up then
-// lies on the disk.
-TEST(StoreTiers, WhatComesUpFromABucketStaysOnTheDisk) {
-  TieredStore tiered(/*segments=*/64);
-  const uint64_t groups = 12;  // Three times what memory holds.
-  BucketNode other(tiered.bucket, 2);
-  other.Start();
-  for (uint64_t group = 0; group < groups; ++group) {
-    for (uint64_t object = 0; object < kGroupObjects; ++object) {
-      ASSERT_TRUE(other.Put(kBucketTrack, tiered.Make({group, object})).ok());
-    }
-    ASSERT_TRUE(
-        other.Settle(other.tier->EndGroup(kBucketTrack, {group, kGroupObjects}, other.now)).ok());
-  }
-  tiered.Wait(std::chrono::minutes(2));  // Until it is found there.
-  ASSERT_EQ(tiered.disk->index().object_count(), 0u);
-  EXPECT_EQ(tiered.Readable(groups), groups * kGroupObjects);
-  tiered.Wait(seconds(2));
-  const uint64_t puts = tiered.bucket.put_count();
-  tiered.bucket.faults().refuse = 1;  // From now on the bucket gives nothing.
-  EXPECT_EQ(tiered.Readable(groups), groups * kGroupObjects);
-  EXPECT_EQ(tiered.bucket.put_count(), puts) << "what came from there went there again";
-  EXPECT_EQ(tiered.store->counts().not_demoted, 0u);
-}
-
 // What the network, the server or the way there may do.
 struct Outage {
   const char* name;
@@ -231,14 +206,8 @@ class StoreOutage : public testing::TestWithParam<Outage> {
  protected:
   // Group 0 is in the bucket alone, those from 1 to 8 are on the disk, 9 is in memory as well.
   void Fill() {
-    BucketNode other(tiered_.bucket, 2);  // Its own would go to the disk as well.
-    other.Start();
-    for (uint64_t object = 0; object < kGroupObjects; ++object) {
-      ASSERT_TRUE(other.Put(kBucketTrack, tiered_.Make({0, object})).ok());
-    }
-    ASSERT_TRUE(
-        other.Settle(other.tier->EndGroup(kBucketTrack, {0, kGroupObjects}, other.now)).ok());
-    tiered_.Wait(std::chrono::minutes(2));
+    ASSERT_TRUE(tiered_.PutGroup(0, Durability::kBucket).ok());
+    tiered_.Wait(seconds(2));
     for (uint64_t group = 1; group < 10; ++group) {
       ASSERT_TRUE(tiered_.PutGroup(group, Durability::kDisk).ok());
       tiered_.Run();
