@@ -107,9 +107,9 @@ Duration NodePace::TimeFor(Rung rung, uint64_t bytes, Instant now) const {
   const Sample& sample =
       own != samples_.end() && now - own->second.at <= kFresh ? own->second : samples_.at(*latest_);
   const double seconds = sample.seconds_per_byte * static_cast<double>(bytes);
-  constexpr double kMost = 1e9;  // Longer than anybody waits, and a Duration still holds it.
+  constexpr double kSecondsMost = 1e9;  // Longer than anybody waits, and a Duration still holds it.
   return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double>(std::min(seconds, kMost)));
+      std::chrono::duration<double>(std::min(seconds, kSecondsMost)));
 }
 
 }  // namespace kvcast

@@ -88,8 +88,9 @@ std::string TierText(const char* section, const TierConfig& tier) {
   std::string text = fmt::format("\n# From {}.\n[[{}]]\n{} = {}\n", tier.origin, section,
                                  ConfigWhereKey(section), TomlString(tier.where));
   for (const auto& [name, value] : tier.words) {
+    const std::string& word = name;  // A lambda does not take parts of a pair.
     const bool bare = std::ranges::any_of(ConfigTierKeys(), [&](const ConfigTierKey& key) {
-      return std::string_view(key.section) == section && key.name == name &&
+      return std::string_view(key.section) == section && key.name == word &&
              std::string_view(key.value) == "true|false";
     });
     text += fmt::format("{} = {}\n", TomlKey(name), bare ? value : TomlString(value));
