@@ -81,8 +81,8 @@ Result<void> UpstreamLink::ConnectTo(const SocketAddress& place) {
       ClientSetup(options_.address.host_and_port, "/", options_.address.token);
   NodePeerOwner& owner = *this;
   const auto make_peer = [this, setup, &owner](QuicConnection& connection) {
-    auto peer =
-        std::make_unique<NodePeer>(*loop_, PeerLine::Of(connection), moqt::Role::kClient, setup, limits_, owner);
+    auto peer = std::make_unique<NodePeer>(*loop_, PeerLine::Of(connection), moqt::Role::kClient,
+                                           setup, limits_, owner);
     peer_ = peer.get();
     callbacks_.joined(*peer);
     return peer;
@@ -99,8 +99,7 @@ void UpstreamLink::OnInput(NodePeer& peer) {
     ready_since_ = Now();
     ++connections_;
     last_reason_.clear();
-    log_.Info("upstream connected",
-              {{"upstream", options_.name}, {"at", peer.line().from}});
+    log_.Info("upstream connected", {{"upstream", options_.name}, {"at", peer.line().from}});
   }
   callbacks_.input(peer);
   if (peer.session().closed()) {

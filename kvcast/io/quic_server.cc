@@ -141,7 +141,9 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
       return nullptr;
     }
   } else if (handshakes_ >= options_.handshakes_before_retry) {
-    if (Answer(path, [&](auto room) { return answers_.Retry(room, path.remote, header, options_.share); })) {
+    if (Answer(path, [&](auto room) {
+          return answers_.Retry(room, path.remote, header, options_.share);
+        })) {
       ++retries_;
     }
     return nullptr;

@@ -34,7 +34,7 @@ struct Peer {
   IdentityBook::Account* account = nullptr;  // Of the identity.
   IdentityBook::Held held{};                 // The peer's part of what stands there.
   std::optional<size_t> route;               // Which upstream it is; absent: it came to us.
-  bool guest = false;      // Another relay counts it.
+  bool guest = false;                        // Another relay counts it.
   bool uncounted = false;  // It is the node itself that wants to know whether it works.
   bool leaving = false;    // It said so: what is under way goes on, and nothing new is asked of it.
   std::map<moqt::RequestId, Publication> publications;
