@@ -49,7 +49,6 @@ Client::Client(moqt::Session& session, const ClientOptions& options)
           [this](const CatalogTrack& catalog) -> Result<std::unique_ptr<CatalogFeed>> {
             KVCAST_TRY(std::unique_ptr<IndexFeed> feed, IndexFeed::Open(index_));
             held_.OnCatalog(feed->node(), catalog.node);
-            nodes_.insert_or_assign(feed->node(), catalog.node);
             return std::unique_ptr<CatalogFeed>(std::move(feed));
           },
           options.catalog_patience),
@@ -198,8 +197,8 @@ CacheMatch Client::Find(std::span<const BlockHash> blocks, size_t first_block,
 std::vector<BlockPlace> Client::Places(std::span<const BlockHash> blocks, size_t first_block,
                                        std::span<const Rung> rungs, Instant now) const {
   const Rung own = options_.kind.rung();
-  return PlacesOf(index_, nodes_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
-                  first_block, *pace_, now);
+  return PlacesOf(index_, held_.writers(), blocks, options_.kind,
+                  rungs.empty() ? std::span(&own, 1) : rungs, first_block, *pace_, now);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {

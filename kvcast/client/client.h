@@ -157,7 +157,6 @@ class Client {
   Executor* executor_;
   PrefixIndex index_;
   NodeHoldings held_;
-  NodeIds nodes_;  // Of the index. One that has gone stays until its number is another's.
   CatalogFollower follower_;
   std::shared_ptr<NodePace> pace_;
   AckFollower acks_;

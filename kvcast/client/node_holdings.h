@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "kvcast/catalog/catalog_track.h"
+#include "kvcast/client/block_place.h"
 #include "kvcast/client/track_kind.h"
 #include "kvcast/kv/prefix_index.h"
 #include "kvcast/moqt/setup.h"
@@ -26,6 +26,9 @@ class NodeHoldings {
   const std::optional<NodeId>& node() const { return node_; }
   // What the index has of this node is from now on what `writer` lists.
   void OnCatalog(NodeRef listed, const NodeId& writer) { writers_[listed] = writer; }
+  // Whose catalog each node of the index stands for. One that has gone stays until its number is
+  // another's.
+  const NodeIds& writers() const { return writers_; }
 
   // Where the node has the block as this kind, the newest first.
   std::vector<BlockSource> Of(const TrackKind& kind, const BlockHash& block) const;
@@ -36,7 +39,7 @@ class NodeHoldings {
 
   const PrefixIndex* index_;
   std::optional<NodeId> node_;
-  std::map<NodeRef, NodeId> writers_;  // Refs come again, so there are no more than nodes at once.
+  NodeIds writers_;  // Refs come again, so there are no more than nodes at once.
 };
 
 }  // namespace kvcast
