@@ -234,7 +234,6 @@ class Dev(unittest.TestCase):
         ran = self.dev("check", FAIL="peers")
         self.assertEqual(ran.returncode, 1)
         self.assertRegex(ran.stderr, "To repeat just that:  .*model_differential.py .*--seed SEED")
-        self.assertEqual(self.dev("check", FAIL="format").returncode, 1)
         ran = self.dev("check", FAIL="alone")
         self.assertEqual(ran.returncode, 1)
         self.assertIn("alone --source . --build build/alone\n", self.did())
@@ -245,6 +244,17 @@ class Dev(unittest.TestCase):
         ran = self.dev("check", FAIL="tidy")
         self.assertEqual(ran.returncode, 1)
         self.assertEqual(ran.stdout.count("a.h:1:2: error: odd"), 1)
+
+    def test_check_goes_on_after_what_fails_and_names_it_at_its_end(self):
+        self.stand_in("path/clang-format", "false")
+        self.stand_in("path/clang-tidy", "true")
+        (self.root / "a.cc").write_text("")
+        ran = self.dev("check", FAIL="build/tsan")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("alone --source", self.did())
+        self.assertIn("one_fuzz -max_total_time=60 ", self.did())
+        self.assertRegex(ran.stderr, r"FAILED after \d+ s: clang-format, tests tsan\. ")
+        self.assertNotIn("all checks passed", ran.stdout)
 
     def test_bench_runs_every_benchmark(self):
         self.assertEqual(self.dev("bench").returncode, 0)
