@@ -113,7 +113,7 @@ class Dev(unittest.TestCase):
             for name in ["run", "build", "install", "test", "check", "bench", "fuzz", "format", "clean"]:
                 self.assertIn(f"./dev {name} ", ran.stdout)
         self.assertEqual(self.dev("fly").returncode, 2)
-        for words in [("test", "fast"), ("check", "-v"), ("clean", "all"), ("fuzz", "1", "one_fuzz", "two")]:
+        for words in [("test", "fast"), ("clean", "all"), ("fuzz", "1", "one_fuzz", "two")]:
             ran = self.dev(*words)
             self.assertEqual(ran.returncode, 2)
             self.assertIn(f'./dev {words[0]} does not take "{" ".join(words[1:])}"', ran.stderr)
@@ -253,8 +253,26 @@ class Dev(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertIn("alone --source", self.did())
         self.assertIn("one_fuzz -max_total_time=60 ", self.did())
-        self.assertRegex(ran.stderr, r"FAILED after \d+ s: clang-format, tests tsan\. ")
+        self.assertRegex(ran.stderr, r"FAILED after \d+ s: format, tsan\. ")
         self.assertNotIn("all checks passed", ran.stdout)
+
+    def test_check_runs_only_the_parts_that_it_is_asked_for(self):
+        ran = self.dev("check", "peers", "fuzz")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("differential --oracle build/release/apps/model_oracle ", self.did())
+        self.assertIn("one_fuzz -max_total_time=60 ", self.did())
+        self.assertNotIn("ctest", self.did())
+        self.assertRegex(ran.stdout, r"passed in \d+ s: peers fuzz")
+        self.assertNotIn("all checks", ran.stdout)
+        ran = self.dev("check", "tsan", "peers", FAIL="peers")
+        self.assertEqual(ran.returncode, 1)
+        self.assertRegex(ran.stderr, r"FAILED after \d+ s: peers\. ")
+
+    def test_check_names_its_parts_where_it_has_none_of_that_name(self):
+        ran = self.dev("check", "-v")
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn('has no part "-v". It has: format release asan peers planted tsan', ran.stderr)
+        self.assertEqual(self.did(), "")
 
     def test_bench_runs_every_benchmark(self):
         self.assertEqual(self.dev("bench").returncode, 0)
