@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "docs" / "reference" / "vectors"
-LARGEST = 4096  # What the fuzzers are told to try at most.
+LARGEST = 65536  # What any fuzzer is told to try at most.
 CATALOG_CHECK_BYTES = 8  # The catalog fuzzer mends the check itself.
 
 
@@ -138,6 +138,16 @@ def pack_pieces() -> list[bytes]:
     return found
 
 
+def catalog_names() -> list[bytes]:
+    """Of a catalog, of what was forgotten, and how a node says who it is."""
+    def name(*fields: bytes) -> bytes:
+        return b"".join(bytes([len(field)]) + field for field in fields)
+    scope = (b"moq://kvcache.moq.arpa/v1/", b"public/a@0123456789abcdef")
+    return [bytes([4]) + name(*scope, b"catalog", bytes(range(32)), b"v1"),
+            bytes([4]) + name(scope[0], b"public", b"catalog", bytes(range(32)), b"forgotten"),
+            b"kvcast 0.1 node/" + b"0f" * 16]
+
+
 CODEC_RUNGS = ("BF16", "FP8", "Int8", "FP4", "Int4", "FP16", "BF16-lossless", "FP16-lossless")
 
 
@@ -157,6 +167,7 @@ SEEDS = {
     "cache_track_fuzz": lambda: inputs("track_naming", "wire") + [b";l=0-3", b";l=1-2;h=0-7"],
     "calibration_fuzz": lambda: [data[:-32] for data in inputs("coded_file", "calibration")],
     "catalog_fuzz": catalog_objects,
+    "catalog_track_fuzz": catalog_names,
     "codec_fuzz": coded_objects,
     "control_fuzz": messages,
     "data_stream_fuzz": streams,
@@ -168,9 +179,15 @@ SEEDS = {
     "kvc_file_fuzz": lambda: inputs("coded_file", "kvc"),
     "model_config_fuzz": lambda: inputs("model", "config"),
     "model_files_fuzz": lambda: [b'{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}'],
+    "node_files_fuzz": lambda: [
+        b'{"token": "a", "sha256": "' + b"0f" * 32 + b'", "tenants": ["a"], "may": ["publish"], "expires": "2031-05-04T03:02:01Z"}\n',
+        b'{"certificate": "CN=a", "tenants": ["*"], "may": ["fetch"]}\n', b'{"hash_ids": [1, 2, "c"]}\n{"hash_ids": [1]}\n',
+        b"30d", b"90min"],
     "pack_format_fuzz": pack_pieces,
     "parameters_fuzz": parameters,
     "properties_fuzz": lambda: inputs("properties", "wire", "first_object"),
+    "s3_credentials_fuzz": lambda: [
+        b"[default]\naws_access_key_id = a\naws_secret_access_key=b\n", b"[a]\n# c\naws_session_token=d\n"],
     "token_list_fuzz": lambda: [b"1 2 3", b"[4, 5,6]\n", b"4294967295 4294967296"],
     "track_format_fuzz": lambda: inputs("codec", "format"),
     "track_name_fuzz": lambda: inputs("track_name", "wire", "rendered"),

@@ -196,6 +196,37 @@ class Dev(unittest.TestCase):
         self.dev("fuzz", "7", "one_fuzz")
         self.assertRegex(self.did(), r"one_fuzz -max_total_time=7 .*corpus build/fuzz/seeds/one_fuzz tests/corpus/one_fuzz\n")
 
+    def test_a_fuzzer_may_want_longer_inputs(self):
+        self.dev("fuzz", "7", "one_fuzz")
+        self.assertIn("-max_len=4096 -entropic=0", self.did())
+        (self.root / "kvcast").mkdir()
+        (self.root / "kvcast/one_fuzz.cc").write_text(
+            "// Any name.\n// Inputs of up to 16384 bytes: names of 4,096 bytes take four times as many.\n")
+        self.dev("fuzz", "7", "one_fuzz")
+        self.assertIn("-max_len=16384 -len_control=0 -entropic=0", self.did())
+
+    def test_what_a_fuzzer_has_found_stays(self):
+        found = self.root / "build/fuzz/scratch/one_fuzz/found/crash-1"
+        found.parent.mkdir(parents=True)
+        found.write_text("")
+        self.assertEqual(self.dev("fuzz", "7").returncode, 0)
+        self.assertTrue(found.is_file())
+
+    def test_fuzzers_that_would_start_from_nothing_are_not_run(self):
+        (self.root / "tests/fuzz_seeds.py").write_text("raise SystemExit(1)")
+        for words in [("test",), ("check", "fuzz"), ("fuzz", "7")]:
+            with self.subTest(words):
+                ran = self.dev(*words)
+                self.assertEqual(ran.returncode, 1)
+                self.assertRegex(ran.stderr, "FAILED after .*: fuzz: seeds[.]\nTo repeat just that:  tests/fuzz_seeds.py")
+                self.assertNotIn("one_fuzz -", self.did())
+
+    def test_no_benchmarks_are_a_failure(self):
+        self.stand_in("path/cmake", CMAKE.replace("one_bench", "no_meter"))
+        ran = self.dev("bench")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("the preset bench has built no benchmark", ran.stderr)
+
     def test_no_fuzzers_is_a_failure(self):
         ran = self.dev("test", FUZZERS="")
         self.assertEqual(ran.returncode, 1)
