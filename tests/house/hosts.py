@@ -61,15 +61,26 @@ HOSTS = [
 ]
 
 
+# Places that files of ours name for other reasons, whoever takes packages from there as well.
+NO_REGISTRY = re.compile(r"[\d.]+|localhost[.].*|github[.]com|(?:.*[.])?amazonaws[.]com")
+
+
+def readable(source: Path) -> str:
+    """Sources with passwords may be for root alone."""
+    try:
+        return (tree.text(source) if source.is_file() else None) or ""
+    except PermissionError:
+        return ""
+
+
 def machine_hosts(apt: Path) -> list[str]:
-    """The hosts that this machine takes packages from."""
+    """The hosts that this machine takes packages from. Caches on loopback have no name."""
     parts = apt / "sources.list.d"
     sources = [apt / "sources.list", *parts.glob("*.list"), *parts.glob("*.sources")]
     hosts = set()
     for source in sources:
-        content = tree.text(source) if source.is_file() else None
-        hosts |= set(re.findall(r"://(?:[^/@\s]*@)?([\w-]+(?:\.[\w-]+)+)", content or ""))
-    return sorted(hosts)
+        hosts |= set(re.findall(r"://(?:[^/@\s]*@)?([\w-]+(?:\.[\w-]+)+)", readable(source)))
+    return sorted(host for host in hosts if not NO_REGISTRY.fullmatch(host))
 
 
 def check(source: Path, build: Path, apt: Path = Path("/etc/apt")) -> list[str]:

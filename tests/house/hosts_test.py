@@ -1,7 +1,9 @@
 """Plants what the host check is there to find; in parts, as it reads this file too."""
 
 import unittest
+import unittest.mock
 
+import tree
 from hosts import check
 from planted import Planted
 
@@ -43,6 +45,31 @@ class Hosts(Planted):
         self.assert_one(self.complaints(), "notes.txt:3", "mirror.example.net")
         (self.apt / "sources.list.d" / "x.sources").write_text("URIs: https://apt.example.net\n")
         self.assertEqual(len(self.complaints()), 2)
+
+    def test_caches_and_places_that_are_named_for_other_reasons_pass(self):
+        self.plant("README.md", "127.0.0.1:4433, bucket.s3.amazonaws.com, https://github.com/x/y\n")
+        for place in ["http://127.0.0.1:3142/debian", "https://s3.amazonaws.com/mirror",
+                      "https://github.com/x/packages"]:
+            (self.apt / "sources.list").write_text(f"deb {place} stable main\n")
+            self.assertEqual(self.complaints(), [])
+
+    def test_a_source_that_only_root_may_read_is_left_out(self):
+        self.plant("notes.txt", "apt.example.net\n")
+        secret = self.apt / "sources.list.d" / "secret.sources"
+        secret.write_text("URIs: https://user:word@apt.example.net\n")
+        with unittest.mock.patch("tree.text", side_effect=self.refused(secret)):
+            self.assertEqual(self.complaints(), [])
+
+    @staticmethod
+    def refused(secret):
+        """Root may read everything, and tests may run as root."""
+        text = tree.text
+
+        def read(path):
+            if path == secret:
+                raise PermissionError(path)
+            return text(path)
+        return read
 
 
 if __name__ == "__main__":
