@@ -71,6 +71,7 @@ TEST_F(MappedFileTest, SaysWhichFileIsNotThere) {
 }
 
 TEST_F(MappedFileTest, RefusesWhatIsNoFile) {
+  EXPECT_EQ(MappedFile::Open("").error().message(), "No file is named: the path is empty.");
   EXPECT_EQ(MappedFile::Open(scratch_.path()).error().message(),
             "This is a directory. Name a file in it.");
   ASSERT_EQ(::mkfifo((scratch_ / "pipe").c_str(), 0600), 0);

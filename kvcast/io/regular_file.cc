@@ -9,6 +9,9 @@
 namespace kvcast {
 
 Result<RegularFile> OpenRegular(const std::filesystem::path& path) {
+  if (path.empty()) {
+    return Error(ErrorCode::kInvalid, "No file is named: the path is empty.");
+  }
   RegularFile file;
   // Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
   file.descriptor = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));

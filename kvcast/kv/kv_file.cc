@@ -55,8 +55,8 @@ Result<void> CheckTensor(const Safetensors& file, const std::string& name, const
                                 [](uint64_t size) { return size >= 1 && size <= kSizeMax; });
   if (!fits) {
     return Wrong(file, name, "shape",
-                 rank == 3 ? "Its shape must be [tokens, kv_heads, head_size]."
-                           : "Its shape must be [tokens, latent].");
+                 rank == 3 ? "Its shape must be [tokens, kv_heads, head_size], at least 1 of each."
+                           : "Its shape must be [tokens, latent], at least 1 of each.");
   }
   return {};
 }
