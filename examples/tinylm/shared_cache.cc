@@ -33,20 +33,21 @@ SharedCache::Loaded SharedCache::Load(std::span<const Token> prompt, KvCache& ca
   const Instant begun = Now();
   Loaded loaded;
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
-  CacheMatch match = node_->Find(chain.blocks(), 0, loaded_);
+  const CacheMatch match = node_->Find(chain.blocks(), 0, loaded_);
   loaded.blocks_found = match.block_count();
   const size_t blocks = follow ? chain.blocks().size() : match.block_count();
   const size_t tokens = blocks * block_tokens_;
   if (blocks == 0 || !cache.Reserve(sequence, static_cast<uint32_t>(tokens)).ok()) {
     return loaded;
   }
-  Result<PromptPages> pages = PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, blocks);
+  const Result<PromptPages> pages =
+      PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, blocks);
   if (!pages.ok()) {
     loaded.reason = pages.error().message();
     return loaded;
   }
-  const Result<LoadReport> report = node_->Load(std::move(match), chain.blocks(), *std::move(pages),
-                                                {.deadline = deadline, .follow = follow});
+  const Result<LoadReport> report =
+      node_->Load(match, chain.blocks(), *pages, {.deadline = deadline, .follow = follow});
   if (report.ok()) {
     loaded.tokens = static_cast<uint32_t>(report->loaded() * block_tokens_);
     loaded.bytes = report->bytes;
@@ -64,18 +65,18 @@ Result<std::unique_ptr<LivePublication>> SharedCache::BeginPublish(Rung rung,
                                                                    const KvCache& cache,
                                                                    const Sequence& sequence) {
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
-  KVCAST_TRY(PromptPages pages,
+  KVCAST_TRY(const PromptPages pages,
              PromptPages::Of(cache.pages(), sequence.pages, block_tokens_, chain.blocks().size()));
-  return node_->BeginPublish(chain.blocks(), std::move(pages), {.rung = rung});
+  return node_->BeginPublish(chain.blocks(), pages, {.rung = rung});
 }
 
 PublishReport SharedCache::Publish(Rung rung, std::span<const Token> prompt, const KvCache& cache,
                                    const Sequence& sequence, Instant deadline) {
   const PrefixChain chain = *PrefixChain::Of(namer_, prompt, block_tokens_);
   Result<PublishReport> report = [&]() -> Result<PublishReport> {
-    KVCAST_TRY(PromptPages pages, PromptPages::Of(cache.pages(), sequence.pages, block_tokens_,
-                                                  chain.blocks().size()));
-    return node_->Publish(chain.blocks(), std::move(pages), {.deadline = deadline, .rung = rung});
+    KVCAST_TRY(const PromptPages pages, PromptPages::Of(cache.pages(), sequence.pages,
+                                                        block_tokens_, chain.blocks().size()));
+    return node_->Publish(chain.blocks(), pages, {.deadline = deadline, .rung = rung});
   }();
   if (!report.ok()) {
     PublishReport failed;

@@ -1,6 +1,7 @@
 #include "kvcast/client/load_report.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kvcast {
 
@@ -39,8 +40,35 @@ LoadReport LoadReport::NodeLost(size_t first_block, size_t blocks, const std::st
   return report;
 }
 
+void LoadReport::GoOnWith(LoadReport next) {
+  const size_t kept = loaded();
+  const size_t wanted = outcomes.size();
+  const bool ends_short = next.complete() && kept + next.outcomes.size() < wanted;
+  outcomes.resize(kept);
+  outcomes.insert(outcomes.end(), next.outcomes.begin(), next.outcomes.end());
+  reason = std::move(next.reason);
+  if (ends_short) {
+    outcomes.push_back(BlockOutcome::kNotHeld);
+    reason = "The node that took over does not hold it.";
+  }
+  outcomes.resize(std::max(wanted, outcomes.size()), BlockOutcome::kAfterGap);
+  bytes += next.bytes;
+  fetches += next.fetches;
+  live += next.live;
+  runs.insert(runs.end(), next.runs.begin(), next.runs.end());
+  chosen.resize(kept);
+  for (const std::optional<size_t>& choice : next.chosen) {
+    chosen.push_back(choice ? std::optional(choices.size() + *choice) : std::nullopt);
+  }
+  choices.insert(choices.end(), next.choices.begin(), next.choices.end());
+}
+
 size_t LoadReport::loaded() const {
   return static_cast<size_t>(std::ranges::count(outcomes, BlockOutcome::kLoaded));
+}
+
+std::optional<BlockOutcome> LoadReport::fault() const {
+  return complete() ? std::nullopt : std::optional(outcomes[loaded()]);
 }
 
 std::optional<Rung> LoadReport::RungOf(size_t number) const {

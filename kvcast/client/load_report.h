@@ -48,8 +48,13 @@ struct LoadReport {
 
   // Of a load that found no node.
   static LoadReport NodeLost(size_t first_block, size_t blocks, const std::string& why);
+  // What came at another node after this one was lost: it begins with the first block that is
+  // missing here. REQUIRES: one is.
+  void GoOnWith(LoadReport next);
   // How many were loaded: they stand first, without a hole.
   size_t loaded() const;
+  // What became of the first block that was not; absent if all were.
+  std::optional<BlockOutcome> fault() const;
   // At which rung a block was loaded, of those from first_block on; absent where it was not.
   std::optional<Rung> RungOf(size_t number) const;
   // Why it came as that, or did not: a sentence for a person. REQUIRES: there is such a block.

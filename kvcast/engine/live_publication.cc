@@ -1,35 +1,51 @@
 #include "kvcast/engine/live_publication.h"
 
+#include <utility>
+
 #include "kvcast/engine/node_connection.h"
 #include "kvcast/io/clock.h"
 
 namespace kvcast {
 
 LivePublication::~LivePublication() {
-  if (!finished_) {
+  if (!report_) {
     (void)Finish(Instant{});
   }
 }
 
 void LivePublication::Ready(size_t blocks) {
-  if (!finished_) {
-    connection_->Post(call_, [operation = call_.second, blocks](Client& client) {
+  if (!report_) {
+    connection_->PostToPublication(call_, [blocks](Client& client, OperationId operation) {
       client.Ready(operation, blocks, Now());
     });
   }
 }
 
+void LivePublication::Close() {
+  if (!report_) {
+    connection_->PostToPublication(
+        call_, [](Client& client, OperationId operation) { client.Close(operation, Now()); });
+  }
+}
+
+const std::optional<PublishReport>& LivePublication::Wait(Instant until) {
+  if (!report_) {
+    if (auto ended = connection_->AwaitEnd(call_, until)) {
+      report_ = std::move(ended->publish_end);
+    }
+  }
+  return report_;
+}
+
 PublishReport LivePublication::Finish(Instant deadline, const std::stop_token& stop) {
-  if (!finished_) {
-    connection_->Post(
-        call_, [operation = call_.second](Client& client) { client.Close(operation, Now()); });
+  if (!report_) {
+    Close();
     NodeConnection::PublishCall call;
     call.deadline = deadline;
     call.stop = stop;
     report_ = connection_->AwaitPublish(call_, call);
-    finished_ = true;
   }
-  return report_;
+  return *report_;
 }
 
 }  // namespace kvcast

@@ -2,11 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stop_token>
-#include <utility>
 
 #include "kvcast/base/time.h"
-#include "kvcast/client/client_event.h"
 #include "kvcast/client/publication.h"
 
 namespace kvcast {
@@ -26,20 +25,22 @@ class LivePublication {
 
   // The prompt's first so many blocks are computed. Waits for nothing.
   void Ready(size_t blocks);
-  // No more will be. Waits until the node lists those that are, or will not; the pages are not read
-  // after that. Called again it says the same.
+  // No more will be. Waits for nothing.
+  void Close();
+  // How it ended: the node lists those that were ready when it was closed, or will not; the pages
+  // are not read after that. Absent if it has not by then. Called again it says the same.
+  const std::optional<PublishReport>& Wait(Instant until);
+  // Closes it and waits, and gives it up at the deadline or when told to stop.
   PublishReport Finish(Instant deadline = Instant::max(), const std::stop_token& stop = {});
 
  private:
   friend class NodeConnection;
-  using Call = std::pair<uint64_t, OperationId>;  // Of a session.
-  LivePublication(NodeConnection& connection, Call call, bool finished)
-      : connection_(&connection), call_(call), finished_(finished) {}
+  LivePublication(NodeConnection& connection, uint64_t call)
+      : connection_(&connection), call_(call) {}
 
   NodeConnection* connection_;
-  Call call_;
-  bool finished_;
-  PublishReport report_;
+  uint64_t call_;
+  std::optional<PublishReport> report_;
 };
 
 }  // namespace kvcast

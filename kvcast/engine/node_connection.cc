@@ -58,7 +58,8 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
   const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
     ClientOptions options = given;
     FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
-    std::unique_ptr<NodeConnection> connection(new NodeConnection);
+    KVCAST_TRY(EventSignal signal, EventSignal::Make());
+    std::unique_ptr<NodeConnection> connection(new NodeConnection(std::move(signal)));
     KVCAST_TRY_VOID(connection->Connect(addresses, {nodes[begun++], place}, options));
     return connection;
   };
@@ -90,6 +91,20 @@ Result<void> NodeConnection::Connect(const std::vector<NodeAddress>& addresses,
     link_ = std::make_unique<NodeLink>(
         thread_->loop(), addresses, options, [this](const ClientEvent& event) { OnEvent(event); },
         first);
+    loads_ = std::make_unique<OngoingLoads>(
+        thread_->loop(), *link_,
+        OngoingLoads::Told{.progress =
+                               [this](Call call, size_t blocks) {
+                                 const std::lock_guard lock(mutex_);
+                                 calls_.at(call).loaded = blocks;
+                                 Note(call, /*is_news=*/true);
+                               },
+                           .end =
+                               [this](Call call, LoadReport report) {
+                                 const std::lock_guard lock(mutex_);
+                                 calls_.at(call).load_end = std::move(report);
+                                 Note(call, /*is_news=*/true);
+                               }});
   });
   return {};
 }
@@ -112,7 +127,10 @@ NodeConnection::~NodeConnection() {
   for (int turn = 0; turn < kFarewellTurnsMax && !closed; ++turn) {
     thread_->Run([&] { closed = link_->closed(); });
   }
-  thread_->Run([&] { link_.reset(); });
+  thread_->Run([&] {
+    link_.reset();
+    loads_.reset();
+  });
 }
 
 bool NodeConnection::Command(const std::function<void(Client&)>& command) {
@@ -126,45 +144,106 @@ bool NodeConnection::Command(const std::function<void(Client&)>& command) {
   return has_node;
 }
 
-// An operation of a session that is over has ended with it.
-void NodeConnection::CommandIn(Call call, const std::function<void(Client&)>& command) {
-  NodeSession* const session = link_->session();
-  if (session != nullptr && link_->number() == call.first) {
-    session->Command(command);
+void NodeConnection::OnEvent(const ClientEvent& event) {
+  if (const auto* publishing = std::get_if<PublishProgress>(&event)) {
+    OnPublishEvent(publishing->operation, publishing->report, /*over=*/false);
+  } else if (const auto* published = std::get_if<PublishEnded>(&event)) {
+    OnPublishEvent(published->operation, published->report, /*over=*/true);
+  } else {
+    OnLinkEvent(event);
+    loads_->OnEvent(event);
   }
 }
 
-void NodeConnection::Post(Call call, std::function<void(Client&)> command) {
-  thread_->loop().Post([this, call, command = std::move(command)] { CommandIn(call, command); });
-}
-
-// On the loop's thread.
-void NodeConnection::OnEvent(const ClientEvent& event) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto operation = [&](OperationId id) -> Operation& {
-      return operations_[{link_->number(), id}];
-    };
-    if (std::holds_alternative<NodeReady>(event)) {
-      ready_ = true;
-      lost_.reset();
-    } else if (const auto* lost = std::get_if<NodeLost>(&event)) {
-      ready_ = false;
-      lost_ = lost->reason.empty() ? "The connection was lost."
-                                   : Printable(lost->reason, kReasonShownMax);
-    } else if (const auto* loading = std::get_if<LoadProgress>(&event)) {
-      operation(loading->operation).loaded = loading->blocks;
-      ++operation(loading->operation).changes;
-    } else if (const auto* loaded = std::get_if<LoadEnded>(&event)) {
-      operation(loaded->operation).load_end = loaded->report;
-    } else if (const auto* publishing = std::get_if<PublishProgress>(&event)) {
-      operation(publishing->operation).published = publishing->report;
-      ++operation(publishing->operation).changes;
-    } else if (const auto* published = std::get_if<PublishEnded>(&event)) {
-      operation(published->operation).publish_end = published->report;
-    }
+void NodeConnection::OnLinkEvent(const ClientEvent& event) {
+  const std::lock_guard lock(mutex_);
+  if (std::holds_alternative<NodeReady>(event)) {
+    ready_ = true;
+    lost_.reset();
+  } else if (const auto* lost = std::get_if<NodeLost>(&event)) {
+    ready_ = false;
+    lost_ = lost->reason.empty() ? "The connection was lost."
+                                 : Printable(lost->reason, kReasonShownMax);
   }
   changed_.notify_all();
+}
+
+void NodeConnection::OnPublishEvent(OperationId operation, const PublishReport& report, bool over) {
+  const auto found = publications_.find({link_->number(), operation});
+  if (found == publications_.end()) {
+    return;
+  }
+  const Call call = found->second;
+  const std::lock_guard lock(mutex_);
+  Progress& progress = calls_.at(call);
+  progress.published = report;
+  if (over) {
+    progress.publish_end = report;
+    publications_.erase(found);
+  }
+  Note(call, over);
+}
+
+void NodeConnection::Note(Call call, bool is_news) {
+  Progress& progress = calls_.at(call);
+  ++progress.changes;
+  if (is_news && progress.tag && !std::exchange(progress.is_news, true)) {
+    news_.push_back(call);
+    signal_.Set();
+  }
+  changed_.notify_all();
+}
+
+NodeConnection::Progress NodeConnection::Take(Call call) {
+  if (calls_.at(call).is_news) {
+    std::erase(news_, call);
+    if (news_.empty()) {
+      signal_.Clear();
+    }
+  }
+  return calls_.extract(call).mapped();
+}
+
+std::optional<uint64_t> NodeConnection::NextNews() {
+  const std::lock_guard lock(mutex_);
+  if (news_.empty()) {
+    return std::nullopt;
+  }
+  Progress& progress = calls_.at(news_.front());
+  progress.is_news = false;
+  news_.pop_front();
+  if (news_.empty()) {
+    signal_.Clear();
+  }
+  return progress.tag;
+}
+
+// An operation of a session that is over has ended with it.
+void NodeConnection::CommandPublication(Call call,
+                                        const std::function<void(Client&, OperationId)>& command) {
+  const auto found = std::ranges::find(
+      publications_, call, &std::map<std::pair<uint64_t, OperationId>, Call>::value_type::second);
+  NodeSession* const session = link_->session();
+  if (found != publications_.end() && session != nullptr && link_->number() == found->first.first) {
+    const OperationId operation = found->first.second;
+    session->Command([&](Client& client) { command(client, operation); });
+  }
+}
+
+void NodeConnection::PostToPublication(Call call,
+                                       std::function<void(Client&, OperationId)> command) {
+  thread_->loop().Post(
+      [this, call, command = std::move(command)] { CommandPublication(call, command); });
+}
+
+void NodeConnection::Cancel(Call call) {
+  loads_->Cancel(call);
+  CommandPublication(
+      call, [](Client& client, OperationId operation) { client.Cancel(operation, Now()); });
+}
+
+void NodeConnection::PostCancel(Call call) {
+  thread_->loop().Post([this, call] { Cancel(call); });
 }
 
 CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block,
@@ -192,29 +271,28 @@ std::vector<BlockPlace> NodeConnection::Places(std::span<const BlockHash> blocks
   return places;
 }
 
-Result<std::optional<NodeConnection::Call>> NodeConnection::Begin(const Beginning& begin) {
-  Result<OperationId> id = OperationId{0};
-  uint64_t number = 0;
-  const bool has_node = Command([&](Client& client) {
-    number = link_->number();
-    id = begin(client, Now());
-  });
-  KVCAST_TRY(const OperationId operation, id);
-  return has_node ? std::optional(Call{number, operation}) : std::nullopt;
+NodeConnection::Call NodeConnection::Add(const std::optional<uint64_t>& tag) {
+  const std::lock_guard lock(mutex_);
+  calls_[next_call_].tag = tag;
+  return next_call_++;
 }
 
-NodeConnection::Operation NodeConnection::Await(
-    Call id, Instant deadline, const std::stop_token& stop,
-    const std::function<void(const Operation&)>& on_change) {
+size_t NodeConnection::Loaded(Call call) const {
+  const std::lock_guard lock(mutex_);
+  return calls_.at(call).loaded;
+}
+
+NodeConnection::Progress NodeConnection::Await(
+    Call call, Instant deadline, const std::stop_token& stop,
+    const std::function<void(const Progress&)>& on_change) {
   std::unique_lock lock(mutex_);
-  Operation& operation = operations_[id];  // Stays in its place: it is a map.
+  const Progress& progress = calls_.at(call);  // Stays in its place: it is a map.
   uint64_t seen = 0;
-  const auto ended = [&] { return operation.load_end || operation.publish_end; };
-  const auto news = [&] { return ended() || operation.changes != seen; };
+  const auto news = [&] { return progress.over() || progress.changes != seen; };
   bool cancelled = false;
-  while (!ended()) {
-    if (std::exchange(seen, operation.changes) != operation.changes) {
-      const Operation now = operation;
+  while (!progress.over()) {
+    if (std::exchange(seen, progress.changes) != progress.changes) {
+      const Progress now = progress;
       lock.unlock();
       on_change(now);
       lock.lock();
@@ -223,72 +301,122 @@ NodeConnection::Operation NodeConnection::Await(
     } else if (stop.stop_requested() || Now() >= deadline) {
       cancelled = true;
       lock.unlock();
-      thread_->Run(
-          [&] { CommandIn(id, [&](Client& client) { client.Cancel(id.second, Now()); }); });
+      thread_->Run([&] { Cancel(call); });
       lock.lock();
     } else {
       changed_.wait_for(lock, stop, std::min(deadline - Now(), kWaitMax), news);
     }
   }
-  return operations_.extract(id).mapped();
+  return Take(call);
 }
 
-Result<LoadReport> NodeConnection::Load(CacheMatch match, std::span<const BlockHash> blocks,
-                                        PromptPages pages, const LoadCall& call) {
-  const size_t first = match.first_block();
-  const size_t end = call.follow ? std::max(first, std::min(blocks.size(), pages.block_count()))
-                                 : match.end_block();
-  KVCAST_TRY(const std::optional<Call> id, Begin([&](Client& client, Instant now) {
-               return client.Load(std::move(match), {blocks.begin(), blocks.end()},
-                                  std::move(pages),
-                                  {call.deadline, call.compute_per_block, call.follow}, now);
-             }));
-  if (!id) {
-    return LoadReport::NodeLost(first, end - first, LostReason());
+std::optional<NodeConnection::Progress> NodeConnection::AwaitEnd(Call call, Instant until) {
+  std::unique_lock lock(mutex_);
+  const Progress& progress = calls_.at(call);
+  while (!progress.over() && Now() < until) {
+    changed_.wait_for(lock, std::min(until - Now(), kWaitMax), [&] { return progress.over(); });
   }
+  return progress.over() ? std::optional(Take(call)) : std::nullopt;
+}
+
+Result<NodeConnection::Call> NodeConnection::StartLoad(const CacheMatch& match,
+                                                       std::span<const BlockHash> blocks,
+                                                       const PromptPages& pages,
+                                                       const LoadCall& call,
+                                                       const std::optional<uint64_t>& tag) {
+  const Call added = Add(tag);
+  Result<bool> begun = false;
+  thread_->Run([&] {
+    begun = loads_->Begin(added,
+                          {{blocks.begin(), blocks.end()},
+                           pages,
+                           {call.deadline, call.compute_per_block, call.follow}},
+                          match);
+  });
+  const std::string lost = LostReason();
+  const std::lock_guard lock(mutex_);
+  if (!begun.ok()) {
+    (void)Take(added);
+    return begun.error();
+  }
+  if (!*begun) {
+    const size_t first = match.first_block();
+    const size_t end = call.follow ? std::max(first, std::min(blocks.size(), pages.block_count()))
+                                   : match.end_block();
+    calls_.at(added).load_end = LoadReport::NodeLost(first, end - first, lost);
+    Note(added, /*is_news=*/true);
+  }
+  return added;
+}
+
+Result<LoadReport> NodeConnection::Load(const CacheMatch& match, std::span<const BlockHash> blocks,
+                                        const PromptPages& pages, const LoadCall& call) {
+  KVCAST_TRY(const Call started, StartLoad(match, blocks, pages, call, /*tag=*/std::nullopt));
   // The load ends itself at its deadline, so nothing else has to.
-  Operation ended = Await(*id, Instant::max(), call.stop, [&](const Operation& operation) {
+  Progress ended = Await(started, Instant::max(), call.stop, [&](const Progress& progress) {
     if (call.on_progress) {
-      call.on_progress(operation.loaded);
+      call.on_progress(progress.loaded);
     }
   });
   return *std::move(ended.load_end);
 }
 
-Result<std::optional<NodeConnection::Call>> NodeConnection::BeginAt(
-    std::span<const BlockHash> blocks, PromptPages pages, const PublishCall& call, size_t ready) {
-  const Generation generation = call.generation ? *call.generation : DrawGeneration();
-  return Begin([&](Client& client, Instant now) {
-    return client.Publish({blocks.begin(), blocks.end()}, std::move(pages),
-                          {generation, call.durability, call.rung, ready}, now);
-  });
+Result<std::unique_ptr<LiveLoad>> NodeConnection::BeginLoad(const CacheMatch& match,
+                                                            std::span<const BlockHash> blocks,
+                                                            const PromptPages& pages,
+                                                            const LoadCall& call) {
+  KVCAST_TRY(const Call started, StartLoad(match, blocks, pages, call, call.tag));
+  return std::unique_ptr<LiveLoad>(new LiveLoad(*this, started));
 }
 
-Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks, PromptPages pages,
-                                              const PublishCall& call) {
-  KVCAST_TRY(const std::optional<Call> id, BeginAt(blocks, std::move(pages), call, SIZE_MAX));
-  return id ? AwaitPublish(*id, call) : PublishReport::NodeLost(blocks.size(), LostReason());
+Result<NodeConnection::Call> NodeConnection::StartPublish(std::span<const BlockHash> blocks,
+                                                          const PromptPages& pages,
+                                                          const PublishCall& call, size_t ready,
+                                                          const std::optional<uint64_t>& tag) {
+  const Generation generation = call.generation ? *call.generation : DrawGeneration();
+  const Call added = Add(tag);
+  Result<OperationId> operation = OperationId{0};
+  const bool has_node = Command([&](Client& client) {
+    operation = client.Publish({blocks.begin(), blocks.end()}, pages,
+                               {generation, call.durability, call.rung, ready}, Now());
+    if (operation.ok()) {
+      publications_[{link_->number(), *operation}] = added;
+    }
+  });
+  const std::string lost = LostReason();
+  const std::lock_guard lock(mutex_);
+  if (!operation.ok()) {
+    (void)Take(added);
+    return operation.error();
+  }
+  if (!has_node) {
+    calls_.at(added).publish_end = PublishReport::NodeLost(blocks.size(), lost);
+    Note(added, /*is_news=*/true);
+  }
+  return added;
+}
+
+Result<PublishReport> NodeConnection::Publish(std::span<const BlockHash> blocks,
+                                              const PromptPages& pages, const PublishCall& call) {
+  KVCAST_TRY(const Call started,
+             StartPublish(blocks, pages, call, /*ready=*/SIZE_MAX, /*tag=*/std::nullopt));
+  return AwaitPublish(started, call);
 }
 
 Result<std::unique_ptr<LivePublication>> NodeConnection::BeginPublish(
-    std::span<const BlockHash> blocks, PromptPages pages, const PublishCall& call) {
-  KVCAST_TRY(const std::optional<Call> id, BeginAt(blocks, std::move(pages), call, /*ready=*/0));
-  std::unique_ptr<LivePublication> live(
-      new LivePublication(*this, id.value_or(Call{}), /*finished=*/!id));
-  if (!id) {
-    live->report_ = PublishReport::NodeLost(blocks.size(), LostReason());
-  }
-  return live;
+    std::span<const BlockHash> blocks, const PromptPages& pages, const PublishCall& call) {
+  KVCAST_TRY(const Call started, StartPublish(blocks, pages, call, /*ready=*/0, call.tag));
+  return std::unique_ptr<LivePublication>(new LivePublication(*this, started));
 }
 
-PublishReport NodeConnection::AwaitPublish(Call id, const PublishCall& call) {
-  Operation ended = Await(id, call.deadline, call.stop, [&](const Operation& operation) {
-    if (call.on_progress) {
-      call.on_progress(operation.published);
+PublishReport NodeConnection::AwaitPublish(Call call, const PublishCall& terms) {
+  Progress ended = Await(call, terms.deadline, terms.stop, [&](const Progress& progress) {
+    if (terms.on_progress) {
+      terms.on_progress(progress.published);
     }
   });
   PublishReport report = *std::move(ended.publish_end);
-  if (report.fault == PublishFault::kCancelled && !call.stop.stop_requested()) {
+  if (report.fault == PublishFault::kCancelled && !terms.stop.stop_requested()) {
     report.fault = PublishFault::kPatienceOver;
     report.reason = "The deadline passed.";
   }

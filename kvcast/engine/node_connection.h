@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,15 +18,18 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/client/client.h"
+#include "kvcast/engine/live_load.h"
 #include "kvcast/engine/live_publication.h"
 #include "kvcast/engine/node_address.h"
 #include "kvcast/engine/node_link.h"
+#include "kvcast/engine/ongoing_loads.h"
+#include "kvcast/io/event_signal.h"
 #include "kvcast/io/loop_thread.h"
 
 namespace kvcast {
 
 // What an engine uses: a connection to a node, or to one of several that will do as well, on a
-// thread of its own, with calls that wait.
+// thread of its own, with calls that wait, and others that do not.
 //
 //   const auto node = NodeConnection::Open(address, kind, std::chrono::seconds(10));
 //   const CacheMatch match = node->Find(chain.blocks());
@@ -38,9 +42,10 @@ namespace kvcast {
 //   const auto live = node->BeginPublish(chain.blocks(), pages, {});
 //   ... compute a block; (*live)->Ready(++blocks); and the next; then (*live)->Finish();
 //
-// May be called from any number of threads. When the connection is lost, every call that waits, and
-// every later one, ends as a report that says so: the engine computes, and goes on. Meanwhile a new
-// one is made, for ever tried again: to the next node, or to the same when it is back.
+// May be called from any number of threads. When the connection is lost a new one is made, for ever
+// tried again: to the next node, or to the same when it is back. A load goes on there with what has
+// not come, if that is soon; a publication, and what is called meanwhile, ends as a report that
+// says so: the engine computes, and goes on.
 class NodeConnection {
  public:
   struct LoadCall {
@@ -52,6 +57,7 @@ class NodeConnection {
         {};  // So many blocks are loaded; on the caller's thread.
     // Waits for blocks that are being published; for all that have a place.
     std::optional<FollowTerms> follow = {};
+    uint64_t tag = 0;  // Of one that nobody waits for: what NextNews() calls it by.
   };
   struct PublishCall {
     Instant deadline = Instant::max();
@@ -62,6 +68,7 @@ class NodeConnection {
     // What others publish slices of the same cache under, one of whom has drawn it; else one is
     // drawn.
     std::optional<Generation> generation = {};
+    uint64_t tag = 0;  // As above.
   };
 
   // Connects to whichever of these nodes is there first, those that are named first having a head
@@ -101,33 +108,50 @@ class NodeConnection {
   // Returns when all is loaded or cannot be, and no page is touched after that. Of several rungs
   // each block comes at the best with which the deadline is kept. Invalid: pages that cannot take
   // it.
-  Result<LoadReport> Load(CacheMatch match, std::span<const BlockHash> blocks, PromptPages pages,
-                          const LoadCall& call);
+  Result<LoadReport> Load(const CacheMatch& match, std::span<const BlockHash> blocks,
+                          const PromptPages& pages, const LoadCall& call);
+  // The same, while nobody waits. The connection must outlive the result.
+  Result<std::unique_ptr<LiveLoad>> BeginLoad(const CacheMatch& match,
+                                              std::span<const BlockHash> blocks,
+                                              const PromptPages& pages, const LoadCall& call);
   // Returns when the node lists every block, or will not; the pages are not read after that.
   // Invalid: pages that are not of this kind, or of another number of blocks.
-  Result<PublishReport> Publish(std::span<const BlockHash> blocks, PromptPages pages,
+  Result<PublishReport> Publish(std::span<const BlockHash> blocks, const PromptPages& pages,
                                 const PublishCall& call);
   // The same while the blocks are being computed: each is sent when it is said to be ready, and not
-  // read before. Waits for nothing; of the call, only durability and rung count. The connection
-  // must outlive the result. Invalid: as above.
+  // read before. Waits for nothing; of the call, only durability, rung, generation and tag count.
+  // The connection must outlive the result. Invalid: as above.
   Result<std::unique_ptr<LivePublication>> BeginPublish(std::span<const BlockHash> blocks,
-                                                        PromptPages pages, const PublishCall& call);
+                                                        const PromptPages& pages,
+                                                        const PublishCall& call);
+
+  // Of what nobody waits for: the tag of a load that has come further, or of a load or a
+  // publication that is over, since this last said so. Absent if there is none.
+  std::optional<uint64_t> NextNews();
+  // Can be read while there are such news.
+  int descriptor() const { return signal_.descriptor(); }
 
   // Why there is no connection now, if there is none.
   std::optional<std::string> lost() const;
 
  private:
+  friend class LiveLoad;
   friend class LivePublication;
-  // How far an operation is, as the loop's thread has told.
-  struct Operation {
+  using Call = uint64_t;
+  // How far a call is, as the loop's thread has told.
+  struct Progress {
     size_t loaded = 0;
     PublishReport published;
     std::optional<LoadReport> load_end;
     std::optional<PublishReport> publish_end;
     uint64_t changes = 0;
+    std::optional<uint64_t> tag;  // Of a call that nobody waits for.
+    bool is_news = false;
+
+    bool over() const { return load_end || publish_end; }
   };
 
-  NodeConnection() = default;
+  explicit NodeConnection(EventSignal signal) : signal_(std::move(signal)) {}
   static Result<std::unique_ptr<NodeConnection>> OpenAny(const std::vector<NodeAddress>& addresses,
                                                          const ClientOptions& options,
                                                          Instant deadline);
@@ -135,31 +159,53 @@ class NodeConnection {
                        const ClientOptions& options);
   // False if it is neither ready nor lost by then.
   Result<bool> AwaitReady(Instant deadline);
-  // Operations are numbered anew in each session.
-  using Call = std::pair<uint64_t, OperationId>;
-  using Beginning = std::function<Result<OperationId>(Client&, Instant)>;
-  // Absent where there is no node.
-  Result<std::optional<Call>> Begin(const Beginning& begin);
-  Result<std::optional<Call>> BeginAt(std::span<const BlockHash> blocks, PromptPages pages,
-                                      const PublishCall& call, size_t ready);
-  // Waits until it has ended: by itself, or cancelled at the deadline or when told to stop.
-  Operation Await(Call id, Instant deadline, const std::stop_token& stop,
-                  const std::function<void(const Operation&)>& on_change);
-  PublishReport AwaitPublish(Call id, const PublishCall& call);
-  void OnEvent(const ClientEvent& event);
-  // False where there is no node.
-  bool Command(const std::function<void(Client&)>& command);
-  // In the call's session, if that still is; the second waits for nothing.
-  void CommandIn(Call call, const std::function<void(Client&)>& command);
-  void Post(Call call, std::function<void(Client&)> command);
+
+  Call Add(const std::optional<uint64_t>& tag);
+  // Where there is no node it is over at once.
+  Result<Call> StartLoad(const CacheMatch& match, std::span<const BlockHash> blocks,
+                         const PromptPages& pages, const LoadCall& call,
+                         const std::optional<uint64_t>& tag);
+  Result<Call> StartPublish(std::span<const BlockHash> blocks, const PromptPages& pages,
+                            const PublishCall& call, size_t ready,
+                            const std::optional<uint64_t>& tag);
+  // Waits until it is over: by itself, or cancelled at the deadline or when told to stop.
+  Progress Await(Call call, Instant deadline, const std::stop_token& stop,
+                 const std::function<void(const Progress&)>& on_change);
+  PublishReport AwaitPublish(Call call, const PublishCall& terms);
+  // Absent if it is not over by then.
+  std::optional<Progress> AwaitEnd(Call call, Instant until);
+  size_t Loaded(Call call) const;
+  void PostCancel(Call call);
+  // Commands the client that publishes it, if it still does.
+  void PostToPublication(Call call, std::function<void(Client&, OperationId)> command);
   std::string LostReason() const;
 
+  // With the lock held.
+  Progress Take(Call call);
+  void Note(Call call, bool is_news);
+
+  // On the loop's thread.
+  void OnEvent(const ClientEvent& event);
+  void OnLinkEvent(const ClientEvent& event);
+  void OnPublishEvent(OperationId operation, const PublishReport& report, bool over);
+  void CommandPublication(Call call, const std::function<void(Client&, OperationId)>& command);
+  void Cancel(Call call);
+
+  // False where there is no node.
+  bool Command(const std::function<void(Client&)>& command);
+
   std::unique_ptr<LoopThread> thread_;
-  std::unique_ptr<NodeLink> link_;  // On the loop's thread.
+  // On the loop's thread.
+  std::unique_ptr<NodeLink> link_;
+  std::unique_ptr<OngoingLoads> loads_;
+  std::map<std::pair<uint64_t, OperationId>, Call> publications_;  // Of sessions.
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<Call, Operation> operations_;
+  std::map<Call, Progress> calls_;
+  std::deque<Call> news_;
+  EventSignal signal_;
+  Call next_call_ = 1;
   bool ready_ = false;
   std::optional<std::string> lost_;
 };

@@ -54,10 +54,13 @@ class ScriptedSession final : public moqt::TransportUser {
   ScriptedNode node_;
 };
 
-// A server of scripted nodes on loopback: each connection has one of its own.
+// A server of scripted nodes on loopback: each connection has one of its own, which `prepare` may
+// look after before anything comes.
 class ScriptedServer {
  public:
-  explicit ScriptedServer(const NodeScript& script = {}) : script_(script) {
+  explicit ScriptedServer(const NodeScript& script = {},
+                          std::function<void(ScriptedNode&)> prepare = {})
+      : script_(script), prepare_(std::move(prepare)) {
     Listen(SocketAddress::Loopback(0));
   }
   ~ScriptedServer() {
@@ -93,6 +96,9 @@ class ScriptedServer {
                                       auto user = std::make_unique<ScriptedSession>(script_);
                                       last_ = user.get();
                                       last_connection_ = &connection;
+                                      if (prepare_) {
+                                        prepare_(user->node());
+                                      }
                                       return user;
                                     });
       place_ = server_->local().ToString();
@@ -100,6 +106,7 @@ class ScriptedServer {
   }
 
   const NodeScript script_;
+  const std::function<void(ScriptedNode&)> prepare_;
   ScratchDirectory scratch_ = *ScratchDirectory::Make();
   ServerCredentials credentials_ = *ServerCredentials::Development(scratch_.path());
   std::unique_ptr<LoopThread> thread_ = *LoopThread::Make();

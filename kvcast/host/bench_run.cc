@@ -155,11 +155,11 @@ void BenchRun::Read(Engine& engine) {
     const std::vector<uint64_t>& blocks = plan_.trace->requests[request->number];
     const std::vector<BlockHash> names = Names(engine, blocks);
     const Instant asked = Now();
-    CacheMatch match = engine.node->Find(names, 0, plan_.rungs);
+    const CacheMatch match = engine.node->Find(names, 0, plan_.rungs);
     tally_.find_s.Observe(BenchSeconds(Now() - asked));
     tally_.blocks_found.Add(match.block_count());
     if (!match.empty()) {
-      Load(engine, std::move(match), names, blocks);
+      Load(engine, match, names, blocks);
     } else if (const std::optional<std::string> lost = engine.node->lost()) {
       Fail(Error(ErrorCode::kMachine, "The connection is lost: " + *lost));
     }
@@ -170,7 +170,7 @@ void BenchRun::Read(Engine& engine) {
   }
 }
 
-void BenchRun::Load(Engine& engine, CacheMatch match, std::span<const BlockHash> names,
+void BenchRun::Load(Engine& engine, const CacheMatch& match, std::span<const BlockHash> names,
                     const std::vector<uint64_t>& blocks) {
   const size_t found = match.block_count();
   {
@@ -185,7 +185,7 @@ void BenchRun::Load(Engine& engine, CacheMatch match, std::span<const BlockHash>
   if (plan_.deadline) {
     call.deadline = begun + *plan_.deadline;
   }
-  const Result<LoadReport> report = engine.node->Load(std::move(match), names, *pages, call);
+  const Result<LoadReport> report = engine.node->Load(match, names, *pages, call);
   const double seconds = BenchSeconds(Now() - begun);
   if (!report.ok()) {
     Fail(report.error());

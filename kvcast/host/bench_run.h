@@ -67,7 +67,7 @@ class BenchRun {
   explicit BenchRun(const BenchPlan& plan);
   Result<Engine> MakeEngine(bool reads) const;
   void Read(Engine& engine);
-  void Load(Engine& engine, CacheMatch match, std::span<const BlockHash> names,
+  void Load(Engine& engine, const CacheMatch& match, std::span<const BlockHash> names,
             const std::vector<uint64_t>& blocks);
   void Check(const BenchRoom& room, const LoadReport& report, const std::vector<uint64_t>& blocks);
   void Publish(Engine& engine);

@@ -46,7 +46,7 @@ Duration Milliseconds(double count) {
 }
 
 Result<Got> Load(const GetFlags& flags, const CacheTask& task, NodeConnection& node,
-                 CacheMatch match, CacheRows& rows) {
+                 const CacheMatch& match, CacheRows& rows) {
   const std::vector<LayerMemory> memory = rows.Memory();
   KVCAST_TRY(const PagedCache cache, BlocksInARow(task.shape, task.values, memory));
   const size_t blocks = match.block_count();
@@ -66,7 +66,7 @@ Result<Got> Load(const GetFlags& flags, const CacheTask& task, NodeConnection& n
   call.on_progress = [&](size_t loaded) {
     progress.Update(loaded * task.block_bytes(), blocks * task.block_bytes());
   };
-  KVCAST_TRY(LoadReport report, node.Load(std::move(match), task.chain.blocks(), pages, call));
+  KVCAST_TRY(LoadReport report, node.Load(match, task.chain.blocks(), pages, call));
   if (report.complete()) {
     progress.Done();
   }
@@ -160,7 +160,7 @@ Result<void> RunGet(const GetFlags& get) {
   const std::string where = "node " + task.node();
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   KVCAST_TRY(const std::vector<Rung> rungs, RungsFor(get, task));
-  CacheMatch match = node->Find(task.chain.blocks(), 0, rungs, task.generation);
+  const CacheMatch match = node->Find(task.chain.blocks(), 0, rungs, task.generation);
   if (match.empty()) {
     return Error(ErrorCode::kNotFound,
                  "The node holds no block of this prompt for " + task.kind.scope().Field() +
@@ -170,7 +170,7 @@ Result<void> RunGet(const GetFlags& get) {
         .In(where);
   }
   CacheRows rows(task.shape.layers(), task.values, match.block_count() * task.shape.tokens());
-  KVCAST_TRY(const Got got, Load(get, task, *node, std::move(match), rows));
+  KVCAST_TRY(const Got got, Load(get, task, *node, match, rows));
   const size_t tokens = got.report.loaded() * task.shape.tokens();
   if (tokens == 0) {
     return Error(ErrorCode::kNotFound, "No block could be loaded: " + got.report.reason).In(where);
