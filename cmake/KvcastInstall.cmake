@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(KVCAST_PUBLIC_HEADERS kvcast.h kvcast_cache.h kvcast_store.h kvcast.hpp kvcast_cache.hpp kvcast_terms.hpp
+set(KVCAST_PUBLIC_HEADERS kvcast.h kvcast_cache.h kvcast_loading.h kvcast_store.h kvcast.hpp kvcast_cache.hpp kvcast_loading.hpp kvcast_terms.hpp
   kvcast_store.hpp)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kvcast)
 install(TARGETS kvcast_shared EXPORT kvcast)

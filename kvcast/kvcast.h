@@ -99,7 +99,8 @@ typedef struct kvcast_node {
 } /* extern "C" */
 #endif
 
-#include "kvcast/kvcast_cache.h" /* IWYU pragma: export */
-#include "kvcast/kvcast_store.h" /* IWYU pragma: export */
+#include "kvcast/kvcast_cache.h"   /* IWYU pragma: export */
+#include "kvcast/kvcast_loading.h" /* IWYU pragma: export */
+#include "kvcast/kvcast_store.h"   /* IWYU pragma: export */
 
 #endif /* KVCAST_KVCAST_H_ */

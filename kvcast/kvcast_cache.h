@@ -115,6 +115,8 @@ typedef struct kvcast_terms {
   /* Of what is found and loaded: the first so many tokens are in their pages already. Whole blocks
    * of them are neither looked for nor written, and count as found and as loaded. */
   uint64_t skip_tokens;
+  /* Of what is begun and not waited for: what kvcast_cache_news() calls it by. */
+  uint64_t tag;
 } kvcast_terms;
 
 /* One act of publishing by all ranks of an engine: one of them draws it, all of them use it. */
@@ -172,26 +174,6 @@ KVCAST_API kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_pro
 /* Publishes the prompt's whole blocks, those that the node does not hold. */
 KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
                                             const kvcast_terms* terms, kvcast_report* report);
-
-/* A prompt that is published while it is being computed: each block is sent once it is ready, for
- * other engines to follow. One call at a time, from any thread. */
-typedef struct kvcast_publication kvcast_publication;
-
-/* Nothing is ready, and no page is read yet. Waits for nothing; of the terms only rung and
- * durability count. The cache must stay open until the publication is finished or abandoned. */
-KVCAST_API kvcast_code kvcast_cache_begin(kvcast_cache* cache, const kvcast_prompt* prompt,
-                                          const kvcast_terms* terms,
-                                          kvcast_publication** publication);
-/* The first so many tokens are computed: blocks that are whole by then are sent, and must not
- * change any more. Waits for nothing. */
-KVCAST_API kvcast_code kvcast_publication_ready(kvcast_publication* publication, uint64_t tokens);
-/* No more tokens will be. Waits until the node lists the blocks that are ready; timeout_us as in
- * kvcast_terms. The publication is gone when it returns, whatever it returns, and no page is read.
- */
-KVCAST_API kvcast_code kvcast_publication_finish(kvcast_publication* publication,
-                                                 int64_t timeout_us, kvcast_report* report);
-/* Gives it up; the node keeps what it has. No page is read after it returns. Null is none. */
-KVCAST_API void kvcast_publication_abandon(kvcast_publication* publication);
 
 #ifdef __cplusplus
 } /* extern "C" */

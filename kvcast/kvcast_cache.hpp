@@ -3,6 +3,7 @@
 #define KVCAST_KVCAST_CACHE_HPP_
 
 #include "kvcast/kvcast.hpp"
+#include "kvcast/kvcast_loading.hpp"
 #include "kvcast/kvcast_terms.hpp"
 
 namespace kvcast {
@@ -45,32 +46,8 @@ class Cache {
   using Offer = CacheOffer;
   using Report = CacheReport;
 
-  // A prompt that is published while it is being computed. See kvcast_publication. Destroyed before
-  // it is finished, it is given up. The cache must outlive it.
-  class Publication {
-   public:
-    // The first so many tokens are computed. Waits for nothing.
-    void Ready(uint64_t tokens) { (void)kvcast_publication_ready(publication_.get(), tokens); }
-    // No more will be. Waits until the node lists what is ready.
-    Expected<Report> Finish(Microseconds timeout = Microseconds(30'000'000)) {
-      kvcast_report told{};
-      told.struct_size = sizeof(told);
-      const kvcast_code code = kvcast_publication_finish(
-          publication_.release(), timeout.count() > 0 ? timeout.count() : -1, &told);
-      return code == KVCAST_OK ? Expected<Report>(ReportOf(told)) : detail::FailureOf(code);
-    }
-
-   private:
-    friend class Cache;
-    struct Abandon {
-      void operator()(kvcast_publication* publication) const {
-        kvcast_publication_abandon(publication);
-      }
-    };
-    explicit Publication(kvcast_publication* publication) : publication_(publication) {}
-
-    std::unique_ptr<kvcast_publication, Abandon> publication_;
-  };
+  using Loading = CacheLoading;
+  using Publication = CachePublication;
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
     const detail::GivenNode where = detail::NodeOf(node);
@@ -146,11 +123,20 @@ class Cache {
       return kvcast_cache_load_blocks(given..., blocks.data(), sizeof(kvcast_block), &count);
     };
     Expected<Report> report = Call(load, prompt, terms);
-    for (size_t i = 0; report && i < blocks.size(); ++i) {
-      const char* const rung = blocks[i].rung == nullptr ? "" : blocks[i].rung;
-      report->each.push_back({static_cast<Status>(blocks[i].status), rung, blocks[i].why});
+    if (report) {
+      report->each = detail::EachOf(blocks, blocks.size());
     }
     return report;
+  }
+  // The same, while nobody waits: the prompt and the terms may go when this returns.
+  Expected<Loading> BeginLoad(const Prompt& prompt, const Terms& terms = Terms()) {
+    const kvcast_prompt asked = PromptOf(prompt);
+    const kvcast_terms given = TermsOf(terms);
+    kvcast_loading* loading = nullptr;
+    const kvcast_code code = kvcast_cache_begin_load(cache_.get(), &asked, &given, &loading);
+    return code == KVCAST_OK
+               ? Expected<Loading>(Loading(loading, prompt.tokens.size() / block_tokens()))
+               : detail::FailureOf(code);
   }
   Expected<Report> Publish(const Prompt& prompt, const Terms& terms = Terms()) {
     return Call(kvcast_cache_publish, prompt, terms);
@@ -164,6 +150,16 @@ class Cache {
     return code == KVCAST_OK ? Expected<Publication>(Publication(publication))
                              : detail::FailureOf(code);
   }
+
+  // Of what was begun: the tag of a load that has come further, or of a load or a publication that
+  // is over, since this last said so.
+  std::optional<uint64_t> NextNews() {
+    uint64_t tag = 0;
+    const kvcast_code code = kvcast_cache_news(cache_.get(), &tag);
+    return code == KVCAST_OK ? std::optional<uint64_t>(tag) : std::nullopt;
+  }
+  // Can be read while there are such news: for select, poll and epoll.
+  int descriptor() const { return kvcast_cache_fd(cache_.get()); }
 
   uint32_t block_tokens() const { return kvcast_cache_block_tokens(cache_.get()); }
   bool connected() const { return kvcast_cache_connected(cache_.get()) != 0; }
@@ -201,11 +197,8 @@ class Cache {
     given.expected_tokens = terms.expected_tokens;
     given.generation = terms.generation ? terms.generation->data() : nullptr;
     given.skip_tokens = terms.skip_tokens;
+    given.tag = terms.tag;
     return given;
-  }
-  static Report ReportOf(const kvcast_report& told) {
-    return {told.blocks, told.tokens, told.bytes, told.held, static_cast<Status>(told.status),
-            told.reason, told.live,   {}};
   }
   template <typename Function>
   Expected<Report> Call(const Function& function, const Prompt& prompt, const Terms& terms) {
@@ -214,7 +207,7 @@ class Cache {
     kvcast_report told{};
     told.struct_size = sizeof(told);
     const kvcast_code code = function(cache_.get(), &asked, &given, &told);
-    return code == KVCAST_OK ? Expected<Report>(ReportOf(told)) : detail::FailureOf(code);
+    return code == KVCAST_OK ? Expected<Report>(detail::ReportOf(told)) : detail::FailureOf(code);
   }
 
   std::unique_ptr<kvcast_cache, Close> cache_;

@@ -25,6 +25,8 @@ struct CacheTerms {
   std::optional<Generation> generation{};
   // Of what is found and loaded: the first so many tokens are in their pages already.
   uint64_t skip_tokens = 0;
+  // Of what is begun and not waited for: what NextNews() calls it by.
+  uint64_t tag = 0;
 };
 
 // What became of a block. See kvcast_block.

@@ -123,6 +123,8 @@ Instant DeadlineOf(int64_t timeout_us) {
   return After(timeout_us == 0 ? kTimeoutUsDefault : timeout_us);
 }
 
+Instant UntilEnd(int64_t wait_us) { return wait_us < 0 ? Instant::max() : After(wait_us); }
+
 }  // namespace kvcast
 
 extern "C" {

@@ -71,5 +71,7 @@ Result<std::span<const std::byte>> BytesOf(const void* data, size_t bytes);
 Instant After(int64_t microseconds);
 // The same of what a caller gives for a timeout: 0 is 30 s.
 Instant DeadlineOf(int64_t timeout_us);
+// The same of how long a caller will wait for an end: below 0, until it comes.
+Instant UntilEnd(int64_t wait_us);
 
 }  // namespace kvcast

@@ -111,6 +111,18 @@ class Library(unittest.TestCase):
             self.assertEqual(loaded.stdout, "found 512 tokens, loaded 512, 0 wrong values\n",
                              loaded.stderr)
 
+    def test_a_prompt_goes_from_loop_to_loop_while_nobody_waits(self):
+        shape = [MODEL, *SHAPE]
+        with Node(KVCAST) as node:
+            nothing = self.program("poll_prompt", "load", node.address, *shape)
+            self.assertEqual(nothing.returncode, 1, nothing.stderr)
+            self.assertIn("loaded 0 tokens", nothing.stdout)
+            published = self.program("poll_prompt", "publish", node.address, *shape)
+            self.assertEqual(published.stdout, "published 512 tokens \n", published.stderr)
+            loaded = self.program("poll_prompt", "load", node.address, *shape)
+            self.assertEqual(loaded.stdout, "loaded 512 tokens, 0 wrong values\n", loaded.stderr)
+            self.assertEqual(loaded.returncode, 0)
+
     def test_ranks_share_their_slices_under_one_generation(self):
         with Node(KVCAST) as node:
             drawn, other = (self.program("share_slices", "draw").stdout.strip() for _ in range(2))

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kvcast/engine/c_cache.h"
+#include "kvcast/engine/c_report.h"
+#include "kvcast/engine/live_publication.h"
+
+// Publications of the C interface: those that are waited for, and those that are not.
+
+// One for each rung.
+struct kvcast_publication {
+  const kvcast_cache* cache;
+  size_t blocks;
+  std::vector<std::unique_ptr<kvcast::LivePublication>> live;
+};
+
+namespace kvcast {
+namespace {
+
+std::vector<Rung> PublishedRungs(const kvcast_cache& cache, const CacheTerms& terms) {
+  return terms.rung ? std::vector<Rung>{*terms.rung} : cache.ladder.PublishedByDefault(cache.slice);
+}
+
+// What became of one rung; false if that is the end of all of them.
+bool Count(const PublishReport& published, kvcast_report& said, std::string& reason) {
+  said.bytes += published.bytes;
+  if (published.fault) {
+    said.blocks = said.tokens = 0;
+    said.status = StatusOf(*published.fault);
+    reason = published.reason;
+  }
+  return !published.fault;
+}
+
+Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
+                            const kvcast_terms* terms, kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  KVCAST_TRY(const CacheTerms taken, CacheTerms::Of(terms));
+  KVCAST_TRY(const GivenPrompt given, GivenPrompt::Of(cache, prompt));
+  const size_t blocks = given.chain.blocks().size();
+  const std::vector<Rung> rungs = PublishedRungs(cache, taken);
+  kvcast_report said = ReportOf(cache, blocks, 0);
+  std::string reason;
+  for (const Rung rung : blocks == 0 ? std::vector<Rung>() : rungs) {
+    KVCAST_TRY(const PromptPages pages, given.Pages(cache, blocks));
+    KVCAST_TRY(
+        const PublishReport published,
+        cache.node->Publish(given.chain.blocks(), pages,
+                            {taken.deadline, {}, {}, taken.durability, rung, taken.generation}));
+    said.held = rung == rungs.front() ? published.skipped : said.held;
+    if (!Count(published, said, reason)) {
+      break;
+    }
+  }
+  KVCAST_TRY_VOID(Tell(said, reason, report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> Begin(kvcast_cache& cache, const kvcast_prompt* prompt,
+                          const kvcast_terms* terms, kvcast_publication** publication) {
+  if (publication == nullptr) {
+    return NoCache();
+  }
+  *publication = nullptr;
+  KVCAST_TRY(const CacheTerms taken, CacheTerms::Of(terms));
+  KVCAST_TRY(const GivenPrompt given, GivenPrompt::Of(cache, prompt));
+  auto begun = std::make_unique<kvcast_publication>();
+  begun->cache = &cache;
+  begun->blocks = given.chain.blocks().size();
+  for (const Rung rung : PublishedRungs(cache, taken)) {
+    KVCAST_TRY(const PromptPages pages, given.Pages(cache, begun->blocks));
+    KVCAST_TRY(begun->live.emplace_back(), cache.node->BeginPublish(given.chain.blocks(), pages,
+                                                                    {.durability = taken.durability,
+                                                                     .rung = rung,
+                                                                     .generation = taken.generation,
+                                                                     .tag = taken.tag}));
+  }
+  *publication = begun.release();
+  return KVCAST_OK;
+}
+
+// What all rungs came to.
+Result<void> TellPublication(const kvcast_cache& cache, const std::vector<PublishReport>& rungs,
+                             kvcast_report* report) {
+  kvcast_report said{};
+  std::string reason;
+  for (size_t i = 0; i < rungs.size(); ++i) {
+    if (i == 0) {
+      said = ReportOf(cache, rungs[i].blocks, 0);
+      said.held = rungs[i].skipped;
+    }
+    if (!Count(rungs[i], said, reason)) {
+      break;
+    }
+  }
+  return Tell(said, reason, report);
+}
+
+Result<kvcast_code> Finish(std::unique_ptr<kvcast_publication> publication, int64_t timeout_us,
+                           kvcast_report* report) {
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  const Instant deadline = DeadlineOf(timeout_us);
+  std::vector<PublishReport> rungs;
+  for (const std::unique_ptr<LivePublication>& live : publication->live) {
+    rungs.push_back(live->Finish(deadline));
+    if (rungs.back().fault) {
+      break;  // The others are given up with it.
+    }
+  }
+  KVCAST_TRY_VOID(TellPublication(*publication->cache, rungs, report));
+  return KVCAST_OK;
+}
+
+Result<kvcast_code> WaitForPublication(kvcast_publication* publication, int64_t wait_us,
+                                       kvcast_report* report) {
+  if (publication == nullptr) {
+    return NoCache();
+  }
+  KVCAST_TRY_VOID(Tell({}, "", report));
+  const Instant until = UntilEnd(wait_us);
+  std::vector<PublishReport> rungs;
+  for (const std::unique_ptr<LivePublication>& live : publication->live) {
+    const std::optional<PublishReport>& ended = live->Wait(until);
+    if (!ended) {
+      return KVCAST_PENDING;
+    }
+    rungs.push_back(*ended);
+  }
+  KVCAST_TRY_VOID(TellPublication(*publication->cache, rungs, report));
+  delete publication;
+  return KVCAST_OK;
+}
+
+}  // namespace
+}  // namespace kvcast
+
+extern "C" {
+
+kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                 const kvcast_terms* terms, kvcast_report* report) {
+  return kvcast::WithCache(
+      cache, [&](kvcast_cache& it) { return kvcast::Publish(it, prompt, terms, report); });
+}
+
+kvcast_code kvcast_cache_begin(kvcast_cache* cache, const kvcast_prompt* prompt,
+                               const kvcast_terms* terms, kvcast_publication** publication) {
+  return kvcast::WithCache(
+      cache, [&](kvcast_cache& it) { return kvcast::Begin(it, prompt, terms, publication); });
+}
+
+kvcast_code kvcast_publication_ready(kvcast_publication* publication, uint64_t tokens) {
+  return kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    if (publication == nullptr) {
+      return kvcast::NoCache();
+    }
+    const uint64_t blocks = tokens / publication->cache->block_tokens;
+    for (const auto& live : publication->live) {
+      live->Ready(static_cast<size_t>(std::min<uint64_t>(blocks, publication->blocks)));
+    }
+    return KVCAST_OK;
+  });
+}
+
+kvcast_code kvcast_publication_finish(kvcast_publication* publication, int64_t timeout_us,
+                                      kvcast_report* report) {
+  return kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    std::unique_ptr<kvcast_publication> owned(publication);
+    return owned == nullptr ? kvcast::Result<kvcast_code>(kvcast::NoCache())
+                            : kvcast::Finish(std::move(owned), timeout_us, report);
+  });
+}
+
+kvcast_code kvcast_publication_close(kvcast_publication* publication) {
+  return kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    if (publication == nullptr) {
+      return kvcast::NoCache();
+    }
+    for (const auto& live : publication->live) {
+      live->Close();
+    }
+    return KVCAST_OK;
+  });
+}
+
+kvcast_code kvcast_publication_wait(kvcast_publication* publication, int64_t wait_us,
+                                    kvcast_report* report) {
+  return kvcast::Guarded([&] { return kvcast::WaitForPublication(publication, wait_us, report); });
+}
+
+void kvcast_publication_abandon(kvcast_publication* publication) {
+  (void)kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    delete publication;
+    return KVCAST_OK;
+  });
+}
+
+}  // extern "C"
