@@ -27,6 +27,8 @@ constexpr uint32_t kPageTokens = 16;
 
 // How long a node may keep an engine waiting in all.
 constexpr Duration kNodePatience = std::chrono::seconds(30);
+// With another engine that has begun to compute.
+constexpr Duration kPrefillPatience = std::chrono::minutes(10);
 // Computing the longest prompt takes a second: whoever waits much longer has gained nothing.
 constexpr Duration kLoadPatience = std::chrono::seconds(3);
 
@@ -80,6 +82,7 @@ struct GenerateOptions {
   bool timing = false;
   bool live = false;
   std::optional<double> follow;  // Seconds.
+  double pause = 2;              // As well.
 };
 
 // When what happened, for --timing.
@@ -271,6 +274,10 @@ Result<void> WriteTokens(Generation& generation, const Tokenizer& tokenizer,
   return options.ids ? Result<void>() : WriteStandardOutput("\n");
 }
 
+Duration Seconds(double count) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count));
+}
+
 SharedCache::Loaded Load(SharedCache& node, const GenerateOptions& options,
                          const std::vector<Token>& prompt, KvCache& cache, Sequence& sequence,
                          Instant begun) {
@@ -280,10 +287,10 @@ SharedCache::Loaded Load(SharedCache& node, const GenerateOptions& options,
   if (options.timing) {
     fmt::print(stderr, "waiting for another engine\n");
   }
-  const auto begin_within =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.follow));
-  return node.Load(prompt, cache, sequence, begun + begin_within + kNodePatience,
-                   FollowTerms{.begin_within = begin_within});
+  const Duration begin_within = Seconds(*options.follow);
+  return node.Load(
+      prompt, cache, sequence, begun + begin_within + kPrefillPatience,
+      FollowTerms{.begin_within = begin_within, .next_within = Seconds(options.pause)});
 }
 
 Result<void> Generate(const GenerateOptions& options, const std::string& model) {
@@ -393,6 +400,13 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 3600.0))
       ->needs("--node");
+  command
+      ->add_option("--pause", options->pause,
+                   "Of --follow: compute the rest when the next block does not come for so long")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str()
+      ->needs("--follow");
   command->add_option("-n,--tokens", options->tokens, "How many tokens to write at most")
       ->capture_default_str();
   Sampling& sampling = options->sampling;

@@ -19,9 +19,13 @@ def engine(prompt: str, node: str, *options: str) -> subprocess.Popen:
          "--node", node, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def following(node: str) -> subprocess.Popen:
+# An engine that is slow, as under a sanitizer, is not one that has stopped.
+FOLLOW = ["--follow", str(PATIENCE_S / 3), "--pause", str(PATIENCE_S / 3)]
+
+
+def following(node: str, *options: str) -> subprocess.Popen:
     """An engine that waits by now for another one to begin."""
-    follower = engine("b", node, "--follow", str(PATIENCE_S / 3))
+    follower = engine("b", node, *options)
     told = follower.stderr.readline()
     if told != "waiting for another engine\n":
         raise RuntimeError(told + follower.communicate(timeout=PATIENCE_S)[1])
@@ -36,7 +40,7 @@ def alone(prompt: str) -> str:
 
 class Live(unittest.TestCase):
     def follow(self, published_to: str, followed_at: str):
-        follower = following(followed_at)
+        follower = following(followed_at, *FOLLOW)
         first = engine("a", published_to, "--live")
         told_a, told_b = first.communicate(timeout=PATIENCE_S), follower.communicate(timeout=PATIENCE_S)
         self.assertEqual((first.returncode, follower.returncode), (0, 0), told_a[1] + told_b[1])
@@ -57,9 +61,9 @@ class Live(unittest.TestCase):
     def test_who_comes_in_the_middle_or_at_the_end_has_it_all(self):
         with Node(KVCAST) as node:
             first = engine("a", node.address, "--live")
-            follower = engine("b", node.address, "--follow", str(PATIENCE_S / 3))
+            follower = engine("b", node.address, *FOLLOW)
             told_a, told_b = first.communicate(timeout=PATIENCE_S), follower.communicate(timeout=PATIENCE_S)
-            late = engine("b", node.address, "--follow", str(PATIENCE_S / 3)).communicate(timeout=PATIENCE_S)
+            late = engine("b", node.address, *FOLLOW).communicate(timeout=PATIENCE_S)
             for told in [told_b, late]:
                 self.assertIn(f"{BLOCKS * 128} of them loaded", told[1], told_a[1])
                 self.assertEqual(told[0], alone("b"))
@@ -73,7 +77,7 @@ class Live(unittest.TestCase):
 
     def test_a_publisher_that_is_killed_costs_its_follower_what_it_had_not_sent(self):
         with Node(KVCAST) as node:
-            follower = following(node.address)
+            follower = following(node.address, *FOLLOW[:2])
             first = engine("a", node.address, "--live", "--tokens", "500")
             first.stdout.readline()  # It has computed the prompt, and may or may not have sent it all.
             first.kill()
