@@ -242,6 +242,13 @@ void Client::Ready(OperationId publish, size_t blocks, Instant now) {
   }
 }
 
+void Client::Room(OperationId load, size_t blocks, Instant now) {
+  if (const auto found = loads_.find(load); found != loads_.end()) {
+    found->second.loading->Room(blocks, now);
+    Settle(now);
+  }
+}
+
 void Client::Close(OperationId publish, Instant now) {
   if (const auto found = publications_.find(publish); found != publications_.end()) {
     found->second.publication->Close(now);

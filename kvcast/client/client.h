@@ -103,6 +103,9 @@ class Client {
   Result<OperationId> Load(CacheMatch match, std::vector<BlockHash> blocks, PromptPages pages,
                            const LoadTerms& terms, Instant now);
 
+  // The first so many blocks of a prompt that is loaded have pages that may be written to now.
+  void Room(OperationId load, size_t blocks, Instant now);
+
   // Values are bytes of an engine's own, under names of its own. How long each of these is, as far
   // as somebody is said to hold it. Asks nobody.
   std::vector<std::optional<uint64_t>> FindValues(std::span<const BlockHash> names) const;

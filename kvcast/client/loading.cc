@@ -39,6 +39,7 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       jobs_(ground.executor->Open()),
       next_block_(match_.first_block()),
       end_block_(wanted_end_),
+      room_(terms.room),
       last_news_(now),
       progress_{now},
       since_(now),
@@ -55,7 +56,7 @@ bool Loading::IsOffered(size_t block) const {
 
 std::optional<size_t> Loading::NextBlock() const {
   const auto can_be_asked_for = [&](size_t block) {
-    return block < end_block_ && IsOffered(block) && !IsComingLive(block);
+    return block < std::min(end_block_, room_) && IsOffered(block) && !IsComingLive(block);
   };
   const auto missing = std::ranges::find_if(missing_, can_be_asked_for);
   if (missing != missing_.end()) {
@@ -90,7 +91,7 @@ void Loading::StartFetches() {
     }
     // What was asked of others stays with them.
     const auto after = runs_.upper_bound(*block);
-    const size_t end = after == runs_.end() ? end_block_ : after->first;
+    const size_t end = std::min(after == runs_.end() ? end_block_ : after->first, room_);
     size_t free = 1;
     while (free < choice.run->block_count && *block + free < end && !IsComingLive(*block + free)) {
       ++free;
@@ -165,6 +166,16 @@ void Loading::Settle() {
   NoteProgress();
   WeighComputing();
   Weigh();
+}
+
+void Loading::Room(size_t blocks, Instant now) {
+  if (over_ || blocks <= room_) {
+    return;
+  }
+  room_ = blocks;
+  now_ = now;
+  last_news_ = now;  // Until now the engine was waited for, and nobody else.
+  Settle();
 }
 
 void Loading::Begin(const moqt::FetchAccepted& accepted) {

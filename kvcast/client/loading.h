@@ -77,6 +77,8 @@ class Loading {
   void OnEvent(const moqt::Event& event, Instant now);
   // After every input: the index may say more than before, and jobs may be done.
   void Look(Instant now);
+  // The prompt's first so many blocks have pages that may be written to.
+  void Room(size_t blocks, Instant now);
   void OnNodeLost(const std::string& reason);
   void OnTimeout(Instant now);
   void Cancel();
@@ -215,6 +217,7 @@ class Loading {
   std::set<size_t> missing_;  // Blocks before the next that are to be asked for, or again.
   size_t next_block_;         // Nothing was asked for from here on.
   size_t end_block_;          // Nothing is wanted from here on.
+  size_t room_;               // Nothing is asked for from here on, yet.
   std::vector<RungChoice> choices_;
   size_t fetches_made_ = 0;
   size_t leading_ = 0;

@@ -135,9 +135,9 @@ void Loading::BeginLive(const moqt::RequestAccepted& accepted) {
   live_->next_group = largest ? largest->group + 1 : 0;
   last_news_ = now_;
   const size_t first = std::max(next_block_, match_.end_block());
-  if (largest && first < end_block_ && largest->group >= first) {
-    const Location last =
-        std::min(*largest, LocationRange::Groups(end_block_ - 1, end_block_ - 1).last);
+  const size_t end = std::min(end_block_, room_);
+  if (largest && first < end && largest->group >= first) {
+    const Location last = std::min(*largest, LocationRange::Groups(end - 1, end - 1).last);
     const LoadRun run{live_->track, live_->rung, first, first, last.group - first + 1, 0};
     if (const std::optional<moqt::RequestId> fetch = Start(run, {{first, 0}, last})) {
       runs_.at(first).live = true;
@@ -183,6 +183,10 @@ void Loading::OnLiveObject(const Object& object) {
     return;
   }
   auto open = live_->open.find(group);
+  if (group >= room_) {
+    live_->next_group = std::max(live_->next_group, group + 1);  // It is fetched, later.
+    return;
+  }
   if (open == live_->open.end()) {
     if (id != 0 || group < match_.first_block() || !IsFree(group)) {
       return;  // It comes otherwise, or not from its beginning.
@@ -262,10 +266,10 @@ void Loading::GoOnFrom(std::map<moqt::RequestId, Runs::iterator>::iterator fetch
 }
 
 Instant Loading::WaitsUntil() const {
-  if (!follows() || !fetches_.empty() || !jobs_.empty()) {
+  const size_t next = NextToLoad();
+  if (!follows() || !fetches_.empty() || !jobs_.empty() || next >= room_) {
     return Instant::max();
   }
-  const size_t next = NextToLoad();
   Duration patience = std::min(terms_.follow->next_within, kPatienceMax);
   if (terms_.compute_per_block) {
     const size_t left = end_block_ - std::min(end_block_, next);

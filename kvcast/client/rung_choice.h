@@ -32,6 +32,9 @@ struct LoadTerms {
   // Wants all blocks that have a place, not only those that were found. Computing is never waited
   // for longer than computing all that is missing would take.
   std::optional<FollowTerms> follow{};
+  // Of the prompt's blocks, those whose pages may be written to; more become so by Client::Room().
+  // What has no room is not asked for.
+  size_t room = SIZE_MAX;
 };
 
 // Whether there is anything to weigh: else everything is loaded at the best rung there is.
