@@ -117,6 +117,9 @@ typedef struct kvcast_terms {
   uint64_t skip_tokens;
   /* Of what is begun and not waited for: what kvcast_cache_news() calls it by. */
   uint64_t tag;
+  /* Of a load that is begun and not waited for: pages of the first so many tokens may be written to
+   * now, of more when kvcast_loading_room() says so; less than a block: of none yet; 0: all. */
+  uint64_t room_tokens;
 } kvcast_terms;
 
 /* One act of publishing by all ranks of an engine: one of them draws it, all of them use it. */

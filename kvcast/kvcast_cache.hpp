@@ -198,6 +198,7 @@ class Cache {
     given.generation = terms.generation ? terms.generation->data() : nullptr;
     given.skip_tokens = terms.skip_tokens;
     given.tag = terms.tag;
+    given.room_tokens = terms.room_tokens;
     return given;
   }
   template <typename Function>

@@ -26,6 +26,9 @@ KVCAST_API kvcast_code kvcast_cache_begin_load(kvcast_cache* cache, const kvcast
                                                const kvcast_terms* terms, kvcast_loading** loading);
 /* The first so many of the prompt's tokens are in their pages by now, and can be used. */
 KVCAST_API uint64_t kvcast_loading_tokens(const kvcast_loading* loading);
+/* Pages of the first so many of the prompt's tokens may be written to now; it never becomes less.
+ * What has no room is not asked for. Waits for nothing. */
+KVCAST_API void kvcast_loading_room(kvcast_loading* loading, uint64_t tokens);
 /* Ends it as soon as can be; what has come counts. Waits for nothing. */
 KVCAST_API void kvcast_loading_cancel(kvcast_loading* loading);
 /* How it ended, as kvcast_cache_load() tells it: the load is gone then, and no page is touched any

@@ -30,6 +30,8 @@ class CacheLoading {
  public:
   // The first so many of the prompt's tokens are in their pages by now.
   uint64_t tokens() const { return kvcast_loading_tokens(loading_.get()); }
+  // Pages of the first so many tokens may be written to now. Waits for nothing.
+  void Room(uint64_t tokens) { kvcast_loading_room(loading_.get(), tokens); }
   // Ends it as soon as can be. Waits for nothing.
   void Cancel() { kvcast_loading_cancel(loading_.get()); }
   // How it ended, once: it is gone then. Absent: it goes on. Waits for its end for so long at most.

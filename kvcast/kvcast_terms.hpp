@@ -27,6 +27,9 @@ struct CacheTerms {
   uint64_t skip_tokens = 0;
   // Of what is begun and not waited for: what NextNews() calls it by.
   uint64_t tag = 0;
+  // Of a load that is begun and not waited for: pages of the first so many tokens may be written to
+  // now, of more when Room() says so. 0: all.
+  uint64_t room_tokens = 0;
 };
 
 // What became of a block. See kvcast_block.

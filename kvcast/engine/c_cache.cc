@@ -108,7 +108,8 @@ Result<CacheTerms> CacheTerms::Of(const kvcast_terms* terms) {
                    .expected_tokens = given.expected_tokens,
                    .generation = {},
                    .skip_tokens = given.skip_tokens,
-                   .tag = given.tag};
+                   .tag = given.tag,
+                   .room_tokens = given.room_tokens == 0 ? UINT64_MAX : given.room_tokens};
   if (given.generation != nullptr) {
     std::memcpy(taken.generation.emplace().data(), given.generation, sizeof(Generation));
   }

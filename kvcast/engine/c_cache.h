@@ -42,6 +42,7 @@ struct CacheTerms {
   std::optional<Generation> generation;
   uint64_t skip_tokens = 0;
   uint64_t tag = 0;
+  uint64_t room_tokens = UINT64_MAX;
 
   static Result<CacheTerms> Of(const kvcast_terms* terms);
 };

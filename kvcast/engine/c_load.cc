@@ -19,6 +19,9 @@ struct LoadScope {
   size_t blocks;            // The prompt's.
   size_t wanted;            // The first so many of them, with those that are skipped.
 
+  size_t BlocksIn(uint64_t tokens) const {
+    return static_cast<size_t>(std::min<uint64_t>(tokens / cache->block_tokens, SIZE_MAX));
+  }
   uint64_t TokensWith(size_t loaded) const {
     return std::max<uint64_t>((skipped + loaded) * cache->block_tokens, skipped_tokens);
   }
@@ -41,6 +44,7 @@ struct LoadOrder {
   PromptPages pages;
   NodeConnection::LoadCall call;
   LoadScope scope;
+  uint64_t room_tokens;
 
   static Result<LoadOrder> Of(const kvcast_cache& cache, const kvcast_prompt* prompt,
                               const kvcast_terms* terms);
@@ -64,7 +68,8 @@ Result<LoadOrder> LoadOrder::Of(const kvcast_cache& cache, const kvcast_prompt* 
   if (call.follow && taken.expected_tokens > 0) {
     call.follow->expected = static_cast<size_t>(taken.expected_tokens / cache.block_tokens);
   }
-  return LoadOrder{std::move(given), std::move(match), std::move(pages), std::move(call), scope};
+  return LoadOrder{std::move(given), std::move(match), std::move(pages), std::move(call), scope,
+                   taken.room_tokens};
 }
 
 // Where a caller wants to know of each block, if it does.
@@ -113,7 +118,8 @@ Result<kvcast_code> BeginLoad(kvcast_cache& cache, const kvcast_prompt* prompt,
     return NoCache();
   }
   *loading = nullptr;
-  KVCAST_TRY(const LoadOrder order, LoadOrder::Of(cache, prompt, terms));
+  KVCAST_TRY(LoadOrder order, LoadOrder::Of(cache, prompt, terms));
+  order.call.room = order.scope.BlocksIn(order.room_tokens);
   KVCAST_TRY(
       std::unique_ptr<LiveLoad> live,
       cache.node->BeginLoad(order.match, order.prompt.chain.blocks(), order.pages, order.call));
@@ -166,6 +172,15 @@ kvcast_code kvcast_cache_begin_load(kvcast_cache* cache, const kvcast_prompt* pr
 
 uint64_t kvcast_loading_tokens(const kvcast_loading* loading) {
   return loading == nullptr ? 0 : loading->scope.TokensWith(loading->live->loaded());
+}
+
+void kvcast_loading_room(kvcast_loading* loading, uint64_t tokens) {
+  (void)kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    if (loading != nullptr) {
+      loading->live->Room(loading->scope.BlocksIn(tokens));
+    }
+    return KVCAST_OK;
+  });
 }
 
 void kvcast_loading_cancel(kvcast_loading* loading) {

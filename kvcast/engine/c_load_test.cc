@@ -111,6 +111,35 @@ TEST(CLoad, CountsWhatTheEngineHas) {
   EXPECT_TRUE(engine.Came(16, kWholeTokens));
 }
 
+// An engine whose pages become free one after the other.
+TEST(CLoad, WritesOnlyWhereThereIsRoom) {
+  ScriptedServer server;
+  PromptEngine engine(server.flag());
+  ASSERT_NE(engine.cache(), nullptr) << kvcast_message();
+  ASSERT_EQ(engine.Publish(), kWholeTokens);
+  engine.terms.tag = 5;
+  engine.terms.room_tokens = 1;  // Of no block.
+  kvcast_loading* const loading = engine.BeginLoad();
+  kvcast_report report{};
+  report.struct_size = sizeof(report);
+  for (uint64_t room = 6; room < kWholeTokens; room += 5) {  // Not always of whole blocks.
+    kvcast_loading_room(loading, room);
+    kvcast_loading_room(loading, 0);  // It does not become less.
+    const uint64_t whole = room - room % kBlockTokens;
+    while (kvcast_loading_tokens(loading) < whole) {
+      EXPECT_EQ(NextNews(engine), 5u);
+    }
+    EXPECT_EQ(kvcast_loading_wait(loading, 0, &report, nullptr, 0, nullptr), KVCAST_PENDING);
+    EXPECT_TRUE(engine.Came(0, whole));
+    EXPECT_TRUE(engine.Untouched(whole, kWholeTokens));
+  }
+  kvcast_loading_room(loading, UINT64_MAX);
+  EXPECT_EQ(EndOf(loading).tokens, kWholeTokens);
+  EXPECT_TRUE(engine.Came(0, kWholeTokens));
+  // Who waits for a load cannot say that there is more room.
+  EXPECT_EQ(engine.Load(), kWholeTokens);
+}
+
 TEST(CLoad, EndsAtItsDeadline) {
   ScriptedServer server;
   PromptEngine engine(server.flag());
@@ -154,6 +183,7 @@ TEST(CLoad, RefusesWhatMakesNoSense) {
   EXPECT_EQ(kvcast_cache_fd(nullptr), -1);
   EXPECT_EQ(kvcast_loading_tokens(nullptr), 0u);
   kvcast_loading_cancel(nullptr);
+  kvcast_loading_room(nullptr, 1);
   kvcast_loading_abandon(nullptr);
   EXPECT_EQ(kvcast_publication_close(nullptr), KVCAST_INVALID);
   kvcast_report report{};

@@ -13,6 +13,12 @@ LiveLoad::~LiveLoad() {
 
 size_t LiveLoad::loaded() const { return report_ ? report_->loaded() : connection_->Loaded(call_); }
 
+void LiveLoad::Room(size_t blocks) {
+  if (!report_) {
+    connection_->PostRoom(call_, blocks);
+  }
+}
+
 void LiveLoad::Cancel() {
   if (!report_) {
     connection_->PostCancel(call_);

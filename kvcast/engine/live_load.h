@@ -24,6 +24,8 @@ class LiveLoad {
 
   // So many blocks are there, from the match's first on.
   size_t loaded() const;
+  // The prompt's first so many blocks have pages that may be written to. Waits for nothing.
+  void Room(size_t blocks);
   // Ends it as soon as can be. Waits for nothing.
   void Cancel();
   // How it ended; absent if it has not by then. Called again it says the same.

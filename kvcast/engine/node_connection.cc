@@ -246,6 +246,10 @@ void NodeConnection::PostCancel(Call call) {
   thread_->loop().Post([this, call] { Cancel(call); });
 }
 
+void NodeConnection::PostRoom(Call call, size_t blocks) {
+  thread_->loop().Post([this, call, blocks] { loads_->Room(call, blocks); });
+}
+
 CacheMatch NodeConnection::Find(std::span<const BlockHash> blocks, size_t first_block,
                                 std::span<const Rung> rungs,
                                 const std::optional<Generation>& generation) {
@@ -330,7 +334,7 @@ Result<NodeConnection::Call> NodeConnection::StartLoad(const CacheMatch& match,
     begun = loads_->Begin(added,
                           {{blocks.begin(), blocks.end()},
                            pages,
-                           {call.deadline, call.compute_per_block, call.follow}},
+                           {call.deadline, call.compute_per_block, call.follow, call.room}},
                           match);
   });
   const std::string lost = LostReason();

@@ -58,6 +58,8 @@ class NodeConnection {
     // Waits for blocks that are being published; for all that have a place.
     std::optional<FollowTerms> follow = {};
     uint64_t tag = 0;  // Of one that nobody waits for: what NextNews() calls it by.
+    // Blocks of the prompt whose pages may be written to, until LiveLoad::Room() says more.
+    size_t room = SIZE_MAX;
   };
   struct PublishCall {
     Instant deadline = Instant::max();
@@ -176,6 +178,7 @@ class NodeConnection {
   std::optional<Progress> AwaitEnd(Call call, Instant until);
   size_t Loaded(Call call) const;
   void PostCancel(Call call);
+  void PostRoom(Call call, size_t blocks);
   // Commands the client that publishes it, if it still does.
   void PostToPublication(Call call, std::function<void(Client&, OperationId)> command);
   std::string LostReason() const;

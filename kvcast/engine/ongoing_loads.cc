@@ -49,10 +49,30 @@ void OngoingLoads::Cancel(Id id) {
     EndWaiting(load, BlockOutcome::kCancelled, "It was cancelled.");
     return;
   }
-  const auto [number, operation] = *load->second.operation;
+  Command(load->second,
+          [](Client& client, OperationId operation) { client.Cancel(operation, Now()); });
+}
+
+void OngoingLoads::Room(Id id, size_t blocks) {
+  const auto load = loads_.find(id);
+  if (load == loads_.end() || blocks <= load->second.order.terms.room) {
+    return;
+  }
+  load->second.order.terms.room = blocks;  // For the next node, too.
+  if (load->second.operation) {
+    Command(load->second, [blocks](Client& client, OperationId operation) {
+      client.Room(operation, blocks, Now());
+    });
+  }
+}
+
+// REQUIRES: a node was asked.
+void OngoingLoads::Command(const Load& load,
+                           const std::function<void(Client&, OperationId)>& command) {
+  const auto [number, operation] = *load.operation;
   NodeSession* const session = link_->session();
   if (session != nullptr && link_->number() == number) {
-    session->Command([operation = operation](Client& client) { client.Cancel(operation, Now()); });
+    session->Command([&, operation = operation](Client& client) { command(client, operation); });
   }
 }
 

@@ -40,6 +40,8 @@ class OngoingLoads {
 
   // False if there is no node. Invalid: pages that cannot take it.
   Result<bool> Begin(Id id, const Order& order, const CacheMatch& match);
+  // The prompt's first so many blocks have pages that may be written to; it never becomes less.
+  void Room(Id id, size_t blocks);
   // It ends now, if it has not.
   void Cancel(Id id);
   // All that the link tells.
@@ -64,6 +66,7 @@ class OngoingLoads {
   using Loads = std::map<Id, Load>;
 
   Loads::iterator Find(OperationId operation);
+  void Command(const Load& load, const std::function<void(Client&, OperationId)>& command);
   void OnEnd(OperationId operation, const LoadReport& report);
   void Wait(Load& load);
   void Look();

@@ -97,6 +97,21 @@ TEST_F(OngoingLoad, GoesOnAtTheSameNodeWhenThatIsBack) {
   ExpectLoaded(kPromptBlocks);
 }
 
+TEST_F(OngoingLoad, HasTheSameRoomAtTheNextNode) {
+  ScriptedServer next({},
+                      [&](ScriptedNode& node) { node.Hold(source_, blocks_, 0, kPromptBlocks); });
+  Begin({stalling_.address(), next.address()}, {.room = kBlocksBeforeTheLoss});
+  load_->Room(kBlocksBeforeTheLoss + 1);  // Asked for where it never comes,
+  stalling_.Leave();
+  while (load_->loaded() < kBlocksBeforeTheLoss + 1) {  // and then at the next.
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(load_->Wait(Now()).has_value());
+  load_->Room(kPromptBlocks);
+  EXPECT_TRUE(End().complete());
+  ExpectLoaded(kPromptBlocks);
+}
+
 TEST_F(OngoingLoad, EndsWithWhatTheNextNodeHolds) {
   ScriptedServer next({}, [&](ScriptedNode& node) { node.Hold(source_, blocks_, 0, 4); });
   Begin({stalling_.address(), next.address()});
