@@ -120,6 +120,10 @@ typedef struct kvcast_terms {
   /* Of a load that is begun and not waited for: pages of the first so many tokens may be written to
    * now, of more when kvcast_loading_room() says so; less than a block: of none yet; 0: all. */
   uint64_t room_tokens;
+  /* Of what is found and loaded: nothing truer than this rung is wanted either, as by an engine
+   * that rounds its values anyway; not without `rung`, which may be the same. Null: the best there
+   * is. */
+  const char* best_rung;
 } kvcast_terms;
 
 /* One act of publishing by all ranks of an engine: one of them draws it, all of them use it. */

@@ -199,6 +199,7 @@ class Cache {
     given.skip_tokens = terms.skip_tokens;
     given.tag = terms.tag;
     given.room_tokens = terms.room_tokens;
+    given.best_rung = detail::TextOrNull(terms.best_rung);
     return given;
   }
   template <typename Function>

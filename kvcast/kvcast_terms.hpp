@@ -30,6 +30,8 @@ struct CacheTerms {
   // Of a load that is begun and not waited for: pages of the first so many tokens may be written to
   // now, of more when Room() says so. 0: all.
   uint64_t room_tokens = 0;
+  // Of what is found and loaded: nothing truer than this is wanted either. Not without `rung`.
+  std::string best_rung{};
 };
 
 // What became of a block. See kvcast_block.

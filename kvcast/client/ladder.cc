@@ -82,13 +82,14 @@ std::vector<Rung> Ladder::LoadedByDefault() const {
 }
 
 std::vector<Rung> Ladder::LoadedDownTo(Rung least) const {
+  return LoadedBetween(RungsByQuality().front(), least);
+}
+
+std::vector<Rung> Ladder::LoadedBetween(Rung best, Rung least) const {
   std::vector<Rung> rungs;
   for (const Rung rung : RungsByQuality()) {
-    if (Loads(rung)) {
+    if (Loads(rung) && !IsTruer(rung, best) && !IsTruer(least, rung)) {
       rungs.push_back(rung);
-    }
-    if (rung == least) {
-      break;
     }
   }
   return rungs;

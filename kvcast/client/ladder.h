@@ -33,6 +33,8 @@ class Ladder {
   // All that it can load and that are as true as this one, the truest first: what to choose from
   // where a load has a deadline.
   std::vector<Rung> LoadedDownTo(Rung least) const;
+  // And that are no truer than `best`.
+  std::vector<Rung> LoadedBetween(Rung best, Rung least) const;
 
   // Unsupported: a rung at which it cannot publish.
   Result<void> CheckPublishes(Rung rung) const;

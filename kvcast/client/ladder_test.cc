@@ -91,6 +91,14 @@ TEST_F(LadderTest, OffersWhatIsAsTrueAsTheEngineWants) {
   EXPECT_EQ(plain.LoadedDownTo(Rung::kKtcCoarse).back(), Rung::kFp4);
 }
 
+TEST_F(LadderTest, OffersNothingTruerThanTheEngineCanUse) {
+  const Ladder plain(HalfType::kBf16);
+  EXPECT_EQ(plain.LoadedBetween(Rung::kInt8, Rung::kFp8), (std::vector{Rung::kInt8, Rung::kFp8}));
+  EXPECT_EQ(plain.LoadedBetween(Rung::kBf16, Rung::kBf16), std::vector{Rung::kBf16});
+  EXPECT_TRUE(plain.LoadedBetween(Rung::kKtcFine, Rung::kKtcFine).empty());
+  EXPECT_TRUE(plain.LoadedBetween(Rung::kFp8, Rung::kInt8).empty());
+}
+
 // An object is known by its first token, so a run that begins before what is wanted is not sent.
 TEST_F(LadderTest, SendsNoRunThatBeginsBeforeWhatIsWanted) {
   NodeScript script;

@@ -17,7 +17,24 @@ namespace kvcast {
 namespace {
 
 std::vector<Rung> LoadedRungs(const kvcast_cache& cache, const CacheTerms& terms) {
-  return terms.rung ? cache.ladder.LoadedDownTo(*terms.rung) : cache.ladder.LoadedByDefault();
+  if (!terms.rung) {
+    return cache.ladder.LoadedByDefault();
+  }
+  return terms.best_rung ? cache.ladder.LoadedBetween(*terms.best_rung, *terms.rung)
+                         : cache.ladder.LoadedDownTo(*terms.rung);
+}
+
+// Absent where none is named.
+Result<std::optional<Rung>> RungNamed(const char* name) {
+  if (name == nullptr) {
+    return std::optional<Rung>();
+  }
+  const std::optional<Rung> rung = RungOf(name);
+  if (!rung) {
+    return Error(ErrorCode::kUnsupported,
+                 "There is no such rung: kvcast rungs lists those there are.");
+  }
+  return rung;
 }
 
 Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
@@ -104,6 +121,7 @@ Result<CacheTerms> CacheTerms::Of(const kvcast_terms* terms) {
   CacheTerms taken{.deadline = DeadlineOf(given.timeout_us),
                    .compute_per_block = {},
                    .rung = {},
+                   .best_rung = {},
                    .follow = {},
                    .expected_tokens = given.expected_tokens,
                    .generation = {},
@@ -122,12 +140,11 @@ Result<CacheTerms> CacheTerms::Of(const kvcast_terms* terms) {
   if (given.compute_block_us > 0) {
     taken.compute_per_block = After(given.compute_block_us) - Now();
   }
-  if (given.rung != nullptr) {
-    taken.rung = RungOf(given.rung);
-    if (!taken.rung) {
-      return Error(ErrorCode::kUnsupported,
-                   "There is no such rung: kvcast rungs lists those there are.");
-    }
+  KVCAST_TRY(taken.rung, RungNamed(given.rung));
+  KVCAST_TRY(taken.best_rung, RungNamed(given.best_rung));
+  if (taken.best_rung && (!taken.rung || IsTruer(*taken.rung, *taken.best_rung))) {
+    return Error(ErrorCode::kInvalid,
+                 "A best rung goes with a rung that is the least, and is no less true than that.");
   }
   if (given.durability < KVCAST_IN_MEMORY || given.durability > KVCAST_IN_BUCKET) {
     return Error(ErrorCode::kUnsupported, "There is no such durability.");

@@ -36,6 +36,7 @@ struct CacheTerms {
   Instant deadline;
   std::optional<Duration> compute_per_block;
   std::optional<Rung> rung;
+  std::optional<Rung> best_rung;
   Durability durability = Durability::kMemory;
   std::optional<FollowTerms> follow;
   uint64_t expected_tokens = 0;

@@ -1,5 +1,7 @@
 #include "kvcast/kv/rung.h"
 
+#include <algorithm>
+
 namespace kvcast {
 namespace {
 
@@ -31,5 +33,9 @@ std::optional<Rung> RungOf(std::string_view name) {
 
 std::span<const Rung> AllRungs() { return kRungs; }
 std::span<const Rung> RungsByQuality() { return kByQuality; }
+
+bool IsTruer(Rung one, Rung other) {
+  return std::ranges::find(kByQuality, one) < std::ranges::find(kByQuality, other);
+}
 
 }  // namespace kvcast

@@ -31,5 +31,7 @@ std::span<const Rung> AllRungs();
 // All of them, the truest first: by what they change of a model's answers, measured on a real one
 // (docs/reference/codecs.md); of equals the smaller first.
 std::span<const Rung> RungsByQuality();
+// Whether one stands before the other there.
+bool IsTruer(Rung one, Rung other);
 
 }  // namespace kvcast
