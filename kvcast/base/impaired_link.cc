@@ -22,6 +22,8 @@ ImpairedLink::Fate ImpairedLink::Send(size_t bytes, Instant now) {
   const bool lost = random_.Happens(options_.loss);
   const bool duplicated = random_.Happens(options_.duplication);
   const bool held_back = random_.Happens(options_.reordering);
+  const bool corrupted = random_.Happens(options_.corruption);
+  const size_t bit = random_.Below(std::max<size_t>(bytes * 8, 1));
   if (bytes > options_.datagram_bytes_max) {
     ++counts_.too_large;
     return {};
@@ -39,7 +41,7 @@ ImpairedLink::Fate ImpairedLink::Send(size_t bytes, Instant now) {
     ++counts_.overflowed;
     return {};
   }
-  Fate fate{*passed + options_.delay, std::nullopt};
+  Fate fate{*passed + options_.delay, std::nullopt, std::nullopt};
   if (held_back) {
     ++counts_.held_back;
     *fate.arrival += options_.reorder_delay;
@@ -47,6 +49,10 @@ ImpairedLink::Fate ImpairedLink::Send(size_t bytes, Instant now) {
   if (duplicated) {
     ++counts_.duplicated;
     fate.second_arrival = fate.arrival;
+  }
+  if (corrupted && bytes > 0) {
+    ++counts_.corrupted;
+    fate.turned_bit = bit;
   }
   return fate;
 }

@@ -28,6 +28,7 @@ class ImpairedLink {
     double loss = 0;
     double duplication = 0;
     double reordering = 0;
+    double corruption = 0;  // To have one bit turned over.
     Duration reorder_delay = std::chrono::milliseconds(5);
 
     // What the narrowest place lets through, of payload; 0 is everything. What comes faster waits
@@ -53,12 +54,14 @@ class ImpairedLink {
     uint64_t too_large = 0;
     uint64_t duplicated = 0;
     uint64_t held_back = 0;
+    uint64_t corrupted = 0;
   };
 
-  // When it arrives, and when once more.
+  // When it arrives, when once more, and which of its bits is another one then.
   struct Fate {
     std::optional<Instant> arrival;
     std::optional<Instant> second_arrival;
+    std::optional<size_t> turned_bit;
   };
 
   explicit ImpairedLink(const Options& options);

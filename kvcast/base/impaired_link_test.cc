@@ -74,6 +74,21 @@ TEST(ImpairedLink, MoreLossLosesTheSameAndOthers) {
   }
 }
 
+TEST(ImpairedLink, OneBitOfADamagedDatagramIsAnotherOne) {
+  ImpairedLink link({.corruption = 0.1});
+  std::set<size_t> bits;
+  for (const ImpairedLink::Fate& fate : Fates(link, 10'000)) {
+    EXPECT_TRUE(fate.arrival);
+    if (fate.turned_bit) {
+      EXPECT_LT(*fate.turned_bit, kBytes * 8);
+      bits.insert(*fate.turned_bit);
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(link.counts().corrupted), 1000, 300);
+  EXPECT_GT(bits.size(), 500U);  // Any of 8,000.
+  EXPECT_FALSE(ImpairedLink({.corruption = 1}).Send(0, kStart).turned_bit);
+}
+
 TEST(ImpairedLink, DuplicatesArriveTwice) {
   ImpairedLink link({.delay = milliseconds(2), .duplication = 1});
   const ImpairedLink::Fate fate = link.Send(kBytes, kStart);

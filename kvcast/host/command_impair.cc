@@ -24,6 +24,7 @@ struct ImpairOptions {
   double duplicate_percent = 0;
   double reorder_percent = 0;
   double reorder_ms = 5;
+  double corrupt_percent = 0;
   double rate_mbit = 0;
   std::string queue = "1MiB";
   uint64_t mtu = 0;
@@ -55,6 +56,7 @@ Result<ImpairmentProxy::Options> Read(const ImpairOptions& asked) {
   link.duplication = asked.duplicate_percent / 100;
   link.reordering = asked.reorder_percent / 100;
   link.reorder_delay = FromSeconds(asked.reorder_ms / 1e3);
+  link.corruption = asked.corrupt_percent / 100;
   link.bits_per_second = static_cast<uint64_t>(asked.rate_mbit * 1e6);
   link.queue_bytes = *queue;
   link.datagram_bytes_max = asked.mtu == 0 ? SIZE_MAX : asked.mtu;
@@ -82,9 +84,9 @@ Result<ImpairmentProxy::Options> Read(const ImpairOptions& asked) {
 void PrintCounts(const char* way, const ImpairedLink::Counts& counts) {
   fmt::print(
       "  {}  {} datagrams ({}): {} lost, {} in blackouts, {} beyond the queue, {} too large, {} "
-      "twice, {} held back\n",
+      "twice, {} held back, {} with a bit turned over\n",
       way, counts.datagrams, HumanBytes(counts.bytes), counts.lost, counts.blacked_out,
-      counts.overflowed, counts.too_large, counts.duplicated, counts.held_back);
+      counts.overflowed, counts.too_large, counts.duplicated, counts.held_back, counts.corrupted);
 }
 
 int RunImpair(const ImpairOptions& asked) {
@@ -139,10 +141,11 @@ void AddImpairCommand(CLI::App& app, int* exit_status) {
   CLI::App* const command = app.add_subcommand(
       "impair",
       "Put a bad network before a node: delay, loss, reordering, a slow link\n\n"
-      "Takes UDP datagrams and passes them on to a server late, twice, out of order or not at all, "
-      "and the answers likewise: to see how kvcast, or anything else over UDP, behaves on a "
-      "network "
-      "that is not as good as the one at hand. A client takes the address that is printed instead "
+      "Takes UDP datagrams and passes them on to a server late, twice, out of order, damaged or "
+      "not "
+      "at all, and the answers likewise: to see how kvcast, or anything else over UDP, behaves on "
+      "a network that is not as good as the one at hand. A client takes the address that is "
+      "printed instead "
       "of the server's, with the same #FINGERPRINT.\n\n"
       "Which datagrams are lost follows from the seed. The rate counts what datagrams carry, "
       "without headers, and is shared by all clients.");
@@ -171,6 +174,8 @@ void AddImpairCommand(CLI::App& app, int* exit_status) {
   AddChance(*command, "--reorder-percent", options->reorder_percent,
             "How many are held back, so that others overtake them");
   AddTime(*command, "--reorder-ms", options->reorder_ms, "MS", "For how long they are held back");
+  AddChance(*command, "--corrupt-percent", options->corrupt_percent,
+            "How many arrive with one bit turned over");
   AddTime(*command, "--rate-mbit", options->rate_mbit, "MBIT/S",
           "How much passes; 0 is everything");
   command->add_option("--queue", options->queue, "How much waits where the rate is exceeded")

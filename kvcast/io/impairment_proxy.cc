@@ -98,6 +98,12 @@ void ImpairmentProxy::ForgetSilentClients() {
 
 void ImpairmentProxy::Pass(uint64_t client, bool there, std::span<const std::byte> datagram) {
   const ImpairedLink::Fate fate = (there ? there_ : back_).Send(datagram.size(), Now());
+  std::vector<std::byte> damaged;
+  if (fate.turned_bit) {
+    damaged.assign(datagram.begin(), datagram.end());
+    damaged[*fate.turned_bit / 8] ^= std::byte{1} << (*fate.turned_bit % 8);
+    datagram = damaged;
+  }
   for (const std::optional<Instant>& arrival : {fate.arrival, fate.second_arrival}) {
     if (arrival) {
       Hold(*arrival, client, there, datagram);

@@ -18,7 +18,7 @@
 namespace kvcast {
 
 // A bad network between clients and a server, for tests and for people: UDP that comes to it goes
-// on to the server late, twice, out of order or not at all, and so do answers.
+// on to the server late, twice, out of order, damaged or not at all, and so do answers.
 //
 // Every client gets a socket of its own towards the server, so the server tells them apart. All
 // share one link each way: its rate is that of all together. Datagrams may be as large as

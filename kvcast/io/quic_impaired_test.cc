@@ -38,6 +38,7 @@ TEST_P(QuicImpairedTest, BytesComeBackAsTheyWent) {
   EXPECT_EQ(counts.lost > 0, GetParam().link.loss > 0);
   EXPECT_EQ(counts.duplicated > 0, GetParam().link.duplication > 0);
   EXPECT_EQ(counts.held_back > 0, GetParam().link.reordering > 0);
+  EXPECT_EQ(counts.corrupted > 0, GetParam().link.corruption > 0);
   EXPECT_EQ(counts.blacked_out > 0, GetParam().link.blackout_length > Duration(0));
 }
 
@@ -53,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                 CongestionControl::kCubic},
         Network{"DuplicatesAThird", {.delay = milliseconds(2), .duplication = 0.33}},
         Network{"Reorders", {.delay = milliseconds(2), .reordering = 0.2}},
+        Network{"TurnsBits", {.delay = milliseconds(2), .corruption = 0.05}},
         Network{"DoesItAll",
                 {.delay = milliseconds(2), .loss = 0.05, .duplication = 0.1, .reordering = 0.1}},
         Network{"GoesSilentForASecond",
