@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 
 from kvcast_canonical import read_json
-from kvcast_names import MAX_HEADS, MAX_LAYERS, Reader, Refused, check_model_name, u64
+from kvcast_names import MAX_HEADS, MAX_LAYERS, Reader, Refused, check_model_name, read_slice, u64
 
 VALUE_BYTES = {"BF16": 2, "F16": 2, "F32": 4}
 MAX_HEADER_BYTES = 16 << 20
@@ -70,6 +70,21 @@ def _check(file: KvFile) -> None:
         elif layer.kind != "latent" or layer.kv_heads != 1 or layer.value_size != 0:
             raise Refused(f"a layer that is not one: {layer}")
     _check_metadata(file.metadata, file.tokens)
+    if "kvcast.slice" in file.metadata:
+        _check_slice(file.metadata["kvcast.slice"], file.layers)
+
+
+def _check_slice(text: str, held: list[Layer]) -> None:
+    """The file has as many layers as the slice names, and each as many KV heads."""
+    layers, heads = read_slice(text)
+    if layers is None and heads is None:
+        raise Refused("kvcast.slice names no part of a cache")
+    if layers is not None and len(held) != layers[1] - layers[0] + 1:
+        raise Refused(f"{len(held)} layers in a file of {text}")
+    if heads is not None:
+        for layer in held:
+            if layer.kind == "latent" or layer.kv_heads != heads[1] - heads[0] + 1:
+                raise Refused(f"a layer of {layer.kv_heads} KV heads in a file of {text}")
 
 
 def _check_metadata(metadata: dict, tokens: int) -> None:
@@ -162,6 +177,7 @@ def _check_queries(ends: dict[str, Tensor], layer: Layer) -> None:
     shape = ends["q"].shape
     if len(shape) != 3 or not all(1 <= size <= MAX_HEADS for size in shape[1:]):
         raise Refused("queries are not [tokens, heads, size]")
+    _check_range(layer.kv_heads, MAX_HEADS, "KV heads")
     if layer.kind == "heads" and (shape[1] % layer.kv_heads or shape[2] != layer.key_size):
         raise Refused("queries do not fit the layer's K")
 

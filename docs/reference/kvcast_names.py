@@ -174,10 +174,12 @@ def write_properties(properties: list[Property]) -> bytes:
     return out
 
 
-def read_properties(data: bytes) -> list[Property]:
+def read_properties(data: bytes, inside_immutable: bool = False) -> list[Property]:
+    """Refused too: immutable properties that stand twice, within others, or do not parse."""
     reader = Reader(data)
     properties: list[Property] = []
     kind = 0
+    immutable = 0
     while reader.left():
         kind += reader.vi64()
         if kind >= 2**64:
@@ -187,6 +189,11 @@ def read_properties(data: bytes) -> list[Property]:
             if value > MAX_PROPERTY_BYTES:
                 raise Refused(f"property {kind:#x} has {value} bytes")
             value = reader.take(value)
+        if kind == IMMUTABLE_PROPERTIES:
+            immutable += 1
+            if inside_immutable or immutable > 1:
+                raise Refused("immutable properties stand twice or within others")
+            read_properties(value, inside_immutable=True)
         properties.append((kind, value))
     return properties
 
@@ -202,10 +209,7 @@ def block_hash_of(properties: bytes) -> bytes:
     hashes = []
     for kind, value in read_properties(properties):
         if kind == IMMUTABLE_PROPERTIES:
-            inner = read_properties(value)
-            if any(kind == IMMUTABLE_PROPERTIES for kind, _ in inner):
-                raise Refused("immutable properties hold immutable properties")
-            hashes += [value for kind, value in inner if kind == BLOCK_HASH]
+            hashes += [inner for kind, inner in read_properties(value) if kind == BLOCK_HASH]
     if len(hashes) != 1:
         raise Refused(f"an object has {len(hashes)} block hashes")
     return exactly(32, hashes[0], "a block's hash")
@@ -344,6 +348,21 @@ class Track:
         return TrackName(
             (ROOT, scope.encode("ascii"), self.prefix, self.generation), track.encode("ascii")
         )
+
+
+def read_slice(text: str) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """The layers and the KV heads that a slice names, ends included; None stands for all."""
+    number = "(0|[1-9][0-9]*)"
+    found = re.fullmatch(f"(?:;l={number}-{number})?(?:;h={number}-{number})?", text)
+    if not found:
+        raise Refused(f"{text!r} is not a slice")
+    ends = [None if end is None else int(end) for end in found.groups()]
+    layers = None if ends[0] is None else (ends[0], ends[1])
+    heads = None if ends[2] is None else (ends[2], ends[3])
+    for given, limit in ((layers, MAX_LAYERS), (heads, MAX_HEADS)):
+        if given is not None and not given[0] <= given[1] < limit:
+            raise Refused(f"a slice from {given[0]} to {given[1]}")
+    return layers, heads
 
 
 def parse_scope(scope: bytes) -> tuple[str, str, bytes]:

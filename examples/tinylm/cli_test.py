@@ -73,7 +73,7 @@ class Cli(unittest.TestCase):
             (["tokenize", "--file", "/no/such/file"], b"", b"/no/such/file: Cannot open it: No such file"),
             (["tokenize", "--file", "/"], b"", b"tinylm: /: "),
             (["tokenize"], b"ab\xff", b"byte 2: The text is not UTF-8"),
-            (["detokenize"], b"1 2 x", b'standard input: byte 4: "x" does not begin with a token id'),
+            (["detokenize"], b"1 2 x", b'standard input: byte 4: No token id begins here'),
             (["detokenize", "4096"], b"", b"There is no token 4096"),
             (["--model", "/no/such", "tokenize", "a"], b"", b"/no/such/tokenizer.json: "),
             (["generate", "--tokens", "4096", "a"], b"", b"4098 tokens; the model looks at 4096"),

@@ -484,6 +484,26 @@ TEST_F(NameAndInspect, InspectChecksAFileAgainstAModel) {
             std::string::npos);
 }
 
+// A rank's file is of the heads that it names, and of no others.
+TEST_F(NameAndInspect, InspectFitsTheSliceThatAFileIsOf) {
+  const std::string model = Path("model");
+  const auto inspect = [&](const std::string& slice, const char* json = "") {
+    WriteKvFile("rank.safetensors", 1, {{"kvcast.slice", slice}});
+    const std::string file = Path("rank.safetensors");
+    std::vector<const char*> words = {"inspect", file.c_str(), "--model", model.c_str(), json};
+    words.resize(*json == '\0' ? 4 : 5);
+    return RunKvcast(words);
+  };
+  const CommandOutcome fits = inspect(";h=1-1");
+  EXPECT_EQ(fits.status, 0) << fits.err;
+  EXPECT_NE(fits.out.find("slice            h=1-1: these are a part of a cache\n"),
+            std::string::npos)
+      << fits.out;
+  EXPECT_NE(fits.out.find("the file fits the model"), std::string::npos) << fits.out;
+  EXPECT_EQ(ParseJson(inspect(";l=0-1;h=1-1", "--json").out)->at("slice"), ";l=0-1;h=1-1");
+  EXPECT_NE(inspect(";h=2-2").err.find("a layer has 2"), std::string::npos);
+}
+
 // A cache in other values than the engine's would have to be converted, and so is not its cache.
 TEST_F(NameAndInspect, InspectComparesTheTypeOfValues) {
   const std::string model = Path("model");
@@ -511,6 +531,19 @@ TEST_F(NameAndInspect, InspectIgnoresNothingItIsTold) {
     EXPECT_NE(outcome.err.find("--model"), std::string::npos) << outcome.err;
   }
   EXPECT_EQ(RunKvcast({"inspect", file.c_str(), "--block-tokens", "4"}).status, 0);
+}
+
+// What a shell makes of a variable that is not set is no folder, and no reason to check nothing.
+TEST_F(NameAndInspect, RefuseAFolderWithoutAName) {
+  WriteKvFile("kv.safetensors", 2, {});
+  const std::string file = Path("kv.safetensors");
+  const CommandOutcome inspect = RunKvcast({"inspect", file.c_str(), "--model", ""});
+  EXPECT_EQ(inspect.status, kExitUsage);
+  EXPECT_NE(inspect.err.find("--model: No folder is named"), std::string::npos) << inspect.err;
+  const CommandOutcome name = Name({"--adapter", "", Path("a.tokens")});
+  EXPECT_EQ(name.status, kExitUsage);
+  EXPECT_NE(name.err.find("--adapter: No folder is named"), std::string::npos) << name.err;
+  EXPECT_NE(Name({""}).err.find("No file is named"), std::string::npos);
 }
 
 TEST(ModelText, PutsNumbersTogether) {

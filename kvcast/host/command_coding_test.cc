@@ -1,5 +1,6 @@
 // kvcast encode, decode, rungs and calibrate, as whoever types them sees them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <cstring>
@@ -104,6 +105,19 @@ class CodingCommands : public testing::Test {
 
   ScratchDirectory folder_ = *ScratchDirectory::Make();
 };
+
+// Where a process may not write files of any length, that is an error and not its death.
+TEST_F(CodingCommands, SayThatAFileMayNotGrow) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit small{4096, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const CommandOutcome outcome = Encode("BF16", "large.kvc");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("Cannot write it: File too large"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("large.kvc")));
+}
 
 struct RungAndError {
   const char* rung;

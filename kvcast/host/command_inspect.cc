@@ -46,6 +46,9 @@ void PrintText(const Inspected& inspected, uint64_t block_tokens) {
   for (const std::string& line : LayerLines(file.layers())) {
     fmt::print("                 {}\n", line);
   }
+  if (const Slice slice = SliceOf(file); !slice.IsWhole()) {
+    fmt::print("slice            {}: these are a part of a cache\n", slice.Suffix().substr(1));
+  }
   fmt::print("bytes per token  {}\n", Grouped(file.bytes_per_token()));
   if (const size_t queries = QueryBytesPerToken(file); queries > 0) {
     fmt::print("queries          {} bytes per token beside them, no part of the cache\n",
@@ -84,6 +87,7 @@ void PrintJson(const Inspected& inspected, uint64_t block_tokens) {
                      {"query_bytes_per_token", QueryBytesPerToken(file)},
                      {"block_tokens", block_tokens},
                      {"file_bytes", inspected.bytes},
+                     {"slice", or_null(SliceOf(file).Suffix())},
                      {"model", or_null(inspected.model_name)},
                      {"model_fp", or_null(inspected.model_fp)},
                      {"metadata", file.metadata()}};

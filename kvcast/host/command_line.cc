@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "kvcast/host/suggestion.h"
 #include "kvcast/host/text_layout.h"
 #include "kvcast/host/version.h"
+#include "kvcast/io/cut_file_watch.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {
@@ -173,6 +175,9 @@ int Failed(const Error& error) {
 }
 
 int RunCommandLine(int argc, const char* const* argv) {
+  EndOnCutFiles("kvcast");
+  // A file as long as this process may make one is told like a full disk, not by a death.
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
   try {
     return Run(argc, argv);
   } catch (const std::exception& exception) {

@@ -80,7 +80,7 @@ Result<std::vector<PutReport>> Publish(const CacheTask& task, const KvFile& file
   const std::vector<LayerShape> layers(file.layers().begin(), file.layers().end());
   KVCAST_TRY(const PagedCache cache,
              BlocksInARow(BlockShape(layers, task.shape.tokens()), task.values, memory));
-  const auto pages_of = IsOfSlice(file) ? PromptPages::OfSlice : PromptPages::Of;
+  const auto pages_of = SliceOf(file).IsWhole() ? PromptPages::Of : PromptPages::OfSlice;
   KVCAST_TRY(const PromptPages pages,
              pages_of(cache, PagesInARow(blocks), task.shape.tokens(), blocks, task.slice));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
@@ -161,7 +161,10 @@ Result<void> RunPut(const CacheFlags& flags, Durability durability) {
     return Error(file.error()).In(flags.file);
   }
   KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
-  Result<void> fits = CheckFits(*file, task.model, task.slice);
+  Result<void> fits = CheckSliceAsked(*file, task.slice);
+  if (fits.ok()) {
+    fits = CheckFits(*file, task.model);
+  }
   const Result<size_t> blocks = BlocksIn(*file, task);
   if (!fits.ok() || !blocks.ok()) {
     return Error(fits.ok() ? blocks.error() : fits.error()).In(flags.file);

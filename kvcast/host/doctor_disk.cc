@@ -84,6 +84,15 @@ Finding FileSystem(const DiskFacts& disk) {
   return finding;
 }
 
+// As a shell takes it for one word, whatever is in it.
+std::string ShellWord(std::string_view text) {
+  std::string word = "'";
+  for (const char letter : text) {
+    word += letter == '\'' ? R"('\'')" : std::string(1, letter);
+  }
+  return word + "'";
+}
+
 Finding Space(const DiskFacts& disk) {
   Finding finding{
       "Space", Verdict::kGood,
@@ -95,7 +104,7 @@ Finding Space(const DiskFacts& disk) {
     finding.advice = fmt::format("Give the disk tier {} or more: find out what else lies here.",
                                  HumanBytes(kRoomyDiskBytes));
     finding.commands = {
-        fmt::format("du -xh --max-depth=1 '{}' | sort -h", disk.directory.string())};
+        fmt::format("du -xh --max-depth=1 {} | sort -h", ShellWord(disk.directory.string()))};
   }
   return finding;
 }

@@ -165,6 +165,12 @@ const Ailment kAilments[] = {
      Verdict::kCouldBeBetter, "bucket"},
     {"FullDisk", [](auto& m) { (*m.disk)->free_bytes = kGib; }, "Space", Verdict::kCouldBeBetter,
      "du -xh --max-depth=1 '/var/lib/kvcast'"},
+    {"FullDiskOfAnOddName",
+     [](auto& m) {
+       (*m.disk)->free_bytes = kGib;
+       (*m.disk)->directory = "/tom's disk";
+     },
+     "Space", Verdict::kCouldBeBetter, R"('/tom'\''s disk')"},
 };
 
 class DoctorAilment : public testing::TestWithParam<Ailment> {};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kvcast/base/hex.h"
+#include "kvcast/base/check.h"
 
 namespace kvcast {
 namespace {
@@ -46,15 +46,24 @@ Result<ValueType> ValuesOf(KvDtype dtype) {
                                             Computed(dtype) + ", and they hold BF16, F16 or F32.");
 }
 
-Result<void> CheckFits(const KvFile& file, const ModelFolder& model, const Slice& slice) {
-  const std::string part = MetadataOr(file, kSliceKey);
-  if (!part.empty() && part != slice.Suffix()) {
+Slice SliceOf(const KvFile& file) {
+  const Result<Slice> slice = Slice::ParseSuffix(MetadataOr(file, kSliceKey));
+  KVCAST_CHECK(slice.ok());  // Or the file had been refused.
+  return *slice;
+}
+
+Result<void> CheckSliceAsked(const KvFile& file, const Slice& asked) {
+  const Slice held = SliceOf(file);
+  if (!held.IsWhole() && held != asked) {
     return Error(ErrorCode::kMismatch,
-                 "The file holds only a slice of a cache, " + Printable(part) +
+                 "The file holds only a slice of a cache, " + held.Suffix() +
                      ": say which layers and KV heads these are with --layers and --heads.");
   }
-  KVCAST_TRY(const BlockShape shape,
-             BlockShape(model.description.groups, 1).Sliced(part.empty() ? Slice() : slice));
+  return {};
+}
+
+Result<void> CheckFits(const KvFile& file, const ModelFolder& model) {
+  KVCAST_TRY(const BlockShape shape, BlockShape(model.description.groups, 1).Sliced(SliceOf(file)));
   if (!std::ranges::equal(shape.layers(), file.layers())) {
     return Error(ErrorCode::kMismatch, "The file was not made by model " + model.name +
                                            ": its layers, heads or head sizes are others.");

@@ -7,6 +7,7 @@
 #include "kvcast/engine/model_folder.h"
 #include "kvcast/kv/kv_file.h"
 #include "kvcast/kv/model_key.h"
+#include "kvcast/kv/slice.h"
 
 namespace kvcast {
 
@@ -17,10 +18,12 @@ std::string MetadataOr(const KvFile& file, std::string_view key);
 // files.
 Result<ValueType> ValuesOf(KvDtype dtype);
 
-// Whether a file that says which model it is of, and a model, belong together; mismatch if not. It
-// holds a whole cache, or no more than the slice, and then says so.
-Result<void> CheckFits(const KvFile& file, const ModelFolder& model, const Slice& slice = {});
-// The file is one of a slice.
-inline bool IsOfSlice(const KvFile& file) { return !MetadataOr(file, kSliceKey).empty(); }
+// Which part of a cache the file says that it holds; whole, if it says nothing.
+Slice SliceOf(const KvFile& file);
+// Mismatch: the file holds a part, and another one was asked for.
+Result<void> CheckSliceAsked(const KvFile& file, const Slice& asked);
+// Whether a file, of a whole cache or a part, and the model that it says it is of belong together;
+// mismatch if not.
+Result<void> CheckFits(const KvFile& file, const ModelFolder& model);
 
 }  // namespace kvcast

@@ -39,8 +39,7 @@ Result<CpuFacts> ProbeCpu(const std::filesystem::path& root) {
   const auto cpuinfo = KernelSetting(root / "proc/cpuinfo");
   if (!cpuinfo) {
     return Error(ErrorCode::kMachine,
-                 "Cannot read /proc/cpuinfo, so nothing is known of the processor. Is /proc "
-                 "mounted?");
+                 "Cannot read /proc/cpuinfo, so nothing is known of the processor. Mount /proc.");
   }
   // x86 calls them flags, ARM Features; the words in them differ as well.
   std::istringstream words(ValueOf(*cpuinfo, "flags") + " " + ValueOf(*cpuinfo, "Features"));

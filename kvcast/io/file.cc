@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/io/cut_file_watch.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/io/regular_file.h"
 #include "kvcast/io/system_error.h"
@@ -30,7 +31,9 @@ Result<std::span<const std::byte>> Map(const std::filesystem::path& path) {
   if (memory == MAP_FAILED) {
     return SystemError("Cannot map it into memory", errno);
   }
-  return std::span(static_cast<const std::byte*>(memory), bytes);
+  const std::span<const std::byte> span(static_cast<const std::byte*>(memory), bytes);
+  RememberMapping(span, path);
+  return span;
 }
 
 // Adds what one read() gives, and says how much that was; 0 at the end.
@@ -160,11 +163,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (!span_.empty()) {
+    ForgetMapping(span_);
     ::munmap(const_cast<std::byte*>(span_.data()), span_.size());
   }
 }
 
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t bytes_max) {
+  if (path.empty()) {
+    return NoFileNamed();
+  }
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) {
     return SystemError("Cannot open it", errno).In(path.string());

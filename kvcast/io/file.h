@@ -17,9 +17,9 @@ namespace kvcast {
 // large the file is.
 //
 // The memory is the file itself. When another process truncates the file, touching what was cut
-// off raises SIGBUS and ends this process; when it writes to the file, the bytes change under the
-// reader. So map what is written once and then replaced by rename, as FileWriter does, and check
-// the digest of what you must not get wrong.
+// off raises SIGBUS and ends this process (see cut_file_watch.h for last words); when it writes to
+// the file, the bytes change under the reader. So map what is written once and then replaced by
+// rename, as FileWriter does, and check the digest of what you must not get wrong.
 class MappedFile {
  public:
   // An empty file is mapped as an empty span. What is not a regular file cannot be mapped.

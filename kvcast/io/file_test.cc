@@ -70,6 +70,10 @@ TEST_F(MappedFileTest, SaysWhichFileIsNotThere) {
                 ": Cannot open it: No such file or directory. Check the path.");
 }
 
+TEST_F(ReadFileTest, SaysThatNoFileIsNamed) {
+  EXPECT_EQ(ReadFile("", 1).error().message(), "No file is named: the path is empty.");
+}
+
 TEST_F(MappedFileTest, RefusesWhatIsNoFile) {
   EXPECT_EQ(MappedFile::Open("").error().message(), "No file is named: the path is empty.");
   EXPECT_EQ(MappedFile::Open(scratch_.path()).error().message(),

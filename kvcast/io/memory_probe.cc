@@ -41,7 +41,7 @@ Result<MemoryFacts> ProbeMemory(const std::filesystem::path& root) {
   auto values = ParseMeminfo(KernelSetting(root / "proc/meminfo").value_or(""));
   if (!values.contains("MemTotal:")) {
     return Error(ErrorCode::kMachine,
-                 "Cannot read /proc/meminfo, so nothing is known of the memory. Is /proc mounted?");
+                 "Cannot read /proc/meminfo, so nothing is known of the memory. Mount /proc.");
   }
   MemoryFacts facts;
   facts.total_bytes = values["MemTotal:"];

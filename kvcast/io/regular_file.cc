@@ -8,9 +8,11 @@
 
 namespace kvcast {
 
+Error NoFileNamed() { return Error(ErrorCode::kInvalid, "No file is named: the path is empty."); }
+
 Result<RegularFile> OpenRegular(const std::filesystem::path& path) {
   if (path.empty()) {
-    return Error(ErrorCode::kInvalid, "No file is named: the path is empty.");
+    return NoFileNamed();
   }
   RegularFile file;
   // Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.

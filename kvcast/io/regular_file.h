@@ -16,6 +16,7 @@ struct RegularFile {
   struct stat status {};  // As it was when it was opened.
 };
 
+Error NoFileNamed();  // The path is empty.
 // Errors do not name the file: whoever opens it adds that, with Error::In().
 Result<RegularFile> OpenRegular(const std::filesystem::path& path);
 

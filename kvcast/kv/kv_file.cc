@@ -10,6 +10,7 @@
 #include "kvcast/base/json.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/safetensors.h"
+#include "kvcast/kv/slice.h"
 
 namespace kvcast {
 namespace {
@@ -144,8 +145,21 @@ struct MetadataFault {
   std::string reason;
 };
 
+// Whether the layers can be what a cache has of the part that `text` names.
+bool IsSliceOf(std::string_view text, std::span<const LayerShape> layers) {
+  const Result<Slice> slice = Slice::ParseSuffix(text);
+  if (!slice.ok() || slice->IsWhole() ||
+      (slice->layers && slice->layers->count() != layers.size())) {
+    return false;
+  }
+  return !slice->heads || std::ranges::all_of(layers, [&](const LayerShape& layer) {
+    return layer.value_size != 0 && layer.kv_heads == slice->heads->count();
+  });
+}
+
 // What we say about a file must be right where it is said at all: the first thing that is not.
-std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens) {
+std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens,
+                                     std::span<const LayerShape> layers) {
   const auto wrong = [&](std::string_view key, auto is_right) {
     const auto found = metadata.find(key);
     return found != metadata.end() && !is_right(found->second);
@@ -165,6 +179,11 @@ std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens
   }
   if (wrong(kRopeKey, [](const std::string& text) { return text == "applied"; })) {
     return MetadataFault{kRopeKey, "\"applied\": keys are kept with their position in them"};
+  }
+  if (wrong(kSliceKey, [&](const std::string& text) { return IsSliceOf(text, layers); })) {
+    return MetadataFault{kSliceKey,
+                         "written ;l=FIRST-LAST;h=FIRST-LAST, one of them or both, and "
+                         "of as many layers and KV heads as the file has"};
   }
   return std::nullopt;
 }
@@ -192,7 +211,7 @@ Result<void> CheckPlan(std::span<const LayerShape> layers, uint32_t tokens,
           "A layer of a KV file has 1 to 65,536 heads of 1 to 65,536 values, or one latent.");
     }
   }
-  if (const auto fault = FaultOf(metadata, tokens)) {
+  if (const auto fault = FaultOf(metadata, tokens, layers)) {
     return MetadataError(ErrorCode::kInvalid, metadata, *fault);
   }
   return {};
@@ -288,7 +307,7 @@ Result<KvFile> KvFile::Parse(std::span<const std::byte> file) {
                                             std::to_string(kv.layers_.size()) + ".")
         .At(safetensors.Place(""));
   }
-  if (const auto fault = FaultOf(kv.metadata_, kv.tokens_)) {
+  if (const auto fault = FaultOf(kv.metadata_, kv.tokens_, kv.layers_)) {
     return MetadataError(ErrorCode::kMismatch, kv.metadata_, *fault)
         .At(safetensors.Place("__metadata__", fault->key));
   }

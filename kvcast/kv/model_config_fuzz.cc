@@ -16,7 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   KVCAST_CHECK(!config->groups.empty());
   kvcast::ModelDescription model;
   model.groups = config->groups;
-  KVCAST_CHECK(model.Fingerprint() == model.Fingerprint());
+  kvcast::ModelDescription longer = model;
+  longer.block_tokens += 1;
+  KVCAST_CHECK(model.Fingerprint() != longer.Fingerprint());
   const kvcast::BlockShape shape(config->groups, 16);  // Checks that every layer is named once.
   KVCAST_CHECK(shape.layers().size() <= 4096);
   for (const kvcast::LayerShape& layer : shape.layers()) {

@@ -4,8 +4,6 @@
 #include <charconv>
 #include <string>
 
-#include "kvcast/base/hex.h"
-
 namespace kvcast {
 namespace {
 
@@ -33,9 +31,10 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
                            kSpaces.find(*parsed.ptr) != std::string_view::npos ||
                            *parsed.ptr == ',' || *parsed.ptr == ']';
     if (parsed.ec != std::errc() || !separated) {
-      return Error(ErrorCode::kMalformed, "\"" + Printable(text.substr(at, 12)) +
-                                              "\" does not begin with a token id: a whole "
-                                              "number below 2^32, with a space or comma after it.")
+      // What stands there may be a piece of somebody's prompt, and errors end up in logs.
+      return Error(ErrorCode::kMalformed,
+                   "No token id begins here: a whole number below 2^32, with a space or comma "
+                   "after it.")
           .At(at);
     }
     tokens.push_back(token);

@@ -11,8 +11,8 @@ HEAD = "# Ledger\n\n## Fuzzing\n\n| commit | fuzzer | executions | found |\n|---
 class Ledger(Planted):
     def setUp(self):
         super().setUp()
-        self.plant("kvcast/kv/a_fuzz.cc", "")
-        self.plant("kvcast/kv/b_fuzz.cc", "")
+        self.plant("kvcast/io/a_fuzz.cc", "")
+        self.plant("kvcast/io/b_fuzz.cc", "")
 
     def of(self, rows: str, sentence: str) -> list[str]:
         self.plant("docs/ledger.md", HEAD + rows + "\n" + sentence + "\n\n## Simulation\n\n"
@@ -35,6 +35,12 @@ class Ledger(Planted):
     def test_a_sum_that_is_out_of_date_is_found(self):
         rows = "| `1` | `a_fuzz` / `b_fuzz` | 1,000,000 / 999,999 | none |\n"
         self.assert_one(self.of(rows, "Of a million executions in all: `b_fuzz` 2."), "b_fuzz 1 ")
+
+    def test_a_fuzzer_of_the_foundation_may_miss_nothing(self):
+        self.plant("kvcast/catalog/c_fuzz.cc", "")
+        rows = "| `1` | `a_fuzz`, `b_fuzz`, `c_fuzz` | 1,000,000 / 1,000,000 / 999,999 | none |\n"
+        self.assert_one(self.of(rows, "Of a million executions in all: `c_fuzz` 1."),
+                        "docs/ledger.md:9", "c_fuzz is of the foundation")
 
     def test_a_fuzzer_that_is_gone_is_not_missed(self):
         rows = "| `1` | `a_fuzz`, `b_fuzz` | 1,000,000 each | none |\n"

@@ -66,6 +66,11 @@ _READ = [
     ("empty metadata", _good({})),
     ("metadata", _metadata(model="org/m", model_fp=digest("a model"), tokens="2",
                            rope="applied")),
+    ("a slice of a layer", _metadata(slice=";l=7-7")),
+    ("a slice of a head", _metadata(slice=";h=3-3")),
+    ("a slice of a layer and a head", _metadata(slice=";l=4095-4095;h=65535-65535")),
+    ("a slice of a layer of a latent", _raw({
+        "__metadata__": {"kvcast.slice": ";l=0-0"}, **_LATENT}, _DATA)),
     ("metadata of others", _good({"format": "pt", "kvcast.other": "x", "": ""})),
 ]
 
@@ -160,6 +165,18 @@ _REFUSED = [
     ("tokens that are not so many", _metadata(tokens="3")),
     ("tokens with a leading zero", _metadata(tokens="02")),
     ("RoPE that is not applied", _metadata(rope="none")),
+    *(
+        (f"a slice that is none: {text!r}", _metadata(slice=text))
+        for text in ["", "h=0-0", ";h=0", ";h=0-", ";h=1-0", ";h=00-0", ";h=0-0;l=0-0", ";h=0-0 ",
+                     ";h=0-0;h=0-0", ";l=4096-4096", ";h=65536-65536", ";h=\u0660-0"]
+    ),
+    ("a slice of more layers than there are", _metadata(slice=";l=0-1")),
+    ("a slice of more heads than there are", _metadata(slice=";l=0-0;h=0-1")),
+    ("a slice of a latent's heads", _raw({
+        "__metadata__": {"kvcast.slice": ";h=0-0"}, **_LATENT}, _DATA)),
+    ("queries where K has no heads", _good(
+        data=bytes(8), layers_0_k=_tensor([2, 0, 2], 0, 0), layers_0_v=_tensor([2, 0, 2], 0, 0),
+        layers_0_q=_tensor([2, 1, 2], 0, 8))),
 ]
 
 
@@ -188,6 +205,7 @@ _WRITE = [
     ("write metadata", _write([_ONE], kvcast__tokens="2", kvcast__rope="applied",
                               kvcast__model="org/m", kvcast__model_fp=digest("a model"),
                               note='\u00e9 "quoted" \\', Z="")),
+    ("write a slice", _write([_ONE], kvcast__slice=";l=3-3;h=1-1")),
 ]
 _WRITE_REFUSED = [
     ("write no layers", _write([])),
@@ -199,6 +217,7 @@ _WRITE_REFUSED = [
     ("write a latent with two heads", _write([_mla("aa" * 12, 3, kv_heads=2)])),
     ("write a latent with V", _write([_mla("aa" * 12, 3, value_size=3)])),
     ("write other tokens than there are", _write([_ONE], kvcast__tokens="3")),
+    ("write other heads than the slice has", _write([_ONE], kvcast__slice=";h=0-1")),
 ]
 
 KV_FILE = [

@@ -148,6 +148,8 @@ def _read_properties() -> list[tuple]:
             ("longer integers than needed", "8002" "c00001" "8001" "8001" "aa"),
             ("a type twice", "0401" "0002"),
             ("the largest type", "ffffffffffffffffff" "01" "aa"),
+            ("immutable properties", "0b05" "0201" "0101" "ff"),
+            ("immutable properties that hold none", "0b00"),
         ]
     ]
     cases += [
@@ -161,6 +163,10 @@ def _read_properties() -> list[tuple]:
             ("a type of 2^64", "02" "01" "fffffffffffffffffe" "00"),
             ("a length of 65,536", "01" "c10000" + "00" * 40),
             ("a length of 2^64-1", "01" "ffffffffffffffffff" "00"),
+            ("immutable properties twice", "0b00" "0000"),
+            ("immutable properties within immutable ones", "0b02" "0b00"),
+            ("immutable properties that do not parse", "0b01" "ff"),
+            ("immutable properties that end too early", "0b01" "02"),
         ]
     ]
     return cases
