@@ -9,6 +9,10 @@
 namespace kvcast {
 namespace {
 
+// No read may take longer than the most (storage_plan.cc), and none comes sooner than the least.
+constexpr Duration kPatienceLeast = std::chrono::milliseconds(1);
+constexpr Duration kPatienceMost = std::chrono::seconds(30);
+
 Error BadBucket(const std::string& what) {
   return Error(ErrorCode::kInvalid, what + ". It is " + kBucketGrammar);
 }
@@ -42,6 +46,13 @@ std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
     flag.bytes = *bytes;
   } else if (name == "admit" && (value == "all" || value == "second")) {
     flag.admission = value;
+  } else if (name == "patience") {
+    const Result<Duration> patience = ParseDuration(value);
+    if (!patience.ok() || *patience < kPatienceLeast || *patience > kPatienceMost) {
+      return BadBucket(patience.ok() ? "patience has to be from 1ms to 30s"
+                                     : patience.error().message());
+    }
+    flag.patience = *patience;
   } else if (name == "credentials" && !value.empty()) {
     flag.server.credentials.file = std::string(value);
     flag.server.credentials.environment = false;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "kvcast/base/result.h"
+#include "kvcast/base/time.h"
 #include "kvcast/host/flag_words.h"
 #include "kvcast/io/s3_bucket.h"
 
@@ -14,7 +16,7 @@ namespace kvcast {
 // A bucket in which a node keeps objects, as it is typed.
 inline constexpr char kBucketGrammar[] =
     "s3://BUCKET[/PREFIX][,endpoint=URL][,region=NAME][,style=path|host][,bytes=SIZE]"
-    "[,admit=all|second][,credentials=FILE][,profile=NAME][,ca=FILE]";
+    "[,admit=all|second][,patience=TIME][,credentials=FILE][,profile=NAME][,ca=FILE]";
 
 // Keys and secrets are not typed: others see the command line. They come from AWS_ACCESS_KEY_ID and
 // AWS_SECRET_ACCESS_KEY, or from a file.
@@ -23,6 +25,8 @@ struct BucketFlag {
   std::string prefix;
   std::optional<uint64_t> bytes;  // For packs of this node; absent: no bound.
   std::string admission = "all";
+  // After this a block that has not come is a miss: computing it again takes about as long.
+  Duration patience = std::chrono::seconds(2);
 
   // Whether it names a bucket, and not a directory.
   static bool Is(std::string_view text) { return text.starts_with("s3://"); }

@@ -26,6 +26,7 @@ TEST_F(BucketFlagTest, ABucketAloneIsAmazons) {
   EXPECT_FALSE(flag.server.path_style);
   EXPECT_FALSE(flag.bytes.has_value());
   EXPECT_EQ(flag.admission, "all");
+  EXPECT_EQ(flag.patience, std::chrono::seconds(2));
   EXPECT_TRUE(flag.server.credentials.environment);
 }
 
@@ -33,7 +34,7 @@ TEST_F(BucketFlagTest, EverythingCanBeSaid) {
   const BucketFlag flag = *BucketFlag::Parse(
       "s3://caches/a/b/,endpoint=http://"
       "localhost:9000,region=eu-central-1,style=host,bytes=1TiB,"
-      "admit=second,credentials=/etc/keys,profile=kvcast,ca=/etc/ca.pem");
+      "admit=second,patience=500ms,credentials=/etc/keys,profile=kvcast,ca=/etc/ca.pem");
   EXPECT_EQ(flag.prefix, "a/b");
   EXPECT_EQ(flag.ToString(), "s3://caches/a/b");
   EXPECT_EQ(flag.server.endpoint, "http://localhost:9000");
@@ -41,6 +42,7 @@ TEST_F(BucketFlagTest, EverythingCanBeSaid) {
   EXPECT_FALSE(flag.server.path_style);
   EXPECT_EQ(flag.bytes, uint64_t{1} << 40);
   EXPECT_EQ(flag.admission, "second");
+  EXPECT_EQ(flag.patience, std::chrono::milliseconds(500));
   EXPECT_EQ(flag.server.credentials.file, "/etc/keys");
   EXPECT_EQ(flag.server.credentials.profile, "kvcast");
   EXPECT_FALSE(flag.server.credentials.environment);
@@ -67,7 +69,8 @@ TEST_F(BucketFlagTest, WhatIsNotSaidComesFromTheEnvironment) {
 
 TEST_F(BucketFlagTest, WhatSaysNothingIsRefusedAndNamed) {
   for (const char* text : {"s3://", "s3:///prefix", "b", "s3://b,style=round", "s3://b,bytes=many",
-                           "s3://b,admit=none", "s3://b,colour=red", "s3://b,",
+                           "s3://b,admit=none", "s3://b,patience=2", "s3://b,patience=0s",
+                           "s3://b,patience=31s", "s3://b,colour=red", "s3://b,",
                            "s3://b,region=", "s3://b/..", "s3://b/a/../c", "s3://b/./a"}) {
     const auto flag = BucketFlag::Parse(text);
     ASSERT_FALSE(flag.ok()) << text;

@@ -82,6 +82,16 @@ std::vector<ConfigKey> Table() {
        "Take memory from the machine as it is needed, instead of at the start",
        "Take memory from the machine at the start, instead of as it is needed",
        [](NodeConfig& c) -> ConfigPlace { return &c.prefault; }},
+      {"memory", "eviction", "--eviction", kEvictionWords, "",
+       "Who goes when memory is full, and in directories that say nothing else: who was used "
+       "longest ago, least often, by S3-FIFO, or by a rule that learns when blocks come back and "
+       "keeps prefixes from their beginning",
+       [](NodeConfig& c) -> ConfigPlace { return &c.eviction; }},
+      {"memory", "warm_rate", "--warm-rate", "SIZE", "",
+       "How many bytes a second are read from directories and buckets before anybody asks for "
+       "them, at most; 0 reads nothing ahead of a fetch",
+       [](NodeConfig& c) -> ConfigPlace { return ConfigBytes{&c.warm_rate_bytes}; }, 0,
+       uint64_t{1} << 40},
       {"cache", "directory", "--cache-dir", "DIR", "$XDG_CACHE_HOME/kvcast or ~/.cache/kvcast",
        "Where a node that is given neither a disk nor a bucket keeps what memory has no room for; "
        "none keeps it nowhere",
@@ -125,6 +135,7 @@ constexpr ConfigTierKey kTierKeys[] = {
     {"disk", "class", "ssd|hdd", "ssd", "What kind of disk it is on"},
     {"disk", "admit", "all|second", "all",
      "Which of the blocks that memory evicts are written: all, or those that come a second time"},
+    {"disk", "evict", kEvictionWords, "as in memory", "Who goes when it is full"},
     {"bucket", "url", "s3://BUCKET[/PREFIX]", "", "The bucket, and what its keys begin with"},
     {"bucket", "endpoint", "URL", "AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon's",
      "The server"},
@@ -134,6 +145,8 @@ constexpr ConfigTierKey kTierKeys[] = {
     {"bucket", "bytes", "SIZE", "no bound", "For what this node puts there"},
     {"bucket", "admit", "all|second", "all",
      "Which of the blocks that memory or a disk evicts are put there"},
+    {"bucket", "patience", "TIME", "2s",
+     "How long it may take to bring a block, 30s at most, before that is a miss"},
     {"bucket", "credentials", "FILE", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws",
      "A file with the keys: never write these here, or on a command line"},
     {"bucket", "profile", "NAME", "default", "Which of the keys in that file"},

@@ -1,9 +1,11 @@
 #include "kvcast/host/disk_flag.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include "kvcast/host/flag_words.h"
 #include "kvcast/io/human_units.h"
+#include "kvcast/store/eviction.h"
 
 namespace kvcast {
 namespace {
@@ -39,6 +41,8 @@ Result<DiskFlag> DiskFlag::Of(const FlagWords& typed) {
       flag.disk_class = value == "hdd" ? DiskClass::kHdd : DiskClass::kSsd;
     } else if (name == "admit" && (value == "all" || value == "second")) {
       flag.admission = value;
+    } else if (name == "evict" && std::ranges::count(EvictionNames(), value) > 0) {
+      flag.eviction = value;
     } else {
       return BadDisk("'" + std::string(word) + "' says nothing");
     }

@@ -13,12 +13,17 @@
 namespace kvcast {
 
 // A directory in which a node keeps objects, as it is typed.
-inline constexpr char kDiskGrammar[] = "DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]";
+// The policies that may say what goes when there is no more room: those of EvictionNames().
+inline constexpr char kEvictionWords[] = "lru|lfu|s3fifo|default";
+inline constexpr char kDiskGrammar[] =
+    "DIR[,bytes=SIZE][,class=ssd|hdd][,admit=all|second]"
+    "[,evict=lru|lfu|s3fifo|default]";
 struct DiskFlag {
   std::filesystem::path directory;
   std::optional<uint64_t> bytes;  // Absent: as much as DefaultBytes() finds.
   DiskClass disk_class = DiskClass::kSsd;
   std::string admission = "all";
+  std::optional<std::string> eviction;  // Absent: as in memory.
 
   // Invalid: it says something else.
   static Result<DiskFlag> Parse(std::string_view text);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kvcast/io/scratch_directory.h"
+#include "kvcast/store/eviction.h"
 
 namespace kvcast {
 namespace {
@@ -13,16 +14,28 @@ TEST(DiskFlag, SaysWhereAndHowMuch) {
   EXPECT_FALSE(plain.bytes.has_value());
   EXPECT_EQ(plain.disk_class, DiskClass::kSsd);
   EXPECT_EQ(plain.admission, "all");
-  const DiskFlag full = *DiskFlag::Parse("d,bytes=100GiB,class=hdd,admit=second");
+  EXPECT_FALSE(plain.eviction.has_value());
+  const DiskFlag full = *DiskFlag::Parse("d,bytes=100GiB,class=hdd,admit=second,evict=lfu");
   EXPECT_EQ(full.directory, "d");
   EXPECT_EQ(full.bytes, uint64_t{100} << 30);
   EXPECT_EQ(full.disk_class, DiskClass::kHdd);
   EXPECT_EQ(full.admission, "second");
+  EXPECT_EQ(full.eviction, "lfu");
+}
+
+TEST(DiskFlag, TakesEveryPolicyThatThereIs) {
+  std::string words;
+  for (const std::string_view name : EvictionNames()) {
+    words += (words.empty() ? "" : "|") + std::string(name);
+    EXPECT_EQ(DiskFlag::Parse("d,evict=" + std::string(name))->eviction, name);
+  }
+  EXPECT_EQ(words, kEvictionWords);
 }
 
 TEST(DiskFlag, RefusesWhatItDoesNotKnow) {
-  for (const char* text : {"", ",bytes=1GiB", "d,bytes=many", "d,bytes", "d,class=tape",
-                           "d,admit=none", "d,size=1GiB", "d,", "d,bytes=1GiB,"}) {
+  for (const char* text :
+       {"", ",bytes=1GiB", "d,bytes=many", "d,bytes", "d,class=tape", "d,admit=none",
+        "d,evict=fifo", "d,evict=", "d,size=1GiB", "d,", "d,bytes=1GiB,"}) {
     const Result<DiskFlag> flag = DiskFlag::Parse(text);
     ASSERT_FALSE(flag.ok()) << text;
     EXPECT_EQ(flag.error().code(), ErrorCode::kInvalid);

@@ -51,6 +51,8 @@ struct NodeConfig {
 
   std::string ram = "auto";
   bool prefault = true;
+  std::string eviction = "default";  // Of directories, too, that do not say otherwise.
+  uint64_t warm_rate_bytes = uint64_t{256} << 20;  // A second.
   std::vector<ReservationConfig> reservations;
   std::vector<ReservationConfig> disk_reservations;
   std::vector<ReservationConfig> bucket_reservations;

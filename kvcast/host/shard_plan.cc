@@ -152,6 +152,8 @@ Result<NodeServer::Options> ShardOptions(const NodeServer::Options& node, size_t
   shard.relay.ram_bytes /= count;
   Divide(shard.relay.reservations, count);
   shard.relay.demoting_bytes_max /= count;
+  shard.relay.warming.bytes_per_second /= count;
+  shard.relay.warming.burst_bytes /= count;
   shard.relay.reads.bytes_max /= count;
   shard.relay.limits = ShardLimits(shard.relay.limits, count);
   shard.relay.node = ShardNode(node.relay.node, index);

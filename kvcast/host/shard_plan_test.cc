@@ -34,6 +34,8 @@ TEST(ShardPlan, DividesWhatANodeHasAndLeavesOneAlone) {
   NodeServer::Options node;
   node.relay.ram_bytes = 4096;
   node.relay.reservations = {{"acme", 1024}};
+  node.relay.warming.bytes_per_second = 400;
+  node.relay.warming.burst_bytes = 40;
   FillRandom(node.relay.node);
   DiskMount::Options disk;
   disk.directory = scratch.path() / "blocks";
@@ -52,6 +54,8 @@ TEST(ShardPlan, DividesWhatANodeHasAndLeavesOneAlone) {
     const NodeServer::Options part = *ShardOptions(node, i, 4, scratch.path());
     EXPECT_EQ(part.relay.ram_bytes, 1024u);
     EXPECT_EQ(part.relay.reservations.at("acme"), 256u);
+    EXPECT_EQ(part.relay.warming.bytes_per_second, 100u);
+    EXPECT_EQ(part.relay.warming.burst_bytes, 10u);
     EXPECT_EQ(part.disks[0].directory, disk.directory / ShardName(i, 4));
     EXPECT_EQ(part.disks[0].tier.bytes_max, uint64_t{1} << 18);
     EXPECT_EQ(part.buckets[0].tier.prefix, "caches/" + ShardName(i, 4));

@@ -20,10 +20,10 @@
 namespace kvcast {
 namespace {
 
-// A disk that has not answered after this is taken not to have it,
+// A tier that has not answered after this is taken not to have it; a bucket has less.
 constexpr Duration kReadPatience = std::chrono::seconds(30);
-// and so is a bucket: computing a block again takes about as long.
-constexpr Duration kBucketReadPatience = std::chrono::seconds(2);
+// So much of a second's warming may come at once.
+constexpr uint64_t kWarmBurstPart = 16;
 // Of a bucket's packs.
 constexpr uint64_t kPackBytesLeast = uint64_t{4} << 20;
 constexpr uint64_t kPackBytesMost = uint64_t{64} << 20;
@@ -69,10 +69,10 @@ DiskMount::Options DiskOf(const std::filesystem::path& directory, uint64_t bytes
   return disk;
 }
 
-Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<TierConfig>& configured,
+Result<std::vector<DiskMount::Options>> PrepareDisks(const NodeConfig& config,
                                                      const TierMemory& memory) {
   std::vector<DiskMount::Options> disks;
-  for (const TierConfig& tier : configured) {
+  for (const TierConfig& tier : config.disks) {
     const Result<DiskFlag> flag = DiskFlag::Of(SaidWords(tier.where, tier.words));
     if (!flag.ok()) {
       throw CLI::ValidationError(tier.origin, flag.error().message());
@@ -83,6 +83,7 @@ Result<std::vector<DiskMount::Options>> PrepareDisks(const std::vector<TierConfi
     }
     DiskMount::Options disk = DiskOf(flag->directory, bytes, memory);
     disk.admission = flag->admission;
+    disk.eviction = flag->eviction.value_or(config.eviction);
     disk.tier.disk_class = flag->disk_class;
     disks.push_back(std::move(disk));
   }
@@ -113,7 +114,7 @@ std::vector<BucketMount::Options> PrepareBuckets(const std::vector<TierConfig>& 
     bucket.tier.index_bytes_max = memory.index_bytes;
     bucket.tier.queue_bytes_max = memory.queue_bytes;
     bucket.tier.read_bytes_max = memory.read_bytes;
-    bucket.tier.get_patience = kBucketReadPatience;
+    bucket.tier.get_patience = flag->patience;
     buckets.push_back(std::move(bucket));
   }
   return buckets;
@@ -133,6 +134,7 @@ Result<std::optional<DiskMount::Options>> PrepareCache(const NodeConfig& config,
   }
   DiskMount::Options disk = DiskOf(cache.path, cache.bytes, MemoryOfTier(ram_bytes, 1));
   disk.needed = config.origins.contains("cache.directory");
+  disk.eviction = config.eviction;
   if (!disk.needed && disk.tier.bytes_max < disk.tier.LeastBytes()) {
     return std::optional<DiskMount::Options>();
   }
@@ -143,13 +145,16 @@ Result<std::optional<DiskMount::Options>> PrepareCache(const NodeConfig& config,
 Result<void> PrepareTiers(const NodeConfig& config, const NodeId& id, uint64_t ram_bytes,
                           NodeServer::Options& node) {
   node.relay.ram_bytes = ram_bytes;
+  node.relay.eviction = config.eviction;
+  node.relay.warming.bytes_per_second = config.warm_rate_bytes;
+  node.relay.warming.burst_bytes = config.warm_rate_bytes / kWarmBurstPart;
   KVCAST_TRY(const std::optional<DiskMount::Options> cache, PrepareCache(config, ram_bytes));
   const size_t tiers = config.disks.size() + config.buckets.size() + (cache ? 1 : 0);
   if (tiers == 0) {
     return {};
   }
   const TierMemory memory = MemoryOfTier(ram_bytes, tiers);
-  KVCAST_TRY(node.disks, PrepareDisks(config.disks, memory));
+  KVCAST_TRY(node.disks, PrepareDisks(config, memory));
   if (cache) {
     node.disks.push_back(*cache);
   }

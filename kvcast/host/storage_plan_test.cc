@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kvcast/io/scratch_directory.h"
+#include "kvcast/store/store.h"
 
 namespace kvcast {
 namespace {
@@ -36,6 +36,33 @@ TEST(StoragePlan, AllThatDisksTakeOfTheMemoryIsWithinIt) {
     }
   }
   EXPECT_EQ(PlanOf(4096 * kPlanMib, 1).disks[0].buffer_bytes_max, DiskRing::kMostBytes);
+}
+
+// What is said once for the node holds in memory and where a directory says nothing else.
+TEST(StoragePlan, TiersDoAsTheyAreTold) {
+  NodeConfig config;
+  config.eviction = "lru";
+  config.warm_rate_bytes = 8 * kPlanMib;
+  config.disks.push_back({"/nowhere/0", {{"bytes", "1TiB"}}, "--disk"});
+  config.disks.push_back({"/nowhere/1", {{"bytes", "1TiB"}, {"evict", "s3fifo"}}, "--disk"});
+  config.buckets.push_back({"s3://caches", {{"patience", "750ms"}}, "--bucket"});
+  NodeServer::Options node;
+  ASSERT_TRUE(PlanStorage(config, NodeId(), 256 * kPlanMib, node).ok());
+  EXPECT_EQ(node.relay.eviction, "lru");
+  EXPECT_EQ(node.relay.warming.bytes_per_second, 8 * kPlanMib);
+  EXPECT_LT(node.relay.warming.burst_bytes, 8 * kPlanMib);
+  EXPECT_EQ(node.disks[0].eviction, "lru");
+  EXPECT_EQ(node.disks[1].eviction, "s3fifo");
+  EXPECT_EQ(node.buckets[0].tier.get_patience, std::chrono::milliseconds(750));
+}
+
+// What holds where nothing is said is said in one place for the store, and in one for people.
+TEST(StoragePlan, NothingSaidIsWhatTheStoreDoesByItself) {
+  const NodeServer::Options node = PlanOf(256 * kPlanMib, 1);
+  EXPECT_EQ(node.relay.eviction, StoreOptions().eviction);
+  EXPECT_EQ(node.disks[0].eviction, DiskMount::Options().eviction);
+  EXPECT_EQ(node.relay.warming.bytes_per_second, WarmQueue::Limits().bytes_per_second);
+  EXPECT_EQ(node.relay.warming.burst_bytes, WarmQueue::Limits().burst_bytes);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ constexpr size_t kQueuedPart = 4;
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
   store.ram_bytes = options.ram_bytes;
+  store.eviction = options.eviction;
   store.reservations = options.reservations;
   store.payload_chunks = options.payload_chunks;
   store.pinned_percent = kPinnedPercent;
@@ -29,6 +30,7 @@ StoreOptions StoreOptionsOf(const Relay::Options& options) {
   store.key_property = kBlockKeyProperty;
   store.secret = options.secret;
   store.reads = options.reads;
+  store.warming = options.warming;
   store.demoting_bytes_max = options.demoting_bytes_max;
   store.max_cache_ms = &Publication::MaxCacheOf;
   return store;

@@ -14,6 +14,7 @@
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/upstream_peers.h"
 #include "kvcast/store/read_desk.h"
+#include "kvcast/store/warm_queue.h"
 
 namespace kvcast::relay {
 
@@ -30,6 +31,8 @@ struct RelayOptions {
   uint64_t epoch_us = 0;  // What the time of day is at Instant(), in microseconds since 1970.
   uint64_t demoting_bytes_max = uint64_t{64} << 20;  // On their way from RAM to tiers below.
   ReadDesk::Limits reads;
+  std::string eviction = "default";  // From RAM, one of EvictionNames().
+  WarmQueue::Limits warming{};
   Access::Options access{};  // Who may do what; everybody everything, if nothing is said.
   std::vector<UpstreamPeers::Route> upstreams;  // The preferred ones first.
   ForgetMemory forgotten{};                     // As it was when the last run ended.

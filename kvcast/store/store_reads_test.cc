@@ -222,6 +222,19 @@ TEST_F(StoreTest, WarmsARangeNoFasterThanItMay) {
   EXPECT_FALSE(store_->deadline().has_value());
 }
 
+TEST_F(StoreTest, WarmsNothingWhereItMayReadNothingAhead) {
+  warming_.bytes_per_second = 0;
+  Make(1);
+  ASSERT_TRUE(disks_[0]->Put(kStoreTrack, StoreObject({0, 0}), 5, now_).ok());
+  disks_[0]->FinishWrites();
+  Take();
+  EXPECT_FALSE(store_->Warm(kStoreTrack, LocationRange::Groups(0, 9), now_));
+  now_ += std::chrono::hours(1);
+  Finish();
+  EXPECT_EQ(disks_[0]->get_count, 0u);
+  EXPECT_FALSE(store_->deadline().has_value());
+}
+
 // Locations of one group, of which some are in memory and some below, in order and once each.
 TEST_F(StoreTest, LocatesWhatIsAnywhere) {
   Make(1);

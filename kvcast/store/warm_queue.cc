@@ -6,7 +6,7 @@
 namespace kvcast {
 
 bool WarmQueue::Add(const TrackName& track, const LocationRange& range) {
-  if (range.empty() || ranges_.size() >= limits_.ranges_max) {
+  if (range.empty() || ranges_.size() >= limits_.ranges_max || limits_.bytes_per_second == 0) {
     return range.empty();
   }
   ranges_.push_back({track, range, range.first});

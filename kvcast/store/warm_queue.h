@@ -16,7 +16,7 @@ namespace kvcast {
 class WarmQueue {
  public:
   struct Limits {
-    uint64_t bytes_per_second = uint64_t{256} << 20;
+    uint64_t bytes_per_second = uint64_t{256} << 20;  // 0: nothing is read before it is asked for.
     uint64_t burst_bytes = uint64_t{16} << 20;
     size_t ranges_max = 1024;
     size_t reads_max = 8;  // At a time.
@@ -30,7 +30,7 @@ class WarmQueue {
   explicit WarmQueue(const Limits& limits)
       : limits_(limits), room_bytes_(static_cast<int64_t>(limits.burst_bytes)) {}
 
-  // False: too many wait already.
+  // False: too many wait already, or nothing may be read.
   bool Add(const TrackName& track, const LocationRange& range);
   void Drop(const TrackName& track);
 
