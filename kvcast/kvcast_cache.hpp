@@ -51,31 +51,32 @@ class Cache {
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
     const detail::GivenNode where = detail::NodeOf(node);
-    kvcast_model named{};
-    named.struct_size = sizeof(named);
-    named.folder = model.folder.c_str();
-    named.name = detail::TextOrNull(model.name);
-    named.adapter = detail::TextOrNull(model.adapter);
-    named.kv_dtype = detail::TextOrNull(model.kv_dtype);
-    named.calibration = detail::TextOrNull(model.calibration);
-    named.block_tokens = model.block_tokens;
-    named.first_layer = model.first_layer;
-    named.layer_count = model.layer_count;
-    named.first_head = model.first_head;
-    named.head_count = model.head_count;
-    kvcast_pages laid{};
-    laid.struct_size = sizeof(laid);
-    laid.layers = pages.layers.data();
-    laid.layer_size = sizeof(Layer);
-    laid.layer_count = pages.layers.size();
-    laid.page_tokens = pages.page_tokens;
-    laid.page_count = pages.page_count;
-    laid.order = pages.order;
-    laid.placement = pages.placement;
-    laid.values = pages.values;
+    const kvcast_model named = ModelOf(model);
+    const kvcast_pages laid = PagesOf(pages);
     kvcast_cache* cache = nullptr;
     const kvcast_code code = kvcast_cache_open(&where.node, &named, &laid, &cache);
     return code == KVCAST_OK ? Expected<Cache>(Cache(cache)) : detail::FailureOf(code);
+  }
+
+  // A prompt's cache as a file, without any node. See kvcast_file_save.
+  // Absent: it is in place.
+  static std::optional<Failure> Save(const std::string& path, const Model& model,
+                                     const Pages& pages, const Prompt& prompt) {
+    const kvcast_model named = ModelOf(model);
+    const kvcast_pages laid = PagesOf(pages);
+    const kvcast_prompt given = PromptOf(prompt);
+    const kvcast_code code = kvcast_file_save(path.c_str(), &named, &laid, &given);
+    return code == KVCAST_OK ? std::nullopt : std::optional(detail::FailureOf(code));
+  }
+  // So many of the prompt's first tokens are in their pages then.
+  static Expected<uint64_t> Restore(const std::string& path, const Model& model, const Pages& pages,
+                                    const Prompt& prompt) {
+    const kvcast_model named = ModelOf(model);
+    const kvcast_pages laid = PagesOf(pages);
+    const kvcast_prompt given = PromptOf(prompt);
+    uint64_t tokens = 0;
+    const kvcast_code code = kvcast_file_restore(path.c_str(), &named, &laid, &given, &tokens);
+    return code == KVCAST_OK ? Expected<uint64_t>(tokens) : detail::FailureOf(code);
   }
 
   // For ranks that publish their parts of one cache: one draws it, and tells the others.
@@ -171,6 +172,34 @@ class Cache {
   };
   explicit Cache(kvcast_cache* cache) : cache_(cache) {}
 
+  static kvcast_model ModelOf(const Model& model) {
+    kvcast_model named{};
+    named.struct_size = sizeof(named);
+    named.folder = model.folder.c_str();
+    named.name = detail::TextOrNull(model.name);
+    named.adapter = detail::TextOrNull(model.adapter);
+    named.kv_dtype = detail::TextOrNull(model.kv_dtype);
+    named.calibration = detail::TextOrNull(model.calibration);
+    named.block_tokens = model.block_tokens;
+    named.first_layer = model.first_layer;
+    named.layer_count = model.layer_count;
+    named.first_head = model.first_head;
+    named.head_count = model.head_count;
+    return named;
+  }
+  static kvcast_pages PagesOf(const Pages& pages) {
+    kvcast_pages laid{};
+    laid.struct_size = sizeof(laid);
+    laid.layers = pages.layers.data();
+    laid.layer_size = sizeof(Layer);
+    laid.layer_count = pages.layers.size();
+    laid.page_tokens = pages.page_tokens;
+    laid.page_count = pages.page_count;
+    laid.order = pages.order;
+    laid.placement = pages.placement;
+    laid.values = pages.values;
+    return laid;
+  }
   static kvcast_prompt PromptOf(const Prompt& prompt) {
     kvcast_prompt asked{};
     asked.struct_size = sizeof(asked);

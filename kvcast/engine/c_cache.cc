@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/engine/c_model.h"
 #include "kvcast/engine/c_prompt.h"
 #include "kvcast/engine/c_report.h"
-#include "kvcast/engine/model_folder.h"
 #include "kvcast/engine/model_ladder.h"
 #include "kvcast/io/clock.h"
 
@@ -39,45 +39,31 @@ Result<std::optional<Rung>> RungNamed(const char* name) {
 
 Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
                          const kvcast_pages* pages, kvcast_cache** cache) {
-  constexpr size_t kFirstBytes = offsetof(kvcast_model, block_tokens) + sizeof(uint32_t);
   if (cache == nullptr) {
     return NoCache();
   }
   *cache = nullptr;
   KVCAST_TRY(NodeTerms terms, NodeTerms::Of(node));
-  KVCAST_TRY(const kvcast_model given, Given(model, kFirstBytes));
-  if (given.folder == nullptr) {
-    return Error(ErrorCode::kInvalid, "A model is in a folder.");
-  }
-  ModelOptions options;
-  options.kv_dtype = TextOf(given.kv_dtype);
-  if (given.adapter != nullptr) {
-    options.adapter = given.adapter;
-  }
-  if (given.block_tokens != 0) {
-    options.block_tokens = given.block_tokens;
-  }
-  KVCAST_TRY(const ModelFolder folder, ModelFolder::Load(given.folder, options));
-  const Digest fingerprint = folder.description.Fingerprint();
-  KVCAST_TRY(
-      const ModelScope scope,
-      ModelScope::Of(terms.tenant, given.name == nullptr ? folder.name : given.name, fingerprint));
-  const uint32_t block_tokens = folder.description.block_tokens;
-  KVCAST_TRY(const Slice slice, SliceOf(given));
-  KVCAST_TRY(const BlockShape shape,
-             BlockShape(folder.description.groups, block_tokens).Sliced(slice));
-  KVCAST_TRY(PagedCache paged, PagesOf(pages, shape));
+  KVCAST_TRY(const GivenModel given, GivenModel::Of(model));
+  const Digest fingerprint = given.folder.description.Fingerprint();
+  KVCAST_TRY(const ModelScope scope, ModelScope::Of(terms.tenant, given.folder.name, fingerprint));
+  KVCAST_TRY(PagedCache paged, PagesOf(pages, given.shape));
   const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
-  KVCAST_TRY(const Ladder ladder, LadderOfModel(given.folder, TextOf(given.calibration), halves));
+  KVCAST_TRY(const Ladder ladder, LadderOfModel(given.path, given.calibration, halves));
   KVCAST_TRY(
       std::unique_ptr<NodeConnection> connection,
       NodeConnection::Open(terms.addresses,
-                           {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), slice),
+                           {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), given.slice),
                             .ladder = ladder,
                             .index_bytes_max = terms.index_bytes_max},
                            terms.patience));
-  *cache = new kvcast_cache{terms.key,        fingerprint, block_tokens,         slice,
-                            std::move(paged), ladder,      std::move(connection)};
+  *cache = new kvcast_cache{terms.key,
+                            fingerprint,
+                            given.folder.description.block_tokens,
+                            given.slice,
+                            std::move(paged),
+                            ladder,
+                            std::move(connection)};
   return KVCAST_OK;
 }
 

@@ -16,6 +16,8 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text);
 
 // By which a KV file says whose cache it is: SHA-256 over the ids as u32, little-endian.
 inline constexpr std::string_view kTokensDigestKey = "kvcast.tokens_sha256";
+// The ids themselves, for whoever is to find out how much of another prompt a file holds.
+inline constexpr std::string_view kPromptKey = "kvcast.prompt";
 Digest DigestOfTokens(std::span<const Token> tokens);
 
 }  // namespace kvcast

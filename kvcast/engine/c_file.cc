@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kvcast/engine/c_call.h"
+#include "kvcast/engine/c_model.h"
+#include "kvcast/engine/c_prompt.h"
+#include "kvcast/io/file.h"
+#include "kvcast/kv/block_view.h"
+#include "kvcast/kv/kv_file.h"
+#include "kvcast/kv/token_list.h"
+
+// A prompt's cache in a file, of the C interface.
+namespace kvcast {
+namespace {
+
+// An engine's pages, and the prompt that they hold or are to.
+struct PagedPrompt {
+  std::string model;  // Its name.
+  Digest fingerprint;
+  PagedCache paged;
+  ValueType type;
+  std::span<const Token> tokens;
+  std::span<const uint32_t> pages;
+
+  static Result<PagedPrompt> Of(const kvcast_model* model, const kvcast_pages* pages,
+                                const kvcast_prompt* prompt) {
+    constexpr size_t kFirstBytes = offsetof(kvcast_prompt, salt_bytes) + sizeof(size_t);
+    KVCAST_TRY(const kvcast_prompt given, Given(prompt, kFirstBytes));
+    if (given.tokens == nullptr || given.token_count == 0 || given.pages == nullptr) {
+      return Error(ErrorCode::kInvalid, "A file is of tokens, which are in pages.");
+    }
+    KVCAST_TRY(const GivenModel named, GivenModel::Of(model));
+    if (named.slice != Slice()) {
+      return Error(ErrorCode::kUnsupported, "A file is of a whole cache, not of a part of it.");
+    }
+    KVCAST_TRY(PagedCache paged, PagesOf(pages, named.shape));
+    const ValueType type = pages->values == KVCAST_FP16 ? ValueType::kFp16 : ValueType::kBf16;
+    return PagedPrompt{named.folder.name,
+                       named.folder.description.Fingerprint(),
+                       std::move(paged),
+                       type,
+                       {given.tokens, given.token_count},
+                       {given.pages, given.page_count}};
+  }
+};
+
+std::string ToText(std::span<const Token> tokens) {
+  std::string ids;
+  for (const Token token : tokens) {
+    ids += (ids.empty() ? "" : " ") + std::to_string(token);
+  }
+  return ids;
+}
+
+Result<kvcast_code> Save(const std::string& path, const PagedPrompt& prompt) {
+  const auto tokens = static_cast<uint32_t>(prompt.tokens.size());
+  KVCAST_TRY(const BlockView view, BlockView::Of(prompt.paged, prompt.pages, 0, tokens));
+  const KvMetadata metadata = {
+      {std::string(kModelNameKey), prompt.model},
+      {std::string(kModelFpKey), prompt.fingerprint.ToHex()},
+      {std::string(kRopeKey), "applied"},
+      {std::string(kTokensKey), std::to_string(tokens)},
+      {std::string(kTokensDigestKey), DigestOfTokens(prompt.tokens).ToHex()},
+      {std::string(kPromptKey), ToText(prompt.tokens)}};
+  KVCAST_TRY(const KvFilePlan plan,
+             KvFilePlan::Of(prompt.paged.layers(), prompt.type, tokens, metadata));
+  KVCAST_TRY(FileWriter writer, FileWriter::Create(path));
+  for (size_t i = 0; i < plan.header().piece_count(); ++i) {
+    KVCAST_TRY_VOID(writer.Append(plan.header().piece(i)));
+  }
+  std::vector<std::byte> values;
+  for (const KvFilePlan::Part& part : plan.parts()) {
+    values.clear();
+    for (uint32_t token = 0; token < tokens; ++token) {
+      for (uint32_t head = 0; head < view.shape().layers()[part.layer].kv_heads; ++head) {
+        const std::span<const std::byte> row = view.Row(token, part.layer, part.plane, head);
+        values.insert(values.end(), row.begin(), row.end());
+      }
+    }
+    KVCAST_TRY_VOID(writer.Append(values));
+  }
+  KVCAST_TRY_VOID(writer.Commit());
+  return KVCAST_OK;
+}
+
+// The prompt that the file says it is of. Mismatch: it does not say, or is of something else.
+Result<std::vector<Token>> PromptOf(const KvFile& file, const PagedPrompt& wanted) {
+  const auto said = [&](std::string_view key) -> Result<std::string> {
+    const auto found = file.metadata().find(key);
+    if (found == file.metadata().end()) {
+      return Error(ErrorCode::kMismatch, "The metadata do not say \"" + std::string(key) +
+                                             "\"; files that an engine saved do.");
+    }
+    return found->second;
+  };
+  KVCAST_TRY(const std::string model, said(kModelFpKey));
+  if (model != wanted.fingerprint.ToHex()) {
+    return Error(ErrorCode::kMismatch, "It was made by another model, " + model + ".");
+  }
+  if (file.type() != wanted.type || !std::ranges::equal(file.layers(), wanted.paged.layers())) {
+    return Error(ErrorCode::kMismatch,
+                 "It was made with other values, layers, heads or head sizes.");
+  }
+  KVCAST_TRY(const std::string ids, said(kPromptKey));
+  KVCAST_TRY(std::vector<Token> tokens, ParseTokenList(ids));
+  if (tokens.size() != file.tokens()) {
+    return Error(ErrorCode::kMismatch, "The KV is of " + std::to_string(file.tokens()) +
+                                           " tokens; \"" + std::string(kPromptKey) + "\" lists " +
+                                           std::to_string(tokens.size()) + ".");
+  }
+  return tokens;
+}
+
+Result<kvcast_code> Restore(std::span<const std::byte> bytes, PagedPrompt& prompt,
+                            uint64_t* tokens) {
+  KVCAST_TRY(const KvFile file, KvFile::Parse(bytes));
+  KVCAST_TRY(const std::vector<Token> held, PromptOf(file, prompt));
+  const auto differ = std::ranges::mismatch(held, prompt.tokens);
+  const auto shared = static_cast<uint32_t>(
+      std::min<uint64_t>(static_cast<uint64_t>(differ.in1 - held.begin()),
+                         uint64_t{prompt.pages.size()} * prompt.paged.page_tokens()));
+  if (shared > 0) {
+    KVCAST_TRY(BlockView view, BlockView::Of(prompt.paged, prompt.pages, 0, shared));
+    for (size_t layer = 0; layer < file.layers().size(); ++layer) {
+      for (const Plane plane : {Plane::kKey, Plane::kValue}) {
+        if (plane == Plane::kValue && file.layers()[layer].value_size == 0) {
+          continue;  // MLA keeps none.
+        }
+        std::span<const std::byte> values = file.Values(layer, plane);
+        for (uint32_t token = 0; token < shared; ++token) {
+          for (uint32_t head = 0; head < file.layers()[layer].kv_heads; ++head) {
+            const std::span<std::byte> row = view.MutableRow(token, layer, plane, head);
+            std::memcpy(row.data(), values.data(), row.size());
+            values = values.subspan(row.size());
+          }
+        }
+      }
+    }
+  }
+  *tokens = shared;
+  return KVCAST_OK;
+}
+
+Error NoFile() { return Error(ErrorCode::kInvalid, "There is no path, or no place for a result."); }
+
+}  // namespace
+}  // namespace kvcast
+
+extern "C" {
+
+kvcast_code kvcast_file_save(const char* path, const kvcast_model* model, const kvcast_pages* pages,
+                             const kvcast_prompt* prompt) {
+  using namespace kvcast;
+  return Guarded([&]() -> Result<kvcast_code> {
+    if (path == nullptr) {
+      return NoFile();
+    }
+    KVCAST_TRY(const PagedPrompt paged, PagedPrompt::Of(model, pages, prompt));
+    return Save(path, paged);
+  });
+}
+
+kvcast_code kvcast_file_restore(const char* path, const kvcast_model* model,
+                                const kvcast_pages* pages, const kvcast_prompt* prompt,
+                                uint64_t* tokens) {
+  using namespace kvcast;
+  return Guarded([&]() -> Result<kvcast_code> {
+    if (path == nullptr || tokens == nullptr) {
+      return NoFile();
+    }
+    *tokens = 0;
+    KVCAST_TRY(PagedPrompt paged, PagedPrompt::Of(model, pages, prompt));
+    KVCAST_TRY(const MappedFile mapped, MappedFile::Open(path));
+    auto restored = Restore(mapped.span(), paged, tokens);
+    if (!restored.ok()) {
+      return std::move(restored).error().In(path);
+    }
+    return restored;
+  });
+}
+
+}  // extern "C"
