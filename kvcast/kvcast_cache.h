@@ -62,8 +62,8 @@ KVCAST_API kvcast_code kvcast_cache_open(const kvcast_node* node, const kvcast_m
 /* No call may be under way. Null is no cache. */
 KVCAST_API void kvcast_cache_close(kvcast_cache* cache);
 KVCAST_API uint32_t kvcast_cache_block_tokens(const kvcast_cache* cache);
-/* 0 while the connection is lost: publications under way end then, loads go on if it is back soon,
- * and what is called meanwhile ends at once and finds nothing. It comes back by itself. */
+/* 0 while the connection is lost: what is called meanwhile ends at once and finds nothing. It comes
+ * back by itself, and loads and publications that were under way go on if it is soon. */
 KVCAST_API int kvcast_cache_connected(const kvcast_cache* cache);
 
 /* What is not a token and changes the KV from where it begins: an image, a sound. Prompts with

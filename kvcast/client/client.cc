@@ -220,7 +220,7 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
   const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
   KVCAST_TRY_VOID(options_.ladder.CheckPublishes(kind.rung()));
   auto supply = std::make_unique<PageSupply>(std::move(pages), options_.ladder, kind.rung(),
-                                             *executor_, options_.work);
+                                             *executor_, options_.work, terms.coding);
   if (terms.ready > 0) {
     KVCAST_TRY_VOID(supply->Prepare(terms.ready));
   }

@@ -27,6 +27,7 @@
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
 #include "kvcast/client/rung_choice.h"
+#include "kvcast/client/track_coding.h"
 #include "kvcast/client/track_kind.h"
 #include "kvcast/client/value_loading.h"
 #include "kvcast/client/value_outcome.h"
@@ -88,6 +89,9 @@ class Client {
     std::optional<Rung> rung{};
     // Blocks that are computed; the others become so by Ready(), and are not read before.
     size_t ready = SIZE_MAX;
+    // Shared with publications of the same blocks under the same generation and rung at other
+    // nodes. Null: there are none.
+    std::shared_ptr<TrackCoding> coding{};
   };
   // Offers a prompt's blocks, once what the node holds is known. Invalid: pages that are not of
   // this kind, or of another number of blocks; or what the ladder says of the rung.

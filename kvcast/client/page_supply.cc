@@ -10,19 +10,21 @@
 namespace kvcast {
 
 PageSupply::PageSupply(PromptPages pages, Ladder ladder, Rung rung, Executor& executor,
-                       const WorkLimits& work)
+                       const WorkLimits& work, std::shared_ptr<TrackCoding> coding)
     : pages_(std::move(pages)),
       ladder_(std::move(ladder)),
       rung_(rung),
       work_(work),
+      coding_(coding != nullptr ? std::move(coding) : std::make_shared<TrackCoding>()),
       jobs_(executor.Open()) {}
 
 // What the track says of its coding stays, so later blocks are not asked.
 Result<void> PageSupply::Prepare(size_t blocks) {
-  if (codec_ == nullptr) {
-    KVCAST_TRY(codec_, ladder_.Encoder(rung_, pages_.First(blocks)));
-    KVCAST_CHECK(codec_->shape() == pages_.shape());
+  if (coding_->codec == nullptr) {
+    KVCAST_TRY(coding_->codec, ladder_.Encoder(rung_, pages_.First(blocks)));
+    KVCAST_CHECK(coding_->codec->shape() == pages_.shape());
   }
+  codec_ = coding_->codec;
   return {};
 }
 

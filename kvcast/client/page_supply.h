@@ -15,6 +15,7 @@
 #include "kvcast/client/executor.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/prompt_pages.h"
+#include "kvcast/client/track_coding.h"
 #include "kvcast/client/work_limits.h"
 #include "kvcast/codec/codec.h"
 #include "kvcast/kv/rung.h"
@@ -25,10 +26,10 @@ namespace kvcast {
 // bound of bytes goes.
 class PageSupply final : public BlockSupply {
  public:
-  // Reads no page before Prepare(), which chooses how they are coded by those that it may read. The
-  // executor must outlive it.
+  // Reads no page before Prepare(), which chooses how they are coded by those that it may read,
+  // unless `coding` has been chosen before. The executor must outlive it.
   PageSupply(PromptPages pages, Ladder ladder, Rung rung, Executor& executor,
-             const WorkLimits& work);
+             const WorkLimits& work, std::shared_ptr<TrackCoding> coding);
 
   size_t block_count() const override { return pages_.block_count(); }
   Result<void> Prepare(size_t blocks) override;
@@ -66,6 +67,7 @@ class PageSupply final : public BlockSupply {
   const Ladder ladder_;
   const Rung rung_;
   const WorkLimits work_;
+  const std::shared_ptr<TrackCoding> coding_;
   std::shared_ptr<const Codec> codec_;
   std::shared_ptr<const BlockView> view_;  // Of the block that jobs were last begun of.
   size_t viewed_ = 0;

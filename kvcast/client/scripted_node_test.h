@@ -101,6 +101,14 @@ class ScriptedNode {
     SendCatalog();
     return track;
   }
+  // Holds what another one has got of a track.
+  void Take(const TrackName& track, const Groups& groups) {
+    tracks_[track] = groups;
+    for (const auto& [group, objects] : groups) {
+      List(track, group);
+    }
+    SendCatalog();
+  }
   // As if a publisher were at work: so many objects of a block come, from this one on; they go to
   // who follows the track, and the block is listed once it is whole, unless it is to be unlisted.
   TrackName Live(const EngineMemory& memory, const std::vector<BlockHash>& blocks, size_t block,
@@ -217,6 +225,12 @@ class ScriptedNode {
 
   const std::map<TrackName, Groups>& tracks() const { return tracks_; }
   const std::vector<moqt::FetchReceived>& fetches() const { return fetches_; }
+  // All that it had to say to those has left.
+  bool fetches_have_left() const {
+    return std::ranges::all_of(fetches_, [&](const moqt::FetchReceived& asked) {
+      return session_->queued_bytes(asked.request) == 0;
+    });
+  }
   size_t cancelled() const { return cancelled_; }
   size_t publishes() const { return publishes_; }
   std::optional<moqt::RequestId> last_publish() const { return last_publish_; }

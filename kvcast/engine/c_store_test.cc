@@ -4,7 +4,11 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/random.h"
@@ -203,28 +207,189 @@ TEST(CStore, EndsBatchesAtTheirDeadlineOrWhenTheyAreCancelled) {
   EXPECT_EQ(kvcast_store_unregister(engine.store(), engine.region()), KVCAST_OK);
 }
 
-// A batch that is under way ends when the node is lost, later ones at once, and then it is back.
+// What is called meanwhile ends at once, and then the node is back.
 TEST(CStore, FindsItsWayBackToANodeThatWasLost) {
-  NodeScript script;
-  script.silent_on_fetch = true;
-  ScriptedServer server(script);
+  ScriptedServer server;
   Engine engine(server.flag());
   ASSERT_NE(engine.store(), nullptr) << kvcast_message();
   EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 2), All(2, KVCAST_ITEM_STORED));
-  const kvcast_batch get = engine.Batch(KVCAST_GET, 0, 2);
-  uint64_t id = 0;
-  ASSERT_EQ(kvcast_store_submit(engine.store(), &get, &id), KVCAST_OK);
-  server.CloseLast();
-  std::array<int32_t, 2> statuses{};
-  ASSERT_EQ(kvcast_store_wait(engine.store(), id, kPatienceUs, statuses.data(), nullptr, 2),
-            KVCAST_OK);
-  EXPECT_EQ(statuses[1], KVCAST_ITEM_LOST);
+  server.Leave();
+  while (kvcast_store_connected(engine.store()) == 1) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(engine.Run(KVCAST_GET, 0, 2), All(2, KVCAST_ITEM_LOST));
+  EXPECT_EQ(engine.Run(KVCAST_PUT, 0, 2), All(2, KVCAST_ITEM_LOST));
+  server.Return();
   std::vector<int32_t> put;
   do {
     put = engine.Run(KVCAST_PUT, 0, 2);
   } while (put == All(2, KVCAST_ITEM_LOST));
   EXPECT_EQ(put, All(2, KVCAST_ITEM_STORED));  // The other one knew nothing of them.
   EXPECT_EQ(kvcast_store_connected(engine.store()), 1);
+}
+
+// A batch that a node has, and does not finish.
+class OngoingBatch : public testing::Test {
+ protected:
+  // Each node of the server, with its number; the first one is lost within the batch.
+  using Prepare = std::function<void(ScriptedNode&, size_t)>;
+  explicit OngoingBatch(Prepare prepare = {}) : prepare_(std::move(prepare)) {}
+
+  void Begin(int32_t kind, size_t count, int64_t timeout_us = kPatienceUs) {
+    kvcast_batch batch = engine_.Batch(kind, 0, count);
+    batch.timeout_us = timeout_us;
+    count_ = count;
+    ASSERT_EQ(kvcast_store_submit(engine_.store(), &batch, &batch_), KVCAST_OK) << kvcast_message();
+  }
+  template <typename Condition>
+  void Until(Condition condition) {
+    for (bool is_so = false; !is_so;) {
+      server_.WithNode([&](ScriptedNode& node) { is_so = condition(node); });
+    }
+  }
+  std::vector<int32_t> End() {
+    std::vector<int32_t> statuses(count_, -100);
+    EXPECT_EQ(
+        kvcast_store_wait(engine_.store(), batch_, kPatienceUs, statuses.data(), nullptr, count_),
+        KVCAST_OK);
+    return statuses;
+  }
+  void Lose() {
+    server_.Leave();
+    while (kvcast_store_connected(engine_.store()) == 1) {
+      std::this_thread::yield();
+    }
+  }
+  // What the node has got, value by value.
+  std::map<uint64_t, uint64_t> Got() {
+    std::map<uint64_t, uint64_t> bytes;
+    server_.WithNode([&](ScriptedNode& node) {
+      for (const auto& [track, groups] : node.tracks()) {
+        for (const auto& [group, objects] : groups) {
+          for (const Object& object : objects) {
+            bytes[group] += object.payload.size();
+          }
+        }
+      }
+    });
+    return bytes;
+  }
+
+  Prepare prepare_;
+  size_t nodes_ = 0;
+  ScriptedServer server_{{}, [this](ScriptedNode& node) {
+                           if (prepare_) {
+                             prepare_(node, nodes_++);
+                           }
+                         }};
+  Engine engine_{server_.flag()};
+  uint64_t batch_ = 0;
+  size_t count_ = 0;
+};
+
+class OngoingPut : public OngoingBatch {
+ protected:
+  OngoingPut()
+      : OngoingBatch(
+            [](ScriptedNode& node, size_t number) { node.script.never_list = number == 0; }) {}
+};
+
+TEST_F(OngoingPut, GoesOnWhenANodeIsThere) {
+  Begin(KVCAST_PUT, 4);
+  Until([](ScriptedNode& node) {
+    return !node.tracks().empty() && node.tracks().begin()->second.size() == 4;
+  });
+  Lose();
+  server_.Return();
+  EXPECT_EQ(End(), All(4, KVCAST_ITEM_STORED));
+  EXPECT_EQ(Got().size(), 4u);
+  EXPECT_EQ(engine_.Run(KVCAST_GET, 0, 4), All(4, KVCAST_ITEM_LOADED));
+  for (size_t value = 0; value < 4; ++value) {
+    EXPECT_TRUE(std::ranges::equal(engine_.Got(value), engine_.Put(value)));
+  }
+}
+
+TEST_F(OngoingPut, EndsAtItsDeadlineIfNoNodeIsThere) {
+  Begin(KVCAST_PUT, 4, /*timeout_us=*/500'000);
+  Until([](ScriptedNode& node) { return node.publishes() == 1; });
+  Lose();
+  EXPECT_EQ(End(), All(4, KVCAST_ITEM_LATE));
+}
+
+TEST_F(OngoingPut, IsCancelledWhileItWaitsForANode) {
+  Begin(KVCAST_PUT, 4);
+  Until([](ScriptedNode& node) { return node.publishes() == 1; });
+  Lose();
+  EXPECT_EQ(kvcast_store_cancel(engine_.store(), batch_), KVCAST_OK);
+  EXPECT_EQ(End(), All(4, KVCAST_ITEM_CANCELLED));
+}
+
+// One that gives two values and then nothing more, and one that holds all of them.
+class OngoingGet : public OngoingBatch {
+ protected:
+  static constexpr size_t kGiven = 2;
+
+  OngoingGet()
+      : OngoingBatch([this](ScriptedNode& node, size_t number) {
+          if (number > 0) {
+            node.script.alter = {};
+            HoldAll(node);
+            return;
+          }
+          node.script.alter = [](std::vector<moqt::FetchItem>& items) {
+            std::erase_if(items, [](const moqt::FetchItem& item) {
+              const auto* const object = std::get_if<Object>(&item);
+              return object == nullptr || object->location.group >= kGiven;
+            });
+          };
+          node.script.never_end = true;
+        }) {}
+  void HoldAll(ScriptedNode& node) {
+    if (held_) {
+      node.Take(held_->first, held_->second);
+    }
+  }
+  // Puts them, and remembers what the node has got of them.
+  void Put(size_t count) {
+    ASSERT_EQ(engine_.Run(KVCAST_PUT, 0, count), All(count, KVCAST_ITEM_STORED));
+    server_.WithNode([&](ScriptedNode& node) { held_.emplace(*node.tracks().begin()); });
+  }
+
+  std::optional<std::pair<TrackName, ScriptedNode::Groups>> held_;
+};
+
+TEST_F(OngoingGet, GoesOnWithWhatHasNotCome) {
+  Put(5);
+  Begin(KVCAST_GET, 5);
+  Until([](ScriptedNode& node) { return !node.fetches().empty() && node.fetches_have_left(); });
+  Lose();
+  server_.Return();
+  EXPECT_EQ(End(), All(5, KVCAST_ITEM_LOADED));
+  for (size_t value = 0; value < 5; ++value) {
+    EXPECT_TRUE(std::ranges::equal(engine_.Got(value), engine_.Put(value))) << value;
+  }
+  server_.WithNode([&](ScriptedNode& node) {
+    ASSERT_EQ(node.fetches().size(), 1u);
+    EXPECT_EQ(node.fetches()[0].range.first.group, kGiven);
+  });
+}
+
+TEST_F(OngoingGet, EndsAsLostWhereNoNodeIsThereSoon) {
+  Put(5);
+  Begin(KVCAST_GET, 5);
+  Until([](ScriptedNode& node) { return !node.fetches().empty(); });
+  Lose();
+  EXPECT_EQ(End().back(), KVCAST_ITEM_LOST);
+}
+
+TEST_F(OngoingGet, EndsWhereTheNextNodeHoldsNothing) {
+  Put(5);
+  Begin(KVCAST_GET, 5);
+  Until([](ScriptedNode& node) { return !node.fetches().empty(); });
+  held_.reset();
+  Lose();
+  server_.Return();
+  EXPECT_EQ(End().back(), KVCAST_ITEM_ABSENT);
 }
 
 TEST(CStore, OpensWithoutANodeIfNobodyIsToWaitForOne) {

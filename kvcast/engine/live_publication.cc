@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "kvcast/engine/node_connection.h"
-#include "kvcast/io/clock.h"
 
 namespace kvcast {
 
@@ -15,16 +14,13 @@ LivePublication::~LivePublication() {
 
 void LivePublication::Ready(size_t blocks) {
   if (!report_) {
-    connection_->PostToPublication(call_, [blocks](Client& client, OperationId operation) {
-      client.Ready(operation, blocks, Now());
-    });
+    connection_->PostReady(call_, blocks);
   }
 }
 
 void LivePublication::Close() {
   if (!report_) {
-    connection_->PostToPublication(
-        call_, [](Client& client, OperationId operation) { client.Close(operation, Now()); });
+    connection_->PostClose(call_);
   }
 }
 

@@ -93,18 +93,19 @@ Result<void> NodeConnection::Connect(const std::vector<NodeAddress>& addresses,
         first);
     loads_ = std::make_unique<OngoingLoads>(
         thread_->loop(), *link_,
-        OngoingLoads::Told{.progress =
-                               [this](Call call, size_t blocks) {
-                                 const std::lock_guard lock(mutex_);
-                                 calls_.at(call).loaded = blocks;
-                                 Note(call, /*is_news=*/true);
-                               },
-                           .end =
-                               [this](Call call, LoadReport report) {
-                                 const std::lock_guard lock(mutex_);
-                                 calls_.at(call).load_end = std::move(report);
-                                 Note(call, /*is_news=*/true);
-                               }});
+        OngoingLoads::Told{
+            .progress = [this](Call call, size_t blocks) { OnLoaded(call, blocks); },
+            .end = [this](Call call, LoadReport report) { OnLoadEnd(call, std::move(report)); }});
+    publications_ = std::make_unique<OngoingPublications>(
+        thread_->loop(), *link_, options.publish_patience,
+        OngoingPublications::Told{.progress =
+                                      [this](Call call, const PublishReport& report) {
+                                        OnPublishReport(call, report, /*over=*/false);
+                                      },
+                                  .end =
+                                      [this](Call call, const PublishReport& report) {
+                                        OnPublishReport(call, report, /*over=*/true);
+                                      }});
   });
   return {};
 }
@@ -130,6 +131,7 @@ NodeConnection::~NodeConnection() {
   thread_->Run([&] {
     link_.reset();
     loads_.reset();
+    publications_.reset();
   });
 }
 
@@ -145,14 +147,9 @@ bool NodeConnection::Command(const std::function<void(Client&)>& command) {
 }
 
 void NodeConnection::OnEvent(const ClientEvent& event) {
-  if (const auto* publishing = std::get_if<PublishProgress>(&event)) {
-    OnPublishEvent(publishing->operation, publishing->report, /*over=*/false);
-  } else if (const auto* published = std::get_if<PublishEnded>(&event)) {
-    OnPublishEvent(published->operation, published->report, /*over=*/true);
-  } else {
-    OnLinkEvent(event);
-    loads_->OnEvent(event);
-  }
+  OnLinkEvent(event);
+  loads_->OnEvent(event);
+  publications_->OnEvent(event);
 }
 
 void NodeConnection::OnLinkEvent(const ClientEvent& event) {
@@ -168,18 +165,24 @@ void NodeConnection::OnLinkEvent(const ClientEvent& event) {
   changed_.notify_all();
 }
 
-void NodeConnection::OnPublishEvent(OperationId operation, const PublishReport& report, bool over) {
-  const auto found = publications_.find({link_->number(), operation});
-  if (found == publications_.end()) {
-    return;
-  }
-  const Call call = found->second;
+void NodeConnection::OnLoaded(Call call, size_t blocks) {
+  const std::lock_guard lock(mutex_);
+  calls_.at(call).loaded = blocks;
+  Note(call, /*is_news=*/true);
+}
+
+void NodeConnection::OnLoadEnd(Call call, LoadReport report) {
+  const std::lock_guard lock(mutex_);
+  calls_.at(call).load_end = std::move(report);
+  Note(call, /*is_news=*/true);
+}
+
+void NodeConnection::OnPublishReport(Call call, const PublishReport& report, bool over) {
   const std::lock_guard lock(mutex_);
   Progress& progress = calls_.at(call);
   progress.published = report;
   if (over) {
     progress.publish_end = report;
-    publications_.erase(found);
   }
   Note(call, over);
 }
@@ -218,28 +221,17 @@ std::optional<uint64_t> NodeConnection::NextNews() {
   return progress.tag;
 }
 
-// An operation of a session that is over has ended with it.
-void NodeConnection::CommandPublication(Call call,
-                                        const std::function<void(Client&, OperationId)>& command) {
-  const auto found = std::ranges::find(
-      publications_, call, &std::map<std::pair<uint64_t, OperationId>, Call>::value_type::second);
-  NodeSession* const session = link_->session();
-  if (found != publications_.end() && session != nullptr && link_->number() == found->first.first) {
-    const OperationId operation = found->first.second;
-    session->Command([&](Client& client) { command(client, operation); });
-  }
+void NodeConnection::PostReady(Call call, size_t blocks) {
+  thread_->loop().Post([this, call, blocks] { publications_->Ready(call, blocks); });
 }
 
-void NodeConnection::PostToPublication(Call call,
-                                       std::function<void(Client&, OperationId)> command) {
-  thread_->loop().Post(
-      [this, call, command = std::move(command)] { CommandPublication(call, command); });
+void NodeConnection::PostClose(Call call) {
+  thread_->loop().Post([this, call] { publications_->Close(call); });
 }
 
 void NodeConnection::Cancel(Call call) {
   loads_->Cancel(call);
-  CommandPublication(
-      call, [](Client& client, OperationId operation) { client.Cancel(operation, Now()); });
+  publications_->Cancel(call);
 }
 
 void NodeConnection::PostCancel(Call call) {
@@ -379,21 +371,19 @@ Result<NodeConnection::Call> NodeConnection::StartPublish(std::span<const BlockH
                                                           const std::optional<uint64_t>& tag) {
   const Generation generation = call.generation ? *call.generation : DrawGeneration();
   const Call added = Add(tag);
-  Result<OperationId> operation = OperationId{0};
-  const bool has_node = Command([&](Client& client) {
-    operation = client.Publish({blocks.begin(), blocks.end()}, pages,
-                               {generation, call.durability, call.rung, ready}, Now());
-    if (operation.ok()) {
-      publications_[{link_->number(), *operation}] = added;
-    }
+  Result<bool> begun = false;
+  thread_->Run([&] {
+    begun = publications_->Begin(
+        added,
+        {{blocks.begin(), blocks.end()}, pages, {generation, call.durability, call.rung, ready}});
   });
   const std::string lost = LostReason();
   const std::lock_guard lock(mutex_);
-  if (!operation.ok()) {
+  if (!begun.ok()) {
     (void)Take(added);
-    return operation.error();
+    return begun.error();
   }
-  if (!has_node) {
+  if (!*begun) {
     calls_.at(added).publish_end = PublishReport::NodeLost(blocks.size(), lost);
     Note(added, /*is_news=*/true);
   }

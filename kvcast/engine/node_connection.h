@@ -23,6 +23,7 @@
 #include "kvcast/engine/node_address.h"
 #include "kvcast/engine/node_link.h"
 #include "kvcast/engine/ongoing_loads.h"
+#include "kvcast/engine/ongoing_publications.h"
 #include "kvcast/io/event_signal.h"
 #include "kvcast/io/loop_thread.h"
 
@@ -44,8 +45,8 @@ namespace kvcast {
 //
 // May be called from any number of threads. When the connection is lost a new one is made, for ever
 // tried again: to the next node, or to the same when it is back. A load goes on there with what has
-// not come, if that is soon; a publication, and what is called meanwhile, ends as a report that
-// says so: the engine computes, and goes on.
+// not come, if that is soon, and a publication with what that node does not hold; what is called
+// meanwhile ends as a report that says so: the engine computes, and goes on.
 class NodeConnection {
  public:
   struct LoadCall {
@@ -116,8 +117,9 @@ class NodeConnection {
   Result<std::unique_ptr<LiveLoad>> BeginLoad(const CacheMatch& match,
                                               std::span<const BlockHash> blocks,
                                               const PromptPages& pages, const LoadCall& call);
-  // Returns when the node lists every block, or will not; the pages are not read after that.
-  // Invalid: pages that are not of this kind, or of another number of blocks.
+  // Returns when the node lists every block, or will not; the pages are not read after that. Where
+  // the node is lost another one is waited for, until the deadline, and for the options' patience
+  // at most. Invalid: pages that are not of this kind, or of another number of blocks.
   Result<PublishReport> Publish(std::span<const BlockHash> blocks, const PromptPages& pages,
                                 const PublishCall& call);
   // The same while the blocks are being computed: each is sent when it is said to be ready, and not
@@ -179,8 +181,8 @@ class NodeConnection {
   size_t Loaded(Call call) const;
   void PostCancel(Call call);
   void PostRoom(Call call, size_t blocks);
-  // Commands the client that publishes it, if it still does.
-  void PostToPublication(Call call, std::function<void(Client&, OperationId)> command);
+  void PostReady(Call call, size_t blocks);
+  void PostClose(Call call);
   std::string LostReason() const;
 
   // With the lock held.
@@ -190,8 +192,9 @@ class NodeConnection {
   // On the loop's thread.
   void OnEvent(const ClientEvent& event);
   void OnLinkEvent(const ClientEvent& event);
-  void OnPublishEvent(OperationId operation, const PublishReport& report, bool over);
-  void CommandPublication(Call call, const std::function<void(Client&, OperationId)>& command);
+  void OnLoaded(Call call, size_t blocks);
+  void OnLoadEnd(Call call, LoadReport report);
+  void OnPublishReport(Call call, const PublishReport& report, bool over);
   void Cancel(Call call);
 
   // False where there is no node.
@@ -201,7 +204,7 @@ class NodeConnection {
   // On the loop's thread.
   std::unique_ptr<NodeLink> link_;
   std::unique_ptr<OngoingLoads> loads_;
-  std::map<std::pair<uint64_t, OperationId>, Call> publications_;  // Of sessions.
+  std::unique_ptr<OngoingPublications> publications_;
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

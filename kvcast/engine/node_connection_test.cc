@@ -163,7 +163,9 @@ TEST_F(NodeConnections, TurnEveryCallIntoACleanFailureWhenLost) {
     loaded = *node->Load(node->Find(blocks_), blocks_, target_.Pages(),
                          {.deadline = Now() + minutes(10)});
   });
-  std::thread publisher([&] { published = *node->Publish(others, source_.Pages(), {}); });
+  std::thread publisher([&] {
+    published = *node->Publish(others, source_.Pages(), {.deadline = Now() + seconds(3)});
+  });
   // Both are under way when the node knows of them.
   bool asked = false;
   while (!asked) {
@@ -175,7 +177,7 @@ TEST_F(NodeConnections, TurnEveryCallIntoACleanFailureWhenLost) {
   loader.join();
   publisher.join();
   EXPECT_EQ(loaded->outcomes[0], BlockOutcome::kNodeLost);
-  EXPECT_EQ(published->fault, PublishFault::kNodeLost);
+  EXPECT_EQ(published->fault, PublishFault::kPatienceOver);  // It has waited for the node.
   ASSERT_TRUE(node->lost().has_value());
   // And whatever comes later fails at once.
   EXPECT_TRUE(node->Find(blocks_).empty());

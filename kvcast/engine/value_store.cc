@@ -44,6 +44,9 @@ Result<std::unique_ptr<ValueStore>> ValueStore::Open(const Options& options) {
     self.link_ =
         std::make_unique<NodeLink>(self.thread_->loop(), options.addresses, client,
                                    [&self](const ClientEvent& event) { self.OnEvent(event); });
+    self.ongoing_ = std::make_unique<OngoingBatches>(
+        self.thread_->loop(), *self.link_,
+        [&self](BatchId batch, std::span<const ValueResult> results) { self.End(batch, results); });
   });
   KVCAST_TRY_VOID(store->AwaitReady(Now() + std::min(options.patience, kLongestWait)));
   return store;
@@ -78,7 +81,10 @@ ValueStore::~ValueStore() {
   for (int turn = 0; turn < kFarewellTurns && !closed; ++turn) {
     thread_->Run([&] { closed = link_->closed(); });
   }
-  thread_->Run([&] { link_.reset(); });
+  thread_->Run([&] {
+    link_.reset();
+    ongoing_.reset();
+  });
 }
 
 Result<RegionId> ValueStore::Register(std::span<std::byte> memory) {
@@ -138,18 +144,21 @@ Result<BatchId> ValueStore::Submit(const ValueBatch& batch) {
     return Error(ErrorCode::kTooLarge,
                  "4,096 batches are under way, or over and not taken. Take what came of them.");
   }
-  Order order = Plan(batch, std::move(names), named, entry);
+  OngoingBatches::Order order = Plan(batch, std::move(names), named, entry);
   order.batch = next_batch_++;
   const BatchId id = order.batch;
   batches_.emplace(id, std::move(entry));
-  thread_->loop().Post([this, order = std::move(order)] { Begin(order); });
+  thread_->loop().Post([this, order = std::move(order)] { ongoing_->Begin(order); });
   return id;
 }
 
-ValueStore::Order ValueStore::Plan(const ValueBatch& batch, std::vector<BlockHash> names,
-                                   const std::vector<bool>& named, Entry& entry) {
-  Order order{0,  batch.kind,       {},
-              {}, batch.durability, std::min(batch.deadline, Now() + kLongestWait)};
+OngoingBatches::Order ValueStore::Plan(const ValueBatch& batch, std::vector<BlockHash> names,
+                                       const std::vector<bool>& named, Entry& entry) {
+  OngoingBatches::Order order{.kind = batch.kind,
+                              .names = {},
+                              .places = {},
+                              .durability = batch.durability,
+                              .deadline = std::min(batch.deadline, Now() + kLongestWait)};
   const bool moves = batch.kind != ValueBatch::Kind::kLookup;
   entry.results.resize(batch.items.size());
   for (size_t i = 0; i < batch.items.size(); ++i) {
@@ -171,70 +180,8 @@ ValueStore::Order ValueStore::Plan(const ValueBatch& batch, std::vector<BlockHas
   return order;
 }
 
-void ValueStore::Begin(const Order& order) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = batches_.find(order.batch);
-    if (found == batches_.end() || found->second.over) {
-      return;  // It was cancelled first.
-    }
-  }
-  NodeSession* session = link_->session();
-  if (session == nullptr) {
-    EndAs(order, order.kind == ValueBatch::Kind::kLookup ? ValueOutcome::kAbsent
-                                                         : ValueOutcome::kNodeLost);
-    return;
-  }
-  std::vector<std::optional<uint64_t>> lengths;
-  session->Command([&](Client& client) {
-    std::optional<OperationId> operation;
-    if (order.kind == ValueBatch::Kind::kLookup) {
-      lengths = client.FindValues(order.names);
-    } else if (order.kind == ValueBatch::Kind::kGet) {
-      std::vector<ValuePlace> places;
-      for (size_t i = 0; i < order.names.size(); ++i) {
-        places.push_back({order.names[i], order.places[i]});
-      }
-      operation = client.GetValues(std::move(places), order.deadline, Now());
-    } else {
-      std::vector<ValueSource> sources;
-      for (size_t i = 0; i < order.names.size(); ++i) {
-        sources.push_back({order.names[i], order.places[i]});
-      }
-      Client::PutTerms terms{{}, order.durability, order.deadline};
-      FillRandom(terms.generation);
-      operation = client.PutValues(sources, terms, Now());
-    }
-    if (operation) {
-      operations_[{link_->number(), *operation}] = order.batch;
-    }
-  });
-  if (order.kind == ValueBatch::Kind::kLookup) {
-    std::vector<ValueResult> results;
-    for (const std::optional<uint64_t>& length : lengths) {
-      results.push_back({length ? ValueOutcome::kHeld : ValueOutcome::kAbsent, length.value_or(0)});
-    }
-    End(order.batch, results);
-  }
-}
-
-void ValueStore::EndAs(const Order& order, ValueOutcome outcome) {
-  End(order.batch, std::vector<ValueResult>(order.names.size(), ValueResult{outcome}));
-}
-
 void ValueStore::OnEvent(const ClientEvent& event) {
-  if (const auto* ended = std::get_if<ValuesEnded>(&event)) {
-    const auto found = operations_.find({link_->number(), ended->operation});
-    KVCAST_CHECK(found != operations_.end());
-    std::vector<ValueResult> results;
-    for (const ValueOutcome outcome : ended->outcomes) {
-      results.push_back({outcome});
-    }
-    const BatchId batch = found->second;
-    operations_.erase(found);
-    End(batch, results);
-    return;
-  }
+  ongoing_->OnEvent(event);
   const std::lock_guard lock(mutex_);
   if (std::holds_alternative<NodeReady>(event)) {
     connected_ = true;
@@ -307,17 +254,9 @@ Result<std::optional<std::vector<ValueResult>>> ValueStore::Wait(BatchId batch, 
   return TakeLocked(found);
 }
 
+// What has not begun there is over: that was posted before this.
 void ValueStore::Cancel(BatchId batch) {
-  thread_->Run([&] {
-    const auto found = std::ranges::find_if(
-        operations_, [&](const auto& operation) { return operation.second == batch; });
-    NodeSession* session = link_->session();
-    // What is not among the operations has not begun, or is over: Begin() was posted before this.
-    if (found != operations_.end() && session != nullptr && found->first.first == link_->number()) {
-      const OperationId operation = found->first.second;
-      session->Command([&](Client& client) { client.Cancel(operation, Now()); });
-    }
-  });
+  thread_->Run([&] { ongoing_->Cancel(batch); });
 }
 
 bool ValueStore::connected() const {

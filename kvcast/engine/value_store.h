@@ -17,9 +17,10 @@
 #include "kvcast/base/time.h"
 #include "kvcast/catalog/acknowledgement.h"
 #include "kvcast/client/memory_regions.h"
-#include "kvcast/client/value_outcome.h"
 #include "kvcast/engine/node_address.h"
 #include "kvcast/engine/node_link.h"
+#include "kvcast/engine/ongoing_batches.h"
+#include "kvcast/engine/value_batch.h"
 #include "kvcast/io/event_signal.h"
 #include "kvcast/io/loop_thread.h"
 #include "kvcast/kv/tenant.h"
@@ -27,38 +28,13 @@
 
 namespace kvcast {
 
-using BatchId = uint64_t;
-
-// One value of a batch. A lookup has no use for a place.
-struct ValueItem {
-  std::span<const std::byte> key;  // 1 to 1,024 bytes of the engine's; or a name of 32.
-  RegionId region = 0;
-  uint64_t offset = 0;
-  uint64_t length = 0;
-};
-
-struct ValueBatch {
-  enum class Kind : uint8_t { kLookup, kPut, kGet };
-
-  Kind kind = Kind::kLookup;
-  std::span<const ValueItem> items;
-  Instant deadline;
-  bool keys_are_names = false;  // As ValueStore::Chain() gives them.
-  std::string_view salt{};      // Keeps these names apart from all others.
-  Durability durability = Durability::kMemory;
-};
-
-struct ValueResult {
-  ValueOutcome outcome = ValueOutcome::kPending;
-  uint64_t length = 0;  // Of a value that was looked up and is held.
-};
-
 // What an engine uses that brings its own keys, its own layout and its own memory: values put into
 // a node, looked up and got, many at a time, while nobody waits.
 //
 // May be called from any number of threads. A batch ends at its deadline, or as soon after as the
-// loop's thread comes to it; then its memory is not touched any more. When the node is lost every
-// batch ends so, and every later one at once, until it is back: the store goes on trying.
+// loop's thread comes to it; then its memory is not touched any more. When the node is lost a batch
+// goes on at the next one, or at the same when it is back, if that is soon; what is called
+// meanwhile ends at once, and the store goes on trying.
 class ValueStore {
  public:
   static constexpr size_t kItemsMax = 65'536;  // Of a batch.
@@ -120,36 +96,23 @@ class ValueStore {
     std::vector<RegionId> regions;  // Used, each as often.
     bool over = false;
   };
-  // What the loop's thread is told of a batch.
-  struct Order {
-    BatchId batch = 0;
-    ValueBatch::Kind kind = ValueBatch::Kind::kLookup;
-    std::vector<BlockHash> names;
-    std::vector<std::span<std::byte>> places;
-    Durability durability = Durability::kMemory;
-    Instant deadline;
-  };
-  using Operation = std::pair<uint64_t, OperationId>;  // Of a session.
-
   explicit ValueStore(const Options& options, EventSignal signal);
   Result<void> AwaitReady(Instant deadline);
   Result<BlockNamer> NamerOf(std::string_view salt) const;
   // Which items can be asked for; of the others it is said why not.
-  Order Plan(const ValueBatch& batch, std::vector<BlockHash> names, const std::vector<bool>& named,
-             Entry& entry);
+  OngoingBatches::Order Plan(const ValueBatch& batch, std::vector<BlockHash> names,
+                             const std::vector<bool>& named, Entry& entry);
   std::optional<std::vector<ValueResult>> TakeLocked(std::map<BatchId, Entry>::iterator batch);
 
   // On the loop's thread.
-  void Begin(const Order& order);
   void OnEvent(const ClientEvent& event);
   void End(BatchId batch, std::span<const ValueResult> results);
-  void EndAs(const Order& order, ValueOutcome outcome);
 
   const Options options_;
   const Digest fingerprint_;
   std::unique_ptr<LoopThread> thread_;
   std::unique_ptr<NodeLink> link_;  // On the loop's thread, as is what follows.
-  std::map<Operation, BatchId> operations_;
+  std::unique_ptr<OngoingBatches> ongoing_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
