@@ -343,7 +343,7 @@ void FetchCursor::Resume(Store& store, Instant now) {
   }
 }
 
-std::optional<moqt::FetchItem> FetchCursor::TakeFront() {
+std::optional<moqt::FetchItem> FetchCursor::TakeFront(Store& store) {
   Ahead& front = ahead_.front();
   if (front.unknown_before || missed_) {
     front.unknown_before = false;
@@ -351,6 +351,9 @@ std::optional<moqt::FetchItem> FetchCursor::TakeFront() {
     return moqt::RangeEnd{Before(front.at), !Planted(PlantedBug::kUnknownIsAbsent)};
   }
   Object object = *std::move(front.object);
+  if (!front.was_read) {
+    store.CountGiven();
+  }
   ahead_.pop_front();
   return object;
 }
@@ -380,7 +383,7 @@ std::optional<moqt::FetchItem> FetchCursor::Next(Store& store, Instant now) {
       return std::nullopt;
     }
     if (ahead_.front().object) {
-      return TakeFront();
+      return TakeFront(store);
     }
     if (fills_ && !missed_) {
       ahead_.front().lacking = true;

@@ -114,7 +114,7 @@ class FetchCursor {
   void LookAhead(Store& store, Instant now);
   void Look(Ahead& entry, Store& store, Instant now);
   void Resume(Store& store, Instant now);
-  std::optional<moqt::FetchItem> TakeFront();
+  std::optional<moqt::FetchItem> TakeFront(Store& store);
   std::optional<moqt::FetchItem> Finish();
   void GoTo(uint64_t group);
   Location Before(Location location) const;

@@ -35,6 +35,17 @@ TEST(Relay, ServesWhatWasPublishedAfterThePublisherHasLeft) {
   ExpectExact(track, brought.objects);
 }
 
+TEST(Relay, CountsWhatItGivesFromMemory) {
+  RelayWorld world;
+  const TrackName track = BlockTrack("p");
+  Client& client = world.Join();
+  client.PublishAll(track, 3, 5);
+  world.Run();
+  world.Fetch(client, track, LocationRange::Groups(0, 1));
+  world.Run();
+  EXPECT_EQ(world.metrics().Value("kvcast_store_memory_hits_total"), 10);
+}
+
 TEST(Relay, FetchesInFallingOrder) {
   RelayWorld world;
   const TrackName track = BlockTrack("p");

@@ -78,8 +78,7 @@ class Store {
   RamTier& ram() { return ram_; }
   void SettleRam(Instant now);
   const TierSet& tiers() const { return tiers_; }
-  // Every tier is ready.
-  bool opened() const;
+  bool opened() const;  // Every tier is ready.
 
   // A tier had input, or its time has come.
   void OnTime(Instant now);
@@ -123,6 +122,7 @@ class Store {
   Got Get(const TrackName& track, Location location, Instant now,
           std::optional<Duration> patience = std::nullopt);
   void Cancel(StoreTicket ticket) { desk_.Cancel(ticket); }
+  void CountGiven() { ++counts_.ram_hits; }  // Of an object that was in memory.
   // Has a range in RAM before anybody asks. False: too much is to be warmed already.
   bool Warm(const TrackName& track, const LocationRange& range, Instant now);
 

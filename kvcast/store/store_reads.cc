@@ -20,11 +20,9 @@ constexpr uint64_t kClocksApartUs = 10'000'000;
 Store::Got Store::Get(const TrackName& track, Location location, Instant now,
                       std::optional<Duration> patience) {
   if (std::optional<Object> here = ram_.Get(track, location)) {
-    ++counts_.ram_hits;
     return *std::move(here);
   }
   if (const Object* moving = demotions_.Find(track, location)) {
-    ++counts_.ram_hits;
     return *moving;
   }
   if ((!patience || *patience > Duration::zero()) &&
