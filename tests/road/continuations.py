@@ -112,8 +112,8 @@ def first_other(left: list[str], right: list[str]) -> int | None:
 def compare(prompts: list[Prompt], origin: Node, tier: str, lossy: int) -> dict[str, list]:
     """By rung: where each prompt's continuation first differs, if it does."""
     differing = {}
-    with Node(KVCAST, "--ram", "256MiB", "--no-prefault", "--upstream", origin.address) as middle, \
-         Node(KVCAST, "--ram", "256MiB", "--no-prefault", "--upstream", middle.address) as edge, \
+    relay = ["--ram", "256MiB", "--no-prefault", "--admin", "127.0.0.1:0", "--upstream"]
+    with Node(KVCAST, *relay, origin.address) as middle, Node(KVCAST, *relay, middle.address) as edge, \
          ThreadPoolExecutor(os.cpu_count()) as workers:
         for number, prompt in enumerate(prompts):
             prompt.await_at(edge, EXACT[:1] + (LOSSY if number < lossy else []))
@@ -122,9 +122,18 @@ def compare(prompts: list[Prompt], origin: Node, tier: str, lossy: int) -> dict[
             differing[rung] = list(workers.map(
                 lambda prompt, rung=rung: first_other(
                     prompt.computed, prompt.write("--node", edge.address, "--rung", rung)), some))
+        served = {node: [relay.metric(f"kvcast_upstream_{what}_total") for what in ("objects", "bytes")]
+                  for node, relay in {"edge": edge, "middle": middle}.items()}
+        above = origin.metric("kvcast_store_memory_hits_total")
         below = origin.metric("kvcast_store_lower_hits_total")
-    if (below == 0) != (tier == "memory"):
-        raise SystemExit(f"{below:.0f} objects came from below the origin's memory, which is not what {tier} means.")
+    # Catalogs come from memory wherever the blocks are; nothing else does that the tier has.
+    if (below > 0 if tier == "memory" else below <= above) or above + below < served["middle"][0]:
+        raise SystemExit(f"{above:.0f} objects came from the origin's memory and {below:.0f} from below, of {served}: that is "
+                         f"not what {tier} means.")
+    if not all(objects for objects, _ in served.values()):
+        raise SystemExit(f"Not all came through both relays: {served}")
+    print(f"from {tier}: {above if tier == 'memory' else below:.0f} objects of the origin, {served['middle'][0]:.0f} through the first relay and "
+          f"{served['edge'][0]:.0f} through the second, {served['edge'][1] / 2**20:.1f} MiB")
     return differing
 
 
