@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kvcast/base/result.h"
+#include "examples/tinylm/base/result.h"
 
 namespace kvcast::tinylm {
 

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "kvcast/io/file.h"
+#include "examples/tinylm/base/file.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -32,7 +32,7 @@ Result<std::string> PromptOption::Read() const {
 
 Result<Tokenizer> LoadTokenizer(const std::string& model) {
   const std::string path = model + "/tokenizer.json";
-  KVCAST_TRY(const std::string json, ReadFile(path, kTokenizerBytesMax));
+  TINYLM_TRY(const std::string json, ReadFile(path, kTokenizerBytesMax));
   auto tokenizer = Tokenizer::Parse(json);
   if (!tokenizer.ok()) {
     return std::move(tokenizer).error().In(path);

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "examples/tinylm/base/result.h"
 #include "examples/tinylm/tokenizer.h"
-#include "kvcast/base/result.h"
 
 namespace kvcast::tinylm {
 

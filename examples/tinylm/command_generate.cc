@@ -11,14 +11,10 @@
 #include <vector>
 
 #include "examples/tinylm/command.h"
-#include "examples/tinylm/inference/cache_file.h"
 #include "examples/tinylm/inference/generation.h"
 #include "examples/tinylm/inference/weights.h"
+#include "examples/tinylm/node_options.h"
 #include "examples/tinylm/shared_cache.h"
-#include "kvcast/engine/model_folder.h"
-#include "kvcast/host/coding_flags.h"
-#include "kvcast/host/node_flags.h"
-#include "kvcast/io/clock.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -34,12 +30,6 @@ constexpr Duration kLoadPatience = std::chrono::seconds(3);
 
 double Milliseconds(Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
-}
-
-// What names the KV of this model, here and in all of kvcast.
-Result<Digest> FingerprintOf(const std::string& model) {
-  KVCAST_TRY(const ModelFolder folder, ModelFolder::Load(model, {}));
-  return folder.description.Fingerprint();
 }
 
 // Room for one sequence of so many tokens.
@@ -59,22 +49,21 @@ struct PrefillOptions {
 };
 
 Result<void> Prefill(const PrefillOptions& options, const std::string& model) {
-  KVCAST_TRY(const std::string text, options.prompt.Read());
-  KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
-  KVCAST_TRY(const std::vector<Token> prompt, tokenizer.Encode(text));
-  KVCAST_TRY(const Digest fingerprint, FingerprintOf(model));
-  KVCAST_TRY(const Weights weights, Weights::Load(model));
-  KVCAST_TRY(KvCache cache, CacheFor(weights.config, prompt.size()));
+  TINYLM_TRY(const std::string text, options.prompt.Read());
+  TINYLM_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
+  TINYLM_TRY(const std::vector<Token> prompt, tokenizer.Encode(text));
+  TINYLM_TRY(const Weights weights, Weights::Load(model));
+  TINYLM_TRY(KvCache cache, CacheFor(weights.config, prompt.size()));
   Forward forward(weights);
   Sequence sequence;
-  KVCAST_TRY_VOID(forward.Append(prompt, cache, sequence));
-  return CacheFile::Write(options.out, fingerprint, cache, sequence, prompt);
+  TINYLM_TRY_VOID(forward.Append(prompt, cache, sequence));
+  return SaveCache(options.out, model, cache, sequence, prompt);
 }
 
 struct GenerateOptions {
   PromptOption prompt;
   std::string cache;
-  NodeFlags node;
+  NodeOptions node;
   std::vector<std::string> rungs;
   uint32_t tokens = 60;
   Sampling sampling;
@@ -117,17 +106,17 @@ struct Timing {
 };
 
 struct Published {
-  Rung rung;
-  PublishReport report;
+  std::string rung;
+  CacheReport report;
   Duration took;
 
   void Print() const {
-    if (report.fault) {
-      fmt::print(stderr, "published: {} of {} blocks as {}: {}\n", report.listed, report.blocks,
-                 ToString(rung), report.reason);
+    if (report.status != Status::kPending) {
+      fmt::print(stderr, "published: {} blocks as {}: {}\n", report.blocks, rung, report.reason);
     } else {
       fmt::print(stderr, "published: {} blocks, {} of them new: {} bytes in {:.1f} ms, as {}\n",
-                 report.blocks, report.sent, report.bytes, Milliseconds(took), ToString(rung));
+                 report.blocks, report.blocks - report.held, report.bytes, Milliseconds(took),
+                 rung);
     }
   }
 };
@@ -140,10 +129,9 @@ class LivePrefill {
                    KvCache& cache, Sequence& sequence) {
     block_tokens_ = node.block_tokens();
     begun_ = Now();
-    KVCAST_TRY_VOID(cache.Reserve(sequence, static_cast<uint32_t>(prompt.size())));
-    for (const Rung rung : node.published()) {
-      Result<std::unique_ptr<LivePublication>> live =
-          node.BeginPublish(rung, prompt, cache, sequence);
+    TINYLM_TRY_VOID(cache.Reserve(sequence, static_cast<uint32_t>(prompt.size())));
+    for (const std::string& rung : node.published()) {
+      Result<CachePublication> live = node.BeginPublish(rung, prompt, sequence);
       if (live.ok()) {
         rungs_.push_back(rung);
         live_.push_back(*std::move(live));
@@ -152,7 +140,7 @@ class LivePrefill {
     Computed(sequence);
     while (sequence.tokens + block_tokens_ < prompt.size()) {
       const size_t next = (sequence.tokens / block_tokens_ + 1) * block_tokens_;
-      KVCAST_TRY_VOID(forward.Append(
+      TINYLM_TRY_VOID(forward.Append(
           std::span(prompt).subspan(sequence.tokens, next - sequence.tokens), cache, sequence));
       Computed(sequence);
     }
@@ -165,15 +153,17 @@ class LivePrefill {
       ready_ = blocks;
       ready_at_ = Now();
     }
-    for (const auto& live : live_) {
-      live->Ready(blocks);
+    for (CachePublication& live : live_) {
+      live.Ready(sequence.tokens);
     }
   }
   // Waits until the node has all of it.
   void Finish() {
     for (size_t i = 0; i < live_.size(); ++i) {
-      PublishReport report = live_[i]->Finish(Now() + kNodePatience);
-      published_.push_back({rungs_[i], std::move(report), Now() - begun_});
+      auto report = live_[i].Finish(std::chrono::duration_cast<Microseconds>(kNodePatience));
+      if (report) {
+        published_.push_back({rungs_[i], std::move(*report), Now() - begun_});
+      }
     }
   }
   void Print() const {
@@ -189,22 +179,20 @@ class LivePrefill {
   Instant begun_;
   Instant ready_at_;
   size_t ready_ = 0;
-  std::vector<Rung> rungs_;
-  std::vector<std::unique_ptr<LivePublication>> live_;
+  std::vector<std::string> rungs_;
+  std::vector<CachePublication> live_;
   std::vector<Published> published_;
 };
 
 // What goes to a node while the text is written: its blocks are whole, so nothing changes them.
 class Publishing {
  public:
-  Publishing(SharedCache& node, const std::vector<Token>& prompt, const KvCache& cache,
-             const Sequence& sequence)
-      : done_(std::async(std::launch::async, [&node, prompt, &cache, sequence] {
+  Publishing(SharedCache& node, const std::vector<Token>& prompt, const Sequence& sequence)
+      : done_(std::async(std::launch::async, [&node, prompt, sequence] {
           std::vector<Published> all;
-          for (const Rung rung : node.published()) {
+          for (const std::string& rung : node.published()) {
             const Instant begun = Now();
-            PublishReport report =
-                node.Publish(rung, prompt, cache, sequence, begun + kNodePatience);
+            CacheReport report = node.Publish(rung, prompt, sequence, kNodePatience);
             all.push_back({rung, std::move(report), Now() - begun});
           }
           return all;
@@ -221,17 +209,16 @@ class Publishing {
 };
 
 // The node, if one is named. One that cannot be used makes an engine slower, and never fail.
-Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::string& model,
-                                            const std::vector<std::string>& rung_names) {
-  if (flags.nodes.empty()) {
+Result<std::optional<SharedCache>> OpenNode(const GenerateOptions& options,
+                                            const std::string& model, KvCache& cache) {
+  TINYLM_TRY(const std::optional<Node> named, options.node.Read());
+  if (!named) {
     return std::optional<SharedCache>();
   }
-  KVCAST_TRY(const NodeAddress address, flags.Address());
-  std::vector<Rung> rungs;
-  for (const std::string& name : rung_names) {
-    KVCAST_TRY(rungs.emplace_back(), BuiltRungOf(name));
+  Result<SharedCache> node = SharedCache::Open(*named, model, cache, options.rungs);
+  if (!node.ok() && node.error().code() == ErrorCode::kInvalid) {
+    return std::move(node).error();
   }
-  Result<SharedCache> node = SharedCache::Open(address, model, std::move(rungs));
   if (!node.ok()) {
     fmt::print(stderr, "tinylm: {} Going on without it.\n", node.error().ToString());
     return std::optional<SharedCache>();
@@ -241,8 +228,8 @@ Result<std::optional<SharedCache>> OpenNode(const NodeFlags& flags, const std::s
 
 void PrintLoaded(const SharedCache::Loaded& loaded) {
   std::string rungs;
-  for (const Rung rung : loaded.rungs) {
-    rungs += (rungs.empty() ? ", as " : " and ") + std::string(ToString(rung));
+  for (const std::string& rung : loaded.rungs) {
+    rungs += (rungs.empty() ? ", as " : " and ") + rung;
   }
   fmt::print(stderr, "loaded: {} bytes in {:.1f} ms{}\n", loaded.bytes, Milliseconds(loaded.took),
              rungs);
@@ -258,18 +245,18 @@ void PrintLoaded(const SharedCache::Loaded& loaded) {
 Result<void> WriteTokens(Generation& generation, const Tokenizer& tokenizer,
                          const GenerateOptions& options, Timing& timing) {
   while (timing.generated < options.tokens) {
-    KVCAST_TRY(const Token token, generation.Next());
+    TINYLM_TRY(const Token token, generation.Next());
     if (token == tokenizer.end()) {
       break;
     }
     ++timing.generated;
     timing.first = timing.first.value_or(Now());
     if (options.ids) {
-      KVCAST_TRY_VOID(WriteStandardOutput(std::to_string(token) + "\n"));
+      TINYLM_TRY_VOID(WriteStandardOutput(std::to_string(token) + "\n"));
       continue;
     }
-    KVCAST_TRY(const std::string text, tokenizer.Decode({&token, 1}, Start::kBare));
-    KVCAST_TRY_VOID(WriteStandardOutput(text));
+    TINYLM_TRY(const std::string text, tokenizer.Decode({&token, 1}, Start::kBare));
+    TINYLM_TRY_VOID(WriteStandardOutput(text));
   }
   return options.ids ? Result<void>() : WriteStandardOutput("\n");
 }
@@ -279,61 +266,53 @@ Duration Seconds(double count) {
 }
 
 SharedCache::Loaded Load(SharedCache& node, const GenerateOptions& options,
-                         const std::vector<Token>& prompt, KvCache& cache, Sequence& sequence,
-                         Instant begun) {
+                         const std::vector<Token>& prompt, Sequence& sequence) {
   if (!options.follow) {
-    return node.Load(prompt, cache, sequence, begun + kLoadPatience);
+    return node.Load(prompt, sequence, kLoadPatience);
   }
   if (options.timing) {
     fmt::print(stderr, "waiting for another engine\n");
   }
   const Duration begin_within = Seconds(*options.follow);
-  return node.Load(
-      prompt, cache, sequence, begun + begin_within + kPrefillPatience,
-      FollowTerms{.begin_within = begin_within, .next_within = Seconds(options.pause)});
+  return node.Load(prompt, sequence, begin_within + kPrefillPatience,
+                   SharedCache::Following{begin_within, Seconds(options.pause)});
 }
 
 Result<void> Generate(const GenerateOptions& options, const std::string& model) {
-  KVCAST_TRY(const std::string text, options.prompt.Read());
-  KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
-  KVCAST_TRY(const std::vector<Token> prompt, tokenizer.Encode(text));
-  KVCAST_TRY(const Weights weights, Weights::Load(model));
-  KVCAST_TRY(KvCache cache, CacheFor(weights.config, prompt.size() + options.tokens));
+  TINYLM_TRY(const std::string text, options.prompt.Read());
+  TINYLM_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
+  TINYLM_TRY(const std::vector<Token> prompt, tokenizer.Encode(text));
+  TINYLM_TRY(const Weights weights, Weights::Load(model));
+  TINYLM_TRY(KvCache cache, CacheFor(weights.config, prompt.size() + options.tokens));
   Forward forward(weights);
-  std::optional<Digest> fingerprint;
-  if (!options.cache.empty()) {
-    KVCAST_TRY(fingerprint, FingerprintOf(model));
-  }
-  KVCAST_TRY(std::optional<SharedCache> node, OpenNode(options.node, model, options.rungs));
+  TINYLM_TRY(std::optional<SharedCache> node, OpenNode(options, model, cache));
   // From here on as an engine that is already running would answer.
   Timing timing;
   timing.begun = Now();
   timing.prompt = prompt.size();
   Sequence sequence;
   SharedCache::Loaded loaded;
-  if (fingerprint) {
-    KVCAST_TRY(const CacheFile file, CacheFile::Open(options.cache, *fingerprint));
-    timing.loaded = file.SharedTokens(prompt);
-    KVCAST_TRY_VOID(file.Load(timing.loaded, cache, sequence));
+  if (!options.cache.empty()) {
+    TINYLM_TRY_VOID(RestoreCache(options.cache, model, cache, sequence, prompt));
   } else if (node) {
-    loaded = Load(*node, options, prompt, cache, sequence, timing.begun);
-    timing.loaded = loaded.tokens;
+    loaded = Load(*node, options, prompt, sequence);
   }
+  timing.loaded = sequence.tokens;
   timing.loaded_at = Now();
   std::optional<LivePrefill> live;
   if (node && options.live) {
-    KVCAST_TRY_VOID(live.emplace().Run(*node, forward, prompt, cache, sequence));
+    TINYLM_TRY_VOID(live.emplace().Run(*node, forward, prompt, cache, sequence));
   }
-  KVCAST_TRY(Generation generation,
+  TINYLM_TRY(Generation generation,
              Generation::Start(forward, cache, sequence, prompt, options.sampling));
   timing.prefilled = Now();
   std::optional<Publishing> publishing;
   if (live) {
     live->Computed(sequence);
   } else if (node) {
-    publishing.emplace(*node, prompt, cache, sequence);
+    publishing.emplace(*node, prompt, sequence);
   }
-  KVCAST_TRY_VOID(WriteTokens(generation, tokenizer, options, timing));
+  TINYLM_TRY_VOID(WriteTokens(generation, tokenizer, options, timing));
   const Instant written = Now();
   if (live) {
     live->Finish();
@@ -377,17 +356,13 @@ void AddGenerateCommand(CLI::App& app, const std::string& model, int* exit_statu
       ->add_option("-c,--cache", options->cache,
                    "A file from prefill: what it shares with the prompt need not be computed")
       ->type_name("FILE");
-  NodeFlags::AddTo(*command, options->node)
-      ->description(
-          "A node, as 'kvcast serve' prints it: what it holds of the prompt is loaded, what is "
-          "computed is published")
-      ->excludes("--cache");
+  options->node.AddTo(*command)->excludes("--cache");
   command
       ->add_option("--rung", options->rungs,
-                   "A rung to publish and load at; several if said several times. By default "
+                   "A rung to publish and load at; several if said several times, the truest "
+                   "first. By default "
                    "BF16-lossless and KTC-medium are published, and only what is exact is loaded")
       ->type_name("NAME")
-      ->check(RungProblem)
       ->needs("--node");
   command
       ->add_flag("--live", options->live,

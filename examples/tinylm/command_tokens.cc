@@ -3,8 +3,9 @@
 #include <memory>
 #include <vector>
 
+#include "examples/tinylm/base/file.h"
+#include "examples/tinylm/base/token_list.h"
 #include "examples/tinylm/command.h"
-#include "kvcast/host/prompt_file.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -17,9 +18,9 @@ struct TokenizeOptions {
 };
 
 Result<void> Tokenize(const TokenizeOptions& options, const std::string& model) {
-  KVCAST_TRY(const std::string text, options.prompt.Read());
-  KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
-  KVCAST_TRY(const std::vector<uint32_t> ids, tokenizer.Encode(text, StartOf(options.bare)));
+  TINYLM_TRY(const std::string text, options.prompt.Read());
+  TINYLM_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
+  TINYLM_TRY(const std::vector<uint32_t> ids, tokenizer.Encode(text, StartOf(options.bare)));
   std::string line;
   for (const uint32_t id : ids) {
     line += line.empty() ? "" : " ";
@@ -37,10 +38,15 @@ struct DetokenizeOptions {
 Result<void> Detokenize(const DetokenizeOptions& options, const std::string& model) {
   std::vector<uint32_t> ids = options.ids;
   if (options.ids_option->count() == 0) {
-    KVCAST_TRY(ids, ReadPromptFile("-"));
+    TINYLM_TRY(const std::string text, ReadStandardInput(Tokenizer::kTextBytesMax));
+    auto read = ParseTokenList(text);
+    if (!read.ok()) {
+      return std::move(read).error().In("standard input");
+    }
+    ids = *std::move(read);
   }
-  KVCAST_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
-  KVCAST_TRY(const std::string text, tokenizer.Decode(ids, StartOf(options.bare)));
+  TINYLM_TRY(const Tokenizer tokenizer, LoadTokenizer(model));
+  TINYLM_TRY(const std::string text, tokenizer.Decode(ids, StartOf(options.bare)));
   return WriteStandardOutput(text);
 }
 

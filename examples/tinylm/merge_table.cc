@@ -4,7 +4,7 @@
 #include <queue>
 #include <utility>
 
-#include "kvcast/base/check.h"
+#include "examples/tinylm/base/check.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -45,7 +45,7 @@ bool MergeTable::Add(uint32_t left, uint32_t right, uint32_t merged) {
 }
 
 void MergeTable::Apply(std::span<const uint32_t> word, std::vector<uint32_t>& out) const {
-  KVCAST_CHECK(word.size() < kNone);
+  TINYLM_CHECK(word.size() < kNone);
   if (word.empty()) {
     return;
   }

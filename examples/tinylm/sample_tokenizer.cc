@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "kvcast/base/json.h"
+#include "examples/tinylm/base/json.h"
 
 namespace kvcast::tinylm {
 namespace {

@@ -1,56 +1,59 @@
 #include "examples/tinylm/shared_cache.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "examples/tinylm/inference/generation.h"
 #include "examples/tinylm/inference/model_test.h"
+#include "examples/tinylm/node_test.h"
 #include "kvcast/base/random.h"
 #include "kvcast/base/sanitized_test.h"
-#include "kvcast/host/local_node_test.h"
-#include "kvcast/io/clock.h"
 
 namespace kvcast::tinylm {
 namespace {
 
-constexpr uint32_t kBlockTokens = kBlockTokensDefault;
+constexpr uint32_t kBlockTokens = 128;
 constexpr uint32_t kContinuation = 12;
 constexpr Duration kPatience = std::chrono::seconds(120);  // Only so as not to hang.
 
 // An engine with a cache of its own, connected to a node or to none.
 class Engine {
  public:
-  explicit Engine(const LocalNode* node) {
+  explicit Engine(const NodeForTest* node) {
     if (node != nullptr) {
-      shared_.emplace(*SharedCache::Open(node->address(), kModelFolder));
+      shared_.emplace(*SharedCache::Open({.address = node->address()}, kModelFolder, cache_));
     }
   }
 
   // How a prompt goes on.
   std::vector<Token> Continue(const std::vector<Token>& prompt) {
-    KvCache cache = *KvCache::Of(ModelWeights().config, 16, 64);
     Sequence sequence;
     if (shared_) {
-      loaded_ = shared_->Load(prompt, cache, sequence, Now() + kPatience).tokens;
+      loaded_ = shared_->Load(prompt, sequence, kPatience).tokens;
     }
-    Generation generation = *Generation::Start(forward_, cache, sequence, prompt);
+    Generation generation = *Generation::Start(forward_, cache_, sequence, prompt);
     if (shared_) {
-      for (const Rung rung : shared_->published()) {
-        const PublishReport report =
-            shared_->Publish(rung, prompt, cache, sequence, Now() + kPatience);
-        EXPECT_FALSE(report.fault.has_value()) << report.reason;
+      for (const std::string& rung : shared_->published()) {
+        const CacheReport report = shared_->Publish(rung, prompt, sequence, kPatience);
+        EXPECT_EQ(report.status, Status::kPending) << report.reason;
+        EXPECT_EQ(report.blocks, prompt.size() / kBlockTokens) << report.reason;
       }
     }
     std::vector<Token> continuation;
     while (continuation.size() < kContinuation) {
       continuation.push_back(*generation.Next());
     }
+    cache_.Release(sequence);
     return continuation;
   }
   uint32_t loaded() const { return loaded_; }
 
  private:
+  KvCache cache_ = *KvCache::Of(ModelWeights().config, 16, 64);
   std::optional<SharedCache> shared_;
   Forward forward_{ModelWeights()};
   uint32_t loaded_ = 0;
@@ -79,7 +82,7 @@ TEST(SharedCache, ContinuesPromptsAlikeLoadedOrComputed) {
   constexpr int kPrompts = kSanitized ? 10 : 50;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   Random random(kSeed);
-  LocalNode node;
+  NodeForTest node;
   Engine alone(nullptr);
   std::vector<std::vector<Token>> prompts;
   size_t loaded_by_first = 0;
@@ -101,14 +104,55 @@ TEST(SharedCache, ContinuesPromptsAlikeLoadedOrComputed) {
 TEST(SharedCache, ComputesWhenTheNodeIsGone) {
   Random random(1);
   const std::vector<Token> prompt = RandomPrompt(random, {});
-  LocalNode node;
+  NodeForTest node;
   Engine(&node).Continue(prompt);  // So that there is something to load.
-  SharedCache shared = *SharedCache::Open(node.address(), kModelFolder);
+  KvCache cache = *KvCache::Of(ModelWeights().config, 16, 64);
+  SharedCache shared = *SharedCache::Open({.address = node.address()}, kModelFolder, cache);
   node.Stop();
+  Sequence sequence;
+  EXPECT_EQ(shared.Load(prompt, sequence, std::chrono::milliseconds(500)).tokens, 0u);
+}
+
+TEST(SharedCache, RefusesAnAddressAndARungThatAreNone) {
+  KvCache cache = *KvCache::Of(ModelWeights().config, 16, 64);
+  const NodeForTest node;
+  const auto code = [&](const std::string& address, std::vector<std::string> rungs) {
+    const auto opened = SharedCache::Open({.address = address}, kModelFolder, cache, rungs);
+    return opened.ok() ? ErrorCode::kMachine : opened.error().code();
+  };
+  EXPECT_EQ(code("nonsense", {}), ErrorCode::kInvalid);
+  EXPECT_EQ(code(node.address(), {"BF17"}), ErrorCode::kInvalid);
+  EXPECT_EQ(code(node.address(), {"KTC-medium", "BF16"}),
+            ErrorCode::kInvalid);  // Not the truest first.
+}
+
+// A prompt's KV in a file is as good as that in a node, for a prompt that shares a part of it too.
+TEST(SavedCache, ContinuesPromptsAlikeRestoredOrComputed) {
+  Random random(3);
+  const std::vector<Token> prompt = RandomPrompt(random, {});
+  std::vector<Token> other(prompt.begin(), prompt.begin() + 40);
+  other.push_back(prompt[40] + 1 == ModelWeights().config.vocabulary ? 0 : prompt[40] + 1);
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) /
+                                     ("saved_cache_" + std::to_string(getpid()) + ".safetensors");
   KvCache cache = *KvCache::Of(ModelWeights().config, 16, 64);
   Sequence sequence;
-  const Instant soon = Now() + std::chrono::milliseconds(500);
-  EXPECT_EQ(shared.Load(prompt, cache, sequence, soon).tokens, 0u);
+  Forward forward(ModelWeights());
+  ASSERT_TRUE(forward.Append(prompt, cache, sequence).ok());
+  ASSERT_TRUE(SaveCache(path.string(), kModelFolder, cache, sequence, prompt).ok());
+  Engine alone(nullptr);
+  for (const auto& [wanted, shared] : {std::pair(prompt, prompt.size()), {other, size_t{40}}}) {
+    KvCache pages = *KvCache::Of(ModelWeights().config, 16, 64);
+    Sequence restored;
+    ASSERT_TRUE(RestoreCache(path.string(), kModelFolder, pages, restored, wanted).ok());
+    EXPECT_EQ(restored.tokens, shared);
+    Generation generation = *Generation::Start(forward, pages, restored, wanted);
+    std::vector<Token> continuation;
+    while (continuation.size() < kContinuation) {
+      continuation.push_back(*generation.Next());
+    }
+    EXPECT_EQ(continuation, alone.Continue(wanted));
+  }
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -22,12 +22,12 @@ Result<uint32_t> SpecialId(const TokenizerFile& file, std::string_view content) 
 }  // namespace
 
 Result<Tokenizer> Tokenizer::Parse(std::string_view json) {
-  KVCAST_TRY(TokenizerFile file, TokenizerFile::Parse(json));
+  TINYLM_TRY(TokenizerFile file, TokenizerFile::Parse(json));
   std::ranges::sort(file.added, std::greater<>(),
                     [](const TokenizerFile::Added& token) { return token.content.size(); });
   Tokenizer tokenizer(std::move(file));
-  KVCAST_TRY(tokenizer.start_, SpecialId(tokenizer.file_, "<s>"));
-  KVCAST_TRY(tokenizer.end_, SpecialId(tokenizer.file_, "</s>"));
+  TINYLM_TRY(tokenizer.start_, SpecialId(tokenizer.file_, "<s>"));
+  TINYLM_TRY(tokenizer.end_, SpecialId(tokenizer.file_, "</s>"));
   return tokenizer;
 }
 
@@ -36,7 +36,7 @@ Result<std::vector<uint32_t>> Tokenizer::Encode(std::string_view text, Start sta
     return Error(ErrorCode::kTooLarge,
                  "At most " + std::to_string(kTextBytesMax) + " bytes of text are encoded.");
   }
-  KVCAST_TRY_VOID(CheckUtf8(text));
+  TINYLM_TRY_VOID(CheckUtf8(text));
   std::vector<uint32_t> ids;
   if (start == Start::kMarked) {
     ids.push_back(start_);

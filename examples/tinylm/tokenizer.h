@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "examples/tinylm/base/result.h"
 #include "examples/tinylm/tokenizer_file.h"
-#include "kvcast/base/result.h"
 
 namespace kvcast::tinylm {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "examples/tinylm/base/json.h"
 #include "examples/tinylm/characters.h"
-#include "kvcast/base/json.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -93,12 +93,12 @@ class Reader {
   explicit Reader(const Json& root) : root_(root) {}
 
   Result<TokenizerFile> Read() && {
-    KVCAST_TRY_VOID(CheckSettings(root_));
-    KVCAST_TRY_VOID(FindParts());
-    KVCAST_TRY_VOID(ReadAdded());
-    KVCAST_TRY_VOID(ReadVocabulary());
-    KVCAST_TRY_VOID(ReadBytes());
-    KVCAST_TRY_VOID(ReadMerges());
+    TINYLM_TRY_VOID(CheckSettings(root_));
+    TINYLM_TRY_VOID(FindParts());
+    TINYLM_TRY_VOID(ReadAdded());
+    TINYLM_TRY_VOID(ReadVocabulary());
+    TINYLM_TRY_VOID(ReadBytes());
+    TINYLM_TRY_VOID(ReadMerges());
     return std::move(file_);
   }
 
@@ -143,7 +143,7 @@ class Reader {
           content->get_ref<const std::string&>().empty()) {
         return Malformed("An added token must have a content that is not empty.");
       }
-      KVCAST_TRY(const std::optional<uint64_t> id, JsonCount(token, "id"));
+      TINYLM_TRY(const std::optional<uint64_t> id, JsonCount(token, "id"));
       if (!id || *id >= vocabulary_->size() + added_->size()) {
         return Malformed("An added token must have an id of the vocabulary or next to it.");
       }
@@ -165,7 +165,7 @@ class Reader {
     }
     file_.texts.resize(vocabulary_->size() + beyond);
     for (const TokenizerFile::Added& token : file_.added) {
-      KVCAST_TRY_VOID(Place(token.id, token.content));
+      TINYLM_TRY_VOID(Place(token.id, token.content));
     }
     for (const auto& [token, id] : vocabulary_->items()) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() >= file_.texts.size()) {
@@ -177,7 +177,7 @@ class Reader {
         if (!bytes || bytes->empty()) {
           return Malformed("A token of the vocabulary is not written in byte letters.");
         }
-        KVCAST_TRY_VOID(Place(id.get<uint32_t>(), *bytes));
+        TINYLM_TRY_VOID(Place(id.get<uint32_t>(), *bytes));
       } else if (id.get<uint64_t>() != added->second || bytes.value_or(token) != token) {
         return Malformed("An added token means something else in the vocabulary.");
       }
@@ -195,7 +195,7 @@ class Reader {
 
   Result<void> ReadBytes() {
     for (size_t byte = 0; byte < 256; ++byte) {
-      KVCAST_TRY(file_.byte_ids[byte], IdOf(letters_.of_byte[byte]));
+      TINYLM_TRY(file_.byte_ids[byte], IdOf(letters_.of_byte[byte]));
     }
     return {};
   }
@@ -207,9 +207,9 @@ class Reader {
       }
       const auto& left = pair[0].get_ref<const std::string&>();
       const auto& right = pair[1].get_ref<const std::string&>();
-      KVCAST_TRY(const uint32_t left_id, IdOf(left));
-      KVCAST_TRY(const uint32_t right_id, IdOf(right));
-      KVCAST_TRY(const uint32_t merged_id, IdOf(left + right));
+      TINYLM_TRY(const uint32_t left_id, IdOf(left));
+      TINYLM_TRY(const uint32_t right_id, IdOf(right));
+      TINYLM_TRY(const uint32_t merged_id, IdOf(left + right));
       if (!file_.merges.Add(left_id, right_id, merged_id)) {
         return Malformed("A merge stands there twice.");
       }
@@ -237,7 +237,7 @@ class Reader {
 }  // namespace
 
 Result<TokenizerFile> TokenizerFile::Parse(std::string_view json) {
-  KVCAST_TRY(const Json root, ParseJson(json));
+  TINYLM_TRY(const Json root, ParseJson(json));
   return Reader(root).Read();
 }
 

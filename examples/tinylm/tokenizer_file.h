@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/tinylm/base/result.h"
 #include "examples/tinylm/merge_table.h"
-#include "kvcast/base/result.h"
 
 namespace kvcast::tinylm {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "examples/tinylm/base/check.h"
 #include "examples/tinylm/sample_tokenizer.h"
 #include "examples/tinylm/tokenizer.h"
-#include "kvcast/base/check.h"
 
 namespace {
 
@@ -19,7 +19,7 @@ void ThereAndBack(const Tokenizer& tokenizer, std::string_view text) {
     const auto ids = tokenizer.Encode(text, start);
     if (ids.ok()) {
       const auto again = tokenizer.Decode(*ids, start);
-      KVCAST_CHECK(again.ok() && *again == text);
+      TINYLM_CHECK(again.ok() && *again == text);
     }
   }
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "examples/tinylm/base/file.h"
+#include "examples/tinylm/base/json.h"
 #include "examples/tinylm/sample_tokenizer.h"
 #include "examples/tinylm/words.h"
-#include "kvcast/base/json.h"
 #include "kvcast/base/random.h"
 #include "kvcast/base/source_folder_test.h"
-#include "kvcast/io/file.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 const std::string kFolder = std::string(kSourceFolder) + "/examples/tinylm/";
 
 std::string FileOf(const std::string& name) {
-  return *ReadRegularFile(kFolder + name, 64 * 1024 * 1024);
+  return *ReadFile(kFolder + name, 64 * 1024 * 1024);
 }
 
 const Tokenizer& ModelTokenizer() {

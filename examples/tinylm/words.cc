@@ -1,7 +1,7 @@
 #include "examples/tinylm/words.h"
 
+#include "examples/tinylm/base/check.h"
 #include "examples/tinylm/characters.h"
-#include "kvcast/base/check.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -19,7 +19,7 @@ Run FirstRun(std::string_view text) {
   Run run;
   while (run.bytes < text.size()) {
     const Character next = FirstCharacter(text.substr(run.bytes));
-    KVCAST_CHECK(next.bytes > 0);  // The caller promised UTF-8.
+    TINYLM_CHECK(next.bytes > 0);  // The caller promised UTF-8.
     const CharacterKind kind = KindOf(next.code);
     if (run.bytes > 0 && kind != run.kind) {
       break;
@@ -32,7 +32,7 @@ Run FirstRun(std::string_view text) {
 }  // namespace
 
 std::string_view FirstWord(std::string_view text) {
-  KVCAST_CHECK(!text.empty());
+  TINYLM_CHECK(!text.empty());
   for (const std::string_view contraction : kContractions) {
     if (text.starts_with(contraction)) {
       return text.substr(0, contraction.size());

@@ -251,6 +251,27 @@ class Engine:
         self.counts = collections.Counter(before)
 
 
+def add_all(faults: Faults, places: dict[str, Place], links: dict[str, Link], disk: Path, catalogs: HostileCatalog):
+    for name, place in places.items():
+        faults.add(f"{name} killed", place, place.kill, place.start)
+    for name, link in links.items():
+        faults.add(f"{name} link cut", link, link.cut, link.join)
+
+        def damage(link=link):
+            link.cut()
+            link.join("--corrupt-percent", "20")
+
+        def mend(link=link):
+            link.cut()
+            link.join()
+
+        faults.add(f"bits turned over on {name} link", link, damage, mend)
+    chance = random.Random(faults.chance.random())
+    faults.add("bytes turned over on disk", "disk", lambda: rot(disk, chance), lambda: None)
+    for lie in LIES:
+        faults.add(f"catalog that {lie}", "catalog", lambda lie=lie: catalogs.publish(lie), catalogs.withdraw)
+
+
 def run(arguments, folder: Path) -> int:
     chance, faults = random.Random(arguments.seed), Faults(random.Random(arguments.seed + 1))
     for name, words in {"model": {}, "other": {"weights": b"{ }"}, "wide": {"heads": 8}}.items():
@@ -270,24 +291,8 @@ def run(arguments, folder: Path) -> int:
         for prompt in prompts:
             until(lambda prompt=prompt: engine.reader.find(prompt.tokens) == BLOCKS, "not all is known")
         catalogs.learn(until)
-        for name, place in {"edge": edge, "middle": middle, "origin": origin}.items():
-            faults.add(f"{name} killed", place, place.kill, place.start)
-        for name, link in {"lower": lower, "side": side, "upper": upper}.items():
-            faults.add(f"{name} link cut", link, link.cut, link.join)
-
-            def damage(link=link):
-                link.cut()
-                link.join("--corrupt-percent", "20")
-
-            def mend(link=link):
-                link.cut()
-                link.join()
-
-            faults.add(f"bits turned over on {name} link", link, damage, mend)
-        rots = random.Random(arguments.seed + 2)
-        faults.add("bytes turned over on disk", "disk", lambda: rot(folder / "disk", rots), lambda: None)
-        for lie in LIES:
-            faults.add(f"catalog that {lie}", "catalog", lambda lie=lie: catalogs.publish(lie), catalogs.withdraw)
+        add_all(faults, {"edge": edge, "middle": middle, "origin": origin}, {"lower": lower, "side": side, "upper": upper},
+                folder / "disk", catalogs)
         begun = time.monotonic()
         for number in range(arguments.loads):
             prompt = chance.choice(prompts)

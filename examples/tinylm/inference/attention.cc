@@ -21,7 +21,7 @@ float* Attention::Query(size_t row, size_t head) {
   return queries_.data() + ((kv_head * rows_max_ + row) * group_ + head % group_) * head_size_;
 }
 
-void Attention::Run(const PagedCache& cache, std::span<const uint32_t> pages, size_t layer,
+void Attention::Run(const KvCache& cache, std::span<const uint32_t> pages, size_t layer,
                     size_t first, size_t rows, float* out) {
   const size_t group_size = group_ * head_size_;
   for (size_t kv_head = 0; kv_head < kv_heads_; ++kv_head) {
@@ -38,7 +38,7 @@ void Attention::Run(const PagedCache& cache, std::span<const uint32_t> pages, si
   }
 }
 
-void Attention::RunHead(const PagedCache& cache, std::span<const uint32_t> pages, size_t layer,
+void Attention::RunHead(const KvCache& cache, std::span<const uint32_t> pages, size_t layer,
                         size_t kv_head, size_t first, size_t rows) {
   std::fill_n(sums_.begin(), rows * group_ * head_size_, 0.0F);
   std::fill_n(states_.begin(), rows * group_, SoftmaxState{});

@@ -8,8 +8,8 @@
 #include "examples/tinylm/inference/aligned_floats.h"
 #include "examples/tinylm/inference/config.h"
 #include "examples/tinylm/inference/kernels.h"
+#include "examples/tinylm/inference/kv_cache.h"
 #include "examples/tinylm/inference/kv_tile.h"
-#include "kvcast/kv/paged_cache.h"
 
 namespace kvcast::tinylm {
 
@@ -31,15 +31,15 @@ class Attention {
 
   // Rows stand at positions `first` and following; their own K and V are in the pages already.
   // Writes [rows][heads * head_size] to `out`.
-  void Run(const PagedCache& cache, std::span<const uint32_t> pages, size_t layer, size_t first,
+  void Run(const KvCache& cache, std::span<const uint32_t> pages, size_t layer, size_t first,
            size_t rows, float* out);
 
  private:
   // Queries that are multiplied together: their scores stay in the first-level cache.
   static constexpr size_t kQueriesTogether = 48;
 
-  void RunHead(const PagedCache& cache, std::span<const uint32_t> pages, size_t layer,
-               size_t kv_head, size_t first, size_t rows);
+  void RunHead(const KvCache& cache, std::span<const uint32_t> pages, size_t layer, size_t kv_head,
+               size_t first, size_t rows);
   // Adds what `count` queries see of the tile that begins with token `begin`.
   void AddTile(const float* queries, size_t query, size_t count, size_t first, size_t begin);
 

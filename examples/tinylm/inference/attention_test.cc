@@ -31,13 +31,14 @@ struct RandomKv {
     for (uint32_t token = 0; token < tokens; ++token) {
       for (const Plane plane : {Plane::kKey, Plane::kValue}) {
         for (uint32_t i = 0; i < config.kv_size(); ++i) {
-          StoreBfloat16(RandomValue(random), At(plane, token, 0) + i * sizeof(uint16_t));
+          std::byte* const row = cache.At(1, plane, sequence.pages[token / 5], token % 5, 0);
+          StoreBfloat16(RandomValue(random), row + i * sizeof(uint16_t));
         }
       }
     }
   }
-  std::byte* At(Plane plane, uint32_t token, uint32_t head) const {
-    return cache.pages().At(1, plane, sequence.pages[token / 5], token % 5, head);
+  const std::byte* At(Plane plane, uint32_t token, uint32_t head) const {
+    return cache.At(1, plane, sequence.pages[token / 5], token % 5, head);
   }
 
   KvCache cache;
@@ -78,7 +79,7 @@ TEST(Attention, SeesEachTokenUpToItsOwnByItsWeight) {
       }
     }
     AlignedFloats out(kRows * config.query_size());
-    attention.Run(kv.cache.pages(), kv.sequence.pages, 1, kFirst, kRows, out.data());
+    attention.Run(kv.cache, kv.sequence.pages, 1, kFirst, kRows, out.data());
     for (const uint32_t row : {0u, 17u, 18u, kRows - 1}) {
       for (uint32_t head = 0; head < config.heads; ++head) {
         for (const size_t value : {size_t{0}, size_t{config.head_size - 1}}) {
@@ -100,7 +101,7 @@ TEST(Attention, GivesTheFirstTokenItsOwnValue) {
   Attention attention(config, BestKernels(), 1);
   std::fill_n(attention.Query(0, 0), 64, 1000.0F);
   AlignedFloats out(64);
-  attention.Run(kv.cache.pages(), kv.sequence.pages, 1, 0, 1, out.data());
+  attention.Run(kv.cache, kv.sequence.pages, 1, 0, 1, out.data());
   for (size_t i = 0; i < 64; ++i) {
     EXPECT_EQ(out[i], LoadBfloat16(kv.At(Plane::kValue, 0, 0) + 2 * i));
   }

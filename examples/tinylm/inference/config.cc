@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "examples/tinylm/base/json.h"
 #include "examples/tinylm/inference/kernels.h"
-#include "kvcast/base/json.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -18,7 +18,7 @@ Error Unsupported(std::string_view key, std::string_view expected) {
 }
 
 Result<uint32_t> Size(const Json& json, std::string_view key, uint32_t multiple_of = 1) {
-  KVCAST_TRY(const std::optional<uint64_t> size, JsonCount(json, key));
+  TINYLM_TRY(const std::optional<uint64_t> size, JsonCount(json, key));
   if (!size || *size == 0 || *size > kSizeMax) {
     return Error(ErrorCode::kMalformed, "\"" + std::string(key) + "\" must be 1 to 2^20.");
   }
@@ -62,22 +62,22 @@ Result<void> CheckKind(const Json& json) {
 }  // namespace
 
 Result<Config> Config::Parse(std::string_view text) {
-  KVCAST_TRY(const Json json, ParseJson(text));
+  TINYLM_TRY(const Json json, ParseJson(text));
   if (!json.is_object()) {
     return Error(ErrorCode::kMalformed, "A model's configuration is an object.").At(0);
   }
-  KVCAST_TRY_VOID(CheckKind(json));
+  TINYLM_TRY_VOID(CheckKind(json));
   Config config;
-  KVCAST_TRY(config.vocabulary, Size(json, "vocab_size", kPanelColumns));
-  KVCAST_TRY(config.hidden, Size(json, "hidden_size", kPanelColumns));
-  KVCAST_TRY(config.feed_forward, Size(json, "intermediate_size", kPanelColumns));
-  KVCAST_TRY(config.layers, Size(json, "num_hidden_layers"));
-  KVCAST_TRY(config.kv_heads, Size(json, "num_key_value_heads"));
-  KVCAST_TRY(config.heads, Size(json, "num_attention_heads", config.kv_heads));
-  KVCAST_TRY(config.head_size, Size(json, "head_dim", kPanelColumns));
-  KVCAST_TRY(config.context, Size(json, "max_position_embeddings"));
-  KVCAST_TRY(config.norm_epsilon, Number(json, "rms_norm_eps"));
-  KVCAST_TRY(config.rope_theta, Number(json, "rope_theta"));
+  TINYLM_TRY(config.vocabulary, Size(json, "vocab_size", kPanelColumns));
+  TINYLM_TRY(config.hidden, Size(json, "hidden_size", kPanelColumns));
+  TINYLM_TRY(config.feed_forward, Size(json, "intermediate_size", kPanelColumns));
+  TINYLM_TRY(config.layers, Size(json, "num_hidden_layers"));
+  TINYLM_TRY(config.kv_heads, Size(json, "num_key_value_heads"));
+  TINYLM_TRY(config.heads, Size(json, "num_attention_heads", config.kv_heads));
+  TINYLM_TRY(config.head_size, Size(json, "head_dim", kPanelColumns));
+  TINYLM_TRY(config.context, Size(json, "max_position_embeddings"));
+  TINYLM_TRY(config.norm_epsilon, Number(json, "rms_norm_eps"));
+  TINYLM_TRY(config.rope_theta, Number(json, "rope_theta"));
   return config;
 }
 

@@ -2,10 +2,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
-#include "kvcast/base/result.h"
-#include "kvcast/kv/block_shape.h"
+#include "examples/tinylm/base/result.h"
 
 namespace kvcast::tinylm {
 
@@ -32,10 +30,6 @@ struct Config {
   size_t kv_size() const { return size_t{kv_heads} * head_size; }
   // Query heads that read the same KV head.
   size_t group() const { return heads / kv_heads; }
-  // What a token leaves in the cache.
-  std::vector<LayerShape> kv_layers() const {
-    return {layers, LayerShape{kv_heads, head_size, head_size}};
-  }
 };
 
 }  // namespace kvcast::tinylm

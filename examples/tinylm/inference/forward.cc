@@ -39,12 +39,12 @@ Result<void> Forward::Check(std::span<const Token> tokens, const Sequence& seque
 }
 
 Result<void> Forward::Append(std::span<const Token> tokens, KvCache& cache, Sequence& sequence) {
-  KVCAST_TRY_VOID(Check(tokens, sequence));
+  TINYLM_TRY_VOID(Check(tokens, sequence));
   const size_t end = sequence.tokens + tokens.size();
-  KVCAST_TRY_VOID(cache.Reserve(sequence, static_cast<uint32_t>(end)));
+  TINYLM_TRY_VOID(cache.Reserve(sequence, static_cast<uint32_t>(end)));
   while (!tokens.empty()) {
     const size_t count = std::min(tokens.size(), kRowsMax);
-    AppendRows(tokens.first(count), {cache.pages(), sequence.pages, sequence.tokens, count});
+    AppendRows(tokens.first(count), {cache, sequence.pages, sequence.tokens, count});
     sequence.tokens += static_cast<uint32_t>(count);
     tokens = tokens.subspan(count);
   }

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "examples/tinylm/base/result.h"
+#include "examples/tinylm/base/token.h"
 #include "examples/tinylm/inference/aligned_floats.h"
 #include "examples/tinylm/inference/attention.h"
 #include "examples/tinylm/inference/kernels.h"
 #include "examples/tinylm/inference/kv_cache.h"
 #include "examples/tinylm/inference/rope.h"
 #include "examples/tinylm/inference/weights.h"
-#include "kvcast/base/result.h"
-#include "kvcast/kv/token.h"
 
 namespace kvcast::tinylm {
 
@@ -46,7 +46,7 @@ class Forward {
  private:
   // Some consecutive tokens of a sequence, and where they belong.
   struct Rows {
-    const PagedCache& cache;
+    KvCache& cache;
     std::span<const uint32_t> pages;
     size_t first = 0;  // Position of the first.
     size_t count = 0;

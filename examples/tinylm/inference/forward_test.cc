@@ -6,11 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "examples/tinylm/base/file.h"
+#include "examples/tinylm/base/json.h"
+#include "examples/tinylm/base/token_list.h"
 #include "examples/tinylm/inference/model_test.h"
-#include "kvcast/base/json.h"
 #include "kvcast/base/source_folder_test.h"
-#include "kvcast/io/file.h"
-#include "kvcast/kv/token_list.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -129,16 +129,8 @@ TEST(Forward, DoesNotLookAtWhatThePagesHeldBefore) {
   KvCache cache = CacheFor(160);
   Sequence sequence;
   ASSERT_TRUE(cache.Reserve(sequence, 160).ok());
-  BlockView view = *BlockView::Of(cache.pages(), sequence.pages, 0, 160);
-  for (uint32_t token = 0; token < 160; ++token) {
-    for (size_t layer = 0; layer < view.shape().layers().size(); ++layer) {
-      for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-        for (uint32_t head = 0; head < 2; ++head) {
-          std::ranges::fill(view.MutableRow(token, layer, plane, head), std::byte{0xff});
-        }
-      }
-    }
-  }
+  ForEachRow(cache, sequence, 160,
+             [](std::span<std::byte> row) { std::ranges::fill(row, std::byte{0xff}); });
   Forward forward(ModelWeights());
   ASSERT_TRUE(forward.Append(prompt, cache, sequence).ok());
   EXPECT_TRUE(KvOf(cache, sequence) == whole.kv);

@@ -19,14 +19,14 @@ Result<Generation> Generation::Start(Forward& forward, KvCache& cache, Sequence&
     return Error(ErrorCode::kInvalid, "A prompt has tokens, and all that is cached are its first.");
   }
   sequence.tokens = std::min(sequence.tokens, static_cast<uint32_t>(prompt.size() - 1));
-  KVCAST_TRY_VOID(forward.Append(std::span(prompt).subspan(sequence.tokens), cache, sequence));
+  TINYLM_TRY_VOID(forward.Append(std::span(prompt).subspan(sequence.tokens), cache, sequence));
   return Generation(forward, cache, sequence, std::move(prompt), sampling);
 }
 
 Result<Token> Generation::Next() {
   // The token before this one was chosen, but has not been looked at yet.
   if (sequence_.tokens < tokens_.size()) {
-    KVCAST_TRY_VOID(
+    TINYLM_TRY_VOID(
         forward_.Append(std::span(tokens_).subspan(sequence_.tokens), cache_, sequence_));
   }
   tokens_.push_back(sampler_.Next(forward_.Logits(), tokens_));

@@ -3,11 +3,11 @@
 #include <span>
 #include <vector>
 
+#include "examples/tinylm/base/result.h"
+#include "examples/tinylm/base/token.h"
 #include "examples/tinylm/inference/forward.h"
 #include "examples/tinylm/inference/kv_cache.h"
 #include "examples/tinylm/inference/sampler.h"
-#include "kvcast/base/result.h"
-#include "kvcast/kv/token.h"
 
 namespace kvcast::tinylm {
 

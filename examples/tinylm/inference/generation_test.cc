@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "examples/tinylm/inference/cache_file.h"
 #include "examples/tinylm/inference/model_test.h"
 #include "kvcast/base/random.h"
-#include "kvcast/io/scratch_directory.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -43,18 +41,15 @@ void CopyKv(const Engine& from, uint32_t tokens, Engine& to) {
     return;
   }
   ASSERT_TRUE(to.cache.Reserve(to.sequence, tokens).ok());
-  const BlockView source = *BlockView::Of(from.cache.pages(), from.sequence.pages, 0, tokens);
-  BlockView target = *BlockView::Of(to.cache.pages(), to.sequence.pages, 0, tokens);
-  for (uint32_t token = 0; token < tokens; ++token) {
-    for (size_t layer = 0; layer < source.shape().layers().size(); ++layer) {
-      for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-        for (uint32_t head = 0; head < source.shape().layers()[layer].kv_heads; ++head) {
-          std::ranges::copy(source.Row(token, layer, plane, head),
-                            target.MutableRow(token, layer, plane, head).begin());
-        }
-      }
-    }
-  }
+  std::vector<std::byte> values;
+  ForEachRow(from.cache, from.sequence, tokens, [&](std::span<const std::byte> row) {
+    values.insert(values.end(), row.begin(), row.end());
+  });
+  auto next = values.begin();
+  ForEachRow(to.cache, to.sequence, tokens, [&](std::span<std::byte> row) {
+    std::copy_n(next, row.size(), row.begin());
+    next += static_cast<std::ptrdiff_t>(row.size());
+  });
   to.sequence.tokens = tokens;
 }
 
@@ -89,67 +84,6 @@ TEST(Generation, TakesOnlyAPrefixOfThePrompt) {
   engine.Continue(prompt, 2);  // The sequence now holds a token more than the prompt.
   EXPECT_EQ(Generation::Start(engine.forward, engine.cache, engine.sequence, prompt).error().code(),
             ErrorCode::kInvalid);
-}
-
-class CacheFileTest : public testing::Test {
- protected:
-  CacheFileTest() : scratch_(*ScratchDirectory::Make()) {
-    Random random(1);
-    prompt_ = RandomTokens(random, 150);
-    EXPECT_TRUE(writer_.forward.Append(prompt_, writer_.cache, writer_.sequence).ok());
-    EXPECT_TRUE(CacheFile::Write(path(), kModel, writer_.cache, writer_.sequence, prompt_).ok());
-  }
-  std::filesystem::path path() const { return scratch_ / "cache.safetensors"; }
-
-  const Digest kModel = Sha256::Of("model");
-  ScratchDirectory scratch_;
-  std::vector<Token> prompt_;
-  Engine writer_;
-};
-
-TEST_F(CacheFileTest, GivesBackWhatWasWritten) {
-  const CacheFile file = *CacheFile::Open(path(), kModel);
-  EXPECT_EQ(file.SharedTokens(prompt_), 150u);
-  Engine reader(7);
-  ASSERT_TRUE(file.Load(150, reader.cache, reader.sequence).ok());
-  EXPECT_TRUE(KvOf(reader.cache, reader.sequence) == KvOf(writer_.cache, writer_.sequence));
-  Engine alone;
-  EXPECT_EQ(reader.Continue(prompt_, 5), alone.Continue(prompt_, 5));
-}
-
-TEST_F(CacheFileTest, KnowsWhatItSharesWithAnotherPrompt) {
-  const CacheFile file = *CacheFile::Open(path(), kModel);
-  std::vector<Token> other(prompt_.begin(), prompt_.begin() + 40);
-  EXPECT_EQ(file.SharedTokens(other), 40u);
-  other.push_back(prompt_[40] + 1);
-  EXPECT_EQ(file.SharedTokens(other), 40u);
-  EXPECT_EQ(file.SharedTokens({}), 0u);
-  Engine reader;
-  ASSERT_TRUE(file.Load(40, reader.cache, reader.sequence).ok());
-  Engine alone;
-  EXPECT_EQ(reader.Continue(other, 5), alone.Continue(other, 5));
-}
-
-TEST_F(CacheFileTest, IsOfOneModelOnly) {
-  const Result<CacheFile> opened = CacheFile::Open(path(), Sha256::Of("another model"));
-  ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error().code(), ErrorCode::kMismatch);
-  Config config = ModelWeights().config;
-  config.layers = 5;
-  KvCache cache = *KvCache::Of(config, 16, 10);
-  Sequence sequence;
-  const CacheFile file = *CacheFile::Open(path(), kModel);
-  EXPECT_EQ(file.Load(10, cache, sequence).error().code(), ErrorCode::kMismatch);
-}
-
-TEST_F(CacheFileTest, MustSayWhichPromptItIsOf) {
-  const KvMetadata metadata = {{"kvcast.model_fp", kModel.ToHex()}, {"tinylm.prompt", "1 2"}};
-  const KvFilePlan plan =
-      *KvFilePlan::Of(writer_.cache.pages().layers(), ValueType::kBf16, 1, metadata);
-  const std::string bytes =
-      plan.header().ToString() + std::string(plan.file_bytes() - plan.header().size(), '\0');
-  ASSERT_TRUE(WriteFileAtomically(path(), AsBytes(bytes)).ok());
-  EXPECT_EQ(CacheFile::Open(path(), kModel).error().code(), ErrorCode::kMismatch);
 }
 
 }  // namespace

@@ -1,36 +1,24 @@
 #include "examples/tinylm/inference/kv_cache.h"
 
 #include <string>
-#include <utility>
 
 namespace kvcast::tinylm {
-namespace {
-
-constexpr uint32_t kValueBytes = 2;
-
-}  // namespace
 
 Result<KvCache> KvCache::Of(const Config& config, uint32_t page_tokens, uint32_t page_count) {
   if (page_tokens == 0 || page_count == 0) {
     return Error(ErrorCode::kInvalid, "A KV cache has pages, and a page has tokens.");
   }
-  const size_t plane_bytes = size_t{page_count} * page_tokens * config.kv_size() * kValueBytes;
-  std::vector<std::byte> memory(config.layers * 2 * plane_bytes);
-  std::vector<LayerMemory> layers;
-  for (size_t i = 0; i < config.layers; ++i) {
-    const std::span<std::byte> layer = std::span(memory).subspan(i * 2 * plane_bytes);
-    layers.push_back({layer.first(plane_bytes), layer.subspan(plane_bytes, plane_bytes)});
-  }
-  const PageFormat format{PageOrder::kNhd, KvPlacement::kApart, page_tokens, kValueBytes,
-                          page_count};
-  KVCAST_TRY(PagedCache pages,
-             PagedCache::Of(BlockShape(config.kv_layers(), page_tokens), format, layers));
-  return KvCache(std::move(memory), std::move(pages));
+  return KvCache(config, page_tokens, page_count);
 }
 
-KvCache::KvCache(std::vector<std::byte> memory, PagedCache pages)
-    : memory_(std::move(memory)), pages_(std::move(pages)) {
-  for (uint32_t page = pages_.page_count(); page > 0; --page) {
+KvCache::KvCache(const Config& config, uint32_t page_tokens, uint32_t page_count)
+    : layers_(config.layers),
+      heads_(config.kv_heads),
+      head_size_(config.head_size),
+      page_tokens_(page_tokens),
+      page_count_(page_count),
+      memory_(layers_ * 2 * plane_bytes()) {
+  for (uint32_t page = page_count; page > 0; --page) {
     free_.push_back(page - 1);
   }
 }

@@ -40,8 +40,8 @@ TEST(KvCache, HasPagesAndTokensInThem) {
 // An engine's heads of a token lie side by side, tokens of a page one after another.
 TEST(KvCache, LaysPagesOutAsItSays) {
   const KvCache cache = CacheOf(16, 3);
-  const PagedCache& pages = cache.pages();
-  std::byte* const base = pages.At(2, Plane::kValue, 1, 0, 0);
+  const KvCache& pages = cache;
+  const std::byte* const base = pages.At(2, Plane::kValue, 1, 0, 0);
   EXPECT_EQ(pages.At(2, Plane::kValue, 1, 0, 1) - base, 64 * 2);
   EXPECT_EQ(pages.At(2, Plane::kValue, 1, 1, 0) - base, 2 * 64 * 2);
   EXPECT_EQ(pages.At(2, Plane::kValue, 2, 0, 0) - base, 16 * 2 * 64 * 2);
@@ -50,10 +50,10 @@ TEST(KvCache, LaysPagesOutAsItSays) {
 
 TEST(KvCache, KeepsItsMemoryWhenItMoves) {
   KvCache cache = CacheOf(16, 2);
-  std::byte* const at = cache.pages().At(5, Plane::kKey, 1, 15, 1);
+  std::byte* const at = cache.At(5, Plane::kKey, 1, 15, 1);
   *at = std::byte{7};
   const KvCache moved = std::move(cache);
-  EXPECT_EQ(moved.pages().At(5, Plane::kKey, 1, 15, 1), at);
+  EXPECT_EQ(moved.At(5, Plane::kKey, 1, 15, 1), at);
   EXPECT_EQ(*at, std::byte{7});
 }
 

@@ -50,7 +50,7 @@ void TransposeEight(const std::array<const std::byte*, kTogether>& tokens, size_
 KvTile::KvTile(size_t head_size)
     : head_size_(head_size), keys_(kTokens * head_size), values_(kTokens * head_size) {}
 
-void KvTile::Load(const PagedCache& cache, std::span<const uint32_t> pages, size_t layer,
+void KvTile::Load(const KvCache& cache, std::span<const uint32_t> pages, size_t layer,
                   uint32_t head, size_t begin, size_t end) {
   const auto at = [&](Plane plane, size_t token) {
     return cache.At(layer, plane, pages[token / cache.page_tokens()],

@@ -6,7 +6,7 @@
 
 #include "examples/tinylm/inference/aligned_floats.h"
 #include "examples/tinylm/inference/kernels.h"
-#include "kvcast/kv/paged_cache.h"
+#include "examples/tinylm/inference/kv_cache.h"
 
 namespace kvcast::tinylm {
 
@@ -25,7 +25,7 @@ class KvTile {
 
   // Takes tokens [begin, end) of the sequence in `pages`; of those behind them in the tile, it does
   // not matter what they are. REQUIRES: begin < end <= begin + kTokens, and that they are there.
-  void Load(const PagedCache& cache, std::span<const uint32_t> pages, size_t layer, uint32_t head,
+  void Load(const KvCache& cache, std::span<const uint32_t> pages, size_t layer, uint32_t head,
             size_t begin, size_t end);
 
   const float* keys() const { return keys_.data(); }

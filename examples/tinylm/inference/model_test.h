@@ -1,14 +1,13 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "examples/tinylm/inference/kernels.h"
 #include "examples/tinylm/inference/kv_cache.h"
 #include "examples/tinylm/inference/weights.h"
-#include "kvcast/base/bytes.h"
 #include "kvcast/base/source_folder_test.h"
-#include "kvcast/kv/block_view.h"
 
 namespace kvcast::tinylm {
 
@@ -31,19 +30,28 @@ inline std::vector<const Kernels*> AllKernels() {
   return all;
 }
 
-// K and V of all tokens that a sequence holds, in kvcast's canonical order.
-inline std::string KvOf(const KvCache& cache, const Sequence& sequence) {
-  const BlockView view = *BlockView::Of(cache.pages(), sequence.pages, 0, sequence.tokens);
-  std::string values;
-  for (uint32_t token = 0; token < sequence.tokens; ++token) {
-    for (size_t layer = 0; layer < view.shape().layers().size(); ++layer) {
+// Calls with the values of each layer, K and V, and head of so many tokens of a sequence.
+template <typename Cache, typename Visit>
+void ForEachRow(Cache& cache, const Sequence& sequence, uint32_t tokens, const Visit& visit) {
+  for (uint32_t token = 0; token < tokens; ++token) {
+    const uint32_t page = sequence.pages[token / cache.page_tokens()];
+    for (size_t layer = 0; layer < cache.layers(); ++layer) {
       for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-        for (uint32_t head = 0; head < view.shape().layers()[layer].kv_heads; ++head) {
-          values += AsText(view.Row(token, layer, plane, head));
+        for (uint32_t head = 0; head < cache.kv_heads(); ++head) {
+          visit(std::span(cache.At(layer, plane, page, token % cache.page_tokens(), head),
+                          cache.head_bytes()));
         }
       }
     }
   }
+}
+
+// K and V of all tokens that a sequence holds.
+inline std::string KvOf(const KvCache& cache, const Sequence& sequence) {
+  std::string values;
+  ForEachRow(cache, sequence, sequence.tokens, [&](std::span<const std::byte> row) {
+    values.append(reinterpret_cast<const char*>(row.data()), row.size());
+  });
   return values;
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bench/interleaved.h"
+#include "examples/tinylm/base/file.h"
+#include "examples/tinylm/base/token_list.h"
 #include "examples/tinylm/inference/forward.h"
-#include "kvcast/io/file.h"
-#include "kvcast/kv/token_list.h"
 
 namespace kvcast::tinylm {
 namespace {
@@ -84,7 +84,7 @@ void Prefill(benchmark::State& state, const Kernels* kernels) {
       },
       [&] {
         Sequence sequence;
-        KVCAST_CHECK(forward.Append(prompt, cache, sequence).ok());
+        TINYLM_CHECK(forward.Append(prompt, cache, sequence).ok());
         cache.Release(sequence);
       });
   // Of rates, not of times: sgemm had a little more to do.

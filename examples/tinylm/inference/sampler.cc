@@ -4,12 +4,12 @@
 #include <cmath>
 #include <set>
 
-#include "kvcast/base/check.h"
+#include "examples/tinylm/base/check.h"
 
 namespace kvcast::tinylm {
 
 Token Sampler::Next(std::span<const float> logits, std::span<const Token> tokens) {
-  KVCAST_CHECK(!logits.empty());
+  TINYLM_CHECK(!logits.empty());
   logits_.assign(logits.begin(), logits.end());
   Penalize(tokens);
   if (sampling_.temperature > 0) {
@@ -23,7 +23,7 @@ void Sampler::Penalize(std::span<const Token> tokens) {
   const std::span<const Token> last = tokens.last(window);
   const std::set<Token> recent(last.begin(), last.end());
   for (const Token token : recent) {
-    KVCAST_CHECK(token < logits_.size());
+    TINYLM_CHECK(token < logits_.size());
     float& logit = logits_[token];
     logit = logit > 0 ? logit / sampling_.repetition_penalty : logit * sampling_.repetition_penalty;
   }
@@ -38,7 +38,7 @@ Token Sampler::Draw() {
     sums.push_back(sum);
   }
   constexpr double kBelowOne = 0x1p-53;
-  const double drawn = static_cast<double>(random_.Next() >> 11) * kBelowOne * sum;
+  const double drawn = static_cast<double>(random_() >> 11) * kBelowOne * sum;
   const auto found = std::ranges::upper_bound(sums, drawn);
   return static_cast<Token>(std::min(found, sums.end() - 1) - sums.begin());
 }

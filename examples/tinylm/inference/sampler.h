@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <span>
 #include <vector>
 
-#include "kvcast/base/random.h"
-#include "kvcast/kv/token.h"
+#include "examples/tinylm/base/token.h"
 
 namespace kvcast::tinylm {
 
@@ -35,7 +35,7 @@ class Sampler {
   Token Draw();
 
   Sampling sampling_;
-  Random random_;
+  std::mt19937_64 random_;
   std::vector<float> logits_;
 };
 

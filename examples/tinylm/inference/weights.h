@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/tinylm/base/result.h"
 #include "examples/tinylm/inference/aligned_floats.h"
 #include "examples/tinylm/inference/config.h"
 #include "examples/tinylm/inference/panels.h"
-#include "kvcast/base/result.h"
 
 namespace kvcast::tinylm {
 

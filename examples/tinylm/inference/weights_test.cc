@@ -6,15 +6,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "examples/tinylm/base/file.h"
+#include "examples/tinylm/base/json.h"
+#include "examples/tinylm/base/safetensors.h"
 #include "examples/tinylm/inference/bfloat16.h"
 #include "examples/tinylm/inference/model_test.h"
-#include "kvcast/base/bytes.h"
-#include "kvcast/base/json.h"
-#include "kvcast/io/file.h"
-#include "kvcast/kv/safetensors.h"
 
 namespace kvcast::tinylm {
 namespace {
+
+std::string WeightsFile() { return *ReadFile(kModelFolder + "/model.safetensors", 1 << 28); }
 
 Json ConfigJson() { return *ParseJson(*ReadFile(kModelFolder + "/config.json", 1 << 20)); }
 
@@ -26,12 +27,11 @@ Result<Config> ParseWith(const char* key, const Json& value) {
 
 // The model's own file, under another header.
 Result<Weights> ParseFileWith(std::string_view from, std::string_view to) {
-  const MappedFile mapped = *MappedFile::Open(kModelFolder + "/model.safetensors");
-  std::string file(AsText(mapped.span()));
+  std::string file = WeightsFile();
   const size_t at = file.find(from);
-  KVCAST_CHECK(at != std::string::npos && from.size() == to.size());
+  TINYLM_CHECK(at != std::string::npos && from.size() == to.size());
   file.replace(at, from.size(), to);
-  return Weights::Parse(ConfigJson().dump(), AsBytes(file));
+  return Weights::Parse(ConfigJson().dump(), std::as_bytes(std::span(file)));
 }
 
 TEST(Config, ReadsTheModelsSizes) {
@@ -41,7 +41,7 @@ TEST(Config, ReadsTheModelsSizes) {
   EXPECT_EQ(config.kv_size(), 128u);
   EXPECT_EQ(config.group(), 2u);
   EXPECT_EQ(config.context, 4096u);
-  EXPECT_EQ(config.kv_layers(), std::vector<LayerShape>(6, {2, 64, 64}));
+  EXPECT_EQ(config.kv_heads, 2u);
 }
 
 TEST(Config, RefusesToComputeAnotherKindOfModelHalf) {
@@ -74,10 +74,10 @@ TEST(Config, SaysWhichNumberMakesNoSense) {
 }
 
 TEST(Weights, AreTheFilesValues) {
-  const MappedFile mapped = *MappedFile::Open(kModelFolder + "/model.safetensors");
-  const Safetensors file = *Safetensors::Parse(mapped.span());
+  const std::string file = WeightsFile();
+  const auto tensors = *ParseSafetensors(std::as_bytes(std::span(file)));
   const std::span<const std::byte> values =
-      file.Find("model.layers.3.self_attn.k_proj.weight")->data;
+      tensors.at("model.layers.3.self_attn.k_proj.weight").data;
   const LayerWeights& layer = ModelWeights().layers[3];
   std::vector<float> column(256);
   for (const size_t output : {0u, 63u, 64u, 127u}) {
@@ -100,6 +100,28 @@ TEST(Weights, MustHaveTheShapesThatTheConfigurationTells) {
   EXPECT_NE(error("BF16", "I16 ").find("model.safetensors: "), std::string::npos);
   EXPECT_NE(Weights::Load("/no/such/folder").error().ToString().find("/no/such/folder"),
             std::string::npos);
+}
+
+// A file that was cut, or whose header points beyond it, must not be read beyond its end.
+TEST(Safetensors, LieWithinTheirFile) {
+  const auto parses = [](std::string header, size_t data) {
+    std::string file(8, '\0');
+    file[0] = static_cast<char>(header.size());
+    file += header + std::string(data, '\0');
+    return ParseSafetensors(std::as_bytes(std::span(file))).ok();
+  };
+  const std::string tensor = R"({"a":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]}})";
+  EXPECT_TRUE(parses(tensor, 12));
+  EXPECT_FALSE(parses(tensor, 11));
+  EXPECT_FALSE(parses(R"({"a":{"dtype":"BF16","shape":[2,3],"data_offsets":[12,0]}})", 12));
+  EXPECT_FALSE(parses(R"({"a":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,12]}})", 12));
+  EXPECT_FALSE(parses(R"({"a":{"dtype":"BF16","shape":[2,0],"data_offsets":[0,12]}})", 12));
+  EXPECT_FALSE(parses(R"({"a":{"dtype":"BF16","shape":[-2],"data_offsets":[0,12]}})", 12));
+  EXPECT_FALSE(parses(R"({"a":{"dtype":"BF16","shape":[6],"data_offsets":[0]}})", 12));
+  EXPECT_FALSE(parses(R"({"a":3})", 12));
+  EXPECT_FALSE(parses("[", 12));
+  const std::string longer = std::string("\377\0\0\0\0\0\0\0", 8) + tensor;
+  EXPECT_FALSE(ParseSafetensors(std::as_bytes(std::span(longer))).ok());
 }
 
 TEST(Bfloat16, RoundsToTheNearestAndTiesToEven) {
