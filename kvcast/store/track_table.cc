@@ -20,19 +20,33 @@ uint64_t Fold(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-uint64_t WordAt(std::string_view text, size_t at) {
+uint64_t WordAt(const char* at) {
   uint64_t word = 0;
-  std::memcpy(&word, text.data() + at, std::min(sizeof(word), text.size() - at));
+  std::memcpy(&word, at, sizeof(word));
   return word;
 }
 
+// The last bytes are read as a word that reaches back into those before them, as the length makes
+// that unambiguous: how many bytes are copied is known to the compiler everywhere.
 uint64_t HashText(std::string_view text, uint64_t hash, uint64_t secret) {
-  size_t at = 0;
-  for (; at + 16 <= text.size(); at += 16) {
-    hash = Fold(WordAt(text, at) ^ secret, WordAt(text, at + 8) ^ hash);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (; end - at >= 16; at += 16) {
+    hash = Fold(WordAt(at) ^ secret, WordAt(at + 8) ^ hash);
   }
-  for (; at < text.size(); at += 8) {
-    hash = Fold(WordAt(text, at) ^ secret, hash ^ 1);
+  if (text.size() >= 8) {
+    if (end - at > 8) {
+      hash = Fold(WordAt(at) ^ secret, hash ^ 1);
+    }
+    if (at < end) {
+      hash = Fold(WordAt(end - 8) ^ secret, hash ^ 2);
+    }
+  } else {
+    uint64_t word = 0;
+    for (; at < end; ++at) {
+      word = word << 8 | static_cast<unsigned char>(*at);
+    }
+    hash = Fold(word ^ secret, hash ^ 3);
   }
   return Fold(hash ^ text.size(), secret);
 }
