@@ -15,8 +15,7 @@
 
 KVCAST_AVX2_BEGIN
 
-#include "kvcast/codec/simd_numbers.h"
-#include "kvcast/codec/simd_transpose.h"
+#include "kvcast/codec/simd_byte_rows.h"
 
 namespace kvcast {
 namespace {
@@ -77,21 +76,15 @@ struct Avx2Bands {
   static Ints Rounded(const Half& x, float most) {
     return {Rounded(x.a, most), Rounded(x.b, most)};
   }
-  static Ints NoInts() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
-  static bool AllBelow128(const Ints& seen) {
-    return _mm256_testz_si256(_mm256_or_si256(seen.a, seen.b), _mm256_set1_epi32(~127)) != 0;
-  }
-  static __m256i Number(__m256i parts, __m256i rounding, __m256i zero_below, __m256i& seen) {
+  static __m256i Number(__m256i parts, __m256i rounding, __m256i zero_below) {
     const __m256i magnitude = _mm256_abs_epi32(parts);
     const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(magnitude, rounding), 8);
     const __m256i number = _mm256_andnot_si256(_mm256_cmpgt_epi32(zero_below, magnitude), rounded);
-    seen = _mm256_or_si256(seen, number);
     return _mm256_sign_epi32(number, parts);
   }
-  static Ints Number(const Ints& parts, const int32_t* rounding, const int32_t* zero_below,
-                     Ints& seen) {
-    return {Number(parts.a, LoadInts(rounding), LoadInts(zero_below), seen.a),
-            Number(parts.b, LoadInts(rounding + 8), LoadInts(zero_below + 8), seen.b)};
+  static Ints Number(const Ints& parts, const int32_t* rounding, const int32_t* zero_below) {
+    return {Number(parts.a, LoadInts(rounding), LoadInts(zero_below)),
+            Number(parts.b, LoadInts(rounding + 8), LoadInts(zero_below + 8))};
   }
   static void StoreJoined(void* to, __m256i even, __m256i odd) {
     _mm256_storeu_si256(static_cast<__m256i*>(to), Joined(even, _mm256_slli_epi32(odd, 16)));
@@ -101,12 +94,71 @@ struct Avx2Bands {
     StoreJoined(to + 16, even.b, odd.b);
   }
 
-  static __m256i JoinedInts(__m256i even, __m256i odd) {
-    return Joined(even, _mm256_slli_epi32(odd, 16));
+  // Parts of a group as words in packed places. Those that are too large, or none, become -2^15.
+  using Packed = Ints;
+  static Packed NoPacked() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static Packed LoadPacked(const uint16_t* from) { return {LoadInts(from), LoadInts(from + 16)}; }
+  static Packed PackedParts(const Half& even, const Half& odd) {
+    return {_mm256_packs_epi32(_mm256_cvtps_epi32(even.a), _mm256_cvtps_epi32(odd.a)),
+            _mm256_packs_epi32(_mm256_cvtps_epi32(even.b), _mm256_cvtps_epi32(odd.b))};
   }
-  static void StoreNumbers(int8_t* to, const Ints& even, const Ints& odd) {
-    const __m256i packed = _mm256_packs_epi16(JoinedInts(even.a, odd.a), JoinedInts(even.b, odd.b));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
+  static __m256i SmallNumbers(__m256i parts, __m256i rounding, __m256i zero_below, __m256i& seen) {
+    const __m256i magnitude = _mm256_abs_epi16(parts);
+    seen = _mm256_max_epu16(seen, magnitude);
+    const __m256i up = _mm256_srli_epi16(_mm256_add_epi16(magnitude, rounding), 8);
+    const __m256i counts = _mm256_cmpeq_epi16(_mm256_max_epu16(magnitude, zero_below), magnitude);
+    return _mm256_sign_epi16(_mm256_and_si256(up, counts), parts);
+  }
+  static Packed SmallNumbers(const Packed& parts, const Packed& rounding, const Packed& zero_below,
+                             Packed& seen) {
+    return {SmallNumbers(parts.a, rounding.a, zero_below.a, seen.a),
+            SmallNumbers(parts.b, rounding.b, zero_below.b, seen.b)};
+  }
+  static bool AllBelow(const Packed& seen, int32_t end) {
+    const __m256i most = _mm256_set1_epi16(static_cast<int16_t>(end - 1));
+    const __m256i beyond = _mm256_subs_epu16(_mm256_max_epu16(seen.a, seen.b), most);
+    return _mm256_testz_si256(beyond, beyond) != 0;
+  }
+  static void StorePackedBytes(int8_t* to, const Packed& first, const Packed& second) {
+    auto* const out = reinterpret_cast<__m256i*>(to);
+    _mm256_store_si256(out, _mm256_packs_epi16(first.a, second.a));
+    _mm256_store_si256(out + 1, _mm256_packs_epi16(first.b, second.b));
+  }
+  template <HalfType kType>
+  static void Separate(__m256i words, __m256& even, __m256& odd) {
+    if constexpr (kType == HalfType::kBf16) {
+      even = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+      odd = _mm256_castsi256_ps(
+          _mm256_and_si256(words, _mm256_set1_epi32(static_cast<int32_t>(0xffff0000))));
+    } else {
+      even = _mm256_cvtph_ps(Lower(_mm256_and_si256(words, _mm256_set1_epi32(0xffff))));
+      odd = _mm256_cvtph_ps(Lower(_mm256_srli_epi32(words, 16)));
+    }
+  }
+  static void PutBlock(const ByteBlock& block, const BlockRows& to) {
+    const auto put = [](int8_t* row, __m128i numbers) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(row), numbers);
+    };
+    for (uint32_t half = 0; half < ByteBlock::kBytes; half += 32) {
+      __m256i rows[16];
+      for (int i = 0; i < 16; ++i) {
+        rows[i] = LoadInts(block.bytes[i] + half);
+      }
+      Transpose(rows);
+      for (uint32_t i = 0; i < 16; ++i) {
+        put(to.Row(half + i), _mm256_castsi256_si128(rows[i]));
+        put(to.Row(half + i + 16), _mm256_extracti128_si256(rows[i], 1));
+      }
+    }
+  }
+  // Values that are not bounded; `largest` sees twice all magnitudes.
+  template <HalfType kType>
+  static void LoadAny(const std::byte* from, Half& even, Half& odd, Packed& largest) {
+    const Ints words = {LoadInts(from), LoadInts(from + 32)};
+    largest.a = _mm256_max_epu16(largest.a, _mm256_add_epi16(words.a, words.a));
+    largest.b = _mm256_max_epu16(largest.b, _mm256_add_epi16(words.b, words.b));
+    Separate<kType>(words.a, even.a, odd.a);
+    Separate<kType>(words.b, even.b, odd.b);
   }
 
   template <HalfType kType>
@@ -118,14 +170,7 @@ struct Avx2Bands {
                          _mm256_set1_epi16(static_cast<int16_t>(kLargest)));
     const __m256i bounded = _mm256_or_si256(
         magnitudes, _mm256_and_si256(words, _mm256_set1_epi16(static_cast<int16_t>(kSignBit))));
-    if constexpr (kType == HalfType::kBf16) {
-      even = _mm256_castsi256_ps(_mm256_slli_epi32(bounded, 16));
-      odd = _mm256_castsi256_ps(
-          _mm256_and_si256(bounded, _mm256_set1_epi32(static_cast<int32_t>(0xffff0000))));
-    } else {
-      even = _mm256_cvtph_ps(Lower(_mm256_and_si256(bounded, _mm256_set1_epi32(0xffff))));
-      odd = _mm256_cvtph_ps(Lower(_mm256_srli_epi32(bounded, 16)));
-    }
+    Separate<kType>(bounded, even, odd);
   }
   // 16 bits of each lane.
   static __m128i Lower(__m256i lanes) {
@@ -311,9 +356,8 @@ constexpr BandKernels kAvx2Bands = {
 
 constexpr ByteKernels kAvx2Bytes = {
     SimdRestoreBytes<Avx2Bands>,
-    SimdNumberBytes<Avx2Bands>,
+    SimdNumberRows<Avx2Bands>,
     SimdGather<int8_t>,
-    SimdScatter<int8_t>,
     Avx2WidenBytes,
     Avx2NarrowBytes,
 };

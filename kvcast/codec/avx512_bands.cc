@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <cstring>
+#include <utility>
 
 #include "kvcast/codec/avx512_line.h"
 #include "kvcast/codec/band_rows.h"
@@ -16,11 +17,28 @@
 
 KVCAST_AVX512_BEGIN
 
-#include "kvcast/codec/simd_numbers.h"
-#include "kvcast/codec/simd_transpose.h"
+#include "kvcast/codec/simd_byte_rows.h"
 
 namespace kvcast {
 namespace {
+
+// Which bits ternary logic gives, by those of its operands.
+constexpr int kFirstAndSecondXorThird = 0x6a;
+
+// 16 rows of 16 in all quarters of the registers.
+inline void TransposeBytes(__m512i (&rows)[16]) {
+  __m512i other[16];
+  for (int step = 0; step < 2; ++step) {
+    for (int i = 0; i < 8; ++i) {
+      other[2 * i] = _mm512_unpacklo_epi8(rows[i], rows[i + 8]);
+      other[2 * i + 1] = _mm512_unpackhi_epi8(rows[i], rows[i + 8]);
+    }
+    for (int i = 0; i < 8; ++i) {
+      rows[2 * i] = _mm512_unpacklo_epi8(other[i], other[i + 8]);
+      rows[2 * i + 1] = _mm512_unpackhi_epi8(other[i], other[i + 8]);
+    }
+  }
+}
 
 struct Avx512Bands {
   using Half = __m512;
@@ -58,16 +76,11 @@ struct Avx512Bands {
     return _mm512_cvtps_epi32(
         _mm512_max_ps(_mm512_min_ps(x, _mm512_set1_ps(most)), _mm512_set1_ps(-most)));
   }
-  static Ints NoInts() { return _mm512_setzero_si512(); }
-  static bool AllBelow128(Ints seen) {
-    return _mm512_cmpgt_epu32_mask(seen, _mm512_set1_epi32(127)) == 0;
-  }
-  static Ints Number(Ints parts, const int32_t* rounding, const int32_t* zero_below, Ints& seen) {
+  static Ints Number(Ints parts, const int32_t* rounding, const int32_t* zero_below) {
     const __m512i magnitude = _mm512_abs_epi32(parts);
     const __mmask16 counts = _mm512_cmpge_epi32_mask(magnitude, _mm512_loadu_si512(zero_below));
     const __m512i number = _mm512_maskz_srli_epi32(
         counts, _mm512_add_epi32(magnitude, _mm512_loadu_si512(rounding)), 8);
-    seen = _mm512_or_si512(seen, number);
     return _mm512_mask_sub_epi32(number, _mm512_movepi32_mask(parts), _mm512_setzero_si512(),
                                  number);
   }
@@ -75,9 +88,65 @@ struct Avx512Bands {
     _mm512_storeu_si512(to, Joined(even, _mm512_slli_epi32(odd, 16)));
   }
 
-  static void StoreNumbers(int8_t* to, Ints even, Ints odd) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                        _mm512_cvtepi16_epi8(Joined(even, _mm512_slli_epi32(odd, 16))));
+  // Parts of a group as words in packed places. Those that are too large, or none, become -2^15.
+  using Packed = __m512i;
+  static Packed NoPacked() { return _mm512_setzero_si512(); }
+  static Packed LoadPacked(const uint16_t* from) { return _mm512_loadu_si512(from); }
+  static Packed PackedParts(Half even, Half odd) {
+    return _mm512_packs_epi32(_mm512_cvtps_epi32(even), _mm512_cvtps_epi32(odd));
+  }
+  // Rounded away from 0 by (parts + 255 - rounding) / 256 where they are below it.
+  static Packed SmallNumbers(Packed parts, Packed rounding, Packed zero_below, Packed& seen) {
+    const __m512i magnitude = _mm512_abs_epi16(parts);
+    seen = _mm512_max_epu16(seen, magnitude);
+    const __m512i sign = _mm512_srai_epi16(parts, 15);
+    const __m512i up =
+        _mm512_ternarylogic_epi64(sign, _mm512_set1_epi16(0xff), rounding, kFirstAndSecondXorThird);
+    return _mm512_maskz_srai_epi16(_mm512_cmpge_epu16_mask(magnitude, zero_below),
+                                   _mm512_add_epi16(parts, up), 8);
+  }
+  static bool AllBelow(Packed seen, int32_t end) {
+    return _mm512_cmpge_epu16_mask(seen, _mm512_set1_epi16(static_cast<int16_t>(end))) == 0;
+  }
+  static void StorePackedBytes(int8_t* to, Packed first, Packed second) {
+    _mm512_store_si512(to, _mm512_packs_epi16(first, second));
+  }
+  static void PutBlock(const ByteBlock& block, const BlockRows& to) {
+    __m512i rows[16];
+    for (int i = 0; i < 16; ++i) {
+      rows[i] = _mm512_load_si512(block.bytes[i]);
+    }
+    TransposeBytes(rows);
+    PutRows(rows, to, std::make_index_sequence<16>());
+  }
+  template <size_t... kPlace>
+  static void PutRows(const __m512i (&rows)[16], const BlockRows& to,
+                      std::index_sequence<kPlace...> /*places*/) {
+    (PutQuarters<kPlace>(rows[kPlace], to), ...);
+  }
+  template <uint32_t kPlace>
+  static void PutQuarters(__m512i rows, const BlockRows& to) {
+    const auto put = [](int8_t* row, __m128i numbers) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(row), numbers);
+    };
+    put(to.Row(kPlace), _mm512_castsi512_si128(rows));
+    put(to.Row(kPlace + 16), _mm512_extracti32x4_epi32(rows, 1));
+    put(to.Row(kPlace + 32), _mm512_extracti32x4_epi32(rows, 2));
+    put(to.Row(kPlace + 48), _mm512_extracti32x4_epi32(rows, 3));
+  }
+  // Values that are not bounded; `largest` sees twice all magnitudes.
+  template <HalfType kType>
+  static void LoadAny(const std::byte* from, Half& even, Half& odd, Packed& largest) {
+    const __m512i words = _mm512_loadu_si512(from);
+    largest = _mm512_max_epu16(largest, _mm512_add_epi16(words, words));
+    if constexpr (kType == HalfType::kBf16) {
+      even = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+      odd = _mm512_castsi512_ps(
+          _mm512_and_si512(words, _mm512_set1_epi32(static_cast<int32_t>(0xffff0000))));
+    } else {
+      even = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
+      odd = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(words, 16)));
+    }
   }
 
   template <HalfType kType>
@@ -218,22 +287,27 @@ void Avx512NarrowBytes(std::span<const int8_t> numbers, const RansTable& table,
   NamesOfUppers(table, named);
   const __m512i names =
       _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(named)));
-  size_t i = 0;
-  for (; i + 64 <= numbers.size(); i += 64) {
-    const __m512i number = _mm512_loadu_si512(numbers.data() + i);
+  for (size_t i = 0; i < numbers.size(); i += 64) {
+    const size_t count = std::min<size_t>(64, numbers.size() - i);
+    const __mmask64 some = ~uint64_t{0} >> (64 - count);
+    const __m512i number = _mm512_maskz_loadu_epi8(some, numbers.data() + i);
     const __m512i places = _mm512_min_epu8(
         _mm512_add_epi8(shift.Down(number),
                         _mm512_set1_epi8(static_cast<char>(SymbolTable::kNamedMax))),
         _mm512_set1_epi8(kOtherSymbol));
-    _mm512_storeu_si512(symbols + i, _mm512_shuffle_epi8(names, places));
+    const __m512i named_by = _mm512_shuffle_epi8(names, places);
+    if (count == 64) {
+      _mm512_storeu_si512(symbols + i, named_by);
+    } else {
+      _mm512_mask_storeu_epi8(symbols + i, some, named_by);
+    }
     for (uint32_t bit = 0; bit < raw.shift; ++bit) {
       const uint64_t mask =
           _mm512_test_epi8_mask(number, _mm512_set1_epi8(static_cast<char>(1U << bit)));
-      std::memcpy(planes + bit * raw.plane_bytes + (first + i) / 8, &mask, sizeof(mask));
+      std::byte* const to = planes + bit * raw.plane_bytes + (first + i) / 8;
+      count == 64 ? std::memcpy(to, &mask, sizeof(mask)) : std::memcpy(to, &mask, (count + 7) / 8);
     }
   }
-  kScalarKernels.bytes->narrow_numbers(numbers.subspan(i), table, raw, first + i, planes,
-                                       symbols + i);
 }
 
 }  // namespace
@@ -252,9 +326,8 @@ constexpr BandKernels kAvx512Bands = {
 
 constexpr ByteKernels kAvx512Bytes = {
     SimdRestoreBytes<Avx512Bands>,
-    SimdNumberBytes<Avx512Bands>,
+    SimdNumberRows<Avx512Bands>,
     SimdGather<int8_t>,
-    SimdScatter<int8_t>,
     Avx512WidenBytes,
     Avx512NarrowBytes,
 };

@@ -43,9 +43,9 @@ NumberRows<const Number> ReadOnly(const NumberRows<Number>& rows) {
   return {rows.first, rows.stride, rows.places};
 }
 
-// How many tokens are a part of all.
-uint32_t PartOfTokens(uint32_t tokens, size_t part, size_t parts) {
-  return static_cast<uint32_t>(tokens * part / parts);
+// How many are a part of all.
+uint32_t ShareOf(uint32_t all, size_t part, size_t parts) {
+  return static_cast<uint32_t>(all * part / parts);
 }
 
 }  // namespace
@@ -57,6 +57,7 @@ struct BandCodec::Scratch {
   std::vector<SplitTurns> turns;
   std::vector<int16_t> numbers;              // [row][token], and a row of nothing.
   std::vector<int8_t> bytes;                 // Likewise.
+  std::vector<int8_t> next_bytes;            // Likewise, of the next plane.
   std::vector<int16_t> by_token;             // Of a band.
   std::vector<int8_t> byte_token;            // Likewise.
   std::vector<uint32_t> sums;                // Likewise.
@@ -86,6 +87,7 @@ struct BandCodec::Scratch {
     symbols.resize(most_unit * tokens);
     if (codec.is_ac_) {
       bytes.resize(numbers.size());
+      next_bytes.resize(numbers.size());
       byte_token.resize(by_token.size());
     } else {
       sums.resize(most_values * tokens);
@@ -97,6 +99,9 @@ struct BandCodec::Scratch {
   }
   NumberRows<int8_t> ByteRowsOf(const CodedBand& band) {
     return {bytes.data(), tokens, band.rows.data()};
+  }
+  NumberRows<int8_t> NextByteRowsOf(const CodedBand& band) {
+    return {next_bytes.data(), tokens, band.rows.data()};
   }
   RowTurns TurnsOf(const CodedPlane& plane) const {
     return plane.rope == Bands::kNoRope ? RowTurns{} : turns[plane.rope].rows();
@@ -130,8 +135,8 @@ struct BandCodec::Scratch {
   }
 };
 
-// AC's numbers of a plane, as bytes by token, made a few tokens at a time: memory is waited for
-// while the entropy coder works on another plane. KTC's are made at once.
+// AC's numbers of a plane, as bytes, made a few components at a time: memory is waited for while
+// the entropy coder works on another plane. KTC's are made at once.
 struct BandCodec::Numbering {
   const BandCodec& codec;
   const BlockView& block;
@@ -140,7 +145,8 @@ struct BandCodec::Numbering {
   const CodedPlane* plane = nullptr;
   const CodedPlane* next = nullptr;  // It lies far away: the processor is told where.
   HeadRows<const std::byte> from = {};
-  uint32_t done = 0;  // Tokens.
+  uint32_t pairs = 0;  // Of groups, and how many of them are done.
+  uint32_t done = 0;
   bool fits = false;  // All so far are bytes.
 
   void Begin(size_t index) {
@@ -152,19 +158,18 @@ struct BandCodec::Numbering {
     if (fits) {
       from = scratch.From(*plane, plane->bands[0], codec.pages(),
                           block.HeadStride(plane->layer, plane->plane));
+      pairs = from.heads * GroupPairs(from.turns, from.size).count();
     }
   }
-  void Until(uint32_t tokens) {
-    constexpr uint32_t kPart = 2;
-    while (fits && done < tokens) {
-      const uint32_t part = std::min(kPart, tokens - done);
-      Fetch(done, part);
+  // Up to a part of all.
+  void Until(size_t part, size_t parts) {
+    const uint32_t end = ShareOf(pairs, part, parts);
+    for (; fits && done < end; ++done) {
+      const uint32_t fetched = ShareOf(from.tokens, done, pairs);
+      Fetch(fetched, ShareOf(from.tokens, done + 1, pairs) - fetched);
       const CodedBand& band = plane->bands[0];
-      const size_t stride = band.rows.size();
-      fits =
-          codec.kernels_->bytes->number_values(PartOf(from, done, part), band.Rounding(),
-                                               scratch.byte_token.data() + done * stride, stride);
-      done += part;
+      fits = codec.kernels_->bytes->number_rows(from, band.Rounding(), done, 1,
+                                                scratch.NextByteRowsOf(band));
     }
   }
   // Into the second cache; the first is full of numbers.
@@ -288,13 +293,10 @@ void BandCodec::NumberBand(const CodedPlane& plane, const CodedBand& band, size_
 // A plane's numbers as rows.
 void BandCodec::NumberPlane(Numbering& numbering, Scratch& scratch) const {
   const CodedPlane& plane = *numbering.plane;
-  numbering.Until(scratch.tokens);
+  numbering.Until(1, 1);
   scratch.narrow = numbering.fits;
   if (scratch.narrow) {
-    const CodedBand& band = plane.bands[0];
-    const auto count = static_cast<uint32_t>(band.rows.size());
-    kernels_->bytes->scatter_rows(scratch.byte_token.data(), count, count, scratch.tokens,
-                                  scratch.ByteRowsOf(band));
+    std::swap(scratch.bytes, scratch.next_bytes);
     return;
   }
   numbering.Fetch(0, scratch.tokens);
@@ -354,7 +356,9 @@ size_t BandCodec::EncodeBody(const BlockView& block, uint32_t first_token, uint3
     }
     for (size_t u = units.size(); u-- > 0;) {
       WriteUnit(units[u], scratch, writing);
-      numbering.Until(p > 0 ? PartOfTokens(tokens, units.size() - u, units.size()) : 0);
+      if (p > 0) {
+        numbering.Until(units.size() - u, units.size());
+      }
     }
   }
   PutBandWord(body.data(), position);
@@ -476,7 +480,7 @@ Result<void> BandCodec::DecodeBody(std::span<const std::byte> body, uint32_t fir
       if (!ReadUnit(plane.units[u], scratch, reading)) {
         return wrong;
       }
-      restoring.Until(PartOfTokens(tokens, u + 1, plane.units.size()));
+      restoring.Until(ShareOf(tokens, u + 1, plane.units.size()));
     }
     restoring.Until(tokens);
     scratch.WriteTo(plane, block, first_token);

@@ -124,6 +124,11 @@ CodedBand CodedPlaneMaker::BandOf(const CodedPlane& plane, const PlaneBands& con
     band.rounding[place] = rung.tables[table_of[i]].rounding;
     band.zero_below[place] = rung.tables[table_of[i]].zero_below;
   }
+  for (uint32_t place = 0; is_ac && place < places; ++place) {
+    const uint32_t split = SplitPlace(PackedValue(place));
+    band.packed_rounding.push_back(static_cast<uint16_t>(band.rounding[split]));
+    band.packed_zero_below.push_back(static_cast<uint16_t>(band.zero_below[split]));
+  }
   if (!is_ac) {
     SetMatrices(band, constants.bands[index], components, plane.size);
   }

@@ -28,10 +28,15 @@ struct CodedBand {
   std::vector<float> parts;       // Of each row: to 1/256 of a step, and those to numbers.
   std::vector<int32_t> rounding;
   std::vector<int32_t> zero_below;
+  std::vector<uint16_t> packed_rounding;  // AC's, in packed places.
+  std::vector<uint16_t> packed_zero_below;
   PairedMatrix forward;  // KTC's: values to coded components,
   PairedMatrix inverse;  // and back.
 
-  NumberRounding Rounding() const { return {parts.data(), rounding.data(), zero_below.data()}; }
+  NumberRounding Rounding() const {
+    return {parts.data(), rounding.data(), zero_below.data(), packed_rounding.data(),
+            packed_zero_below.data()};
+  }
 };
 
 struct CodedPlane {

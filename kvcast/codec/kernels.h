@@ -131,13 +131,13 @@ struct BandKernels {
 struct ByteKernels {
   void (*restore_numbers)(const HeadRows<std::byte>& to, const float* scales, const int8_t* numbers,
                           size_t stride);
-  bool (*number_values)(const HeadRows<const std::byte>& from, const NumberRounding& by,
-                        int8_t* numbers, size_t stride);
+  // Some of the pairs of groups that all heads have, as rows by component. False, too, where a
+  // value is out of its bounds.
+  bool (*number_rows)(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                      uint32_t first_pair, uint32_t pairs, const NumberRows<int8_t>& rows);
   // May read 15 numbers behind a row.
   void (*gather_rows)(const NumberRows<const int8_t>& rows, uint32_t count, uint32_t tokens,
                       int8_t* to, size_t stride);
-  void (*scatter_rows)(const int8_t* from, size_t stride, uint32_t count, uint32_t tokens,
-                       const NumberRows<int8_t>& rows);
   bool (*widen_uppers)(std::span<const uint8_t> uppers, const RawPlanes& raw,
                        const std::byte* planes, size_t first, int8_t* numbers);
   void (*narrow_numbers)(std::span<const int8_t> numbers, const RansTable& table,

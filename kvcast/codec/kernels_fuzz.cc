@@ -1,6 +1,7 @@
 // Any values in any shape: every kernel writes the same objects and makes the same values of them.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "kvcast/base/check.h"
 #include "kvcast/base/fuzz_input.h"
@@ -66,6 +67,8 @@ void FuzzHeads(kvcast::FuzzInput& input) {
   for (size_t i = 0; i < places; ++i) {
     means[i] = static_cast<float>(i % 5) - 2;
   }
+  const std::vector<uint16_t> packed_rounding(rounding.begin(), rounding.end());
+  const std::vector<uint16_t> packed_zero_below(zero_below.begin(), zero_below.end());
   std::vector<int16_t> page(size);
   std::vector<int16_t> numbers(places);
   for (uint32_t i = 0; i < size; ++i) {
@@ -81,6 +84,15 @@ void FuzzHeads(kvcast::FuzzInput& input) {
     kernels.bands->number_values(from, {scales.data(), rounding.data(), zero_below.data()},
                                  all.data(), places);
     all.resize(size);
+    std::vector<int8_t> bytes(places + 1);
+    std::vector<uint32_t> rows(places, places);
+    std::iota(rows.begin(), rows.begin() + size, 0);
+    const kvcast::NumberRounding by = {scales.data(), rounding.data(), zero_below.data(),
+                                       packed_rounding.data(), packed_zero_below.data()};
+    const bool fits = kernels.bytes->number_rows(from, by, 0, kvcast::GroupPairs(own, size).count(),
+                                                 {bytes.data(), 1, rows.data()});
+    all.push_back(fits ? 1 : 0);
+    all.insert(all.end(), bytes.begin(), bytes.begin() + (fits ? size : 0));
     std::vector<int16_t> out(size);
     auto* to_row = reinterpret_cast<std::byte*>(out.data());
     const kvcast::HeadRows<std::byte> to = {&to_row, 1, 1, 0, size, type, own, means.data()};

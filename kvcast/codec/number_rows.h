@@ -23,6 +23,17 @@ inline constexpr uint32_t SplitSize(uint32_t values) {
   return (values + kSplitGroup - 1) / kSplitGroup * kSplitGroup;
 }
 
+// Where words lie that come of two such registers packed: of each eight values the even ones first.
+inline constexpr uint32_t kPackedGroup = 8;
+inline constexpr uint32_t PackedPlace(uint32_t value) {
+  return value / kPackedGroup * kPackedGroup + value % 2 * (kPackedGroup / 2) +
+         value % kPackedGroup / 2;
+}
+inline constexpr uint32_t PackedValue(uint32_t place) {
+  return place / kPackedGroup * kPackedGroup + place % (kPackedGroup / 2) * 2 +
+         place % kPackedGroup / (kPackedGroup / 2);
+}
+
 // How a head's keys are turned, of all tokens of a run. Pairs that lie apart have their cosines and
 // sines in split places, adjacent ones in order.
 struct RowTurns {
@@ -55,6 +66,42 @@ struct HeadRows {
   const float* means = nullptr;  // In split places.
 };
 
+// Two groups of a head that are worked on together: those whose values are turned by one another,
+// or any two others. May be the same one twice.
+struct GroupPair {
+  uint32_t first = 0;  // Its first value.
+  uint32_t second = 0;
+};
+
+// All groups of a head as such pairs. REQUIRES: turns that are in groups.
+class GroupPairs {
+ public:
+  GroupPairs(const RowTurns& turns, uint32_t size)
+      : groups_(SplitSize(size) / kSplitGroup),
+        apart_(turns.cosines != nullptr && !turns.adjacent ? turns.pairs / kSplitGroup : 0),
+        begin_(turns.first / kSplitGroup) {}
+
+  uint32_t count() const { return apart_ + (groups_ - 2 * apart_ + 1) / 2; }
+  bool IsApart(uint32_t index) const { return index < apart_; }
+  GroupPair operator[](uint32_t index) const {
+    if (index < apart_) {
+      return {(begin_ + index) * kSplitGroup, (begin_ + apart_ + index) * kSplitGroup};
+    }
+    const uint32_t other = 2 * (index - apart_);
+    return {Other(other), Other(other + 2 * apart_ + 1 < groups_ ? other + 1 : other)};
+  }
+
+ private:
+  // Of those that are not turned by values of another group.
+  uint32_t Other(uint32_t index) const {
+    return (index < begin_ || apart_ == 0 ? index : index + 2 * apart_) * kSplitGroup;
+  }
+
+  uint32_t groups_;
+  uint32_t apart_;
+  uint32_t begin_;
+};
+
 // Rows of numbers by component, anywhere among rows that lie one behind the other. Their addresses
 // are made where they are needed: a list of them would be written behind values on their way to
 // memory, and wait for those.
@@ -67,11 +114,17 @@ struct NumberRows {
   Number* operator[](size_t i) const { return first + places[i] * stride; }
 };
 
-// How components become numbers: in 1/256 of a step, and those rounded. All in split places.
+// How components become numbers: in 1/256 of a step, and those rounded. In split places, and for
+// numbers of a byte in packed ones.
 struct NumberRounding {
   const float* parts = nullptr;
   const int32_t* rounding = nullptr;
   const int32_t* zero_below = nullptr;
+  const uint16_t* packed_rounding = nullptr;
+  const uint16_t* packed_zero_below = nullptr;
+
+  // What parts have to stay below so that numbers fit into a byte, however they are rounded.
+  static constexpr int32_t kBytePartsEnd = 127 * 256;
 };
 
 // The lower bits of a unit's numbers: for each bit, from the lowest on, that of all numbers.

@@ -2,6 +2,7 @@
 // against.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -185,14 +186,50 @@ bool ScalarWidenBytes(std::span<const uint8_t> uppers, const RawPlanes& raw,
   return all_fit;
 }
 
-bool ScalarNumberBytes(const HeadRows<const std::byte>& from, const NumberRounding& by,
-                       int8_t* numbers, size_t stride) {
+// Work on each value as it lies in pages.
+template <typename Work>
+void ForEachValue(const HeadRows<const std::byte>& from, uint32_t token, Work work) {
+  for (uint32_t head = 0; head < from.heads; ++head) {
+    const std::byte* const row = from.rows[token] + head * from.head_stride;
+    for (uint32_t i = 0; i < from.size; ++i) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, row + i * kPageValueBytes, sizeof(bits));
+      work(head * SplitSize(from.size) + i, bits);
+    }
+  }
+}
+
+// All heads' pairs of groups are counted through.
+bool IsAmong(const GroupPairs& pairs, uint32_t head, uint32_t value, uint32_t first,
+             uint32_t count) {
+  const uint32_t group = value / kSplitGroup * kSplitGroup;
+  for (uint32_t i = 0; i < pairs.count(); ++i) {
+    const uint32_t index = head * pairs.count() + i;
+    if (index >= first && index - first < count &&
+        (pairs[i].first == group || pairs[i].second == group)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ScalarNumberRows(const HeadRows<const std::byte>& from, const NumberRounding& by,
+                      uint32_t first_pair, uint32_t pairs, const NumberRows<int8_t>& rows) {
+  const GroupPairs all(from.turns, from.size);
+  const uint32_t padded = SplitSize(from.size);
   bool all_fit = true;
   for (uint32_t token = 0; token < from.tokens; ++token) {
+    ForEachValue(from, token, [&](uint32_t i, uint16_t bits) {
+      all_fit = all_fit && (!IsAmong(all, i / padded, i % padded, first_pair, pairs) ||
+                            Bounded(from.type, bits) == bits);
+    });
     ForEachCentred(from, token, [&](uint32_t i, float value) {
-      const int16_t number = NumberOf(value, by, SplitPlace(i));
-      numbers[token * stride + i] = static_cast<int8_t>(number);
-      all_fit = all_fit && number >= -INT8_MAX && number <= INT8_MAX;
+      if (!IsAmong(all, i / padded, i % padded, first_pair, pairs)) {
+        return;
+      }
+      const int32_t parts = RoundedWithin(value * by.parts[SplitPlace(i)], kPartsMax);
+      all_fit = all_fit && std::abs(parts) < NumberRounding::kBytePartsEnd;
+      rows[i][token] = static_cast<int8_t>(NumberOf(value, by, SplitPlace(i)));
     });
   }
   return all_fit;
@@ -263,8 +300,8 @@ constexpr BandKernels kScalarBands = {
 };
 
 constexpr ByteKernels kScalarBytes = {
-    ScalarRestoreNumbers<int8_t>, ScalarNumberBytes, ScalarGatherRows<int8_t>,
-    ScalarScatterRows<int8_t>,    ScalarWidenBytes,  ScalarNarrowNumbers<int8_t>,
+    ScalarRestoreNumbers<int8_t>, ScalarNumberRows, ScalarGatherRows<int8_t>, ScalarWidenBytes,
+    ScalarNarrowNumbers<int8_t>,
 };
 
 }  // namespace kvcast

@@ -42,15 +42,14 @@ struct WholeMaker {
   }
 };
 
-// As numbers of steps; `seen` has all bits of all their magnitudes.
+// As numbers of steps.
 template <typename V>
 struct NumberMaker {
   const NumberRounding by;
-  mutable typename V::Ints seen = V::NoInts();
 
   typename V::Ints Of(const typename V::Half& x, uint32_t at) const {
     return V::Number(V::Rounded(V::Times(x, V::Load(by.parts + at)), kPartsMax), by.rounding + at,
-                     by.zero_below + at, seen);
+                     by.zero_below + at);
   }
   template <typename Number>
   void Put(const SplitValues<V>& x, uint32_t at, Number* to) const {
@@ -127,16 +126,6 @@ void SimdNumberValues(const HeadRows<const std::byte>& from, const NumberRoundin
                       int16_t* numbers, size_t stride) {
   from.turns.InGroups() ? MakeRows<V>(from, NumberMaker<V>{by}, numbers, stride)
                         : kScalarKernels.bands->number_values(from, by, numbers, stride);
-}
-template <typename V>
-bool SimdNumberBytes(const HeadRows<const std::byte>& from, const NumberRounding& by,
-                     int8_t* numbers, size_t stride) {
-  if (!from.turns.InGroups()) {
-    return kScalarKernels.bytes->number_values(from, by, numbers, stride);
-  }
-  const NumberMaker<V> maker{by};
-  MakeRows<V>(from, maker, numbers, stride);
-  return V::AllBelow128(maker.seen);
 }
 template <typename V>
 void SimdNumberSums(const uint32_t* sums, size_t rows, size_t count, const NumberRounding& by,
