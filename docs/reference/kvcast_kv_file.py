@@ -1,5 +1,6 @@
 """KV caches as safetensors files. Follows kv-files.md."""
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass, field
@@ -87,6 +88,19 @@ def _check_slice(text: str, held: list[Layer]) -> None:
                 raise Refused(f"a layer of {layer.kv_heads} KV heads in a file of {text}")
 
 
+def _check_prompt(metadata: dict, tokens: int) -> None:
+    """As many ids as there are tokens, and those that the digest is of."""
+    text = metadata["kvcast.prompt"]
+    if not re.fullmatch(r"(?:0|[1-9][0-9]{0,9})(?: (?:0|[1-9][0-9]{0,9}))*", text):
+        raise Refused("kvcast.prompt is not a list of ids")
+    ids = [int(digits) for digits in text.split(" ")]
+    if max(ids) >= 2**32:
+        raise Refused("kvcast.prompt has an id beyond 32 bits")
+    digest = hashlib.sha256(b"".join(token.to_bytes(4, "little") for token in ids)).hexdigest()
+    if len(ids) != tokens or metadata.get("kvcast.tokens_sha256", digest) != digest:
+        raise Refused("kvcast.prompt is not of these tokens")
+
+
 def _check_metadata(metadata: dict, tokens: int) -> None:
     if not all(isinstance(value, str) for value in metadata.values()):
         raise Refused("metadata that is not a string")
@@ -94,6 +108,12 @@ def _check_metadata(metadata: dict, tokens: int) -> None:
         check_model_name(metadata["kvcast.model"])
     if not re.fullmatch(r"[0-9a-f]{64}", metadata.get("kvcast.model_fp", "0" * 64)):
         raise Refused("kvcast.model_fp is not 64 hex digits")
+    if not re.fullmatch(r"[0-9a-f]{64}", metadata.get("kvcast.tokens_sha256", "0" * 64)):
+        raise Refused("kvcast.tokens_sha256 is not 64 hex digits")
+    if not re.fullmatch(r"[0-9a-f]{8}", metadata.get("kvcast.values_crc32c", "0" * 8)):
+        raise Refused("kvcast.values_crc32c is not 8 hex digits")
+    if "kvcast.prompt" in metadata:
+        _check_prompt(metadata, tokens)
     if metadata.get("kvcast.tokens", str(tokens)) != str(tokens):
         raise Refused("kvcast.tokens is not how many there are")
     if metadata.get("kvcast.rope", "applied") != "applied":

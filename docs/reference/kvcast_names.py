@@ -171,6 +171,7 @@ def write_properties(properties: list[Property]) -> bytes:
             out += vi64(len(value)) + value
         else:
             raise Refused(f"property {kind:#x} has {len(value)} bytes")
+    read_properties(out)  # Nothing is written that is not read again.
     return out
 
 
@@ -352,7 +353,7 @@ class Track:
 
 def read_slice(text: str) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
     """The layers and the KV heads that a slice names, ends included; None stands for all."""
-    number = "(0|[1-9][0-9]*)"
+    number = "(0|[1-9][0-9]{0,4})"
     found = re.fullmatch(f"(?:;l={number}-{number})?(?:;h={number}-{number})?", text)
     if not found:
         raise Refused(f"{text!r} is not a slice")

@@ -1,5 +1,6 @@
 // tinylm: a small language model to try kvcast with.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -36,6 +37,8 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file as long as this process may make one is told like a full disk, not by a death.
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
   try {
     return Run(argc, argv);
   } catch (const std::exception& error) {  // Ours are values; the libraries' are not.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/base/check_sum.h"
 #include "kvcast/engine/c_call.h"
 #include "kvcast/engine/c_model.h"
 #include "kvcast/engine/c_prompt.h"
@@ -47,40 +48,45 @@ struct PagedPrompt {
   }
 };
 
-std::string ToText(std::span<const Token> tokens) {
-  std::string ids;
-  for (const Token token : tokens) {
-    ids += (ids.empty() ? "" : " ") + std::to_string(token);
+// The values of a part of the file, as pages hold them.
+std::vector<std::byte> ValuesOf(const BlockView& view, const KvFilePlan::Part& part,
+                                uint32_t tokens) {
+  std::vector<std::byte> values;
+  values.reserve(part.bytes);
+  for (uint32_t token = 0; token < tokens; ++token) {
+    for (uint32_t head = 0; head < view.shape().layers()[part.layer].kv_heads; ++head) {
+      const std::span<const std::byte> row = view.Row(token, part.layer, part.plane, head);
+      values.insert(values.end(), row.begin(), row.end());
+    }
   }
-  return ids;
+  return values;
 }
 
 Result<kvcast_code> Save(const std::string& path, const PagedPrompt& prompt) {
   const auto tokens = static_cast<uint32_t>(prompt.tokens.size());
   KVCAST_TRY(const BlockView view, BlockView::Of(prompt.paged, prompt.pages, 0, tokens));
-  const KvMetadata metadata = {
-      {std::string(kModelNameKey), prompt.model},
-      {std::string(kModelFpKey), prompt.fingerprint.ToHex()},
-      {std::string(kRopeKey), "applied"},
-      {std::string(kTokensKey), std::to_string(tokens)},
-      {std::string(kTokensDigestKey), DigestOfTokens(prompt.tokens).ToHex()},
-      {std::string(kPromptKey), ToText(prompt.tokens)}};
-  KVCAST_TRY(const KvFilePlan plan,
-             KvFilePlan::Of(prompt.paged.layers(), prompt.type, tokens, metadata));
+  KvMetadata metadata = {{std::string(kModelNameKey), prompt.model},
+                         {std::string(kModelFpKey), prompt.fingerprint.ToHex()},
+                         {std::string(kRopeKey), "applied"},
+                         {std::string(kTokensKey), std::to_string(tokens)},
+                         {std::string(kTokensDigestKey), DigestOfTokens(prompt.tokens).ToHex()},
+                         {std::string(kPromptKey), TextOf(prompt.tokens)}};
+  const auto plan_of = [&] {
+    return KvFilePlan::Of(prompt.paged.layers(), prompt.type, tokens, metadata);
+  };
+  KVCAST_TRY(const KvFilePlan unchecked, plan_of());
+  uint32_t check = 0;
+  for (const KvFilePlan::Part& part : unchecked.parts()) {
+    check = Crc32c(ValuesOf(view, part, tokens), check);
+  }
+  metadata.emplace(kValuesCheckKey, KvFile::CheckText(check));
+  KVCAST_TRY(const KvFilePlan plan, plan_of());
   KVCAST_TRY(FileWriter writer, FileWriter::Create(path));
   for (size_t i = 0; i < plan.header().piece_count(); ++i) {
     KVCAST_TRY_VOID(writer.Append(plan.header().piece(i)));
   }
-  std::vector<std::byte> values;
   for (const KvFilePlan::Part& part : plan.parts()) {
-    values.clear();
-    for (uint32_t token = 0; token < tokens; ++token) {
-      for (uint32_t head = 0; head < view.shape().layers()[part.layer].kv_heads; ++head) {
-        const std::span<const std::byte> row = view.Row(token, part.layer, part.plane, head);
-        values.insert(values.end(), row.begin(), row.end());
-      }
-    }
-    KVCAST_TRY_VOID(writer.Append(values));
+    KVCAST_TRY_VOID(writer.Append(ValuesOf(view, part, tokens)));
   }
   KVCAST_TRY_VOID(writer.Commit());
   return KVCAST_OK;
@@ -104,14 +110,12 @@ Result<std::vector<Token>> PromptOf(const KvFile& file, const PagedPrompt& wante
     return Error(ErrorCode::kMismatch,
                  "It was made with other values, layers, heads or head sizes.");
   }
+  // Without the digest, ids that were altered would be taken for those of another prompt.
+  KVCAST_TRY_VOID(said(kTokensDigestKey));
+  KVCAST_TRY_VOID(said(kValuesCheckKey));
+  KVCAST_TRY_VOID(file.CheckValues());
   KVCAST_TRY(const std::string ids, said(kPromptKey));
-  KVCAST_TRY(std::vector<Token> tokens, ParseTokenList(ids));
-  if (tokens.size() != file.tokens()) {
-    return Error(ErrorCode::kMismatch, "The KV is of " + std::to_string(file.tokens()) +
-                                           " tokens; \"" + std::string(kPromptKey) + "\" lists " +
-                                           std::to_string(tokens.size()) + ".");
-  }
-  return tokens;
+  return ParseTokenList(ids);
 }
 
 Result<kvcast_code> Restore(std::span<const std::byte> bytes, PagedPrompt& prompt,
@@ -173,8 +177,9 @@ kvcast_code kvcast_file_restore(const char* path, const kvcast_model* model,
     }
     *tokens = 0;
     KVCAST_TRY(PagedPrompt paged, PagedPrompt::Of(model, pages, prompt));
-    KVCAST_TRY(const MappedFile mapped, MappedFile::Open(path));
-    auto restored = Restore(mapped.span(), paged, tokens);
+    // Read and not mapped: a file that somebody cuts may not end the engine's process.
+    KVCAST_TRY(const FileFront file, ReadFront(path, SIZE_MAX));
+    auto restored = Restore(AsBytes(file.bytes), paged, tokens);
     if (!restored.ok()) {
       return std::move(restored).error().In(path);
     }

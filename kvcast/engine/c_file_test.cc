@@ -143,6 +143,32 @@ TEST_F(CFile, IsRefusedWithoutItsPrompt) {
   EXPECT_EQ(Same(), 0u);
 }
 
+// Another prompt's KV would be a wrong answer that nobody notices.
+TEST_F(CFile, IsRefusedWithOtherIdsThanItsDigest) {
+  ASSERT_EQ(Save(model_.folder()), KVCAST_OK) << kvcast_message();
+  std::string file = *ReadFile(path_, 1 << 20);
+  file.replace(file.find("1003"), 4, "2003");
+  ASSERT_TRUE(WriteFileAtomically(path_, AsBytes(file)).ok());
+  tokens_[3] = 2003;
+  EXPECT_EQ(Restore(model_.folder(), tokens_), KVCAST_MISMATCH);
+  EXPECT_EQ(restored_, 0u);
+}
+
+TEST_F(CFile, IsRefusedWhereAnyBitOfItsValuesIsAnother) {
+  ASSERT_EQ(Save(model_.folder()), KVCAST_OK) << kvcast_message();
+  const std::string file = *ReadFile(path_, 1 << 20);
+  const size_t values = size_t{2} * 2 * kTokens * kTokenBytes;
+  Random random(5);
+  for (int round = 0; round < 20; ++round) {
+    std::string damaged = file;
+    const size_t at = file.size() - 1 - random.Below(values);
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.Below(8)));
+    ASSERT_TRUE(WriteFileAtomically(path_, AsBytes(damaged)).ok());
+    EXPECT_EQ(Restore(model_.folder(), tokens_), KVCAST_MISMATCH);
+    EXPECT_EQ(Same(), 0u);
+  }
+}
+
 TEST_F(CFile, NeedsTokensPagesAndAPlace) {
   const kvcast_model model = Model("/nowhere");
   kvcast_prompt prompt = Prompt({}, put_);

@@ -75,6 +75,12 @@ Result<CacheBlocks> CacheBlocks::Open(const std::filesystem::path& path, uint32_
   if (!file.ok()) {
     return Error(file.error()).In(path.string());
   }
+  if (layers != nullptr && !SliceOf(*file).IsWhole()) {
+    return Error(ErrorCode::kMismatch, "The file holds only a slice of a cache, " +
+                                           SliceOf(*file).Suffix() +
+                                           ", and what is wanted here is all of one.")
+        .In(path.string());
+  }
   if (layers != nullptr && !std::ranges::equal(*layers, file->layers())) {
     return Error(ErrorCode::kMismatch,
                  "The cache is not one of this model: its layers, heads or head sizes are others.")

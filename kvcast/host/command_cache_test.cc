@@ -539,11 +539,12 @@ TEST_F(NameAndInspect, RefuseAFolderWithoutAName) {
   const std::string file = Path("kv.safetensors");
   const CommandOutcome inspect = RunKvcast({"inspect", file.c_str(), "--model", ""});
   EXPECT_EQ(inspect.status, kExitUsage);
-  EXPECT_NE(inspect.err.find("--model: No folder is named"), std::string::npos) << inspect.err;
+  EXPECT_NE(inspect.err.find("--model: This is an empty word"), std::string::npos) << inspect.err;
   const CommandOutcome name = Name({"--adapter", "", Path("a.tokens")});
   EXPECT_EQ(name.status, kExitUsage);
-  EXPECT_NE(name.err.find("--adapter: No folder is named"), std::string::npos) << name.err;
-  EXPECT_NE(Name({""}).err.find("No file is named"), std::string::npos);
+  EXPECT_NE(name.err.find("--adapter: This is an empty word"), std::string::npos) << name.err;
+  EXPECT_NE(Name({""}).err.find("This is an empty word"), std::string::npos);
+  EXPECT_EQ(Name({"--key-file", "", Path("a.tokens")}).status, kExitUsage);
 }
 
 TEST(ModelText, PutsNumbersTogether) {

@@ -101,6 +101,9 @@ Result<void> RunInspect(const InspectOptions& options) {
   if (!file.ok()) {
     return Error(file.error()).In(options.file);
   }
+  if (Result<void> exact = file->CheckValues(); !exact.ok()) {
+    return std::move(exact).error().In(options.file);
+  }
   Inspected inspected{*file, mapped.span().size(), MetadataOr(*file, kModelNameKey),
                       MetadataOr(*file, kModelFpKey)};
   if (!options.model.folder.empty()) {

@@ -60,6 +60,21 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddVersionCommand(app, exit_status);
 }
 
+// An empty word is what a shell leaves of a variable that is not set. Taken for "not given", it
+// would have a command do more than was meant: forget all models, for one.
+void RefuseEmptyWords(CLI::App& app) {
+  for (CLI::Option* const option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) {
+      option->check([](const std::string& word) {
+        return word.empty() ? "This is an empty word. Leave it away, or say what is meant." : "";
+      });
+    }
+  }
+  for (CLI::App* const command : app.get_subcommands([](CLI::App*) { return true; })) {
+    RefuseEmptyWords(*command);
+  }
+}
+
 // What may stand where `app` reads a word: its commands, or its options with their dashes.
 std::vector<std::string> KnownWords(const CLI::App& app, bool options) {
   std::vector<std::string> words;
@@ -154,6 +169,7 @@ int Run(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   int exit_status = kExitOk;
   AddCommands(app, &exit_status);
+  RefuseEmptyWords(app);
 
   const int status = Parse(app, {argv + std::min(argc, 1), argv + argc}, exit_status);
   // A result that reached nobody is no success: the disk behind a redirection may be full.

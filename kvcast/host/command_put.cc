@@ -161,7 +161,10 @@ Result<void> RunPut(const CacheFlags& flags, Durability durability) {
     return Error(file.error()).In(flags.file);
   }
   KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
-  Result<void> fits = CheckSliceAsked(*file, task.slice);
+  Result<void> fits = file->CheckValues();
+  if (fits.ok()) {
+    fits = CheckSliceAsked(*file, task.slice);
+  }
   if (fits.ok()) {
     fits = CheckFits(*file, task.model);
   }

@@ -26,7 +26,11 @@ Result<relay::ForgetScope> ForgetFlags::Scope() const {
     scope.model = model;
   }
   if (!prefix.empty()) {
-    KVCAST_TRY(scope.prefix, Digest::FromHex(prefix));
+    const Result<Digest> digest = Digest::FromHex(prefix);
+    if (!digest.ok()) {
+      return Error(digest.error()).In("--prefix");
+    }
+    scope.prefix = *digest;
   }
   return scope;
 }

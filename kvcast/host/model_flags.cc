@@ -20,11 +20,6 @@ std::string BlockLengthProblem(const std::string& text) {
              : "'" + text + "' is not a number of tokens from 1 to 4294967295.";
 }
 
-// An empty word is what a shell leaves of a variable that is not set.
-std::string EmptyPathProblem(const std::string& path) {
-  return path.empty() ? "No folder is named: the path is empty." : "";
-}
-
 }  // namespace
 
 CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
@@ -33,7 +28,6 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
           .add_option("--model", flags.folder,
                       "The model's folder, as Hugging Face lays it out: config.json, weights, "
                       "tokenizer")
-          ->check(EmptyPathProblem)
           ->type_name("DIR");
   command
       .add_option("--model-name", flags.name,
@@ -49,7 +43,6 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
       ->default_str("the folder's name");
   command.add_option("--adapter", flags.adapter, "The folder of a LoRA adapter on top of it")
       ->needs(folder)
-      ->check(EmptyPathProblem)
       ->type_name("DIR");
   command
       .add_option("--kv-dtype", flags.kv_dtype,

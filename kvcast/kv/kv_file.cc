@@ -1,16 +1,19 @@
 #include "kvcast/kv/kv_file.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "kvcast/base/byte_writer.h"
 #include "kvcast/base/check.h"
+#include "kvcast/base/check_sum.h"
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
 #include "kvcast/kv/cache_track.h"
 #include "kvcast/kv/safetensors.h"
 #include "kvcast/kv/slice.h"
+#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
@@ -180,6 +183,24 @@ std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens
   if (wrong(kRopeKey, [](const std::string& text) { return text == "applied"; })) {
     return MetadataFault{kRopeKey, "\"applied\": keys are kept with their position in them"};
   }
+  const auto is_digits = [](const std::string& text, size_t count) {
+    return text.size() == count && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  };
+  if (wrong(kTokensDigestKey, [&](const std::string& text) { return is_digits(text, 64); })) {
+    return MetadataFault{kTokensDigestKey, "64 hex digits in lower case"};
+  }
+  if (wrong(kValuesCheckKey, [&](const std::string& text) { return is_digits(text, 8); })) {
+    return MetadataFault{kValuesCheckKey, "8 hex digits in lower case"};
+  }
+  if (wrong(kPromptKey, [&](const std::string& text) {
+        const Result<std::vector<Token>> ids = ParseTokenList(text);
+        const auto digest = metadata.find(kTokensDigestKey);
+        return ids.ok() && ids->size() == tokens && TextOf(*ids) == text &&
+               (digest == metadata.end() || digest->second == DigestOfTokens(*ids).ToHex());
+      })) {
+    return MetadataFault{kPromptKey, "the ids of its tokens, and those of \"" +
+                                         std::string(kTokensDigestKey) + "\" if it is there"};
+  }
   if (wrong(kSliceKey, [&](const std::string& text) { return IsSliceOf(text, layers); })) {
     return MetadataFault{kSliceKey,
                          "written ;l=FIRST-LAST;h=FIRST-LAST, one of them or both, and "
@@ -189,9 +210,12 @@ std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens
 }
 
 Error MetadataError(ErrorCode code, const KvMetadata& metadata, const MetadataFault& fault) {
-  return Error(code, "The metadata \"" + std::string(fault.key) + "\" is \"" +
-                         Printable(metadata.find(fault.key)->second) + "\"; it must be " +
-                         fault.reason + ".");
+  // A prompt's ids are nobody's to read in a log.
+  const std::string said = fault.key == kPromptKey
+                               ? "something else"
+                               : "\"" + Printable(metadata.find(fault.key)->second) + "\"";
+  return Error(code, "The metadata \"" + std::string(fault.key) + "\" is " + said +
+                         "; it must be " + fault.reason + ".");
 }
 
 Error NoFileHolds(std::string message) { return Error(ErrorCode::kInvalid, std::move(message)); }
@@ -325,6 +349,31 @@ size_t KvFile::bytes_per_token() const {
 std::span<const std::byte> KvFile::Values(size_t layer, Plane plane) const {
   KVCAST_CHECK(layer < layers_.size() && layers_[layer].size(plane) > 0);
   return values_[layer * 2 + static_cast<size_t>(plane)];
+}
+
+uint32_t KvFile::ValuesCheck() const {
+  uint32_t check = 0;
+  for (const std::span<const std::byte> values : values_) {
+    check = Crc32c(values, check);
+  }
+  return check;
+}
+
+Result<void> KvFile::CheckValues() const {
+  const auto said = metadata_.find(kValuesCheckKey);
+  if (said != metadata_.end() && said->second != CheckText(ValuesCheck())) {
+    return Error(ErrorCode::kMismatch,
+                 "Its values are not those that were saved: the file is damaged.");
+  }
+  return {};
+}
+
+std::string KvFile::CheckText(uint32_t check) {
+  std::array<std::byte, sizeof(check)> digits{};
+  for (size_t i = 0; i < digits.size(); ++i) {
+    digits[i] = static_cast<std::byte>(check >> (24 - 8 * i));
+  }
+  return ToHex(digits);
 }
 
 Result<KvFilePlan> KvFilePlan::Of(std::span<const LayerShape> layers, ValueType type,

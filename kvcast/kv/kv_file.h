@@ -26,6 +26,8 @@ inline constexpr std::string_view kModelNameKey = "kvcast.model";
 inline constexpr std::string_view kModelFpKey = "kvcast.model_fp";
 inline constexpr std::string_view kTokensKey = "kvcast.tokens";
 inline constexpr std::string_view kRopeKey = "kvcast.rope";
+// CRC-32C over the values of each layer in turn, K before V, in hex.
+inline constexpr std::string_view kValuesCheckKey = "kvcast.values_crc32c";
 // Which part of a cache the file is, as a track's name has it; nothing, if it is all of one.
 inline constexpr std::string_view kSliceKey = "kvcast.slice";
 
@@ -43,6 +45,9 @@ class KvFile {
   std::span<const LayerShape> layers() const { return layers_; }
   const KvMetadata& metadata() const { return metadata_; }
   size_t bytes_per_token() const;
+  // Mismatch: the file says what its values come to, and they do not. Reads all of them.
+  Result<void> CheckValues() const;
+  static std::string CheckText(uint32_t check);  // As the file says it.
 
   // All tokens of one layer, K or V, in one piece. REQUIRES: the layer is there; MLA has no V.
   std::span<const std::byte> Values(size_t layer, Plane plane) const;
@@ -51,6 +56,8 @@ class KvFile {
   uint32_t QueryHeads(size_t layer) const { return queries_[layer].heads; }
 
  private:
+  uint32_t ValuesCheck() const;
+
   struct LayerQueries {
     std::span<const std::byte> values;
     uint32_t heads = 0;

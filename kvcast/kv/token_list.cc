@@ -54,6 +54,14 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
   return tokens;
 }
 
+std::string TextOf(std::span<const Token> tokens) {
+  std::string text;
+  for (const Token token : tokens) {
+    text += (text.empty() ? "" : " ") + std::to_string(token);
+  }
+  return text;
+}
+
 Digest DigestOfTokens(std::span<const Token> tokens) {
   Sha256 digest;
   for (const Token token : tokens) {

@@ -18,6 +18,7 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text);
 inline constexpr std::string_view kTokensDigestKey = "kvcast.tokens_sha256";
 // The ids themselves, for whoever is to find out how much of another prompt a file holds.
 inline constexpr std::string_view kPromptKey = "kvcast.prompt";
+std::string TextOf(std::span<const Token> tokens);  // "1 2 3"
 Digest DigestOfTokens(std::span<const Token> tokens);
 
 }  // namespace kvcast

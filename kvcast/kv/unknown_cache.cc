@@ -63,9 +63,10 @@ bool IsHeadSizeAgain(const ConfigText& text, std::string_view name) {
   return size.ok() && again.ok() && size->has_value() && *size == *again;
 }
 
-// Whether a member tells of recurrent layers that the model has not.
-bool IsUnused(const ConfigText& text, std::string_view name) {
-  if (!name.starts_with("mamba_") || !IsGraniteHybrid(text)) {
+// Whether members that begin with "mamba_" tell of recurrent layers that the model has not. Asked
+// once for all of them: there may be as many as layers, of which it looks at each.
+bool LeavesMambaUnused(const ConfigText& text) {
+  if (!IsGraniteHybrid(text)) {
     return false;
   }
   const Json* types = text.Find("layer_types");
@@ -76,10 +77,11 @@ bool IsUnused(const ConfigText& text, std::string_view name) {
 
 Result<void> RefuseUnknownHeads(const ConfigText& text) {
   const bool latent = text.Find("kv_lora_rank") != nullptr;
+  const bool unused = LeavesMambaUnused(text);
   const auto is_unknown = [&](std::string_view name, const Json&) {
     // "qk_head_dim" says of what a latent is made, which the other members say, too.
     return TellsOfHeadsInItsOwnWords(name) && !(latent && name == "qk_head_dim") &&
-           !IsHeadSizeAgain(text, name) && !IsUnused(text, name);
+           !IsHeadSizeAgain(text, name) && !(unused && name.starts_with("mamba_"));
   };
   if (const std::optional<std::string> name = text.FirstWhere(is_unknown)) {
     return Error(ErrorCode::kUnsupported,
@@ -117,10 +119,12 @@ Result<void> RefuseOtherAttention(const ConfigText& text) {
 }
 
 Result<void> RefuseOtherState(const ConfigText& text) {
+  const bool unused = LeavesMambaUnused(text);
   const auto is_other = [&](std::string_view name, const Json&) {
     const bool by_name = std::ranges::find(kOtherState, name) != std::end(kOtherState);
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    return by_name || (std::ranges::any_of(kOtherStatePrefixes, begins) && !IsUnused(text, name));
+    return by_name || (std::ranges::any_of(kOtherStatePrefixes, begins) &&
+                       !(unused && name.starts_with("mamba_")));
   };
   if (const std::optional<std::string> name = text.FirstWhere(is_other)) {
     return Error(ErrorCode::kUnsupported,

@@ -17,10 +17,11 @@ import tree
 # What each symbol would be asked for, by its demangled name without parameters.
 FORBIDDEN = {
     "the clock": r"clock_\w+|clock|gettimeofday|time|timespec_get|(?:local|gm)time(?:_r)?|ftime"
-                 r"|std::chrono::_V2::\w+::now|timerfd_\w+|timer_\w+|[gs]etitimer|alarm|times|ntp_\w+"
+                 r"|std::chrono::_V2::\w+::now|settimeofday|adjtimex|timerfd_\w+|timer_\w+|[gs]etitimer|alarm|times|ntp_\w+"
                  # Where it is, and what time it is there.
                  r"|mktime|timelocal|asctime(?:_r)?|ctime(?:_r)?|strftime(?:_l)?|wcsftime|tzset"
-                 r"|tzname|timezone|daylight",
+                 r"|tzname|timezone|daylight"
+                 r"|std::chrono::(?:current_zone|locate_zone|(?:get|reload)_tzdb(?:_list)?)\b.*",
     "to sleep": r"sleep|usleep|nanosleep|clock_nanosleep|pause|sched_yield",
     "a socket": r"socket|socketpair|bind|listen|accept4?|connect|shutdown|[gs]etsockopt"
                 r"|send(?:to|m?msg|file)?|recv(?:from|m?msg)?|getaddrinfo(?:_a)?|getnameinfo|gethostby\w+"
@@ -45,6 +46,7 @@ FORBIDDEN = {
               r"|getw?cwd|getwd|get_current_dir_name|f?utimes?|futimens|utimensat"
               r"|posix_f\w+|fallocate|copy_file_range|splice|f?opendir|fdopendir"
               r"|readdir(?:64)?(?:_r)?|closedir|scandir(?:at)?(?:64)?|n?ftw(?:64)?"
+              r"|aio_\w+|lio_listio|mq_\w+|shm(?:get|at|dt|ctl)|sem(?:get|op|ctl)|msg(?:get|snd|rcv|ctl)"
               r"|fts_\w+|glob(?:64)?|wordexp|inotify_\w+"
               r"|std::(?:__\w+::)?(?:basic_)?[iof]*(?:fstream|filebuf)\b.*|std::filesystem\b.*"
               r"|dlopen|dlsym|syscall|ioctl|system|popen|pclose|exec[lv]\w*",
@@ -57,7 +59,7 @@ FORBIDDEN = {
                        r"|__environ|getp?pid|gettid|get(?:host|domain)name|gethostid|gete?[ug]id"
                        r"|getgroups|getlogin(?:_r)?|get(?:pw|gr)\w+|uname|(?:path|fpath|sys)conf"
                        r"|confstr|sysinfo|get_\w*nprocs\w*|getauxval|[gs]etpriority"
-                       r"|[gs]etrlimit(?:64)?|prlimit(?:64)?|getrusage|sched_\w+|getcpu"
+                       r"|getloadavg|getpagesize|[gs]etrlimit(?:64)?|prlimit(?:64)?|getrusage|sched_\w+|getcpu"
                        # The JSON library reads the locale's decimal point; nobody may set one.
                        r"|setlocale|newlocale|uselocale|nl_langinfo(?:_l)?|std::locale::global\b.*"
                        r"|std::locale::locale\(char const\*.*|(?:bind)?textdomain|d?c?n?gettext",

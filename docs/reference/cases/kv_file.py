@@ -1,5 +1,6 @@
 """KV caches as files."""
 
+import hashlib
 import json
 
 from . import REFUSED, digest
@@ -66,6 +67,9 @@ _READ = [
     ("empty metadata", _good({})),
     ("metadata", _metadata(model="org/m", model_fp=digest("a model"), tokens="2",
                            rope="applied")),
+    ("a prompt", _metadata(prompt="0 4294967295")),
+    ("a prompt and its digest", _metadata(prompt="1 2", tokens_sha256=hashlib.sha256(
+        bytes([1, 0, 0, 0, 2, 0, 0, 0])).hexdigest(), values_crc32c="0123abcd")),
     ("a slice of a layer", _metadata(slice=";l=7-7")),
     ("a slice of a head", _metadata(slice=";h=3-3")),
     ("a slice of a layer and a head", _metadata(slice=";l=4095-4095;h=65535-65535")),
@@ -166,9 +170,17 @@ _REFUSED = [
     ("tokens with a leading zero", _metadata(tokens="02")),
     ("RoPE that is not applied", _metadata(rope="none")),
     *(
+        (f"a prompt that is none of two tokens: {text!r}", _metadata(prompt=text))
+        for text in ["", "1", "1 2 3", "1,2", "1  2", " 1 2", "1 2 ", "[1 2]", "01 2", "1 -2",
+                     "1 4294967296", "1 x", "1 \u0662"]
+    ),
+    ("a prompt of another digest", _metadata(prompt="1 2", tokens_sha256="0" * 64)),
+    ("a prompt's digest in upper case", _metadata(tokens_sha256="A" * 64)),
+    ("a check of seven digits", _metadata(values_crc32c="0123abc")),
+    *(
         (f"a slice that is none: {text!r}", _metadata(slice=text))
         for text in ["", "h=0-0", ";h=0", ";h=0-", ";h=1-0", ";h=00-0", ";h=0-0;l=0-0", ";h=0-0 ",
-                     ";h=0-0;h=0-0", ";l=4096-4096", ";h=65536-65536", ";h=\u0660-0"]
+                     ";h=0-0;h=0-0", ";l=4096-4096", ";h=65536-65536", ";l=0-" + "9" * 5000, ";h=\u0660-0"]
     ),
     ("a slice of more layers than there are", _metadata(slice=";l=0-1")),
     ("a slice of more heads than there are", _metadata(slice=";l=0-0;h=0-1")),
