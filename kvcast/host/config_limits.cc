@@ -98,6 +98,13 @@ std::vector<ConfigKey> IdentityLimitKeys() {
               64 * kKibibyte),
       SizeKey(in, "node_queue_bytes", KVCAST_BYTES(relay.node_queue_bytes),
               "The same for all peers; 0 is a quarter of the memory for blocks"),
+      SizeKey(in, "identity_receive_bytes", KVCAST_BYTES(relay.identity_receive_bytes),
+              "Bytes that have come of all sessions of one identity, and are neither whole nor "
+              "taken: from half of it on its sessions are slowed down that have more than an equal "
+              "part, at all of it they are refused more",
+              256 * kKibibyte),
+      SizeKey(in, "node_receive_bytes", KVCAST_BYTES(relay.node_receive_bytes),
+              "The same of all peers; 0 is a quarter of the memory for blocks, and 64MiB at least"),
       TimeKey(in, "stall_patience", KVCAST_TIME(relay.stall_patience),
               "A fetch or a subscription of which something waits, and nothing was sent for so "
               "long, is ended",
@@ -110,6 +117,12 @@ std::vector<ConfigKey> IdentityLimitKeys() {
                "Requests of one identity that are open at a time, of all kinds: each has a stream. "
                "A relay's are bounded by bytes alone",
                1),
+      CountKey(in, "data_streams_max", KVCAST_COUNT(relay.data_streams_max),
+               "One-way streams of one identity that are open at a time: each brings objects, and "
+               "more are refused. A relay's are bounded by bytes alone",
+               16),
+      CountKey(in, "publications_max", KVCAST_COUNT(relay.publications_max),
+               "Publications of one identity at a time", 1),
       CountKey(in, "subscriptions_max", KVCAST_COUNT(relay.subscriptions_max),
                "Subscriptions of one identity at a time", 1),
       CountKey(in, "fetches_max", KVCAST_COUNT(relay.fetches_max),

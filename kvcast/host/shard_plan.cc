@@ -136,6 +136,7 @@ NodeId ShardNode(NodeId node, size_t index) {
 
 relay::Limits ShardLimits(relay::Limits limits, size_t count) {
   limits.node_queue_bytes /= count;
+  limits.node_receive_bytes /= count;
   limits.pledged_bytes /= count;
   return limits;
 }

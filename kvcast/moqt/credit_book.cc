@@ -21,7 +21,8 @@ bool CreditBook::HasRoom(const Account& account, size_t queued_max) const {
   if (account.taker == nullptr) {
     return true;
   }
-  return !full() && (account.taker->queued == 0 || (!crowded() && account.queued < queued_max));
+  return !full() && (account.taker->queued == 0 ||
+                     (!crowded() && !received_->scarce() && account.queued < queued_max));
 }
 
 bool CreditBook::MayGoOn(const Account& account) const {
@@ -113,6 +114,21 @@ std::optional<RequestId> CreditBook::largest() const {
   return any ? std::optional(found->first) : std::nullopt;
 }
 
+CreditBook::Heap CreditBook::LargestHeap() const {
+  Heap most;
+  for (const auto& [stream, account] : accounts_) {
+    if (account.open && account.held + account.unread > most.bytes) {
+      most = {stream, std::nullopt, account.held + account.unread};
+    }
+  }
+  for (const auto& [request, taker] : takers_) {
+    if (taker.queued > most.bytes) {
+      most = {std::nullopt, request, taker.queued};
+    }
+  }
+  return most;
+}
+
 bool CreditBook::MayRead(StreamId stream) const {
   const auto found = accounts_.find(stream);
   return found == accounts_.end() ||
@@ -133,6 +149,7 @@ void CreditBook::Unread(StreamId stream, size_t bytes) {
   }
   const bool was_crowded = crowded();
   unread_bytes_ += bytes - found->second.unread;
+  received_->Move(found->second.unread, bytes);
   found->second.unread = bytes;
   NoteIfCleared(was_crowded);
   Settle(stream, found->second);
@@ -149,12 +166,13 @@ void CreditBook::Begun(StreamId stream, size_t held, uint64_t missing) {
   } else if (held == 0 && account.held > 0) {
     begun_.erase(stream);
   }
-  const bool was_too_much = too_much_begun();
   const bool has_ended = account.favoured && (held == 0 || missing > account.missing);
   account.favoured = account.favoured && !has_ended;
   begun_bytes_ += held - account.held;
   account.held = held;
   account.missing = missing;
+  // Others that share the room may have changed it, too.
+  const bool was_too_much = std::exchange(was_too_much_begun_, too_much_begun());
   const bool none_favoured =
       held > 0 && too_much_begun() && favourites_.empty() && MayGoOn(account);
   if (has_ended || none_favoured || (was_too_much && !too_much_begun())) {
@@ -163,6 +181,7 @@ void CreditBook::Begun(StreamId stream, size_t held, uint64_t missing) {
 }
 
 void CreditBook::Favour() {
+  const uint64_t missing_max = std::min<uint64_t>(limits_->object_bytes_max, received_->left());
   uint64_t missing = 0;
   std::erase_if(favourites_, [&](StreamId stream) {
     const auto found = accounts_.find(stream);
@@ -188,7 +207,7 @@ void CreditBook::Favour() {
   std::ranges::sort(nearest);
   for (const auto& [bytes, stream] : nearest) {
     if (favourites_.size() >= kFavouritesMax ||
-        (!favourites_.empty() && missing + bytes > limits_->object_bytes_max)) {
+        (!favourites_.empty() && missing + bytes > missing_max)) {
       return;
     }
     Account& account = accounts_.at(stream);
@@ -205,6 +224,7 @@ void CreditBook::Queued(RequestId request, StreamId stream, size_t bytes) {
   found->second.queued += bytes;
   takers_[request].queued += bytes;
   queued_bytes_ += bytes;
+  received_->Move(0, bytes);
   const auto has_stopped = [this](StreamId favourite) {
     const auto other = accounts_.find(favourite);
     return other == accounts_.end() || !MayGoOn(other->second);
@@ -224,6 +244,7 @@ void CreditBook::Taken(RequestId request, StreamId stream, size_t bytes) {
   found->second.queued -= bytes;
   taker->second.queued -= bytes;
   queued_bytes_ -= bytes;
+  received_->Move(bytes, 0);
   NoteIfCleared(was_crowded);
   has_ground_ = has_ground_ || (was_full && !full()) || (has_taken_ && *has_taken_ != request);
   if (!taker->second.stopped.empty()) {

@@ -9,6 +9,7 @@
 
 #include "kvcast/moqt/limits.h"
 #include "kvcast/moqt/outbox.h"
+#include "kvcast/moqt/received_bytes.h"
 #include "kvcast/moqt/transport.h"
 
 namespace kvcast::moqt {
@@ -28,7 +29,9 @@ namespace kvcast::moqt {
 // their end get more when there are too many, so that they end and make room for others.
 class CreditBook {
  public:
-  CreditBook(const Limits& limits, Outbox& outbox) : limits_(&limits), outbox_(&outbox) {}
+  // `received` counts what waits, and says whether there is room for more, beside these limits.
+  CreditBook(const Limits& limits, Outbox& outbox, ReceivedBytes& received)
+      : limits_(&limits), outbox_(&outbox), received_(&received) {}
 
   // A stream of the peer's has begun.
   void Open(StreamId stream) { accounts_[stream].open = true; }
@@ -64,6 +67,13 @@ class CreditBook {
   uint64_t times_cleared() const { return times_cleared_; }
   // Who has most to take.
   std::optional<RequestId> largest() const;
+  // A stream, or a request with what it has to take, and how much of what came waits there.
+  struct Heap {
+    std::optional<StreamId> stream;
+    std::optional<RequestId> request;
+    size_t bytes = 0;
+  };
+  Heap LargestHeap() const;
   // Nothing more should be queued.
   bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 
@@ -93,7 +103,9 @@ class CreditBook {
   bool HasRoom(const Account& account, size_t queued_max) const;
   bool MayGoOn(const Account& account) const;
   bool MayCredit(const Account& account) const;
-  bool too_much_begun() const { return begun_bytes_ >= limits_->partial_bytes; }
+  bool too_much_begun() const {
+    return begun_bytes_ >= limits_->partial_bytes || (begun_bytes_ > 0 && received_->scarce());
+  }
   void Settle(StreamId stream, Account& account);
   void SetStopped(StreamId stream, Account& account, bool stopped);
   void Erase(Accounts::iterator account);
@@ -107,6 +119,7 @@ class CreditBook {
 
   const Limits* limits_;
   Outbox* outbox_;
+  ReceivedBytes* received_;
   Accounts accounts_;
   std::map<RequestId, Taker> takers_;
   std::set<StreamId> stopped_;          // Of all takers.
@@ -118,6 +131,7 @@ class CreditBook {
   size_t queued_bytes_ = 0;
   size_t unread_bytes_ = 0;
   size_t begun_bytes_ = 0;
+  bool was_too_much_begun_ = false;  // When it was last looked.
   uint64_t times_cleared_ = 0;
 };
 

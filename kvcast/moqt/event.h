@@ -143,8 +143,8 @@ struct ObjectsReady {
 struct SendRoom {
   RequestId request;
 };
-// The peer wants no more of one subgroup, or it was not delivered in time: its stream is reset, and
-// no other should be opened for it. The subscription goes on.
+// The peer wants no more of one subgroup, of which not all was sent, or it was not delivered in
+// time: its stream is reset, and no other should be opened for it. The subscription goes on.
 struct SubgroupStopped {
   RequestId request;
   StreamId subgroup;
@@ -156,6 +156,9 @@ struct GoAwayReceived {
   std::optional<RequestId> request;
   GoAway message;
 };
+// More has come than there is room for, of the session's peer or of all (ReceiveRoom): whoever has
+// most is to give up some.
+struct RoomWanted {};
 // The last event there is.
 struct SessionClosed {
   uint64_t code;  // A SessionCode, or whatever the connection died of.
@@ -169,7 +172,7 @@ using Event =
                  UpdateReceived, RequestAccepted, FetchAccepted, UpdateAccepted, UpdateRefused,
                  NamespaceReceived, NamespaceWithdrawn, RequestRefused, PublishBlockedReceived,
                  RequestCancelled, PublishDoneReceived, ObjectsReady, SendRoom, SubgroupStopped,
-                 GoAwayReceived, SessionClosed>;
+                 GoAwayReceived, RoomWanted, SessionClosed>;
 
 // What arrives on a subscription or a fetch, in the order of its streams.
 struct ReceivedObject {

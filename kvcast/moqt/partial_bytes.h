@@ -10,14 +10,21 @@ namespace kvcast::moqt {
 class PartialBytes {
  public:
   explicit PartialBytes(SessionState& state) : state_(&state) {}
-  ~PartialBytes() { state_->partial_bytes -= held_; }
+  ~PartialBytes() { (void)Hold(0); }
   PartialBytes(const PartialBytes&) = delete;
   PartialBytes& operator=(const PartialBytes&) = delete;
 
-  // False if all streams together hold too much, and this one holds some of it.
+  // False if all streams together hold too much, of the session or of those that share its room,
+  // and this one holds some of it.
   bool Hold(size_t bytes) {
     state_->partial_bytes += bytes - held_;
+    state_->received.Move(held_, bytes);
+    const bool grows = bytes > held_;
     held_ = bytes;
+    if (grows && state_->received.too_much()) {
+      state_->received.NoteRefused();
+      return false;
+    }
     return held_ == 0 || state_->partial_bytes <= state_->limits.partial_bytes_max;
   }
 

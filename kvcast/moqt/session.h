@@ -173,6 +173,14 @@ class Session final : public TransportUser {
   uint64_t progress(RequestId request) const { return state_.ledger.progress(request); }
   // Bytes received and not taken yet, of all requests.
   size_t untaken_bytes() const { return state_.credit.untaken_bytes(); }
+  // The session shares these rooms from now on, with the sessions that share them already; and what
+  // takes room there. How often something was refused because there was none.
+  void ShareRoom(const ReceiveRooms& rooms) { state_.received.Share(rooms); }
+  size_t received_bytes() const { return state_.received.bytes(); }
+  uint64_t refused_for_room() const { return state_.received.refused(); }
+  // Gives up what holds most of that, until so much of it is gone or nothing is left: the peer
+  // hears that it was too much.
+  void GiveUpReceived(size_t bytes) { streams_.GiveUpReceived(bytes); }
   // What requests and updates of the peer's make us keep.
   size_t kept_bytes() const { return state_.request_bytes; }
   // What is remembered of tracks that come, to notice when one contradicts itself.

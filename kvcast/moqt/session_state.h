@@ -12,6 +12,7 @@
 #include "kvcast/moqt/credit_book.h"
 #include "kvcast/moqt/limits.h"
 #include "kvcast/moqt/outbox.h"
+#include "kvcast/moqt/received_bytes.h"
 #include "kvcast/moqt/request_table.h"
 #include "kvcast/moqt/send_ledger.h"
 #include "kvcast/moqt/session_share.h"
@@ -28,7 +29,7 @@ struct SessionState {
       : role(our_role),
         codec(our_codec),
         limits(our_limits),
-        credit(limits, outbox),
+        credit(limits, outbox, received),
         ledger(limits, outbox),
         requests(our_role == Role::kClient ? 0 : 1, our_share),
         next_alias(our_share.index),
@@ -59,6 +60,7 @@ struct SessionState {
   const Codec& codec;
   Limits limits;
   Outbox outbox;
+  ReceivedBytes received;
   CreditBook credit;
   SendLedger ledger;
   Timers timers;

@@ -26,6 +26,10 @@ void SessionStreams::OnUniData(StreamId stream, std::span<const std::byte> bytes
   const auto [found, is_new] = unis_.try_emplace(stream, stream, *state_, control_);
   if (is_new) {
     state_->credit.Open(stream);
+    if (!state_->received.OpenStream()) {
+      state_->received.NoteRefused();
+      found->second.Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+    }
   }
   if (!Check(found->second.OnData(bytes, fin))) {
     return;
@@ -232,6 +236,9 @@ void SessionStreams::Settle() {
   if (state_->credit.full()) {
     OnNoRoom();
   }
+  if (state_->received.TakeWanting()) {
+    state_->outbox.Tell(RoomWanted{});
+  }
 }
 
 bool SessionStreams::ReadOn() {
@@ -340,6 +347,27 @@ void SessionStreams::GiveUpUntaken(Request& request) {
   }
 }
 
+void SessionStreams::GiveUpReceived(size_t bytes) {
+  const size_t before = state_->received.bytes();
+  const size_t least = before - std::min(before, bytes);
+  while (!closed_ && state_->received.bytes() > least) {
+    const CreditBook::Heap most = state_->credit.LargestHeap();
+    const size_t at = state_->received.bytes();
+    if (most.stream) {
+      const auto uni = unis_.find(*most.stream);
+      uni->second.Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
+      ForgetUni(uni);
+    } else if (most.request) {
+      GiveUpUntaken(*state_->requests.Find(*most.request));
+    }
+    Settle();
+    if (state_->received.bytes() >= at) {
+      return;  // The rest is of messages, which are bounded by themselves.
+    }
+    state_->received.NoteRefused();
+  }
+}
+
 void SessionStreams::EndRequests() {
   for (const RequestId id : std::exchange(state_->ended, {})) {
     Request* request = state_->requests.Find(id);
@@ -373,6 +401,7 @@ void SessionStreams::EraseRequest(const Request& request) {
 void SessionStreams::ForgetUni(std::map<StreamId, UniStream>::iterator stream) {
   if (stream->second.over()) {
     state_->credit.Close(stream->first);
+    state_->received.CloseStream();
     unis_.erase(stream);
   }
 }

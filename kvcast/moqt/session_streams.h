@@ -56,6 +56,8 @@ class SessionStreams {
   void OnNoRoom();
   void MakeRoom();
 
+  void GiveUpReceived(size_t bytes);
+
   // Closes the session if there is a fault; false if so.
   bool Check(const Decoded<void>& done);
   void Close(SessionCode code, const std::string& reason);

@@ -314,10 +314,10 @@ bool TrackSender::OnStopped(StreamId subgroup) {
   if (found == streams_.end()) {
     return false;
   }
-  const bool was_open = !found->second.ended;
+  const bool had_more = !found->second.ended || !found->second.sent_all;
   GiveUp(found, ResetCode::kCancelled);
   SetTimer();
-  return was_open;
+  return had_more;
 }
 
 void TrackSender::Close(ResetCode code) {

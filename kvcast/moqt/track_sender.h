@@ -57,7 +57,7 @@ class TrackSender {
   void OnDatagramsGone(uint64_t count);
   // Some timeout has passed.
   void OnTimeout();
-  // The subscriber wants no more of it. False if it had ended.
+  // The subscriber wants no more of it. False if all of it was sent.
   bool OnStopped(StreamId subgroup);
   // Nothing more is to be sent: streams that are still open are reset, those that ended go on.
   void Close(ResetCode code);

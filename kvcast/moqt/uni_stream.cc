@@ -93,7 +93,8 @@ Decoded<void> UniStream::Run(std::span<const std::byte> bytes) {
   if (done.ok() && fin_ && !waiting() && unread_.empty()) {
     done = OnFin();
   }
-  if (done.ok() && !partial_.Hold(held_bytes())) {
+  const bool has_room = partial_.Hold(held_bytes()) || std::holds_alternative<Control>(kind_);
+  if (done.ok() && !has_room) {
     done = Fault::Stream(ResetCode::kExcessiveLoad, "Too much has begun that is not whole.");
   }
   state_->credit.Unread(stream_, unread_.size());

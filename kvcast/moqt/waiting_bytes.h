@@ -15,7 +15,7 @@ class WaitingBytes {
  public:
   WaitingBytes(StreamId stream, SessionState& state) : stream_(stream), state_(&state) {}
   ~WaitingBytes() {
-    state_->early_bytes -= bytes_.size();
+    Count(bytes_.size(), 0);
     state_->waiting.Remove(stream_);
   }
   WaitingBytes(const WaitingBytes&) = delete;
@@ -26,6 +26,7 @@ class WaitingBytes {
   // `cause` is what the stream waits for. False if it is too much: the stream should be refused.
   bool Keep(std::span<const std::byte> bytes, const WaitingStreams::Cause& cause) {
     if (state_->early_bytes + bytes.size() > state_->limits.early_bytes ||
+        (state_->received.too_much() && !bytes.empty()) ||
         (!waiting_ && state_->waiting.size() >= state_->limits.waiting_streams_max)) {
       return false;
     }
@@ -33,13 +34,13 @@ class WaitingBytes {
     state_->credit.Hold(stream_);
     waiting_ = true;
     bytes_.append(AsText(bytes));
-    state_->early_bytes += bytes.size();
+    Count(0, bytes.size());
     return true;
   }
 
   // What was kept. The stream waits no longer.
   std::string Take() {
-    state_->early_bytes -= bytes_.size();
+    Count(bytes_.size(), 0);
     if (std::exchange(waiting_, false)) {
       state_->waiting.Remove(stream_);
       state_->credit.Release(stream_);
@@ -48,6 +49,11 @@ class WaitingBytes {
   }
 
  private:
+  void Count(size_t from, size_t to) {
+    state_->early_bytes += to - from;
+    state_->received.Move(from, to);
+  }
+
   StreamId stream_;
   SessionState* state_;
   bool waiting_ = false;

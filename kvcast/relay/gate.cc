@@ -13,6 +13,10 @@
 namespace kvcast::relay {
 namespace {
 
+// The part of memory that may wait to be sent to all peers, and that may have come from them, where
+// nothing else is said.
+constexpr size_t kPartOfMemory = 4;
+
 // What a request is about. One of track and prefix is there, unless it changes something else of a
 // request that was admitted before.
 struct AskedFor {
@@ -60,13 +64,48 @@ constexpr const char* kMayNotListAll =
 
 }  // namespace
 
-Gate::Gate(Relay& relay, Access::Options access, size_t node_bytes)
+Gate::Gate(Relay& relay, Access::Options access, size_t ram_bytes)
     : relay_(&relay),
       access_(std::move(access)),
+      ram_bytes_(ram_bytes),
       identities_(relay.limits_),
-      shares_(relay.limits_, node_bytes) {}
+      shares_(relay.limits_, 0) {
+  SetRoom();
+}
+
+size_t Gate::PartOfMemory(size_t bytes, size_t least) const {
+  return bytes > 0 ? bytes : std::max(least, ram_bytes_ / kPartOfMemory);
+}
+
+void Gate::SetRoom() {
+  const Limits& limits = relay_->limits_;
+  shares_.SetNodeBytes(PartOfMemory(limits.node_queue_bytes, 0));
+  room_->SetMost(PartOfMemory(limits.node_receive_bytes, moqt::Limits().object_bytes_max),
+                 SIZE_MAX);
+}
+
+void Gate::OnLimits() {
+  SetRoom();
+  for (auto& [id, peer] : relay_->peers_) {
+    if (peer.account != nullptr) {
+      SetRoomOf(*peer.account);
+    }
+  }
+}
+
+// A relay's streams are as many as it needs.
+void Gate::SetRoomOf(IdentityBook::Account& account) const {
+  account.room->SetMost(relay_->limits_.identity_receive_bytes,
+                        account.is_relay ? SIZE_MAX : relay_->limits_.data_streams_max);
+}
+
+void Gate::OnJoined(Peer& peer) { peer.session->ShareRoom({nullptr, room_, false}); }
 
 bool Gate::Admit(Peer& peer, moqt::Event& event) {
+  if (std::holds_alternative<moqt::RoomWanted>(event)) {
+    MakeRoom(peer);
+    return false;
+  }
   const std::optional<AskedFor> asked = AskedForBy(event);
   if (!asked) {
     if (std::holds_alternative<moqt::RequestCancelled>(event)) {
@@ -139,6 +178,10 @@ std::optional<moqt::RequestError> Gate::OverloadBy(Peer& peer, const moqt::Event
       !std::holds_alternative<moqt::UpdateReceived>(event)) {
     return relay_->Overloaded("Too many requests at a time.");
   }
+  if (std::holds_alternative<moqt::PublishReceived>(event) &&
+      held.publications >= relay_->limits_.publications_max) {
+    return relay_->Overloaded("Too many publications.");
+  }
   if (std::holds_alternative<moqt::SubscribeReceived>(event) &&
       held.subscriptions >= relay_->limits_.subscriptions_max) {
     return relay_->Overloaded("Too many subscriptions.");
@@ -158,6 +201,8 @@ std::optional<moqt::RequestError> Gate::OverloadBy(Peer& peer, const moqt::Event
 
 void Gate::Recount(Peer& peer) {
   shares_.Set(peer.id, peer.session->queued_bytes());
+  const uint64_t refused = peer.session->refused_for_room();
+  relay_->metrics_.receptions.refused.Add(refused - std::exchange(peer.refused_for_room, refused));
   if (peer.account == nullptr) {
     return;
   }
@@ -166,7 +211,8 @@ void Gate::Recount(Peer& peer) {
                        peer.waiting.size();
   held.fetches = peer.fetches.size() + peer.open_fetches.size();
   held.namespaces = peer.namespaces.size() + peer.prefixes.size() + peer.namespace_prefixes.size();
-  held.others = peer.publications.size() + peer.open_statuses.size();
+  held.publications = peer.publications.size();
+  held.questions = peer.open_statuses.size();
   IdentityBook::Move(*peer.account, peer.held, held);
 }
 
@@ -211,6 +257,10 @@ void Gate::Welcome(Peer& peer, Access::Welcome welcome) {
   peer.account = &identities_.Join(peer.identity.name);
   peer.account->is_relay =
       peer.route || peer.uncounted || (access_.required() && peer.identity.is_relay());
+  SetRoomOf(*peer.account);
+  if (!peer.uncounted) {
+    peer.session->ShareRoom({peer.account->room, room_, peer.route.has_value()});
+  }
   shares_.Join(peer.id, peer.identity.name);
   if (const std::optional<uint64_t> until = peer.identity.until_us()) {
     EndGrantAt({InstantOf(*until), peer.id, kWholeSession});
@@ -219,6 +269,7 @@ void Gate::Welcome(Peer& peer, Access::Welcome welcome) {
 }
 
 void Gate::OnLeft(Peer& peer) {
+  peer.session->ShareRoom({});
   if (peer.account == nullptr) {
     return;
   }
@@ -233,6 +284,38 @@ void Gate::Replace(Access::Options access) {
   for (auto& [id, peer] : relay_->peers_) {
     if (peer.account != nullptr && !peer.route && !peer.uncounted) {
       Welcome(peer, access_.GreetAgain(peer.credential, peer.identity, NowUs()));
+    }
+  }
+}
+
+void Gate::MakeRoom(const Peer& peer) {
+  if (peer.account != nullptr) {
+    MakeRoomIn(*peer.account->room, peer.account);
+  }
+  MakeRoomIn(*room_, nullptr);
+}
+
+void Gate::MakeRoomIn(const moqt::ReceiveRoom& room, const IdentityBook::Account* of) {
+  while (room.over()) {
+    Peer* most = nullptr;
+    for (auto& [id, peer] : relay_->peers_) {
+      const bool is_of = !peer.route && (of == nullptr || peer.account == of);
+      if (is_of &&
+          (most == nullptr || peer.session->received_bytes() > most->session->received_bytes())) {
+        most = &peer;
+      }
+    }
+    const size_t held = most == nullptr ? 0 : most->session->received_bytes();
+    if (held <= room.part()) {
+      return;  // All of them have little.
+    }
+    relay_->log_.Warning("too much has come, and is given up", {{"peer", most->id}});
+    // Some more than is needed, so that this is not done for every packet.
+    most->session->GiveUpReceived(
+        std::min(held - room.part(), room.bytes() - room.bytes_max() + room.bytes_max() / 8));
+    relay_->Touch(most->id);
+    if (most->session->received_bytes() >= held) {
+      return;
     }
   }
 }
@@ -317,6 +400,7 @@ void Gate::OnTime() {
 }
 
 void Gate::Settle() {
+  relay_->metrics_.receptions.bytes.Set(static_cast<int64_t>(room_->bytes()));
   if (shares_.total() > 0) {
     stalls_.Expect(relay_->now_, relay_->limits_.stall_patience);
   } else {

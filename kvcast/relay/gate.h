@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "kvcast/base/time.h"
+#include "kvcast/moqt/receive_room.h"
 #include "kvcast/moqt/session.h"
 #include "kvcast/relay/access.h"
 #include "kvcast/relay/ending.h"
@@ -25,12 +27,15 @@ class Relay;
 // Part of a relay, whose parts it uses.
 class Gate {
  public:
-  // `node_bytes`: what may wait to be sent to all peers.
-  Gate(Relay& relay, Access::Options access, size_t node_bytes);
+  // `ram_bytes`: the memory of which parts are what all peers may cost, where limits do not say.
+  Gate(Relay& relay, Access::Options access, size_t ram_bytes);
+  // The relay has other limits now.
+  void OnLimits();
 
   // False: the request has been answered. What a peer may not read is turned into what is not here,
   // so that both take the same way.
   bool Admit(Peer& peer, moqt::Event& event);
+  void OnJoined(Peer& peer);
   void OnSetup(Peer& peer, const moqt::Setup& setup);
   void OnLeft(Peer& peer);
   // Something of what the peer has under way may have ended, or been sent.
@@ -55,6 +60,12 @@ class Gate {
   std::optional<moqt::RequestError> OverloadBy(Peer& peer, const moqt::Event& event);
   // It did something that leads to nothing, and may not do that for ever.
   void OnUseless(Peer& peer);
+  // More comes than there is room for: who has most gives up some.
+  void MakeRoom(const Peer& peer);
+  void MakeRoomIn(const moqt::ReceiveRoom& room, const IdentityBook::Account* of);
+  void SetRoom();
+  size_t PartOfMemory(size_t bytes, size_t least) const;
+  void SetRoomOf(IdentityBook::Account& account) const;
   void EndGrantAt(const Ending& ending);
   bool IsOpen(SubscriberId id) const;
   void EndGrants();
@@ -64,6 +75,8 @@ class Gate {
 
   Relay* relay_;
   Access access_;
+  size_t ram_bytes_;
+  std::shared_ptr<moqt::ReceiveRoom> room_ = std::make_shared<moqt::ReceiveRoom>();
   IdentityBook identities_;
   SendShares shares_;
   std::set<Ending> endings_;       // Of sessions, and of requests with tokens of their own.

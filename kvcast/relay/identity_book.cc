@@ -34,7 +34,8 @@ void IdentityBook::Move(Account& account, Held& from, const Held& to) {
   account.held.subscriptions += to.subscriptions - from.subscriptions;
   account.held.fetches += to.fetches - from.fetches;
   account.held.namespaces += to.namespaces - from.namespaces;
-  account.held.others += to.others - from.others;
+  account.held.publications += to.publications - from.publications;
+  account.held.questions += to.questions - from.questions;
   from = to;
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 
+#include "kvcast/moqt/receive_room.h"
 #include "kvcast/relay/limits.h"
 #include "kvcast/relay/rate.h"
 
@@ -17,9 +19,10 @@ class IdentityBook {
     size_t subscriptions = 0;
     size_t fetches = 0;
     size_t namespaces = 0;
-    size_t others = 0;  // Publications, and questions that wait for somebody upstream.
+    size_t publications = 0;
+    size_t questions = 0;  // That wait for somebody upstream.
 
-    size_t all() const { return subscriptions + fetches + namespaces + others; }
+    size_t all() const { return subscriptions + fetches + namespaces + publications + questions; }
   };
   struct Account {
     explicit Account(const Limits& limits)
@@ -29,6 +32,8 @@ class IdentityBook {
     Rate requests;
     Rate useless;
     Held held{};
+    // For what comes from it.
+    std::shared_ptr<moqt::ReceiveRoom> room = std::make_shared<moqt::ReceiveRoom>();
     size_t sessions = 0;
     bool is_relay = false;
   };

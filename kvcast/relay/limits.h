@@ -19,6 +19,12 @@ struct Limits {
   // stands for a quarter of the memory for blocks.
   size_t identity_queue_bytes = 256 * 1024 * 1024;
   size_t node_queue_bytes = 0;
+  // Bytes that have come of all sessions of one identity, or of all peers, and are neither whole
+  // nor taken: from half of it on those who have most of it are slowed down, and at all of it they
+  // are refused more, see ReceiveRoom. Of all peers, 0 stands for a quarter of the memory for
+  // blocks, and for one large object at least.
+  size_t identity_receive_bytes = 256 * 1024 * 1024;
+  size_t node_receive_bytes = 0;
   // A fetch or a subscription of which something waits, and nothing was sent for so long, is ended.
   // Windows are opened in steps, so that who is slow may seem to stand still for a while.
   Duration stall_patience = std::chrono::seconds(60);
@@ -27,12 +33,15 @@ struct Limits {
   // Requests, with updates, in a second, and so many at once after a pause; 0 bounds nothing.
   uint64_t requests_per_second = 20'000;
   uint64_t requests_burst = 40'000;
-  // At a time: requests of all kinds, each of which has a stream; and of these subscriptions,
-  // fetches, and namespaces announced or prefixes followed.
+  // At a time: requests of all kinds, each of which has a stream; and of these publications,
+  // subscriptions, fetches, and namespaces announced or prefixes followed.
   size_t streams_max = 4096;
+  size_t publications_max = 4096;
   size_t subscriptions_max = 4096;
   size_t fetches_max = 4096;
   size_t namespaces_max = 1024;
+  // Streams that bring objects, at a time.
+  size_t data_streams_max = 16 * 1024;
   // What leads to nothing, such as requests taken back or not allowed: whoever goes on with it
   // faster than this has its session closed.
   uint64_t useless_per_second = 1000;

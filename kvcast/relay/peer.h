@@ -33,6 +33,7 @@ struct Peer {
   Identity identity;                         // and who it is by that and its SETUP.
   IdentityBook::Account* account = nullptr;  // Of the identity.
   IdentityBook::Held held{};                 // The peer's part of what stands there.
+  uint64_t refused_for_room = 0;             // Of what it sent, as far as it was counted.
   std::optional<size_t> route;               // Which upstream it is; absent: it came to us.
   bool guest = false;                        // Another relay counts it.
   bool uncounted = false;  // It is the node itself that wants to know whether it works.

@@ -16,8 +16,6 @@ namespace {
 constexpr size_t kMissesKept = 128;
 // Of memory, for what fetches are about to be sent: whoever publishes must find room.
 constexpr unsigned kPinnedPercent = 12;
-// The part of memory that may wait to be sent to all peers.
-constexpr size_t kQueuedPart = 4;
 
 StoreOptions StoreOptionsOf(const Relay::Options& options) {
   StoreOptions store;
@@ -42,9 +40,7 @@ Relay::Relay(const Options& options, Metrics& metrics, LogSink* log)
     : limits_(options.limits),
       metrics_(metrics),
       log_(log, "relay"),
-      gate_(*this, options.access,
-            limits_.node_queue_bytes > 0 ? limits_.node_queue_bytes
-                                         : options.ram_bytes / kQueuedPart),
+      gate_(*this, options.access, options.ram_bytes),
       stock_(StoreOptionsOf(options), options.node, options.boot, limits_, metrics_, log_),
       audience_(limits_, gate_.shares(), metrics_),
       misses_(kMissesKept),
@@ -52,6 +48,11 @@ Relay::Relay(const Options& options, Metrics& metrics, LogSink* log)
       above_(std::make_unique<Above>(*this, options)) {}
 
 Relay::~Relay() = default;
+
+void Relay::SetLimits(const Limits& limits) {
+  limits_ = limits;
+  gate_.OnLimits();
+}
 
 PeerId Relay::JoinUpstream(moqt::Session& session, size_t upstream) {
   const PeerId id = Join(session);
@@ -68,6 +69,7 @@ PeerId Relay::Join(moqt::Session& session, Credential credential, bool guest) {
   peer.session = &session;
   peer.credential = std::move(credential);
   peer.guest = guest;
+  gate_.OnJoined(peer);
   metrics_.peers.Add(guest ? 0 : 1);
   return id;
 }

@@ -66,7 +66,7 @@ class Relay {
   PeerId JoinUncounted(moqt::Session& session, Instant now);
   void LeaveUncounted(PeerId peer, const TrackName& track);
 
-  void SetLimits(const Limits& limits) { limits_ = limits; }  // From now on.
+  void SetLimits(const Limits& limits);  // From now on.
   const Limits& limits() const { return limits_; }
   // The session may have events, or more room, after everything that its connection told it.
   void OnInput(PeerId peer, Instant now);

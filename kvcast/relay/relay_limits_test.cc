@@ -1,11 +1,11 @@
 // What one peer, one identity and all together may cost a relay.
+#include "kvcast/relay/relay_limits_test.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include "kvcast/relay/relay_world_test.h"
 
 namespace kvcast::relay {
 namespace {
@@ -13,23 +13,6 @@ namespace {
 using moqt::DoneCode;
 using moqt::RequestCode;
 
-TrackName LimitedTrack(std::string_view name) {
-  return *TrackName::Of(*TrackNamespace::Of({kServiceField, "acme/model@0", name, "g"}), "BF16");
-}
-// Two tokens for one tenant: two identities.
-RelayWorld::Options Identified() {
-  RelayWorld::Options options;
-  options.relay.access.required = true;
-  for (const std::string name : {"one", "two"}) {
-    options.relay.access.tokens.Add(
-        Sha256::Of(name),
-        {name, *Grant::Of(std::vector<std::string>{"acme"}, std::vector<std::string>{"engine"})});
-  }
-  options.relay.access.tokens.Add(
-      Sha256::Of("relay"),
-      {"relay", *Grant::Of(std::vector<std::string>{"acme"}, std::vector<std::string>{"relay"})});
-  return options;
-}
 size_t RefusedFor(Client& client, RequestCode code) {
   const auto refused = client.Take<moqt::RequestRefused>();
   return static_cast<size_t>(std::ranges::count_if(
@@ -172,6 +155,55 @@ TEST(RelayLimits, BoundsUpdatesAsRequests) {
   }
   EXPECT_EQ(client.Take<moqt::UpdateAccepted>().size(), 4u);
   EXPECT_EQ(client.One<moqt::UpdateRefused>().error.code, RequestCode::kExcessiveLoad);
+}
+
+TEST(RelayLimits, BoundsPublicationsOfAnIdentity) {
+  RelayWorld::Options options = Identified();
+  options.relay.limits.publications_max = 2;
+  RelayWorld world(options);
+  Client& first = world.Join({{}, {"one"}});
+  Client& second = world.Join({{}, {"one"}});
+  Client& other = world.Join({{}, {"two"}});
+  world.Run();
+  (void)*first->Publish(LimitedTrack("a"), {}, {});
+  const RequestId request = *second->Publish(LimitedTrack("b"), {}, {});
+  world.Run();
+  (void)*second->Publish(LimitedTrack("c"), {}, {});
+  (void)*other->Publish(LimitedTrack("d"), {}, {});
+  world.Run();
+  EXPECT_EQ(RefusedFor(second, RequestCode::kExcessiveLoad), 1u);
+  EXPECT_EQ(RefusedFor(other, RequestCode::kExcessiveLoad), 0u);
+  ASSERT_TRUE(second->EndTrack(request, DoneCode::kTrackEnded, "").ok());
+  world.Run();
+  (void)*second->Publish(LimitedTrack("c"), {}, {});
+  world.Run();
+  EXPECT_EQ(RefusedFor(second, RequestCode::kExcessiveLoad), 0u);
+}
+
+TEST(RelayLimits, BoundsStreamsThatBringObjectsOfAnIdentityAndNotOfARelay) {
+  RelayWorld::Options options = Identified();
+  options.relay.limits.data_streams_max = 16;
+  RelayWorld world(options);
+  Client& first = world.Join({{}, {"one"}});
+  Client& second = world.Join({{}, {"one"}});
+  Client& relay = world.Join({{}, {"relay"}});
+  world.Run();
+  for (Client* client : {&first, &second, &relay}) {
+    const RequestId request =
+        *(*client)->Publish(LimitedTrack("p" + std::to_string(client->peer())), {}, {});
+    world.Run();
+    for (uint64_t group = 0; group < 12; ++group) {
+      const moqt::StreamId stream = client->OpenGroup(request, group);
+      ASSERT_TRUE(
+          (*client)->SendObject(request, stream, ObjectAt(LimitedTrack("p"), {group, 0})).ok());
+    }
+    world.Run();
+  }
+  // Their control streams are two of the sixteen.
+  EXPECT_EQ(first.Take<moqt::SubgroupStopped>().size(), 0u);
+  EXPECT_EQ(second.Take<moqt::SubgroupStopped>().size(), 10u);
+  EXPECT_EQ(relay.Take<moqt::SubgroupStopped>().size(), 0u);
+  EXPECT_EQ(world.metrics().Value("kvcast_relay_refused_receptions_total"), 10);
 }
 
 // The rapid reset of HTTP/2, here: requests that are taken back as soon as they are made.

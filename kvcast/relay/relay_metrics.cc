@@ -41,6 +41,14 @@ UpstreamTallies::UpstreamTallies(Metrics& metrics, const bool& muted)
                    "Ranges that were asked for, and refused, broken off, or not answered in time."),
                muted) {}
 
+ReceptionTallies::ReceptionTallies(Metrics& metrics, const bool& muted)
+    : bytes(metrics.gauge("kvcast_relay_receiving_bytes",
+                          "Bytes that have come of all peers, and are neither whole nor taken.")),
+      refused(metrics.counter("kvcast_relay_refused_receptions_total",
+                              "What publishers sent and there was no room for, of their identity "
+                              "or of the node: streams refused, and requests ended."),
+              muted) {}
+
 RelayMetrics::RelayMetrics(Metrics& metrics)
     : metrics_(&metrics),
       objects_received_(

@@ -35,6 +35,14 @@ struct UpstreamTallies {
   Tally failures;
 };
 
+// What comes of peers, before it is whole.
+struct ReceptionTallies {
+  ReceptionTallies(Metrics& metrics, const bool& muted);
+
+  Gauge& bytes;
+  Tally refused;
+};
+
 // What a relay counts.
 class RelayMetrics {
  public:
@@ -75,6 +83,7 @@ class RelayMetrics {
   Tally groups_evicted;
   Tally objects_expired;
   UpstreamTallies upstream;
+  ReceptionTallies receptions{*metrics_, muted_};
   Gauge& peers;
   Gauge& blocks_listed;
   Gauge& stored_bytes;

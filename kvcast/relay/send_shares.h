@@ -19,6 +19,7 @@ class SendShares {
   static constexpr size_t kLeast = 256 * 1024;
 
   SendShares(const Limits& limits, size_t node_bytes) : limits_(&limits), node_bytes_(node_bytes) {}
+  void SetNodeBytes(size_t bytes) { node_bytes_ = bytes; }
 
   // Who the session belongs to, from now on.
   void Join(uint64_t peer, const std::string& identity) {
