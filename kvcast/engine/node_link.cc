@@ -12,8 +12,11 @@
 namespace kvcast {
 namespace {
 
-// A dead node is to be noticed before an engine has waited for it often.
-QuicOptions Watchful(QuicOptions options) {
+// A dead node is to be noticed before an engine has waited for it often. And whoever asks for
+// megabytes on a stream lets its node send what a link of 200 Mbit/s and 40 ms holds: to begin with
+// less costs round trips until the window has grown, on every load.
+QuicOptions AsEngine(QuicOptions options) {
+  options.stream_credit_bytes = std::max<uint64_t>(options.stream_credit_bytes, 1024 * 1024);
   options.idle_timeout = std::min<Duration>(options.idle_timeout, std::chrono::seconds(10));
   options.keep_alive = std::min<Duration>(options.keep_alive, std::chrono::seconds(3));
   return options;
@@ -112,7 +115,7 @@ Result<void> NodeLink::ConnectTo(const SocketAddress& place) {
   const moqt::Setup setup = ClientSetup(address.host_and_port, "/", address.token);
   KVCAST_TRY(quic_, QuicClient::Connect(
                         *loop_, {place, SocketAddress::HostOf(address.host_and_port)}, credentials,
-                        Watchful(address.quic), [this, setup](QuicConnection& connection) {
+                        AsEngine(address.quic), [this, setup](QuicConnection& connection) {
                           auto session = std::make_unique<NodeSession>(
                               *loop_, connection, setup, options_,
                               [this](const ClientEvent& event) { OnEvent(event); });

@@ -12,8 +12,10 @@ namespace {
 // A session that has stood for this long was no mere attempt.
 constexpr Duration kStood = std::chrono::seconds(10);
 
-// A dead upstream is to be noticed before what it told of misleads many.
-QuicOptions Watchful(QuicOptions options) {
+// A dead upstream is to be noticed before what it told of misleads many. What is asked of it comes
+// on few streams, over a long way as like as not: each may bring what such a way holds.
+QuicOptions AsRelay(QuicOptions options) {
+  options.stream_credit_bytes = std::max<uint64_t>(options.stream_credit_bytes, 1024 * 1024);
   options.idle_timeout = std::min<Duration>(options.idle_timeout, std::chrono::seconds(10));
   options.keep_alive = std::min<Duration>(options.keep_alive, std::chrono::seconds(3));
   return options;
@@ -89,7 +91,7 @@ Result<void> UpstreamLink::ConnectTo(const SocketAddress& place) {
   };
   KVCAST_TRY(quic_, QuicClient::Connect(
                         *loop_, {place, SocketAddress::HostOf(options_.address.host_and_port)},
-                        credentials, Watchful(options_.address.quic), make_peer));
+                        credentials, AsRelay(options_.address.quic), make_peer));
   return {};
 }
 
