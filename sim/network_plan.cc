@@ -37,6 +37,7 @@ constexpr std::array<FaultKind, kNetworkFaults> kKinds = {{
     {"stalled readers", 1},
     {"small memories", 1},
     {"fetches cancelled", 0.02},
+    {"goodbyes", 0.02},
 }};
 
 }  // namespace

@@ -35,8 +35,9 @@ enum class NetworkFault : uint8_t {
   kStalledReader,  // Somebody asks and takes nothing.
   kLittleMemory,   // A node cannot hold what it is given.
   kCancel,         // Who has asked wants it no more.
+  kGoodbye,        // One that others ask tells them to go on by another session.
 };
-inline constexpr size_t kNetworkFaults = static_cast<size_t>(NetworkFault::kCancel) + 1;
+inline constexpr size_t kNetworkFaults = static_cast<size_t>(NetworkFault::kGoodbye) + 1;
 std::string_view NameOf(NetworkFault fault);
 
 struct NetworkCounts {

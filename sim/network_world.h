@@ -78,6 +78,7 @@ class NetworkWorld {
   void ConnectUser(Seat<User>& seat);
   bool StepWires(size_t most);
   void OnMoved(NetworkWire& wire);
+  void GoOn(const NetworkWire& wire);
   void OnEnd(NetworkWire& wire, NetworkWire::End& end);
   void TellEnds();
   void Bury();

@@ -79,6 +79,14 @@ void NetworkWorld::HurtWire() {
   if (wire.connected() && Strikes(NetworkFault::kBreak)) {
     wire.Sever(now_, now_);
   }
+  NetworkWire::End& server = wire.server();
+  if (wire.connected() && wire.client().node && !wire.client().gone && !server.gone &&
+      !server.closed() && Strikes(NetworkFault::kGoodbye)) {
+    server.session->OnTime(ClockOf(server.node));
+    // Some wait until the other has gone, others not for long.
+    const uint64_t ms = random_.Happens(0.3) ? 0 : 1 + random_.Below(5000);
+    (void)server.session->SendGoAway("", ms).ok();  // It may have said so before.
+  }
   for (Seat<NetworkReader>& seat : readers_) {
     if (seat.wire != nullptr && random_.Happens(plan_[NetworkFault::kCancel]) &&
         seat.user.Cancel()) {

@@ -109,7 +109,19 @@ void NetworkWorld::OnMoved(NetworkWire& wire) {
       nodes_[*end->node]->relay().OnInput(end->peer, ClockOf(end->node));
       if (end->closed()) {
         OnEnd(wire, *end);
+      } else if (end->session->goaway()) {
+        GoOn(wire);
       }
+    }
+  }
+}
+
+// The node below opens another session beside it, as a host has it.
+void NetworkWorld::GoOn(const NetworkWire& wire) {
+  for (Uplink& uplink : uplinks_) {
+    if (uplink.wire == &wire) {
+      uplink.wire = nullptr;
+      uplink.retry_at = now_ + (random_.Happens(0.5) ? Duration::zero() : kFirstPause);
     }
   }
 }
@@ -188,7 +200,7 @@ void NetworkWorld::Bury() {
 void NetworkWorld::CheckUpstream(size_t node) {
   std::vector<FetchTap*> taps;
   for (const std::unique_ptr<NetworkWire>& wire : wires_) {
-    if (wire->client().node == node && !wire->client().gone) {
+    if (wire->client().node == node && !wire->client().gone && !wire->client().closed()) {
       wire->tap().Look();
       taps.push_back(&wire->tap());
     }

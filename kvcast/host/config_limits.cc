@@ -148,6 +148,10 @@ std::vector<ConfigKey> UpstreamLimitKeys() {
       TimeKey(in, "miss_patience", KVCAST_TIME(relay.miss_patience),
               "How long a fetch waits in one place before what it lacks is called unknown",
               1 * kMillisecond),
+      TimeKey(in, "move_patience", KVCAST_TIME(relay.move_patience),
+              "How long what is under way with an upstream that is leaving may take, once the node "
+              "has another session in its place",
+              1 * kMillisecond),
       SizeKey(in, "upstream_ahead_bytes", KVCAST_BYTES(relay.upstream_ahead_bytes),
               "Payloads taken from upstream beyond what the foremost who wants them has passed",
               64 * kKibibyte),

@@ -11,6 +11,10 @@ namespace {
 
 // A session that has stood for this long was no mere attempt.
 constexpr Duration kStood = std::chrono::seconds(10);
+// How many may still be leaving beside the one that stands, and how often it is looked whether they
+// have gone.
+constexpr size_t kLeavingMax = 4;
+constexpr Duration kBuryEvery = std::chrono::milliseconds(500);
 
 // A dead upstream is to be noticed before what it told of misleads many. What is asked of it comes
 // on few streams, over a long way as like as not: each may bring what such a way holds.
@@ -33,7 +37,8 @@ UpstreamLink::UpstreamLink(EventLoop& loop, Options options, const moqt::Limits&
       log_(log, "upstream"),
       places_(options_.address.places),
       pause_(options_.first_pause),
-      timer_(loop, [this] { Begin(); }) {
+      timer_(loop, [this] { Begin(); }),
+      bury_(loop, [this] { Bury(); }) {
   timer_.Set(Now());
 }
 
@@ -44,7 +49,7 @@ void UpstreamLink::Begin() {
     return;
   }
   lost_ = false;
-  quic_.reset();
+  line_ = {};
   if (places_.empty()) {
     Look();
   } else {
@@ -54,8 +59,7 @@ void UpstreamLink::Begin() {
 
 void UpstreamLink::Look() {
   lookup_ = std::make_unique<NameLookup>(
-      *loop_, options_.address.host_and_port,
-      [this](NameLookup::Places places) { OnPlaces(std::move(places)); });
+      *loop_, target(), [this](NameLookup::Places places) { OnPlaces(std::move(places)); });
 }
 
 void UpstreamLink::OnPlaces(NameLookup::Places places) {
@@ -80,23 +84,25 @@ Result<void> UpstreamLink::ConnectTo(const SocketAddress& place) {
   KVCAST_TRY(const ClientCredentials credentials,
              ClientCredentials::Make(options_.address.trust, options_.address.own));
   const moqt::Setup setup =
-      ClientSetup(options_.address.host_and_port, "/", options_.address.token);
+      ClientSetup(moved_to_ ? moved_to_->authority : options_.address.host_and_port,
+                  moved_to_ ? moved_to_->path : "/", options_.address.token);
   NodePeerOwner& owner = *this;
   const auto make_peer = [this, setup, &owner](QuicConnection& connection) {
     auto peer = std::make_unique<NodePeer>(*loop_, PeerLine::Of(connection), moqt::Role::kClient,
                                            setup, limits_, owner);
-    peer_ = peer.get();
+    line_.peer = peer.get();
     callbacks_.joined(*peer);
     return peer;
   };
-  KVCAST_TRY(quic_, QuicClient::Connect(
-                        *loop_, {place, SocketAddress::HostOf(options_.address.host_and_port)},
-                        credentials, AsRelay(options_.address.quic), make_peer));
+  KVCAST_TRY(line_.quic,
+             QuicClient::Connect(*loop_, {place, SocketAddress::HostOf(target())}, credentials,
+                                 AsRelay(options_.address.quic), make_peer));
   return {};
 }
 
 void UpstreamLink::OnInput(NodePeer& peer) {
-  if (!ready_since_ && quic_ != nullptr && quic_->connection().ready() &&
+  const bool is_current = &peer == line_.peer;
+  if (is_current && !ready_since_ && line_.quic != nullptr && line_.quic->connection().ready() &&
       !peer.session().closed()) {
     ready_since_ = Now();
     ++connections_;
@@ -104,13 +110,66 @@ void UpstreamLink::OnInput(NodePeer& peer) {
     log_.Info("upstream connected", {{"upstream", options_.name}, {"at", peer.line().from}});
   }
   callbacks_.input(peer);
-  if (peer.session().closed()) {
+  if (!is_current) {
+    return;
+  }
+  if (peer.session().goaway() && ready_since_ && !peer.session().closed()) {
+    Move(*peer.session().goaway());
+  } else if (peer.session().closed()) {
     Lose(peer.last_words().empty() ? "The session is over." : peer.last_words());
   }
 }
 
+void UpstreamLink::Move(const moqt::GoAway& goaway) {
+  log_.Info("upstream is leaving", {{"upstream", options_.name}, {"for", goaway.uri}});
+  const bool stood = Now() >= *ready_since_ + kStood;
+  before_.push_back(std::exchange(line_, {}));
+  if (before_.size() > kLeavingMax) {
+    HangUp(before_.front(), "This node goes on by another session.");
+  }
+  bury_.Set(Now() + kBuryEvery);
+  ready_since_.reset();
+  Result<RelayUri> uri = RelayUri::Parse(goaway.uri);
+  if (uri.ok()) {
+    // Who is there has to prove as much as who sent us.
+    moved_to_ = *std::move(uri);
+    places_.clear();
+    next_place_ = 0;
+  } else if (next_place_ >= places_.size()) {
+    if (!goaway.uri.empty()) {
+      log_.Warning("upstream sends us to no place that can be reached",
+                   {{"upstream", options_.name}, {"reason", uri.error().ToString()}});
+    }
+    next_place_ = 0;
+  }
+  // One that sends everybody away is not asked again and again.
+  if (stood) {
+    pause_ = options_.first_pause;
+    timer_.Set(Now());
+  } else {
+    RetryAfter(NextPause());
+  }
+}
+
+void UpstreamLink::Bury() {
+  for (auto line = before_.begin(); line != before_.end();) {
+    if (line->quic->gone()) {
+      const Line over = std::move(*line);  // It is told of, and no longer among the others.
+      line = before_.erase(line);
+    } else {
+      ++line;
+    }
+  }
+  if (!before_.empty()) {
+    bury_.Set(Now() + kBuryEvery);
+  }
+}
+
 void UpstreamLink::OnGone(NodePeer& peer) {
-  peer_ = nullptr;
+  for (Line& line : before_) {
+    line.peer = line.peer == &peer ? nullptr : line.peer;
+  }
+  line_.peer = line_.peer == &peer ? nullptr : line_.peer;
   callbacks_.gone(peer);
 }
 
@@ -128,6 +187,14 @@ void UpstreamLink::Lose(const std::string& reason) {
   if (stood) {
     pause_ = options_.first_pause;
   }
+  // Where we were sent nobody stays for ever: it begins anew where it was.
+  if (moved_to_) {
+    moved_to_.reset();
+    places_ = options_.address.places;
+    next_place_ = 0;
+    RetryAfter(NextPause());
+    return;
+  }
   // Another address of the same name is tried at once.
   if (next_place_ < places_.size() && !pause_once_) {
     timer_.Set(Now());
@@ -137,8 +204,11 @@ void UpstreamLink::Lose(const std::string& reason) {
   if (options_.address.places.empty()) {
     places_.clear();  // The name may lead elsewhere by then.
   }
-  RetryAfter(pause_once_ ? *std::exchange(pause_once_, std::nullopt)
-                         : std::exchange(pause_, std::min(pause_ * 2, options_.longest_pause)));
+  RetryAfter(pause_once_ ? *std::exchange(pause_once_, std::nullopt) : NextPause());
+}
+
+Duration UpstreamLink::NextPause() {
+  return std::exchange(pause_, std::min(pause_ * 2, options_.longest_pause));
 }
 
 void UpstreamLink::RetryAfter(Duration pause) {
@@ -153,11 +223,18 @@ void UpstreamLink::LeaveRing() {
   Hang("What is asked of you comes back.");
 }
 
-void UpstreamLink::Hang(const std::string& reason) {
-  if (peer_ != nullptr) {
-    peer_->session().Close(moqt::SessionCode::kNoError, reason);
-    peer_->Poke();
+void UpstreamLink::HangUp(const Line& line, const std::string& reason) {
+  if (line.peer != nullptr) {
+    line.peer->session().Close(moqt::SessionCode::kNoError, reason);
+    line.peer->Poke();
   }
+}
+
+void UpstreamLink::Hang(const std::string& reason) {
+  for (const Line& line : before_) {
+    HangUp(line, reason);
+  }
+  HangUp(line_, reason);
 }
 
 void UpstreamLink::Close() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/engine/node_address.h"
 #include "kvcast/host/node_peer.h"
+#include "kvcast/host/relay_uri.h"
 #include "kvcast/io/event_loop.h"
 #include "kvcast/io/name_lookup.h"
 #include "kvcast/io/quic_client.h"
@@ -21,7 +23,8 @@ namespace kvcast {
 
 // A node's session to one of its upstreams, opened again whenever it is lost, for ever: after a
 // pause that doubles, and differs from node to node, so that many that have lost the same one do
-// not come back as one. Nobody waits for it. Belongs to the loop's thread.
+// not come back as one. Nobody waits for it. When the upstream says that it is leaving, the next
+// session is opened at once, beside the one that stands. Belongs to the loop's thread.
 class UpstreamLink : private NodePeerOwner {
  public:
   struct Options {
@@ -50,6 +53,8 @@ class UpstreamLink : private NodePeerOwner {
 
   const Options& options() const { return options_; }
   bool connected() const { return ready_since_.has_value(); }
+  // Sessions that another has taken the place of, and at which something is still under way.
+  size_t leaving() const { return before_.size(); }
   uint64_t connections() const { return connections_; }  // How often it came to that.
   // It leads back to us: it is left alone for long.
   void LeaveRing();
@@ -57,7 +62,20 @@ class UpstreamLink : private NodePeerOwner {
   void Close();
 
  private:
+  // A connection, and the session on it.
+  struct Line {
+    NodePeer* peer = nullptr;          // The connection's.
+    std::unique_ptr<QuicClient> quic;  // Its connection holds the peer, which tells of its end.
+  };
+
   void Begin();
+  // The upstream is leaving: the next session is opened where it says, or at its next address.
+  void Move(const moqt::GoAway& goaway);
+  // What it is called, and what it is to be asked for, at the moment.
+  const std::string& target() const {
+    return moved_to_ ? moved_to_->host_and_port : options_.address.host_and_port;
+  }
+  void Bury();
   void Look();
   void OnPlaces(NameLookup::Places places);
   void Connect();
@@ -65,6 +83,8 @@ class UpstreamLink : private NodePeerOwner {
   // The session is over, or none could be made.
   void Lose(const std::string& reason);
   void RetryAfter(Duration pause);
+  Duration NextPause();
+  static void HangUp(const Line& line, const std::string& reason);
   void Hang(const std::string& reason);
 
   void OnInput(NodePeer& peer) override;
@@ -77,6 +97,7 @@ class UpstreamLink : private NodePeerOwner {
   Callbacks callbacks_;
   Log log_;
   std::unique_ptr<NameLookup> lookup_;
+  std::optional<RelayUri> moved_to_;  // The upstream has sent us there, until that is lost.
   std::vector<SocketAddress> places_;
   size_t next_place_ = 0;
   Duration pause_;
@@ -87,9 +108,9 @@ class UpstreamLink : private NodePeerOwner {
   bool lost_ = true;
   bool closed_ = false;
   LoopTimer timer_;
-  NodePeer* peer_ = nullptr;  // The connection's.
-  std::unique_ptr<QuicClient>
-      quic_;  // Last: its connection holds the peer, which tells of its end.
+  LoopTimer bury_;
+  std::list<Line> before_;  // Until they are over.
+  Line line_;               // Last: it tells of its end.
 };
 
 }  // namespace kvcast

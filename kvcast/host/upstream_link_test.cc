@@ -100,6 +100,18 @@ class UpstreamLinks : public testing::Test {
         *NodeServer::Start(*loop_, options, node->credentials, node->metrics, &node->log);
     return node;
   }
+  // A node that shows the same certificate as another, as one that takes its place does.
+  std::unique_ptr<LevelNode> StartTwin(const LevelNode& of) {
+    auto node = std::make_unique<LevelNode>();
+    node->credentials = of.credentials;
+    NodeServer::Options options;
+    options.listen = SocketAddress::Loopback(0);
+    options.relay.ram_bytes = size_t{64} << 20;
+    options.relay.node.fill(static_cast<std::byte>(++nodes_));
+    node->server =
+        *NodeServer::Start(*loop_, options, node->credentials, node->metrics, &node->log);
+    return node;
+  }
   static NodeAddress AddressOf(const LevelNode& node) {
     return {node.server->local().ToString(), PinnedCertificate{node.credentials.fingerprint()}};
   }
@@ -207,6 +219,80 @@ TEST_F(UpstreamLinks, TellWhetherTheyStandAndHowOftenTheyWereOpened) {
   ASSERT_TRUE(LoopUntil(*loop_, kLevelPatience,
                         [&] { return !edge->server->upstreams().front()->connected(); }));
   EXPECT_EQ(told(), std::pair(false, uint64_t{1}));
+}
+
+// An upstream that sends whoever comes somewhere else.
+class SendingAway {
+ public:
+  SendingAway(EventLoop& loop, const LevelNode& like, std::string uri)
+      : uri_(std::move(uri)),
+        quic_(*QuicServer::Listen(loop, SocketAddress::Loopback(0), like.credentials, {},
+                                  [this](QuicConnection&) {
+                                    auto session = std::make_unique<moqt::Session>(
+                                        moqt::Role::kServer, moqt::Setup(), moqt::Limits{}, Now());
+                                    (void)session->SendGoAway(uri_, 0).ok();
+                                    ++visits_;
+                                    return session;
+                                  })) {}
+
+  NodeAddress address(const LevelNode& like) const {
+    return {quic_->local().ToString(), PinnedCertificate{like.credentials.fingerprint()}};
+  }
+  size_t visits() const { return visits_; }
+
+ private:
+  std::string uri_;
+  size_t visits_ = 0;
+  std::unique_ptr<QuicServer> quic_;
+};
+
+TEST_F(UpstreamLinks, GoOnWhereTheUpstreamSendsThem) {
+  const auto other = StartNode({});
+  Publish(*other, 3);
+  const SendingAway upstream(*loop_, *other, "moqt://" + other->server->local().ToString() + "/");
+  const auto edge = StartNode({upstream.address(*other)});
+  const UpstreamLink& link = *edge->server->upstreams().front();
+  ASSERT_TRUE(LoopUntil(*loop_, kLevelPatience,
+                        [&] { return link.connected() && link.connections() == 2; }));
+  LevelClient client(*loop_, *edge);
+  const moqt::RequestId request = *client->Fetch(CachedTrack(), LocationRange::Groups(0, 0), {});
+  client.Poke();
+  EXPECT_TRUE(LoopUntil(*loop_, kLevelPatience, [&] { return client.Brought(request, 3); }));
+  EXPECT_EQ(upstream.visits(), 1u);
+  // Nothing was under way at the first: it is left.
+  EXPECT_TRUE(LoopUntil(*loop_, kLevelPatience, [&] { return link.leaving() == 0; }));
+  EXPECT_TRUE(link.connected());
+}
+
+TEST_F(UpstreamLinks, ComeBackFromWhereTheyWereSentWhenThatIsLost) {
+  const auto other = StartNode({});
+  const SendingAway upstream(*loop_, *other, "moqt://" + other->server->local().ToString() + "/");
+  const auto edge = StartNode({upstream.address(*other)});
+  const UpstreamLink& link = *edge->server->upstreams().front();
+  ASSERT_TRUE(LoopUntil(*loop_, kLevelPatience,
+                        [&] { return link.connected() && link.connections() == 2; }));
+  other->server->Close();
+  EXPECT_TRUE(LoopUntil(*loop_, kLevelPatience, [&] { return upstream.visits() >= 2; }));
+}
+
+// A node that drains: what is asked from now on is asked of the next one at its address.
+TEST_F(UpstreamLinks, GoOnAtTheNextAddressOfOneThatLeaves) {
+  const auto first = StartNode({});
+  const auto second = StartTwin(*first);
+  Publish(*second, 3);
+  NodeAddress address = AddressOf(*first);
+  address.places = {first->server->local(), second->server->local()};
+  const auto edge = StartNode({address});
+  const UpstreamLink& link = *edge->server->upstreams().front();
+  AwaitUpstream(*edge);
+  first->server->SayGoodbye(std::chrono::minutes(1));
+  ASSERT_TRUE(LoopUntil(*loop_, kLevelPatience,
+                        [&] { return link.connected() && link.connections() == 2; }));
+  LevelClient client(*loop_, *edge);
+  const moqt::RequestId request = *client->Fetch(CachedTrack(), LocationRange::Groups(0, 0), {});
+  client.Poke();
+  EXPECT_TRUE(LoopUntil(*loop_, kLevelPatience, [&] { return client.Brought(request, 3); }));
+  EXPECT_TRUE(LoopUntil(*loop_, kLevelPatience, [&] { return link.leaving() == 0; }));
 }
 
 // Two nodes that are told to ask each other: one of them stops.

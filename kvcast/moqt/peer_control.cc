@@ -33,7 +33,7 @@ Decoded<void> PeerControl::OnFrame(const std::string& frame) {
 }
 
 Decoded<void> PeerControl::OnGoAway(GoAway& message) {
-  if (std::exchange(state_->going_away, true)) {
+  if (state_->goaway) {
     return Fault::Violation("A second GOAWAY came.");
   }
   if (state_->role == Role::kServer && !message.uri.empty()) {
@@ -42,6 +42,7 @@ Decoded<void> PeerControl::OnGoAway(GoAway& message) {
   if (message.request_id && *message.request_id % 2 != state_->requests.next_id() % 2) {
     return Fault::Session(SessionCode::kInvalidRequestId, "GOAWAY names no request of ours.");
   }
+  state_->goaway = message;
   state_->outbox.Tell(GoAwayReceived{std::nullopt, std::move(message)});
   return {};
 }

@@ -187,6 +187,8 @@ class Session final : public TransportUser {
   size_t remembered_bytes() const { return state_.rules_bytes; }
 
   const Limits& limits() const { return state_.limits; }
+  // What the peer has said if it is leaving: it is asked for nothing any more.
+  const std::optional<GoAway>& goaway() const { return state_.goaway; }
 
   // Says that we are leaving: later requests of the peer's are refused, and when the time, if there
   // is one, is over, the session is closed. A client names no URI.

@@ -31,7 +31,7 @@ Result<TrackSender*> Session::FindSender(RequestId request) {
 }
 
 Result<void> Session::MayAsk() const {
-  if (closed() || state_.going_away) {
+  if (closed() || state_.goaway) {
     return Error(ErrorCode::kInvalid, closed() ? "The session is closed." : "The peer is leaving.");
   }
   if (!state_.has_room_to_ask()) {

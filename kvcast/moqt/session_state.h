@@ -97,7 +97,7 @@ struct SessionState {
   size_t rules_bytes = 0;           // Of what is remembered of tracks.
   size_t namespace_bytes = 0;       // Of namespaces that the peer has told us of,
   size_t told_namespace_bytes = 0;  // and that we have told it of.
-  bool going_away = false;          // The peer is.
+  std::optional<GoAway> goaway;     // The peer's, once it is leaving.
   bool said_goodbye = false;        // We are: what is asked from now on is refused.
 
  private:

@@ -120,7 +120,10 @@ bool FollowedPrefixes::OnOver(PeerId peer, moqt::RequestId request, Instant now)
   std::erase_if(asked->second.unanswered, [&](const TrackNamespace& prefix) {
     return !asked->second.prefixes.contains(prefix);
   });
-  asked->second.again_at = now + limits_->retry_after;
+  // One that another session has taken the place of is asked no more.
+  if (upstreams_->Has(peer)) {
+    asked->second.again_at = now + limits_->retry_after;
+  }
   Schedule();
   return true;
 }

@@ -67,6 +67,9 @@ struct Limits {
   // and how long a fetch waits in one place before what it lacks is called unknown.
   Duration upstream_patience = std::chrono::seconds(4);
   Duration miss_patience = std::chrono::seconds(10);
+  // How long what is under way with an upstream that is leaving may take, once another session has
+  // taken the place of that one.
+  Duration move_patience = std::chrono::seconds(10);
   // Payloads that are taken from upstream beyond what the foremost who wants them has passed.
   size_t upstream_ahead_bytes = 16 * 1024 * 1024;
 

@@ -38,12 +38,15 @@ std::function<moqt::Session*(PeerId)> Relay::Above::SessionsOf(Relay& relay) {
 }
 
 void Relay::Above::OnConnected(Peer& peer) {
-  upstreams.Connect(*peer.route, peer.id);
+  const std::optional<PeerId> before = upstreams.Connect(*peer.route, peer.id);
   tracks.OnConnected(peer.id, relay_->now_);
   namespaces.OnConnected(peer.id, relay_->now_);
   (void)peer.session->AskTrackStatus(rings_.QuestionFor(peer.id), {}).ok();
   OfferAll(peer);
   relay_->Touch(peer.id);
+  if (before) {
+    Move(relay_->peers_.at(*before), peer);
+  }
 }
 
 void Relay::Above::OnPeerGone(Peer& peer) {
@@ -64,6 +67,7 @@ void Relay::Above::OnPeerGone(Peer& peer) {
   namespaces.OnPeerGone(peer.id);
   std::erase_if(list_reads_, [&](const auto& each) { return each.second.peer == peer.id; });
   rings_.Forget(peer.id);
+  moved_.erase(peer.id);
   offered_.erase(peer.id);
   std::erase_if(postponed_offers_, [&](const auto& each) { return each.first == peer.id; });
 }
@@ -113,6 +117,9 @@ std::optional<Instant> Relay::Above::deadline() const {
   for (const ToForget& each : to_forget_) {
     others.emplace_back(each.again_at);
   }
+  for (const auto& [id, until] : moved_) {
+    others.emplace_back(until);
+  }
   for (const std::optional<Instant>& other : others) {
     first = other && (!first || *other < *first) ? other : first;
   }
@@ -127,6 +134,7 @@ void Relay::Above::Settle() {
   ReleaseAnswered();
   LeaveUnwanted();
   OfferPostponed();
+  LeaveMoved();
 }
 
 void Relay::Above::AskForRings() {

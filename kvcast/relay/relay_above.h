@@ -58,6 +58,11 @@ class Relay::Above {
                    const Peer* except = nullptr);
   // Of an upstream, whether this is below a prefix that it is asked for: it may bring nothing else.
   bool MayBring(const Peer& peer, const TrackNamespace& space) const;
+  // Sessions of upstreams that are leaving, relay_moves.cc. Whether one that would be asked for
+  // this is, and no other has taken its place yet.
+  bool IsMoving(const TrackNamespace& space) const;
+  // Who waits for the track does so until one has, for a while.
+  void PutOff(const SubscriberId& id, Upstream::Waiting& waiting);
   // Whether an answer is to come of anybody who was asked for the track, or of those below.
   bool IsAsked(const TrackName& track) const;
   bool IsAskedBelow(const TrackName& track) const;
@@ -92,6 +97,13 @@ class Relay::Above {
   // Whether what this one has forgotten is forgotten here, too.
   bool Obeys(const Peer& peer) const { return peer.route && upstreams.route(*peer.route).forgets; }
   static bool HasAnnounced(const Peer& peer, const TrackNamespace& space);
+
+  // What one upstream was asked for is asked of the session that has taken its place; and those are
+  // left at which nothing is under way any more.
+  void Move(Peer& from, const Peer& to);
+  void PutOffNoMore(Upstream& upstream);
+  void LeaveMoved();
+  bool IsBringing(const Peer& peer) const;
 
   void OfferAll(Peer& upstream);
   void OfferTo(Peer& upstream, const TrackName& track);
@@ -131,7 +143,8 @@ class Relay::Above {
   std::map<SubscriberId, std::pair<Instant, moqt::SubscribeTracksReceived>> held_;
   RingWatch rings_;
   Instant ask_for_rings_at_;
-  std::vector<size_t> found_;  // Upstreams that lead back to us.
+  std::vector<size_t> found_;        // Upstreams that lead back to us.
+  std::map<PeerId, Instant> moved_;  // Sessions that another has taken the place of; until when.
   std::map<PeerId, std::map<TrackNamespace, moqt::RequestId>> offered_;  // Namespaces.
   // Catalogs that have begun again, while the upstream has yet to hear of their end.
   std::set<std::pair<PeerId, TrackName>> postponed_offers_;

@@ -146,7 +146,9 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
   }
   // Who is above may be asked for it by us, and would wait for its own answer.
   const bool asked = peer.route ? above_->IsAskedBelow(track) : asking == Asking::kAsked;
-  if (!asked && !rendezvous) {
+  // Who is to take the place of an upstream that is leaving is waited for, too.
+  const bool moving = !asked && !peer.route && above_->IsMoving(track.space());
+  if (!asked && !rendezvous && !moving) {
     return false;
   }
   Upstream::Waiting& waiting = upstream_[track].waiting[{peer.id, event.request}];
@@ -156,6 +158,8 @@ bool Relay::AwaitUpstream(Peer& peer, const moqt::SubscribeReceived& event) {
     waiting.until = std::min(moqt::After(now_, *parameters.rendezvous_timeout_ms),
                              now_ + limits_.rendezvous_max);
     rendezvous_.insert({*waiting.until, peer.id, event.request});
+  } else if (moving) {
+    above_->PutOff({peer.id, event.request}, waiting);
   }
   peer.waiting.emplace(event.request, track);
   return true;
@@ -312,6 +316,12 @@ void Relay::OnUpstreamGone(Peer& peer, moqt::RequestId request,
     asked.refusal = asked.refusal ? BetterOf(*asked.refusal, passed) : passed;
   }
   const std::optional<moqt::RequestError> best = asked.refusal;
+  if (peer.route && refusal && refusal->code == moqt::RequestCode::kGoingAway) {
+    peer.leaving = true;  // As it is about to say, on another stream.
+    for (auto& [id, waiting] : asked.waiting) {
+      above_->PutOff(id, waiting);
+    }
+  }
   if (peer.route && (!asked.waiting.empty() || audience_.Has(track))) {
     above_->AskUpstream(track, std::nullopt, &peer);
   }

@@ -11,7 +11,9 @@
 namespace kvcast::relay {
 
 std::string Relay::Above::PeerName(PeerId id) const {
-  const std::optional<size_t> route = upstreams.Find(id);
+  const auto peer = relay_->peers_.find(id);
+  const std::optional<size_t> route =
+      peer == relay_->peers_.end() ? std::nullopt : peer->second.route;
   return route ? upstreams.route(*route).name : "peer " + std::to_string(id);
 }
 

@@ -20,7 +20,9 @@ std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& 
     return sources;
   }
   const auto add = [&](PeerId id) {
-    if (id != asker.id && !relay_->peers_.at(id).leaving &&
+    // An upstream that is leaving is asked for nothing more, but may bring it already.
+    const Peer& peer = relay_->peers_.at(id);
+    if (id != asker.id && (!peer.leaving || peer.route) &&
         std::ranges::find(sources, id) == sources.end()) {
       sources.push_back(id);
     }
@@ -39,6 +41,9 @@ std::vector<PeerId> Relay::Above::SourcesOf(const Peer& asker, const TrackName& 
   }
   if (!asker.route) {
     for (const PeerId id : upstreams.For(track.space())) {
+      add(id);
+    }
+    for (const PeerId id : upstreams.LeavingFor(track.space())) {
       add(id);
     }
   }

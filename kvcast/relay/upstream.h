@@ -25,6 +25,7 @@ struct Upstream {
   struct Waiting {
     moqt::Parameters parameters;   // What an answer depends on.
     std::optional<Instant> until;  // It waits so long for a publisher, whoever refuses meanwhile.
+    bool moves = false;            // But only for a session in the place of one that is leaving.
   };
 
   std::map<SubscriberId, Asked> asked;        // The peers, and our requests to them.

@@ -48,7 +48,7 @@ bool UpstreamFetches::Branch(SubscriberId id, FetchId from, Location through, In
   const Location begin = BeginOf(*asker.waits_for, asker.order);
   if (const Fetch* const coming = Coming(fetch.track, begin)) {
     if (may_ask(coming->peer)) {
-      MoveTo(id, by_request_.at({coming->peer, coming->request}));
+      MoveTo(id, coming->id);
       return true;
     }
     return false;

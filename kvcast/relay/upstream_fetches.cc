@@ -69,7 +69,7 @@ bool UpstreamFetches::Ask(SubscriberId asker, const Wish& wish, Instant now) {
     Leave(asker);
     return false;
   }
-  const FetchId id = by_request_.at({coming->peer, coming->request});
+  const FetchId id = coming->id;
   if (!coming->askers.contains(asker)) {
     metrics_->upstream.coalesced.Add();
   }
@@ -87,16 +87,19 @@ bool UpstreamFetches::Begin(SubscriberId asker, const Wish& wish, Instant now) {
   Fetch fetch(wish.track, FetchProgress(*range, wish.order));
   fetch.priority = wish.priority;
   fetch.next.assign(wish.sources.begin(), wish.sources.end());
-  if (!AskNext(fetch, now)) {
+  if (!AskNext(fetch, now) && !PutOff(fetch, wish.sources, now)) {
     return false;
   }
-  by_request_[{fetch.peer, fetch.request}] = id;
+  if (!fetch.put_off) {
+    by_request_[{fetch.peer, fetch.request}] = id;
+  }
   Add(id, std::move(fetch));
   Join(asker, id, wish, now);
   return true;
 }
 
 void UpstreamFetches::Add(FetchId id, Fetch fetch) {
+  fetch.id = id;
   by_track_[fetch.track].insert(id);
   fetch.looked_at = fetch.silent_until;
   silence_.emplace(fetch.looked_at, id);
@@ -123,6 +126,7 @@ bool UpstreamFetches::AskNext(Fetch& fetch, Instant now) {
     }
     fetch.progress = FetchProgress(range, fetch.progress.order());
     fetch.peer = peer;
+    fetch.put_off = fetch.peer_leaves = false;
     fetch.tried.insert(peer);
     fetch.request = *request;
     fetch.asked_last = range.last;
@@ -225,7 +229,8 @@ void UpstreamFetches::Forget(SubscriberId id) {
 }
 
 void UpstreamFetches::Cancel(Fetch& fetch, moqt::ResetCode code) {
-  if (moqt::Session* const session = session_of_(fetch.peer)) {
+  moqt::Session* const session = fetch.put_off ? nullptr : session_of_(fetch.peer);
+  if (session != nullptr) {
     session->Cancel(fetch.request, code);
     touched_.insert(fetch.peer);
   }
@@ -308,6 +313,7 @@ bool UpstreamFetches::OnRefused(PeerId peer, moqt::RequestId request,
     return false;
   }
   Fetch& fetch = fetches_.at(found->second);
+  fetch.peer_leaves = error.code == moqt::RequestCode::kGoingAway;
   const moqt::RequestError passed =
       error.code == moqt::RequestCode::kInvalidRange ? error : PassedOn(error, fetch.track);
   fetch.refusal = fetch.refusal ? BetterOf(*fetch.refusal, passed) : passed;
@@ -325,19 +331,6 @@ bool UpstreamFetches::OnReady(PeerId peer, moqt::RequestId request) {
   }
   ready_.insert(found->second);
   return true;
-}
-
-void UpstreamFetches::OnPeerGone(PeerId peer, Instant now) {
-  std::vector<FetchId> gone;
-  for (auto each = by_request_.lower_bound({peer, 0});
-       each != by_request_.end() && each->first.first == peer; ++each) {
-    gone.push_back(each->second);
-  }
-  for (const FetchId id : gone) {
-    if (fetches_.contains(id)) {  // It may have gone with a branch of its own.
-      Fail(id, UpstreamTrial::Outcome::kGone, now);
-    }
-  }
 }
 
 std::vector<UpstreamTrial> UpstreamFetches::TrialsOf(const Fetch& fetch,
@@ -367,7 +360,9 @@ void UpstreamFetches::Fail(FetchId id, UpstreamTrial::Outcome outcome, Instant n
     return;
   }
   ready_.erase(id);
-  by_request_.erase({fetch.peer, fetch.request});
+  if (!std::exchange(fetch.put_off, false)) {
+    by_request_.erase({fetch.peer, fetch.request});
+  }
   const std::optional<FetchId> branch = SplitOff(id);
   AskOn(id, now);
   if (branch) {
@@ -379,8 +374,9 @@ void UpstreamFetches::Fail(FetchId id, UpstreamTrial::Outcome outcome, Instant n
 // has said that it does not know, that is the answer.
 void UpstreamFetches::AskOn(FetchId id, Instant now) {
   Fetch& fetch = fetches_.at(id);
-  const bool goes_on = AskNext(fetch, now);
-  if (goes_on) {
+  const bool goes_on =
+      AskNext(fetch, now) || PutOff(fetch, {fetch.tried.begin(), fetch.tried.end()}, now);
+  if (goes_on && !fetch.put_off) {
     by_request_[{fetch.peer, fetch.request}] = id;
   }
   const moqt::RequestError error = fetch.refusal.value_or(

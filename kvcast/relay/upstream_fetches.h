@@ -37,7 +37,7 @@ namespace kvcast::relay {
 // sends is slowed down.
 class UpstreamFetches {
  public:
-  // `session_of`: of a peer that may be asked; null if it has gone, or is leaving.
+  // `session_of`: of a peer that may be asked; null if it has gone.
   using SessionOf = std::function<moqt::Session*(PeerId)>;
   // What it is called, for whoever wants to know who was asked.
   using NameOfPeer = std::function<std::string(PeerId)>;
@@ -70,6 +70,11 @@ class UpstreamFetches {
                  Instant now);
   bool OnReady(PeerId peer, moqt::RequestId request);
   void OnPeerGone(PeerId peer, Instant now);
+  // A session has taken the place of one that is leaving: what that does not bring it is asked for,
+  // and what was put off until now.
+  void OnMoved(PeerId from, PeerId to, Instant now);
+  // Whether anything that it was asked for is under way.
+  bool IsAsking(PeerId peer) const;
   void OnTime(Instant now);
   std::optional<Instant> deadline() const;
   // Nobody waits for more of the track, for this reason: it is malformed, or was forgotten.
@@ -129,6 +134,7 @@ class UpstreamFetches {
     Fetch(TrackName name, const FetchProgress& to_come)
         : track(std::move(name)), progress(to_come) {}
 
+    FetchId id = 0;
     TrackName track;
     FetchProgress progress;
     Location asked_last;  // As it was asked for, before anything was said of the end.
@@ -140,7 +146,11 @@ class UpstreamFetches {
     size_t branches = 0;       // While there are any it is wanted, whoever waits.
     PeerId peer = 0;
     moqt::RequestId request = 0;
-    std::string asked_of{};  // The peer's, and since when it is asked.
+    // The peer is leaving, and was not asked: who takes its place is to be, if it comes soon.
+    bool put_off = false;
+    bool was_put_off = false;
+    bool peer_leaves = false;  // It has refused because of that.
+    std::string asked_of{};    // The peer's, and since when it is asked.
     Instant asked_at{};
     std::vector<UpstreamTrial> trials{};  // Those before it.
     std::optional<moqt::FetchOk> answer;
@@ -160,6 +170,8 @@ class UpstreamFetches {
   bool Begin(SubscriberId asker, const Wish& wish, Instant now);
   // Asks the next who may have what is left; false if nobody is.
   bool AskNext(Fetch& fetch, Instant now);
+  // Nobody can be asked, but one of these is leaving, and another session may take its place.
+  bool PutOff(Fetch& fetch, const std::vector<PeerId>& peers, Instant now);
   void Add(FetchId id, Fetch fetch);
   void Join(SubscriberId asker, FetchId id, const Wish& wish, Instant now);
   static void AddSources(Fetch& fetch, const std::vector<PeerId>& sources);

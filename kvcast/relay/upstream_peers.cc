@@ -7,7 +7,7 @@ namespace kvcast::relay {
 
 UpstreamPeers::UpstreamPeers(std::vector<Route> routes) {
   for (Route& route : routes) {
-    upstreams_.push_back({std::move(route), std::nullopt});
+    upstreams_.push_back({std::move(route), std::nullopt, {}});
   }
 }
 
@@ -16,8 +16,18 @@ bool UpstreamPeers::AnyForgets() const {
                              [](const Upstream& upstream) { return upstream.route.forgets; });
 }
 
+std::optional<PeerId> UpstreamPeers::Connect(size_t upstream, PeerId peer) {
+  Upstream& to = upstreams_.at(upstream);
+  const std::optional<PeerId> before = std::exchange(to.peer, peer);
+  if (before) {
+    to.leaving.push_back(*before);
+  }
+  return before;
+}
+
 void UpstreamPeers::Disconnect(PeerId peer) {
   for (Upstream& upstream : upstreams_) {
+    std::erase(upstream.leaving, peer);
     if (upstream.peer == peer) {
       upstream.peer.reset();
     }
@@ -53,6 +63,17 @@ std::vector<PeerId> UpstreamPeers::For(const TrackNamespace& space) const {
   for (const Upstream& upstream : upstreams_) {
     if (longest && upstream.peer && Has(upstream.route, space, *longest)) {
       peers.push_back(*upstream.peer);
+    }
+  }
+  return peers;
+}
+
+std::vector<PeerId> UpstreamPeers::LeavingFor(const TrackNamespace& space) const {
+  std::vector<PeerId> peers;
+  const std::optional<size_t> longest = LongestFor(space);
+  for (const Upstream& upstream : upstreams_) {
+    if (longest && Has(upstream.route, space, *longest)) {
+      peers.insert(peers.end(), upstream.leaving.begin(), upstream.leaving.end());
     }
   }
   return peers;

@@ -32,8 +32,9 @@ class UpstreamPeers {
   // Whether what any of them has forgotten is forgotten here.
   bool AnyForgets() const;
 
-  // The session stands, or has gone.
-  void Connect(size_t upstream, PeerId peer) { upstreams_.at(upstream).peer = peer; }
+  // The session stands, or has gone. One that stood before is leaving, and returned: what is under
+  // way there still comes, until it has gone.
+  std::optional<PeerId> Connect(size_t upstream, PeerId peer);
   void Disconnect(PeerId peer);
   std::optional<size_t> Find(PeerId peer) const;
   bool Has(PeerId peer) const { return Find(peer).has_value(); }
@@ -42,6 +43,8 @@ class UpstreamPeers {
   bool Covers(const TrackNamespace& space) const { return LongestFor(space).has_value(); }
   // Those to be asked, the best first.
   std::vector<PeerId> For(const TrackNamespace& space) const;
+  // Those that they took the place of: they are asked for nothing, but may bring it already.
+  std::vector<PeerId> LeavingFor(const TrackNamespace& space) const;
   // What those are called that are to be asked, and are not connected.
   std::vector<std::string> AwayFor(const TrackNamespace& space) const;
   // All that are connected.
@@ -54,6 +57,7 @@ class UpstreamPeers {
   struct Upstream {
     Route route;
     std::optional<PeerId> peer;
+    std::vector<PeerId> leaving;
   };
 
   static bool Has(const Route& route, const TrackNamespace& space, size_t fields);

@@ -33,6 +33,19 @@ TEST(UpstreamPeers, TheLongestPrefixDecidesWhetherItIsThereOrNot) {
   EXPECT_EQ(peers.For(Fields({"x", "y", "z"})), (std::vector<PeerId>{11}));
 }
 
+TEST(UpstreamPeers, AreKnownWhenAnotherSessionHasTakenTheirPlaceUntilTheyHaveGone) {
+  UpstreamPeers peers({{"first", {Fields({"x"})}}, {"second", {Fields({"y"})}}});
+  EXPECT_FALSE(peers.Connect(0, 10).has_value());
+  EXPECT_EQ(peers.Connect(0, 11), PeerId{10});
+  EXPECT_EQ(peers.For(Fields({"x"})), (std::vector<PeerId>{11}));
+  EXPECT_EQ(peers.LeavingFor(Fields({"x"})), (std::vector<PeerId>{10}));
+  EXPECT_TRUE(peers.LeavingFor(Fields({"y"})).empty());
+  EXPECT_FALSE(peers.Has(10));
+  peers.Disconnect(10);
+  EXPECT_TRUE(peers.LeavingFor(Fields({"x"})).empty());
+  EXPECT_EQ(peers.For(Fields({"x"})), (std::vector<PeerId>{11}));
+}
+
 TEST(UpstreamPeers, AreAskedForWhatTheyMayHaveOfAPrefix) {
   const UpstreamPeers peers({{"all", {TrackNamespace()}}, {"some", {Fields({"x", "y"})}}});
   EXPECT_EQ(peers.Within(0, Fields({"x"})), (std::vector{Fields({"x"})}));

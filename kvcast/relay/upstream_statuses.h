@@ -33,6 +33,10 @@ class UpstreamStatuses {
   bool OnAccepted(PeerId peer, const moqt::RequestAccepted& event);
   bool OnRefused(PeerId peer, moqt::RequestId request, const moqt::RequestError& error,
                  Instant now);
+  bool IsAsking(PeerId peer) const {
+    const auto first = by_request_.lower_bound({peer, 0});
+    return first != by_request_.end() && first->first.first == peer;
+  }
   void OnPeerGone(PeerId peer, Instant now);
   void OnTime(Instant now);
   std::optional<Instant> deadline() const;
