@@ -93,6 +93,10 @@ typedef struct kvcast_node {
    * one before is not there or is lost. All are trusted, and asked, in the same way. */
   const char* const* others;
   size_t other_count;
+  /* Of a cache: what of this host's memory may hold blocks that are prefetched; 0: 256 MiB. */
+  uint64_t prefetch_bytes_max;
+  /* Of a cache: above 0, its connection is shared with no other cache of this process. */
+  int32_t own_connection;
 } kvcast_node;
 
 #ifdef __cplusplus

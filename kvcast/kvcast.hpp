@@ -71,6 +71,8 @@ struct Node {
   std::chrono::milliseconds patience{10'000};  // None: nobody waits.
   uint64_t index_bytes_max = 0;
   std::vector<std::string> others{};  // Addresses of nodes that will do as well, the best first.
+  uint64_t prefetch_bytes_max = 0;
+  bool own_connection = false;  // Of a cache: shared with no other.
 };
 
 enum class Durability : int32_t {
@@ -139,6 +141,8 @@ inline GivenNode NodeOf(const Node& node) {
   given.index_bytes_max = node.index_bytes_max;
   given.others = whole.others.data();
   given.other_count = whole.others.size();
+  given.prefetch_bytes_max = node.prefetch_bytes_max;
+  given.own_connection = node.own_connection ? 1 : 0;
   return whole;
 }
 

@@ -133,13 +133,14 @@ KVCAST_API kvcast_code kvcast_draw_generation(void* generation);
 /* What a call came to. The caller sets struct_size. */
 typedef struct kvcast_report {
   size_t struct_size;
-  uint64_t blocks;  /* Found, or loaded, or published: they stand first, without a hole. */
-  uint64_t tokens;  /* The same in tokens. */
-  uint64_t bytes;   /* To be loaded, or that were moved. */
-  uint64_t held;    /* Of a publication: blocks that the node held before. */
-  int32_t status;   /* KVCAST_ITEM_...: of the first block that is not among them; 0: all are. */
-  char reason[256]; /* A sentence for a person; empty if all are. */
-  uint64_t live;    /* Of a load: blocks that came as they were published. */
+  uint64_t blocks;     /* Found, or loaded, or published: they stand first, without a hole. */
+  uint64_t tokens;     /* The same in tokens. */
+  uint64_t bytes;      /* To be loaded, or that were moved. */
+  uint64_t held;       /* Of a publication: blocks that the node held before. */
+  int32_t status;      /* KVCAST_ITEM_...: of the first block that is not among them; 0: all are. */
+  char reason[256];    /* A sentence for a person; empty if all are. */
+  uint64_t live;       /* Of a load: blocks that came as they were published, */
+  uint64_t prefetched; /* and those that were in this host's memory already. */
 } kvcast_report;
 
 /* The longest prefix that can be had, from what is known here: asks nobody. */

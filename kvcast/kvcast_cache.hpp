@@ -47,6 +47,7 @@ class Cache {
   using Report = CacheReport;
 
   using Loading = CacheLoading;
+  using Prefetch = CachePrefetch;
   using Publication = CachePublication;
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
@@ -139,6 +140,14 @@ class Cache {
                ? Expected<Loading>(Loading(loading, prompt.tokens.size() / block_tokens()))
                : detail::FailureOf(code);
   }
+  // Brings what will be loaded soon into this host's memory; the prompt needs no pages.
+  Expected<Prefetch> BeginPrefetch(const Prompt& prompt, const Terms& terms = Terms()) {
+    const kvcast_prompt asked = PromptOf(prompt);
+    const kvcast_terms given = TermsOf(terms);
+    kvcast_prefetch* prefetch = nullptr;
+    const kvcast_code code = kvcast_cache_begin_prefetch(cache_.get(), &asked, &given, &prefetch);
+    return code == KVCAST_OK ? Expected<Prefetch>(Prefetch(prefetch)) : detail::FailureOf(code);
+  }
   Expected<Report> Publish(const Prompt& prompt, const Terms& terms = Terms()) {
     return Call(kvcast_cache_publish, prompt, terms);
   }
@@ -152,8 +161,8 @@ class Cache {
                              : detail::FailureOf(code);
   }
 
-  // Of what was begun: the tag of a load that has come further, or of a load or a publication that
-  // is over, since this last said so.
+  // Of what was begun: the tag of a load that has come further, or of whatever is over, since this
+  // last said so.
   std::optional<uint64_t> NextNews() {
     uint64_t tag = 0;
     const kvcast_code code = kvcast_cache_news(cache_.get(), &tag);

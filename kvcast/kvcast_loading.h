@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Of what was begun below and is not gone: `tag` becomes that of a load that has come further, or
- * of a load or a publication that is over, since this last said so. KVCAST_PENDING: none has. */
+ * of whatever is over, since this last said so. KVCAST_PENDING: none has. */
 KVCAST_API kvcast_code kvcast_cache_news(kvcast_cache* cache, uint64_t* tag);
 /* A descriptor that can be read while kvcast_cache_news() would give a tag: for select, poll and
  * epoll. The cache's own: not to be closed, and it need not be read. */
@@ -40,6 +40,28 @@ KVCAST_API kvcast_code kvcast_loading_wait(kvcast_loading* loading, int64_t wait
                                            size_t block_size, size_t* count);
 /* Gives it up: it is gone, and no page is touched after this returns. Null is none. */
 KVCAST_API void kvcast_loading_abandon(kvcast_loading* loading);
+
+/* Blocks on their way into this host's memory. One call at a time, from any thread. */
+typedef struct kvcast_prefetch kvcast_prefetch;
+
+/* A prompt, or as much of it as is known, that will be loaded soon: the blocks that can be had are
+ * brought here, behind all that somebody waits for, and the node has them at hand then, too. A load
+ * of this cache takes them from here, once. No page is touched, and the prompt need not have any.
+ * The terms are those of the load to come, and choose the best rung that there is; where they have
+ * follow_us or begin_us, blocks that nobody holds yet are waited for, to timeout_us. There is room
+ * for prefetch_bytes_max (kvcast_node): what was brought before gives way, and what does not fit is
+ * left out from the end. A load of the same prompt ends it and fetches the rest itself. Waits for
+ * nothing; `terms` may be null. The cache must stay open until the prefetch is gone. */
+KVCAST_API kvcast_code kvcast_cache_begin_prefetch(kvcast_cache* cache, const kvcast_prompt* prompt,
+                                                   const kvcast_terms* terms,
+                                                   kvcast_prefetch** prefetch);
+/* How it ended: it is gone then. KVCAST_PENDING: it goes on. wait_us as in kvcast_loading_wait().
+ * Of the report: blocks and tokens that are here, with those that are skipped; bytes that came;
+ * `held` blocks were here before. */
+KVCAST_API kvcast_code kvcast_prefetch_wait(kvcast_prefetch* prefetch, int64_t wait_us,
+                                            kvcast_report* report);
+/* Nothing more is fetched, and it is gone; what has come stays here. Null is none. */
+KVCAST_API void kvcast_prefetch_abandon(kvcast_prefetch* prefetch);
 
 /* A prompt that is published while it is being computed: each block is sent once it is ready, for
  * other engines to follow. One call at a time, from any thread. */

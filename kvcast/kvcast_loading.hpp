@@ -10,8 +10,8 @@ inline namespace v0 {
 namespace detail {
 
 inline CacheReport ReportOf(const kvcast_report& told) {
-  return {told.blocks, told.tokens, told.bytes, told.held, static_cast<Status>(told.status),
-          told.reason, told.live,   {}};
+  return {told.blocks, told.tokens, told.bytes, told.held,      static_cast<Status>(told.status),
+          told.reason, told.live,   {},         told.prefetched};
 }
 inline std::vector<CacheBlock> EachOf(const std::vector<kvcast_block>& blocks, size_t count) {
   std::vector<CacheBlock> each;
@@ -64,6 +64,35 @@ class CacheLoading {
 
   std::unique_ptr<kvcast_loading, Abandon> loading_;
   size_t blocks_max_;
+};
+
+// Blocks on their way into this host's memory. See kvcast_prefetch. Destroyed before it is over, it
+// is given up, and what has come stays. The cache must outlive it.
+class CachePrefetch {
+ public:
+  // How it ended, once: it is gone then. Absent: it goes on. Waits for its end for so long at most.
+  Expected<std::optional<CacheReport>> Wait(Microseconds wait = Microseconds(0)) {
+    kvcast_report told{};
+    told.struct_size = sizeof(told);
+    const kvcast_code code = kvcast_prefetch_wait(prefetch_.get(), wait.count(), &told);
+    if (code == KVCAST_PENDING) {
+      return std::optional<CacheReport>();
+    }
+    if (code != KVCAST_OK) {
+      return detail::FailureOf(code);
+    }
+    (void)prefetch_.release();
+    return std::optional(detail::ReportOf(told));
+  }
+
+ private:
+  friend class Cache;
+  struct Abandon {
+    void operator()(kvcast_prefetch* prefetch) const { kvcast_prefetch_abandon(prefetch); }
+  };
+  explicit CachePrefetch(kvcast_prefetch* prefetch) : prefetch_(prefetch) {}
+
+  std::unique_ptr<kvcast_prefetch, Abandon> prefetch_;
 };
 
 // A prompt that is published while it is being computed. See kvcast_publication. Destroyed before

@@ -59,6 +59,7 @@ struct CacheReport {
   std::string reason{};
   uint64_t live = 0;
   std::vector<CacheBlock> each{};  // Of a load: of each of the prompt's blocks.
+  uint64_t prefetched = 0;
 };
 
 }  // namespace v0

@@ -1,6 +1,7 @@
-// An engine that says what its pages hold: publishes a prompt's blocks, or finds and loads them.
+// An engine that says what its pages hold: publishes a prompt's blocks, or finds and loads them; or
+// has them brought to its host ahead, and loads them from there.
 //
-//   share_prompt publish|load NODE MODEL_FOLDER LAYERS KV_HEADS HEAD_SIZE
+//   share_prompt publish|load|ahead NODE MODEL_FOLDER LAYERS KV_HEADS HEAD_SIZE
 //
 // What a page holds follows from its place, so that another process can tell whether it got what
 // was published. The model's folder says how many layers, KV heads and values a head it has.
@@ -22,11 +23,37 @@ uint16_t ValueAt(size_t layer, bool is_key, size_t at) {
   return static_cast<uint16_t>(0x3f80 | ((layer * 31 + (is_key ? 7 : 3) + at * 13) & 0x7f));
 }
 
+// Of the first values of K and V of each layer.
+size_t CountWrong(const std::vector<std::vector<uint16_t>>& memory, size_t values) {
+  size_t wrong = 0;
+  for (size_t plane = 0; plane < memory.size(); ++plane) {
+    for (size_t at = 0; at < values; ++at) {
+      wrong += memory[plane][at] != ValueAt(plane / 2, plane % 2 == 0, at) ? 1u : 0u;
+    }
+  }
+  return wrong;
+}
+
+// An engine would do something else meanwhile: there is no need to wait.
+bool FetchAhead(kvcast::Cache& cache, const kvcast::Cache::Prompt& prompt) {
+  auto ahead = cache.BeginPrefetch(prompt);
+  if (!ahead) {
+    return false;
+  }
+  const auto fetched = ahead->Wait(std::chrono::seconds(30));
+  if (!fetched || !*fetched) {
+    return false;
+  }
+  std::printf("fetched %llu tokens ahead\n", static_cast<unsigned long long>((*fetched)->tokens));
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 7) {
-    std::fprintf(stderr, "usage: %s publish|load NODE MODEL LAYERS KV_HEADS HEAD_SIZE\n", argv[0]);
+    std::fprintf(stderr, "usage: %s publish|load|ahead NODE MODEL LAYERS KV_HEADS HEAD_SIZE\n",
+                 argv[0]);
     return 64;
   }
   const bool publishing = std::string(argv[1]) == "publish";
@@ -70,21 +97,22 @@ int main(int argc, char** argv) {
                 published ? published->reason.c_str() : published.failure().message.c_str());
     return published && published->tokens > 0 ? 0 : 1;
   }
+  if (std::string(argv[1]) == "ahead" && !FetchAhead(*cache, prompt)) {
+    return 2;
+  }
   const auto found = cache->Find(prompt);
   const auto loaded = cache->Load(prompt);
   if (!found || !loaded) {
     std::fprintf(stderr, "%s\n", loaded.failure().message.c_str());
     return 2;
   }
-  size_t wrong = 0;
-  for (size_t layer = 0; layer < layers; ++layer) {
-    for (size_t at = 0; at < loaded->tokens * row; ++at) {
-      wrong += memory[2 * layer][at] != ValueAt(layer, true, at) ? 1u : 0u;
-      wrong += memory[2 * layer + 1][at] != ValueAt(layer, false, at) ? 1u : 0u;
-    }
-  }
+  const size_t wrong = CountWrong(memory, loaded->tokens * row);
   std::printf("found %llu tokens, loaded %llu, %zu wrong values\n",
               static_cast<unsigned long long>(found->tokens),
               static_cast<unsigned long long>(loaded->tokens), wrong);
+  if (loaded->prefetched > 0) {
+    std::printf("%llu blocks were here before\n",
+                static_cast<unsigned long long>(loaded->prefetched));
+  }
   return loaded->tokens > 0 && wrong == 0 ? 0 : 1;
 }

@@ -116,6 +116,12 @@ void Client::OnRequestEvent(moqt::RequestId request, const moqt::Event& event, I
       return;
     }
   }
+  for (auto& [operation, prefetching] : prefetches_) {
+    if (prefetching->Owns(request)) {
+      prefetching->OnEvent(event);
+      return;
+    }
+  }
   for (auto& [operation, loading] : value_loads_) {
     if (loading->Owns(request)) {
       loading->OnEvent(event);
@@ -135,6 +141,9 @@ void Client::OnSessionClosed(const std::string& reason) {
   for (auto& [operation, entry] : publications_) {
     entry.publication->OnNodeLost(reason);
   }
+  for (auto& [operation, prefetching] : prefetches_) {
+    prefetching->OnNodeLost(reason);
+  }
   for (auto& [operation, loading] : value_loads_) {
     loading->OnNodeLost();
   }
@@ -148,6 +157,9 @@ void Client::OnTimeout(Instant now) {
   }
   for (auto& [operation, entry] : publications_) {
     entry.publication->OnTimeout(now);
+  }
+  for (auto& [operation, prefetching] : prefetches_) {
+    prefetching->OnTimeout(now);
   }
   for (auto& [operation, loading] : value_loads_) {
     loading->OnTimeout(now);
@@ -170,6 +182,9 @@ std::optional<Instant> Client::deadline() const {
   }
   for (const auto& [operation, entry] : publications_) {
     add(entry.publication->deadline());
+  }
+  for (const auto& [operation, prefetching] : prefetches_) {
+    add(prefetching->deadline());
   }
   for (const auto& [operation, loading] : value_loads_) {
     add(loading->deadline());
@@ -273,9 +288,12 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
     return Error(ErrorCode::kInvalid, "The match has " + std::to_string(match.end_block()) +
                                           " blocks, and not all have a name and a place.");
   }
+  for (const auto& [prefetch, prefetching] : prefetches_) {
+    prefetching->GiveWayTo(blocks);
+  }
   const OperationId operation = next_operation_++;
-  const Loading::Ground ground{session_,         pace_.get(), &index_,       &options_.kind,
-                               &options_.ladder, executor_,   &options_.work};
+  const Loading::Ground ground{session_,         pace_.get(), &index_,        &options_.kind,
+                               &options_.ladder, executor_,   &options_.work, options_.shelf.get()};
   auto loading = std::make_unique<Loading>(ground, std::move(match), std::move(blocks),
                                            std::move(pages), terms, now);
   if (lost_) {
@@ -286,7 +304,24 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
   return operation;
 }
 
+OperationId Client::Prefetch(CacheMatch match, std::vector<BlockHash> blocks,
+                             const PrefetchTerms& terms, Instant now) {
+  const OperationId operation = next_operation_++;
+  auto prefetching = std::make_unique<Prefetching>(
+      Prefetching::Ground{session_, &index_, &options_.kind, options_.shelf.get()},
+      std::move(match), std::move(blocks), terms, now);
+  if (lost_) {
+    prefetching->OnNodeLost(lost_reason_);
+  }
+  prefetches_.emplace(operation, std::move(prefetching));
+  Settle(now);
+  return operation;
+}
+
 void Client::Cancel(OperationId operation, Instant now) {
+  if (const auto prefetch = prefetches_.find(operation); prefetch != prefetches_.end()) {
+    prefetch->second->Cancel();
+  }
   if (const auto load = loads_.find(operation); load != loads_.end()) {
     load->second.loading->Cancel();
   }
@@ -308,6 +343,7 @@ void Client::Settle(Instant now) {
   }
   SettlePublications(now);
   SettleLoads(now);
+  SettlePrefetches();
   SettleValues();
   acks_.Settle(now);
 }
@@ -348,6 +384,19 @@ void Client::SettleLoads(Instant now) {
     if (entry.loading->over()) {
       events_.push_back(LoadEnded{operation, entry.loading->Report()});
       at = loads_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+void Client::SettlePrefetches() {
+  for (auto at = prefetches_.begin(); at != prefetches_.end();) {
+    auto& [operation, prefetching] = *at;
+    prefetching->Look();
+    if (prefetching->over()) {
+      events_.push_back(PrefetchEnded{operation, prefetching->report()});
+      at = prefetches_.erase(at);
     } else {
       ++at;
     }

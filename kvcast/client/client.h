@@ -13,6 +13,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/client/ack_follower.h"
 #include "kvcast/client/block_place.h"
+#include "kvcast/client/block_shelf.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
 #include "kvcast/client/catalog_follower.h"
@@ -24,6 +25,7 @@
 #include "kvcast/client/node_holdings.h"
 #include "kvcast/client/node_pace.h"
 #include "kvcast/client/pace_book.h"
+#include "kvcast/client/prefetching.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/publication.h"
 #include "kvcast/client/rung_choice.h"
@@ -52,6 +54,10 @@ struct ClientOptions {
   Duration catalog_patience = std::chrono::milliseconds(500);
   // What is known of nodes from sessions before this one, and will be after it. Null: nothing.
   std::shared_ptr<PaceBook> paces{};
+  // Where blocks that are prefetched are, over all sessions, and how much there may be of them
+  // where whoever makes the client makes the shelf. Null: there is none.
+  std::shared_ptr<BlockShelf> shelf{};
+  uint64_t prefetch_bytes_max = uint64_t{256} << 20;
 };
 
 // What an engine asks of one node, over one session: publish a prompt's blocks, find how many of a
@@ -110,6 +116,11 @@ class Client {
   // The first so many blocks of a prompt that is loaded have pages that may be written to now.
   void Room(OperationId load, size_t blocks, Instant now);
 
+  // Brings what a match of these blocks says, or will say by the deadline, to the shelf, from where
+  // loads take it. REQUIRES: a shelf.
+  OperationId Prefetch(CacheMatch match, std::vector<BlockHash> blocks, const PrefetchTerms& terms,
+                       Instant now);
+
   // Values are bytes of an engine's own, under names of its own. How long each of these is, as far
   // as somebody is said to hold it. Asks nobody.
   std::vector<std::optional<uint64_t>> FindValues(std::span<const BlockHash> names) const;
@@ -155,6 +166,7 @@ class Client {
   void Settle(Instant now);
   void SettlePublications(Instant now);
   void SettleLoads(Instant now);
+  void SettlePrefetches();
   void SettleValues();
   OperationId Begin(PublishEntry entry, Instant now);
 
@@ -169,6 +181,7 @@ class Client {
   AckFollower acks_;
   std::map<OperationId, PublishEntry> publications_;
   std::map<OperationId, LoadEntry> loads_;
+  std::map<OperationId, std::unique_ptr<Prefetching>> prefetches_;
   const TrackKind value_kind_;
   std::map<OperationId, std::unique_ptr<ValueLoading>> value_loads_;
   OperationId next_operation_ = 1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kvcast/client/load_report.h"
+#include "kvcast/client/prefetching.h"
 #include "kvcast/client/publication.h"
 #include "kvcast/client/value_outcome.h"
 
@@ -42,6 +43,11 @@ struct LoadEnded {
   LoadReport report;
 };
 
+// Nothing more is fetched.
+struct PrefetchEnded {
+  OperationId operation;
+  PrefetchReport report;
+};
 // Their memory is neither read nor written to any more. Of each, in the order they were given.
 struct ValuesEnded {
   OperationId operation;
@@ -49,6 +55,6 @@ struct ValuesEnded {
 };
 
 using ClientEvent = std::variant<NodeReady, NodeLost, PublishProgress, PublishEnded, LoadProgress,
-                                 LoadEnded, ValuesEnded>;
+                                 LoadEnded, ValuesEnded, PrefetchEnded>;
 
 }  // namespace kvcast

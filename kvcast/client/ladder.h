@@ -22,6 +22,8 @@ class Ladder {
       : pages_(pages), calibration_(std::move(calibration)) {}
 
   HalfType pages() const { return pages_; }
+  // Null: there is none.
+  const Calibration* calibration() const { return calibration_.get(); }
   // The exact rungs are those of pages of their own type; AC and KTC want a calibration, FP8 and
   // FP4 only to be published: then their tracks say all of it.
   bool Loads(Rung rung) const;

@@ -55,6 +55,7 @@ void LoadReport::GoOnWith(LoadReport next) {
   bytes += next.bytes;
   fetches += next.fetches;
   live += next.live;
+  prefetched += next.prefetched;
   runs.insert(runs.end(), next.runs.begin(), next.runs.end());
   chosen.resize(kept);
   for (const std::optional<size_t>& choice : next.chosen) {

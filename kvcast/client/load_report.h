@@ -40,7 +40,8 @@ struct LoadReport {
   std::string reason;                  // Why not all were loaded; empty if they were.
   uint64_t bytes = 0;                  // Of payload that was decoded.
   size_t fetches = 0;
-  size_t live = 0;  // Of the loaded blocks, those that were followed as they were published.
+  size_t live = 0;        // Of the loaded blocks, those that were followed as they were published.
+  size_t prefetched = 0;  // Of the loaded blocks, those that were here before they were asked for.
   std::vector<LoadRun> runs;         // Where the loaded blocks came from, in the prompt's order.
   std::vector<std::string> choices;  // Which rungs were chosen and why, a sentence each.
   // By which of the choices each loaded block came; absent of those that were followed.

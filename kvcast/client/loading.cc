@@ -29,6 +29,7 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       kind_(ground.kind),
       ladder_(ground.ladder),
       work_(ground.work),
+      shelf_(ground.shelf),
       match_(std::move(match)),
       blocks_(std::move(blocks)),
       pages_(std::move(pages)),
@@ -56,7 +57,8 @@ bool Loading::IsOffered(size_t block) const {
 
 std::optional<size_t> Loading::NextBlock() const {
   const auto can_be_asked_for = [&](size_t block) {
-    return block < std::min(end_block_, room_) && IsOffered(block) && !IsComingLive(block);
+    return block < std::min(end_block_, room_) && IsOffered(block) && !IsComingLive(block) &&
+           !shelved_.contains(block);
   };
   const auto missing = std::ranges::find_if(missing_, can_be_asked_for);
   if (missing != missing_.end()) {
@@ -93,7 +95,8 @@ void Loading::StartFetches() {
     const auto after = runs_.upper_bound(*block);
     const size_t end = std::min(after == runs_.end() ? end_block_ : after->first, room_);
     size_t free = 1;
-    while (free < choice.run->block_count && *block + free < end && !IsComingLive(*block + free)) {
+    while (free < choice.run->block_count && *block + free < end && !IsComingLive(*block + free) &&
+           !shelved_.contains(*block + free)) {
       ++free;
     }
     if (choice.run->block_count > free) {
@@ -160,6 +163,7 @@ void Loading::OnEvent(const moqt::Event& event, Instant now) {
 
 void Loading::Settle() {
   Collect();
+  TakeShelved();
   StartFetches();
   Follow();
   Advance();
@@ -272,6 +276,7 @@ void Loading::EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch
   fetches_.erase(fetch);
   if (joint_ && joint_->fetch == request) {
     joint_.reset();
+    held_up_ = true;
   }
   pace_->OnOver(run.run.bytes - std::min(run.came_bytes, run.run.bytes), now_);
   if (cancel) {
@@ -312,8 +317,8 @@ void Loading::PassOn(Runs::iterator at) {
   // others may be there.
   const bool one_only = fault.outcome == BlockOutcome::kNotHeld && run.decoder.begun();
   const size_t withdrawn = std::min(one_only ? broken + 1 : SIZE_MAX, run.run.end_block());
-  // What did not come live may be fetched once it is listed.
-  const bool withdraws = !run.live || fault.outcome == BlockOutcome::kWrong;
+  // What did not come live may be fetched once it is listed, and what was here may be fetched anew.
+  const bool withdraws = !run.shelved && (!run.live || fault.outcome == BlockOutcome::kWrong);
   for (size_t block = broken; withdraws && block < withdrawn; ++block) {
     match_.Withdraw(block, run.run.track);
   }
@@ -424,6 +429,7 @@ LoadReport Loading::Report() const {
       continue;
     }
     report.live += run.live ? count : 0;
+    report.prefetched += run.shelved ? count : 0;
     LoadRun* const last = report.runs.empty() ? nullptr : &report.runs.back();
     if (last != nullptr && run.live && last->track == run.run.track &&
         last->last_group() + 1 == run.run.first_group && last->end_block() == first) {

@@ -13,16 +13,15 @@
 #include <vector>
 
 #include "kvcast/base/time.h"
+#include "kvcast/client/block_shelf.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/cache_match.h"
-#include "kvcast/client/counted_jobs.h"
-#include "kvcast/client/decode_job.h"
+#include "kvcast/client/decoding_run.h"
 #include "kvcast/client/executor.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/client/load_report.h"
 #include "kvcast/client/node_pace.h"
 #include "kvcast/client/prompt_pages.h"
-#include "kvcast/client/run_decoder.h"
 #include "kvcast/client/rung_choice.h"
 #include "kvcast/client/work_limits.h"
 #include "kvcast/kv/prefix_index.h"
@@ -35,7 +34,7 @@ namespace kvcast {
 // rung that suits what is known by then, and has jobs write what passes its checks straight into
 // pages. A block that one track could not give is asked of another one that is said to hold it,
 // once no job writes to it any more. While jobs have enough to do nothing is taken from the
-// session, and so the node waits.
+// session, and so the node waits. What has been prefetched is taken from the shelf instead.
 //
 // Where it is to follow, it goes on where nothing more is held: it subscribes to a track that may
 // still be being published, fetches what that has up to then, and takes what comes, block by block;
@@ -61,6 +60,7 @@ class Loading {
     const Ladder* ladder;
     Executor* executor;
     const WorkLimits* work;
+    BlockShelf* shelf;  // Null: there is none.
   };
   // `blocks` names the whole prompt. REQUIRES: the match lies within it and within `pages`, whose
   // values are those of the ladder.
@@ -95,17 +95,7 @@ class Loading {
   LoadReport Report() const;
 
  private:
-  // A run that was asked for. What it could not give is another run's, or nobody's.
-  struct Run {
-    Run(const LoadRun& wanted, std::span<const BlockHash> blocks, const PromptPages& pages,
-        CountedJobs<DecodeJob>& jobs, const WorkLimits& work)
-        : run(wanted), decoder(wanted, blocks, pages, jobs, work) {}
-
-    LoadRun run;
-    RunDecoder decoder;
-    uint64_t came_bytes = 0;
-    bool live = false;  // It comes at its publisher's pace, and says nothing of the node's.
-  };
+  using Run = DecodingRun;
   using Runs = std::map<size_t, Run>;  // By their first block; they stay where they are.
 
   // A track that may still be being published.
@@ -123,7 +113,8 @@ class Loading {
     moqt::RequestId fetch = 0;
     Location last;                  // That is fetched.
     std::vector<Object> waiting{};  // Of its group, those that came after it.
-    bool ended = false;             // No more of its group comes.
+    uint64_t waiting_bytes = 0;
+    bool ended = false;  // No more of its group comes.
   };
 
   // After every input: asks for what can be asked for, and ends when nothing can be had any more.
@@ -143,6 +134,8 @@ class Loading {
   void Take(moqt::RequestId request, Extent extent);
   void Feed(Run& run, const moqt::Received& item);
   bool IsFull() const { return jobs_.bytes() >= work_->decoding_bytes_max; }
+  // So much waits for a fetch that nothing more is taken of what follows it.
+  bool IsJointFull() const;
   // Looks at jobs that are done, and takes what had to wait for them; false if none are.
   bool Collect();
   bool CollectDone();
@@ -157,6 +150,10 @@ class Loading {
   void FailAll(LoadFault fault);
   void EndFetch(std::map<moqt::RequestId, Runs::iterator>::iterator fetch, bool cancel);
   void Advance();
+
+  // Of blocks that were prefetched; in loading_shelf.cc.
+  void TakeShelved();
+  void Decode(size_t block, const BlockShelf::Block& taken);
 
   // What follows is of computing instead, and in loading_worth.cc.
   // After every input: what came of the block that is needed next, and what is left to ask for.
@@ -204,6 +201,7 @@ class Loading {
   const CacheKind* kind_;
   const Ladder* ladder_;
   const WorkLimits* work_;
+  BlockShelf* shelf_;
   CacheMatch match_;
   const std::vector<BlockHash> blocks_;
   const PromptPages pages_;
@@ -218,6 +216,8 @@ class Loading {
   size_t next_block_;         // Nothing was asked for from here on.
   size_t end_block_;          // Nothing is wanted from here on.
   size_t room_;               // Nothing is asked for from here on, yet.
+  uint64_t shelf_version_ = 0;
+  std::set<size_t> shelved_;  // Blocks that are there, and that nobody was asked for.
   std::vector<RungChoice> choices_;
   size_t fetches_made_ = 0;
   size_t leading_ = 0;
@@ -240,7 +240,7 @@ class Loading {
   std::pair<size_t, uint64_t> came_{};  // Blocks that are loaded, and bytes of the next run.
   bool fetching_ = false;
   std::vector<std::pair<Rung, uint64_t>> unasked_;  // Bytes, of each block at its smallest.
-  std::array<uint64_t, 4> unasked_of_{};            // When they were counted.
+  std::array<uint64_t, 5> unasked_of_{};            // When they were counted.
   Instant listed_at_{};  // The block that is waited for, though it is to come live.
   const Instant since_;
   Instant now_;

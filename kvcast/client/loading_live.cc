@@ -148,10 +148,14 @@ void Loading::BeginLive(const moqt::RequestAccepted& accepted) {
   TakeLive(Extent::kRoom);
 }
 
+bool Loading::IsJointFull() const {
+  return joint_ && joint_->waiting_bytes >= work_->decoding_bytes_max;
+}
+
 void Loading::TakeLive(Extent extent) {
   while (live_ && live_->codec != nullptr) {
-    if (extent == Extent::kRoom && IsFull()) {
-      held_up_ = true;
+    if (extent == Extent::kRoom && (IsFull() || IsJointFull())) {
+      held_up_ = held_up_ || IsFull();  // Else until there is no joint any more.
       return;
     }
     const std::optional<moqt::Received> item = session_->Take(live_->request);
@@ -179,6 +183,7 @@ void Loading::OnLiveObject(const Object& object) {
   if (joint_ && joint_->last.group == group) {
     if (joint_->waiting.size() < pages_.shape().tokens()) {  // Of a block there are no more.
       joint_->waiting.push_back(object);
+      joint_->waiting_bytes += object.payload.size();
     }
     return;
   }
@@ -204,6 +209,9 @@ void Loading::OnLiveObject(const Object& object) {
   Runs::iterator run = open->second;
   run->second.decoder.OnObject(object);
   if (!run->second.decoder.broken() && !run->second.decoder.received()) {
+    if (live_->open.size() > work_->live_blocks_max) {
+      run->second.decoder.SubmitWaiting();  // Of many a little waits, and that is much.
+    }
     return;
   }
   live_->open.erase(open);
@@ -245,6 +253,7 @@ void Loading::EndLive(bool cancel) {
 
 void Loading::GoOnFrom(std::map<moqt::RequestId, Runs::iterator>::iterator fetch) {
   const Joint joint = *std::exchange(joint_, std::nullopt);
+  held_up_ = true;  // What comes live may have waited for this.
   const Runs::iterator run = fetch->second;
   EndFetch(fetch, /*cancel=*/false);
   RunDecoder& decoder = run->second.decoder;

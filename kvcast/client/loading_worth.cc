@@ -33,13 +33,14 @@ void Loading::NoteProgress() {
 // Anew only where something was asked for, or offered: a long prompt has many blocks.
 void Loading::CountUnasked() {
   const size_t end = std::min(match_.end_block(), end_block_);
-  const std::array<uint64_t, 4> now = {next_block_, missing_.size(), end, index_version_};
+  const std::array<uint64_t, 5> now = {next_block_, missing_.size(), end, index_version_,
+                                       shelved_.size()};
   if (std::exchange(unasked_of_, now) == now) {
     return;
   }
   unasked_.clear();
   for (size_t block = NextToLoad(); block < end; ++block) {
-    if (!IsFree(block) || !IsOffered(block)) {
+    if (!IsFree(block) || !IsOffered(block) || shelved_.contains(block)) {
       continue;
     }
     const BlockOffer& least =

@@ -51,6 +51,8 @@ class RunDecoder {
   void OnEnd();
   // It gives no more than has come, for a reason that is not its own.
   void Break(LoadFault fault);
+  // What waits for more, to be one job with it, is one by itself.
+  void SubmitWaiting();
   // One of its jobs has been run.
   void OnDone(const DecodeJob& job);
 
@@ -80,8 +82,6 @@ class RunDecoder {
   using Place = std::pair<size_t, uint32_t>;  // A block of the run, and its token.
 
   std::optional<LoadFault> CheckKey(const Object& object) const;
-  void SubmitWaiting();
-
   const uint64_t first_group_;
   const size_t first_block_;
   const size_t block_count_;

@@ -158,6 +158,8 @@ std::string_view WhyOf(RungChoice::Reason reason) {
       return "it would come too late";
     case RungChoice::Reason::kWaitedEnough:
       return "computing is faster than to wait on";
+    case RungChoice::Reason::kPrefetched:
+      return "it had been prefetched";
   }
   return "";
 }

@@ -50,6 +50,7 @@ struct RungChoice {
     kComputingFaster,  // Computing takes less time than loading. The rung is absent.
     kTooLate,          // Not even the next block would come in time. The rung is absent.
     kWaitedEnough,     // What was asked for does not come as fast as it is computed. The same.
+    kPrefetched,       // It was here already.
   };
 
   Reason reason = Reason::kBest;

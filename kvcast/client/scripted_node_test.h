@@ -177,6 +177,10 @@ class ScriptedNode {
     }
   }
   bool has_follower(const TrackName& track) const { return followers_.contains(track); }
+  std::optional<moqt::RequestId> follower(const TrackName& track) const {
+    const auto found = followers_.find(track);
+    return found == followers_.end() ? std::nullopt : std::optional(found->second.request);
+  }
   size_t follows() const { return follows_; }
   void Evict(const TrackName& track, uint64_t group, bool unlist = true) {
     tracks_[track].erase(group);

@@ -14,8 +14,10 @@ struct WorkLimits {
   size_t encode_job_bytes = 256 * 1024;
   size_t job_objects_max = 1024;  // Of either.
   // Of a load, of payload: while so much waits to be decoded, nothing more is taken from the
-  // session.
+  // session. The same of what comes live and waits for what comes before it.
   uint64_t decoding_bytes_max = 4 * 1024 * 1024;
+  // Blocks that come live side by side: of more than that none collects objects for larger jobs.
+  size_t live_blocks_max = 16;
   // Of a publication, of payload: while so much is encoded and not sent, or being encoded, no more
   // is.
   uint64_t encoded_bytes_max = 4 * 1024 * 1024;

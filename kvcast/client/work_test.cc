@@ -272,6 +272,101 @@ TEST_F(Work, DoneInAnyOrderFollowsAPublication) {
   }
 }
 
+// Who follows takes no more than who fetches: the node waits, too.
+TEST_F(Work, ThatWaitsIsBoundedWhereAPublicationIsFollowed) {
+  const size_t object = Codec::Plain(Rung::kBf16, TestShape())->ObjectBytesMax();
+  work_.decoding_bytes_max = 3 * object;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    ClientPair& pair = Begin(seed);
+    const TrackName track = pair.node().Live(source_, blocks_, 0);
+    pair.Run();
+    EngineMemory target(kBlocks, /*seed=*/2);
+    const OperationId load = pair.Follow(target, blocks_);
+    pair.Run();
+    for (size_t block = 1; block < kBlocks; ++block) {
+      pair.node().Live(source_, blocks_, block);
+      pair.Run();
+      most_waiting_ = std::max(most_waiting_, executor_->waiting());
+    }
+    pair.node().EndLive(track);
+    RunAll();
+    ASSERT_TRUE(pair.Loaded(load).has_value()) << "seed " << seed;
+    EXPECT_TRUE(pair.Loaded(load)->complete()) << "seed " << seed;
+    EXPECT_EQ(Read(target), Read(source_)) << "seed " << seed;
+  }
+  EXPECT_EQ(most_waiting_, 3u);
+}
+
+// Who comes in the middle of a block has its beginning fetched. However long that takes, what comes
+// behind it stays with the session.
+TEST_F(Work, IsNotPiledUpBehindABlockThatWasHalfThere) {
+  work_.decoding_bytes_max = 1;
+  for (const bool looks : {true, false}) {
+    ClientPair& pair = Begin(/*seed=*/1);
+    pair.node().script.hold_fetches = true;
+    const TrackName track = pair.node().Live(source_, blocks_, 0);
+    pair.node().Live(source_, blocks_, 1, 0, 1);
+    pair.Run();
+    EngineMemory target(kBlocks, /*seed=*/2);
+    const OperationId load = pair.Follow(target, blocks_);
+    RunAll();
+    ASSERT_TRUE(pair.node().follower(track).has_value());
+    const moqt::RequestId request = *pair.node().follower(track);
+    pair.node().Live(source_, blocks_, 1, 1, kTestBlockTokens - 1);
+    RunAll();
+    if (looks) {
+      size_t left = 0;
+      while (const auto item = pair.pair().client().Take(request)) {
+        left += std::holds_alternative<moqt::ReceivedObject>(*item) ? 1u : 0u;
+      }
+      EXPECT_EQ(left, kTestBlockTokens - 2);
+      continue;
+    }
+    pair.node().script.hold_fetches = false;
+    pair.node().ServeHeld();
+    for (size_t block = 2; block < kBlocks; ++block) {
+      pair.node().Live(source_, blocks_, block);
+    }
+    pair.node().EndLive(track);
+    RunAll();
+    ASSERT_TRUE(pair.Loaded(load).has_value());
+    EXPECT_TRUE(pair.Loaded(load)->complete()) << pair.Loaded(load)->reason;
+    EXPECT_EQ(Read(target), Read(source_));
+  }
+}
+
+class WorkOfManyObjects : public Work {
+ protected:
+  WorkOfManyObjects() : Work(/*objects=*/1000) {}
+};
+
+// Each block would have a little of it wait for more.
+TEST_F(WorkOfManyObjects, IsNotCollectedForEachOfManyBlocks) {
+  for (const size_t together : {kBlocks, size_t{2}}) {
+    work_.live_blocks_max = together;
+    ClientPair& pair = Begin(/*seed=*/2);
+    const TrackName track = pair.node().Live(source_, blocks_, 0);
+    pair.Run();
+    EngineMemory target(kBlocks, /*seed=*/2);
+    const OperationId load = pair.Follow(target, blocks_);
+    RunAll();
+    const size_t before = executor_->run();
+    for (size_t block = 1; block < kBlocks; ++block) {
+      pair.node().Live(source_, blocks_, block, 0, 2);
+    }
+    RunAll();
+    EXPECT_EQ(executor_->run() > before, together < kBlocks);
+    for (size_t block = 1; block < kBlocks; ++block) {
+      pair.node().Live(source_, blocks_, block, 2, 2);
+    }
+    pair.node().EndLive(track);
+    RunAll();
+    ASSERT_TRUE(pair.Loaded(load).has_value());
+    EXPECT_TRUE(pair.Loaded(load)->complete()) << pair.Loaded(load)->reason;
+    EXPECT_EQ(Read(target), Read(source_));
+  }
+}
+
 // What the node has of a prompt, from whoever.
 std::vector<std::string> Held(ClientPair& pair, const std::vector<BlockHash>& blocks) {
   std::vector<std::string> held(blocks.size());

@@ -9,6 +9,7 @@
 #include "kvcast/engine/c_model.h"
 #include "kvcast/engine/c_prompt.h"
 #include "kvcast/engine/c_report.h"
+#include "kvcast/engine/connection_pool.h"
 #include "kvcast/engine/model_ladder.h"
 #include "kvcast/io/clock.h"
 
@@ -37,6 +38,16 @@ Result<std::optional<Rung>> RungNamed(const char* name) {
   return rung;
 }
 
+Result<std::shared_ptr<NodeConnection>> Connect(const NodeTerms& terms,
+                                                const ClientOptions& options) {
+  if (!terms.own_connection) {
+    return ConnectionPool::OfProcess().Open(terms.addresses, options, terms.patience);
+  }
+  KVCAST_TRY(std::unique_ptr<NodeConnection> connection,
+             NodeConnection::Open(terms.addresses, options, terms.patience));
+  return std::shared_ptr<NodeConnection>(std::move(connection));
+}
+
 Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
                          const kvcast_pages* pages, kvcast_cache** cache) {
   if (cache == nullptr) {
@@ -50,20 +61,21 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
   KVCAST_TRY(PagedCache paged, PagesOf(pages, given.shape));
   const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
   KVCAST_TRY(const Ladder ladder, LadderOfModel(given.path, given.calibration, halves));
+  KVCAST_TRY(CallNews news, CallNews::Make());
   KVCAST_TRY(
-      std::unique_ptr<NodeConnection> connection,
-      NodeConnection::Open(terms.addresses,
-                           {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), given.slice),
+      std::shared_ptr<NodeConnection> connection,
+      Connect(terms, {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), given.slice),
+                      .ladder = ladder,
+                      .index_bytes_max = terms.index_bytes_max,
+                      .prefetch_bytes_max = terms.prefetch_bytes_max}));
+  *cache = new kvcast_cache{.key = terms.key,
+                            .fingerprint = fingerprint,
+                            .block_tokens = given.folder.description.block_tokens,
+                            .slice = given.slice,
+                            .pages = std::move(paged),
                             .ladder = ladder,
-                            .index_bytes_max = terms.index_bytes_max},
-                           terms.patience));
-  *cache = new kvcast_cache{terms.key,
-                            fingerprint,
-                            given.folder.description.block_tokens,
-                            given.slice,
-                            std::move(paged),
-                            ladder,
-                            std::move(connection)};
+                            .node = std::move(connection),
+                            .news = std::make_unique<CallNews>(std::move(news))};
   return KVCAST_OK;
 }
 
@@ -223,14 +235,14 @@ kvcast_code kvcast_cache_news(kvcast_cache* cache, uint64_t* tag) {
     if (tag == nullptr) {
       return kvcast::NoCache();
     }
-    const std::optional<uint64_t> news = it.node->NextNews();
+    const std::optional<uint64_t> news = it.node->NextNews(*it.news);
     *tag = news.value_or(0);
     return news ? KVCAST_OK : KVCAST_PENDING;
   });
 }
 
 int kvcast_cache_fd(const kvcast_cache* cache) {
-  return cache == nullptr ? -1 : cache->node->descriptor();
+  return cache == nullptr ? -1 : cache->news->descriptor();
 }
 
 }  // extern "C"

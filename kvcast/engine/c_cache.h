@@ -24,7 +24,8 @@ struct kvcast_cache {
   kvcast::Slice slice;
   kvcast::PagedCache pages;  // Of the slice alone.
   kvcast::Ladder ladder;
-  std::unique_ptr<kvcast::NodeConnection> node;
+  std::shared_ptr<kvcast::NodeConnection> node;  // Others may have it, too,
+  std::unique_ptr<kvcast::CallNews> news;        // but not this.
 };
 
 namespace kvcast {

@@ -105,6 +105,9 @@ Result<NodeTerms> NodeTerms::Of(const kvcast_node* node) {
   const int64_t patience_ms = given.patience_ms == 0 ? kPatienceMsDefault : given.patience_ms;
   terms.patience = std::chrono::milliseconds(std::clamp<int64_t>(patience_ms, 0, 3'600'000));
   terms.index_bytes_max = given.index_bytes_max == 0 ? size_t{1} << 30 : given.index_bytes_max;
+  terms.prefetch_bytes_max =
+      given.prefetch_bytes_max == 0 ? uint64_t{256} << 20 : given.prefetch_bytes_max;
+  terms.own_connection = given.own_connection > 0;
   return terms;
 }
 

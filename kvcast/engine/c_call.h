@@ -60,6 +60,8 @@ struct NodeTerms {
   NamingKey key = NamingKey::Public();
   Duration patience{};  // Not above zero: nobody waits.
   size_t index_bytes_max = 0;
+  uint64_t prefetch_bytes_max = 0;
+  bool own_connection = false;
 
   static Result<NodeTerms> Of(const kvcast_node* node);
 };

@@ -64,7 +64,8 @@ Result<LoadOrder> LoadOrder::Of(const kvcast_cache& cache, const kvcast_prompt* 
   NodeConnection::LoadCall call{.deadline = taken.deadline,
                                 .compute_per_block = taken.compute_per_block,
                                 .follow = taken.follow,
-                                .tag = taken.tag};
+                                .tag = taken.tag,
+                                .news = cache.news.get()};
   if (call.follow && taken.expected_tokens > 0) {
     call.follow->expected = static_cast<size_t>(taken.expected_tokens / cache.block_tokens);
   }
@@ -84,6 +85,7 @@ Result<void> TellLoad(const LoadScope& scope, const LoadReport& report, kvcast_r
   kvcast_report said = ReportOf(*scope.cache, scope.skipped + report.loaded(), report.bytes);
   said.tokens = scope.TokensWith(report.loaded());
   said.live = report.live;
+  said.prefetched = report.prefetched;
   std::string reason = report.reason;
   if (const std::optional<BlockOutcome> fault = report.fault()) {
     said.status = StatusOf(*fault);

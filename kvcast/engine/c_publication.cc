@@ -77,7 +77,8 @@ Result<kvcast_code> Begin(kvcast_cache& cache, const kvcast_prompt* prompt,
                                                                     {.durability = taken.durability,
                                                                      .rung = rung,
                                                                      .generation = taken.generation,
-                                                                     .tag = taken.tag}));
+                                                                     .tag = taken.tag,
+                                                                     .news = cache.news.get()}));
   }
   *publication = begun.release();
   return KVCAST_OK;

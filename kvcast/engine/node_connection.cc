@@ -58,8 +58,8 @@ Result<std::unique_ptr<NodeConnection>> NodeConnection::OpenAny(
   const auto start = [&](const SocketAddress& place) -> Result<std::unique_ptr<NodeConnection>> {
     ClientOptions options = given;
     FillRandom(std::as_writable_bytes(std::span(&options.index_seed, 1)));
-    KVCAST_TRY(EventSignal signal, EventSignal::Make());
-    std::unique_ptr<NodeConnection> connection(new NodeConnection(std::move(signal)));
+    KVCAST_TRY(CallNews news, CallNews::Make());
+    std::unique_ptr<NodeConnection> connection(new NodeConnection(std::move(news)));
     KVCAST_TRY_VOID(connection->Connect(addresses, {nodes[begun++], place}, options));
     return connection;
   };
@@ -150,6 +150,20 @@ void NodeConnection::OnEvent(const ClientEvent& event) {
   OnLinkEvent(event);
   loads_->OnEvent(event);
   publications_->OnEvent(event);
+  if (const auto* ended = std::get_if<PrefetchEnded>(&event)) {
+    OnPrefetchEnd(*ended);
+  }
+}
+
+void NodeConnection::OnPrefetchEnd(const PrefetchEnded& ended) {
+  const auto found = prefetches_.find({link_->number(), ended.operation});
+  if (found == prefetches_.end()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  calls_.at(found->second).prefetch_end = ended.report;
+  Note(found->second, /*is_news=*/true);
+  prefetches_.erase(found);
 }
 
 void NodeConnection::OnLinkEvent(const ClientEvent& event) {
@@ -191,32 +205,33 @@ void NodeConnection::Note(Call call, bool is_news) {
   Progress& progress = calls_.at(call);
   ++progress.changes;
   if (is_news && progress.tag && !std::exchange(progress.is_news, true)) {
-    news_.push_back(call);
-    signal_.Set();
+    progress.news->calls_.push_back(call);
+    progress.news->signal_.Set();
   }
   changed_.notify_all();
 }
 
 NodeConnection::Progress NodeConnection::Take(Call call) {
   if (calls_.at(call).is_news) {
-    std::erase(news_, call);
-    if (news_.empty()) {
-      signal_.Clear();
+    CallNews& news = *calls_.at(call).news;
+    std::erase(news.calls_, call);
+    if (news.calls_.empty()) {
+      news.signal_.Clear();
     }
   }
   return calls_.extract(call).mapped();
 }
 
-std::optional<uint64_t> NodeConnection::NextNews() {
+std::optional<uint64_t> NodeConnection::NextNews(CallNews& news) {
   const std::lock_guard lock(mutex_);
-  if (news_.empty()) {
+  if (news.calls_.empty()) {
     return std::nullopt;
   }
-  Progress& progress = calls_.at(news_.front());
+  Progress& progress = calls_.at(news.calls_.front());
   progress.is_news = false;
-  news_.pop_front();
-  if (news_.empty()) {
-    signal_.Clear();
+  news.calls_.pop_front();
+  if (news.calls_.empty()) {
+    news.signal_.Clear();
   }
   return progress.tag;
 }
@@ -232,6 +247,14 @@ void NodeConnection::PostClose(Call call) {
 void NodeConnection::Cancel(Call call) {
   loads_->Cancel(call);
   publications_->Cancel(call);
+  const auto prefetch =
+      std::ranges::find_if(prefetches_, [call](const auto& each) { return each.second == call; });
+  NodeSession* const session = link_->session();
+  if (prefetch != prefetches_.end() && session != nullptr) {
+    const auto [number, operation] = prefetch->first;
+    session->Command(
+        [&, operation = operation](Client& client) { client.Cancel(operation, Now()); });
+  }
 }
 
 void NodeConnection::PostCancel(Call call) {
@@ -267,9 +290,10 @@ std::vector<BlockPlace> NodeConnection::Places(std::span<const BlockHash> blocks
   return places;
 }
 
-NodeConnection::Call NodeConnection::Add(const std::optional<uint64_t>& tag) {
+NodeConnection::Call NodeConnection::Add(const std::optional<uint64_t>& tag, CallNews* news) {
   const std::lock_guard lock(mutex_);
   calls_[next_call_].tag = tag;
+  calls_[next_call_].news = news != nullptr ? news : &own_news_;
   return next_call_++;
 }
 
@@ -320,7 +344,7 @@ Result<NodeConnection::Call> NodeConnection::StartLoad(const CacheMatch& match,
                                                        const PromptPages& pages,
                                                        const LoadCall& call,
                                                        const std::optional<uint64_t>& tag) {
-  const Call added = Add(tag);
+  const Call added = Add(tag, call.news);
   Result<bool> begun = false;
   thread_->Run([&] {
     begun = loads_->Begin(added,
@@ -370,7 +394,7 @@ Result<NodeConnection::Call> NodeConnection::StartPublish(std::span<const BlockH
                                                           const PublishCall& call, size_t ready,
                                                           const std::optional<uint64_t>& tag) {
   const Generation generation = call.generation ? *call.generation : DrawGeneration();
-  const Call added = Add(tag);
+  const Call added = Add(tag, call.news);
   Result<bool> begun = false;
   thread_->Run([&] {
     begun = publications_->Begin(
@@ -401,6 +425,27 @@ Result<std::unique_ptr<LivePublication>> NodeConnection::BeginPublish(
     std::span<const BlockHash> blocks, const PromptPages& pages, const PublishCall& call) {
   KVCAST_TRY(const Call started, StartPublish(blocks, pages, call, /*ready=*/0, call.tag));
   return std::unique_ptr<LivePublication>(new LivePublication(*this, started));
+}
+
+std::unique_ptr<LivePrefetch> NodeConnection::BeginPrefetch(const CacheMatch& match,
+                                                            std::span<const BlockHash> blocks,
+                                                            const PrefetchCall& call) {
+  const Call added = Add(call.tag, call.news);
+  const bool has_node = Command([&](Client& client) {
+    const OperationId operation =
+        client.Prefetch(match, {blocks.begin(), blocks.end()}, call.terms, Now());
+    prefetches_[{link_->number(), operation}] = added;
+  });
+  const std::string lost = LostReason();
+  const std::lock_guard lock(mutex_);
+  if (!has_node) {
+    calls_.at(added).prefetch_end =
+        PrefetchReport{.first_block = match.first_block(),
+                       .fault = BlockOutcome::kNodeLost,
+                       .reason = "There is no session to a node: " + lost};
+    Note(added, /*is_news=*/true);
+  }
+  return std::unique_ptr<LivePrefetch>(new LivePrefetch(*this, added));
 }
 
 PublishReport NodeConnection::AwaitPublish(Call call, const PublishCall& terms) {

@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,13 +17,14 @@
 #include "kvcast/base/result.h"
 #include "kvcast/base/time.h"
 #include "kvcast/client/client.h"
+#include "kvcast/engine/call_news.h"
 #include "kvcast/engine/live_load.h"
+#include "kvcast/engine/live_prefetch.h"
 #include "kvcast/engine/live_publication.h"
 #include "kvcast/engine/node_address.h"
 #include "kvcast/engine/node_link.h"
 #include "kvcast/engine/ongoing_loads.h"
 #include "kvcast/engine/ongoing_publications.h"
-#include "kvcast/io/event_signal.h"
 #include "kvcast/io/loop_thread.h"
 
 namespace kvcast {
@@ -58,7 +58,8 @@ class NodeConnection {
         {};  // So many blocks are loaded; on the caller's thread.
     // Waits for blocks that are being published; for all that have a place.
     std::optional<FollowTerms> follow = {};
-    uint64_t tag = 0;  // Of one that nobody waits for: what NextNews() calls it by.
+    uint64_t tag = 0;          // Of one that nobody waits for: what NextNews() calls it by.
+    CallNews* news = nullptr;  // Who is to be told of it; null: whoever asks the connection.
     // Blocks of the prompt whose pages may be written to, until LiveLoad::Room() says more.
     size_t room = SIZE_MAX;
   };
@@ -72,6 +73,12 @@ class NodeConnection {
     // drawn.
     std::optional<Generation> generation = {};
     uint64_t tag = 0;  // As above.
+    CallNews* news = nullptr;
+  };
+  struct PrefetchCall {
+    PrefetchTerms terms;
+    uint64_t tag = 0;  // As above.
+    CallNews* news = nullptr;
   };
 
   // Connects to whichever of these nodes is there first, those that are named first having a head
@@ -129,17 +136,25 @@ class NodeConnection {
                                                         const PromptPages& pages,
                                                         const PublishCall& call);
 
-  // Of what nobody waits for: the tag of a load that has come further, or of a load or a
-  // publication that is over, since this last said so. Absent if there is none.
-  std::optional<uint64_t> NextNews();
+  // Brings blocks that will be loaded soon into the host's memory, from where loads of this
+  // connection take them; while nobody waits. The connection must outlive the result.
+  std::unique_ptr<LivePrefetch> BeginPrefetch(const CacheMatch& match,
+                                              std::span<const BlockHash> blocks,
+                                              const PrefetchCall& call);
+
+  // Of what nobody waits for: the tag of a load that has come further, or of
+  // whatever is over, since this last said so. Absent if there is none.
+  std::optional<uint64_t> NextNews() { return NextNews(own_news_); }
+  std::optional<uint64_t> NextNews(CallNews& news);
   // Can be read while there are such news.
-  int descriptor() const { return signal_.descriptor(); }
+  int descriptor() const { return own_news_.descriptor(); }
 
   // Why there is no connection now, if there is none.
   std::optional<std::string> lost() const;
 
  private:
   friend class LiveLoad;
+  friend class LivePrefetch;
   friend class LivePublication;
   using Call = uint64_t;
   // How far a call is, as the loop's thread has told.
@@ -148,14 +163,16 @@ class NodeConnection {
     PublishReport published;
     std::optional<LoadReport> load_end;
     std::optional<PublishReport> publish_end;
+    std::optional<PrefetchReport> prefetch_end;
     uint64_t changes = 0;
-    std::optional<uint64_t> tag;  // Of a call that nobody waits for.
+    std::optional<uint64_t> tag;  // Of a call that nobody waits for,
+    CallNews* news = nullptr;     // and who is to be told.
     bool is_news = false;
 
-    bool over() const { return load_end || publish_end; }
+    bool over() const { return load_end || publish_end || prefetch_end; }
   };
 
-  explicit NodeConnection(EventSignal signal) : signal_(std::move(signal)) {}
+  explicit NodeConnection(CallNews news) : own_news_(std::move(news)) {}
   static Result<std::unique_ptr<NodeConnection>> OpenAny(const std::vector<NodeAddress>& addresses,
                                                          const ClientOptions& options,
                                                          Instant deadline);
@@ -164,7 +181,7 @@ class NodeConnection {
   // False if it is neither ready nor lost by then.
   Result<bool> AwaitReady(Instant deadline);
 
-  Call Add(const std::optional<uint64_t>& tag);
+  Call Add(const std::optional<uint64_t>& tag, CallNews* news);
   // Where there is no node it is over at once.
   Result<Call> StartLoad(const CacheMatch& match, std::span<const BlockHash> blocks,
                          const PromptPages& pages, const LoadCall& call,
@@ -192,6 +209,7 @@ class NodeConnection {
   // On the loop's thread.
   void OnEvent(const ClientEvent& event);
   void OnLinkEvent(const ClientEvent& event);
+  void OnPrefetchEnd(const PrefetchEnded& ended);
   void OnLoaded(Call call, size_t blocks);
   void OnLoadEnd(Call call, LoadReport report);
   void OnPublishReport(Call call, const PublishReport& report, bool over);
@@ -205,12 +223,12 @@ class NodeConnection {
   std::unique_ptr<NodeLink> link_;
   std::unique_ptr<OngoingLoads> loads_;
   std::unique_ptr<OngoingPublications> publications_;
+  std::map<std::pair<uint64_t, OperationId>, Call> prefetches_;  // Of sessions.
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<Call, Progress> calls_;
-  std::deque<Call> news_;
-  EventSignal signal_;
+  CallNews own_news_;
   Call next_call_ = 1;
   bool ready_ = false;
   std::optional<std::string> lost_;

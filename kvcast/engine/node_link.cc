@@ -28,10 +28,13 @@ uint64_t RandomSeed() {
   return seed;
 }
 
-// What is known of a node stays so for the session after this one.
-ClientOptions WithPaces(ClientOptions options) {
+// What is known of a node, and what was prefetched, stays so for the session after this one.
+ClientOptions WithMemory(ClientOptions options) {
   if (options.paces == nullptr) {
     options.paces = std::make_shared<PaceBook>();
+  }
+  if (options.shelf == nullptr) {
+    options.shelf = std::make_shared<BlockShelf>(options.prefetch_bytes_max);
   }
   return options;
 }
@@ -43,7 +46,7 @@ NodeLink::NodeLink(EventLoop& loop, std::vector<NodeAddress> addresses,
                    const std::optional<First>& first)
     : loop_(&loop),
       addresses_(std::move(addresses)),
-      options_(WithPaces(options)),
+      options_(WithMemory(options)),
       tell_(std::move(tell)),
       random_(RandomSeed()),
       timer_(loop, [this] { Begin(); }),

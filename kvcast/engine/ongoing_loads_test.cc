@@ -76,8 +76,17 @@ TEST_F(OngoingLoad, GoesOnAtTheNextNode) {
   ExpectLoaded(kPromptBlocks);
   // What has arrived is not fetched again.
   uint64_t asked_from = 0;
-  next.WithNode([&](ScriptedNode& node) { asked_from = node.fetches().at(0).range.first.group; });
+  uint64_t prompt_bytes = 0;
+  next.WithNode([&](ScriptedNode& node) {
+    asked_from = node.fetches().at(0).range.first.group;
+    for (const auto& [group, objects] : node.tracks().begin()->second) {
+      for (const Object& object : objects) {
+        prompt_bytes += object.payload.size();
+      }
+    }
+  });
   EXPECT_EQ(asked_from, kBlocksBeforeTheLoss);
+  EXPECT_EQ(report.bytes, prompt_bytes);
 }
 
 TEST_F(OngoingLoad, GoesOnAtTheSameNodeWhenThatIsBack) {

@@ -110,6 +110,10 @@ class Library(unittest.TestCase):
             loaded = self.program("share_prompt", "load", node.address, *shape)
             self.assertEqual(loaded.stdout, "found 512 tokens, loaded 512, 0 wrong values\n",
                              loaded.stderr)
+            ahead = self.program("share_prompt", "ahead", node.address, *shape)
+            self.assertEqual(ahead.stdout, "fetched 512 tokens ahead\n"
+                                           "found 512 tokens, loaded 512, 0 wrong values\n"
+                                           "4 blocks were here before\n", ahead.stderr)
 
     def test_a_prompt_goes_from_loop_to_loop_while_nobody_waits(self):
         shape = [MODEL, *SHAPE]
