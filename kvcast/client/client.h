@@ -54,8 +54,8 @@ struct ClientOptions {
   Duration catalog_patience = std::chrono::milliseconds(500);
   // What is known of nodes from sessions before this one, and will be after it. Null: nothing.
   std::shared_ptr<PaceBook> paces{};
-  // Where blocks that are prefetched are, over all sessions, and how much there may be of them
-  // where whoever makes the client makes the shelf. Null: there is none.
+  // Where blocks of this kind that are prefetched are, over all sessions, and how much there may be
+  // of them where whoever makes the client makes the shelf. Null: there is none.
   std::shared_ptr<BlockShelf> shelf{};
   uint64_t prefetch_bytes_max = uint64_t{256} << 20;
 };

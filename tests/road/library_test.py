@@ -3,14 +3,17 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from node_process import PATIENCE_S, Node
+from node_process import PATIENCE_S, Node, until
+from prompt_cache import BLOCK_TOKENS, PromptCache, made_up
 
 ROOT = Path(__file__).resolve().parents[2]
 EMBED = ROOT / "examples/embed"
@@ -180,6 +183,26 @@ class Library(unittest.TestCase):
                     self.assertIn(", 0 wrong bytes", said)
                     ends = {line.split(": ")[1] for line in said.splitlines() if line.startswith("block")}
                     self.assertLessEqual(ends, {"loaded", "too late", "node lost", "absent"})
+
+    # The node takes nothing more when the publication begins, and is gone before it says so.
+    def test_a_publication_goes_on_at_the_next_node(self):
+        blocks = 24
+        tokens = list(range(1000, 1000 + blocks * BLOCK_TOKENS))
+        with Node(KVCAST) as node, Node(KVCAST) as victim, \
+                PromptCache(str(self.library), [victim.address, node.address], MODEL, blocks) as engine, \
+                PromptCache(str(self.library), [node.address], MODEL, blocks) as reader:
+            for block in range(blocks):
+                engine.fill(block, made_up(engine.shape, block))
+            victim.process.send_signal(signal.SIGSTOP)
+            with ThreadPoolExecutor() as pool:
+                publishing = pool.submit(engine.publish, tokens, rung="BF16")
+                victim.process.kill()
+                said = publishing.result()
+            self.assertEqual((said.status, said.blocks), (0, blocks), said.reason)
+            until(lambda: reader.find(tokens, rung="BF16") == blocks, "the next node does not list it")
+            self.assertEqual(reader.load(tokens, rung="BF16").blocks, blocks)
+            for block in range(blocks):
+                self.assertEqual(reader.content(block), made_up(reader.shape, block))
 
     def test_a_node_that_is_not_there_is_said_so(self):
         ran = self.program("share_blocks", "get", "127.0.0.1:1#" + "0" * 64)
