@@ -34,6 +34,7 @@ void BucketWorldCounts::Add(const BucketWorldCounts& more) {
   hits += more.hits;
   misses += more.misses;
   evicted += more.evicted;
+  merged += more.merged;
   damaged += more.damaged;
 }
 
@@ -73,6 +74,8 @@ BucketTierOptions BucketWorld::Options(const PackNode& id) {
   options.get_patience = kGetPatience;
   options.upload_patience = kUploadPatience;
   options.survey_every = seconds(20);
+  options.merge_every = seconds(3);
+  options.merge_packs_min = 2;
   return options;
 }
 
@@ -94,6 +97,7 @@ void BucketWorld::Start(Node& node) {
 void BucketWorld::Count(const Node& node) {
   const BucketTierCounts counts = node.tier->counts();
   counts_.away += counts.breaker_opened;
+  counts_.merged += counts.packs_merged;
   forgetful_ = forgetful_ || counts.unread > 0 || counts.damaged > 0;
 }
 

@@ -25,6 +25,7 @@ struct BucketWorldCounts {
   uint64_t hits = 0;
   uint64_t misses = 0;  // Gets that were asked for, and answered without an object.
   uint64_t evicted = 0;
+  uint64_t merged = 0;   // Packs that went into larger ones.
   uint64_t damaged = 0;  // Buckets with a bit flipped, a pack cut or two packs swapped.
 
   void Add(const BucketWorldCounts& more);

@@ -16,7 +16,7 @@ TEST(BucketWorld, KeepsItsPromisesWhateverTheBucketDoes) {
   // Faults that never happen prove nothing.
   for (const uint64_t count :
        {total.faults, total.outages, total.away, total.restarts, total.acknowledged, total.failed,
-        total.hits, total.misses, total.evicted, total.damaged}) {
+        total.hits, total.misses, total.evicted, total.damaged, total.merged}) {
     EXPECT_GT(count, 20u);
   }
 }

@@ -52,9 +52,10 @@ int PlayBuckets(const Seeds& seeds) {
       [](const auto& total) {
         return fmt::format(
             "{} requests, {} faults, {} outages, {} times left alone, {} restarts; {} "
-            "acknowledged, {} failed, {} hits, {} misses, {} groups evicted; {} buckets damaged",
+            "acknowledged, {} failed, {} hits, {} misses, {} groups evicted, {} packs merged; {} "
+            "buckets damaged",
             total.requests, total.faults, total.outages, total.away, total.restarts,
-            total.acknowledged, total.failed, total.hits, total.misses, total.evicted,
+            total.acknowledged, total.failed, total.hits, total.misses, total.evicted, total.merged,
             total.damaged);
       });
 }

@@ -27,6 +27,7 @@ class BucketGauges {
     Gauge& failures;
     Gauge& late;
     Gauge& damaged;
+    Gauge& packs_merged;
     Gauge& packs_failed;
     Gauge& packs_unread;
     Gauge& packs_left_out;

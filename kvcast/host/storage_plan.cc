@@ -22,6 +22,8 @@ namespace {
 
 // A tier that has not answered after this is taken not to have it; a bucket has less.
 constexpr Duration kReadPatience = std::chrono::seconds(30);
+// How often a bucket is looked through for small packs to put together.
+constexpr Duration kMergeEvery = std::chrono::minutes(1);
 // So much of a second's warming may come at once.
 constexpr uint64_t kWarmBurstPart = 16;
 // Of a bucket's packs.
@@ -115,6 +117,7 @@ std::vector<BucketMount::Options> PrepareBuckets(const std::vector<TierConfig>& 
     bucket.tier.queue_bytes_max = memory.queue_bytes;
     bucket.tier.read_bytes_max = memory.read_bytes;
     bucket.tier.get_patience = flag->patience;
+    bucket.tier.merge_every = kMergeEvery;
     buckets.push_back(std::move(bucket));
   }
   return buckets;

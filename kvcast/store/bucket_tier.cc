@@ -75,8 +75,8 @@ void BucketTier::Pump(Instant now) {
   }
   for (const BucketCalls::Ended& ended : calls_.TakeEnded()) {
     (void)(reads_.OnEnded(ended, table_) || queue_.OnEnded(ended) || OnLeaving(ended, now) ||
-           OnTakenBack(ended, now) || OnLooked(ended, now) || absences_.OnEnded(ended, table_) ||
-           (survey_ && survey_->OnEnded(ended, now)));
+           OnTakenBack(ended, now) || OnLooked(ended, now) || OnMerging(ended) ||
+           absences_.OnEnded(ended, table_) || (survey_ && survey_->OnEnded(ended, now)));
   }
   if (survey_) {
     OnSurveyed(now);
@@ -94,6 +94,7 @@ void BucketTier::Pump(Instant now) {
   reads_.Start(table_, calls_, now);
   queue_.Pump(calls_, now);
   SettlePacks(now);
+  KeepMerging(now);
   StartLeaving(now);
   DeleteIfNoted(now);
   if (index_bytes() >= options_.index_bytes_max) {
@@ -128,6 +129,11 @@ std::optional<Instant> BucketTier::deadline() const {
   }
   if (queue_.wants_room() && !leaving_ && leave_again_ != Instant()) {
     take(leave_again_);
+  }
+  if (!merge_) {
+    take(merge_at_);
+  } else if (!leaving_) {
+    take(merge_->leave_at);
   }
   return first;
 }
@@ -179,7 +185,8 @@ void BucketTier::OnRemove(const TrackName& track, std::optional<uint64_t> group)
 }
 
 std::optional<TierTicket> BucketTier::Get(const TrackName& track, Location location, Instant now) {
-  if (state_ != State::kReady || reads_.bytes() >= options_.read_bytes_max) {
+  const uint64_t merging_bytes = merge_ ? merge_->bytes() : 0;
+  if (state_ != State::kReady || reads_.bytes() + merging_bytes >= options_.read_bytes_max) {
     return std::nullopt;
   }
   const auto found = index_->Use(track, location);
@@ -210,11 +217,23 @@ void BucketTier::TakeAnswers(Instant now) {
       OnDamagedRecord(reading, is_look, now);
     } else if (answer.fault == Fault::kGone) {
       OnGone(reading.found.place.segment);
+      if (!is_look && AskElsewhere(reading, now)) {
+        continue;
+      }
     }
     if (!is_look) {
       events_.push_back(TierRead{reading.ticket, std::move(answer.found)});
     }
   }
+}
+
+bool BucketTier::AskElsewhere(const BucketReads::Reading& reading, Instant now) {
+  const auto found = index_->Find(reading.track, reading.location);
+  if (!found || now >= reading.deadline || doubts_.Has(found->place)) {
+    return false;
+  }
+  reads_.Ask({reading.ticket, reading.track, reading.location, *found, reading.deadline});
+  return true;
 }
 
 bool BucketTier::IndexIsFull() const {
@@ -254,7 +273,7 @@ void BucketTier::ForgetOldest() {
 }
 
 bool BucketTier::idle() const {
-  return state_ != State::kOpening && !survey_ && !leaving_ && taken_back_.empty() &&
+  return state_ != State::kOpening && !survey_ && !merge_ && !leaving_ && taken_back_.empty() &&
          pack_looks_.empty() && absences_.idle() && reads_.idle() && queue_.idle() &&
          waiting_.empty();
 }

@@ -19,41 +19,18 @@
 #include "kvcast/store/bucket_reads.h"
 #include "kvcast/store/bucket_survey.h"
 #include "kvcast/store/bucket_tier_counts.h"
+#include "kvcast/store/bucket_tier_options.h"
 #include "kvcast/store/indexed_tier.h"
 #include "kvcast/store/pack_absences.h"
 #include "kvcast/store/pack_copies.h"
 #include "kvcast/store/pack_doubts.h"
+#include "kvcast/store/pack_merge.h"
 #include "kvcast/store/pack_pools.h"
 #include "kvcast/store/pack_queue.h"
 #include "kvcast/store/pack_removals.h"
 #include "kvcast/store/pack_table.h"
 
 namespace kvcast {
-
-struct BucketTierOptions {
-  std::string prefix;                         // Of all keys, without a slash at its end.
-  PackNode node;                              // Whose packs ours are: random, kept across starts.
-  uint64_t seed = 0;                          // For names of packs and for delays: random.
-  uint64_t key_property = 0;                  // The immutable property that holds a group's key.
-  uint64_t pack_bytes = 64 << 20;             // At most. A pack is closed
-  uint64_t enough_bytes = UINT64_MAX;         // when it has so much, is full,
-  Duration linger = std::chrono::seconds(1);  // or is so old.
-  uint64_t bytes_max = 0;                     // For packs of this node; 0: no bound.
-  // Of these, by tenant, in packs as they lie there. What a tenant has within its reservation goes
-  // for its own sake only.
-  std::map<std::string, uint64_t> reservations{};
-  uint64_t queue_bytes_max = 256 << 20;  // Of puts that are not in the bucket yet.
-  uint64_t read_bytes_max = 256 << 20;   // Of gets that are under way.
-  size_t index_bytes_max = SIZE_MAX;
-  size_t packs_max = 1 << 20;
-  size_t uploads_max = 4;
-  Duration get_patience = std::chrono::milliseconds(200);
-  Duration upload_patience = std::chrono::minutes(2);
-  Duration survey_every = std::chrono::minutes(1);  // For packs of other nodes; 0: only at start.
-
-  // The least that `bytes_max` may be, where it is a bound.
-  uint64_t LeastBytes() const;
-};
 
 // Objects in a bucket, in immutable packs that several nodes may share. docs/design/bucket-tier.md
 // tells why it is built so.
@@ -166,6 +143,8 @@ class BucketTier final : public IndexedTier {
   void SettleRecord(const PackQueue::Record& record, std::optional<uint32_t> segment,
                     const std::optional<Error>& error);
   void TakeAnswers(Instant now);
+  // Its pack has gone: what also stands in another one is read there.
+  bool AskElsewhere(const BucketReads::Reading& reading, Instant now);
 
   // What came damaged is looked at again.
   struct PackLook {
@@ -190,6 +169,18 @@ class BucketTier final : public IndexedTier {
   bool IsTakenBack(const std::string& key) const;
   BucketCalls::Id StartDelete(const std::string& key, Instant now);
 
+  // Small packs are put together.
+  void KeepMerging(Instant now);
+  void StartMerge(Instant now);
+  bool MayMerge(uint32_t segment, const Pack& pack) const;
+  bool OnMerging(const BucketCalls::Ended& ended);
+  // Writes once more what is alive in a pack that is to go; false: it has to stay.
+  bool CarryOver(const PackMerge::Source& source, Instant now);
+  bool CarryObject(const TrackName& track, const SegmentEntry& entry,
+                   const PackMerge::Source& source, Instant now);
+  void CarryNote(const TrackName& track, const RecordBody& body, Instant now);
+  void LeaveMerged();
+
   // Room.
   void StartLeaving(Instant now);
   std::optional<uint32_t> Victim() const;
@@ -204,7 +195,8 @@ class BucketTier final : public IndexedTier {
   void TellLost(const SegmentContents& contents);
   void ForgetEmptyTracks(const std::set<TrackName>& tracks);
   void WriteNotes(const SegmentContents& contents, Instant now);
-  void Note(const TrackName& track, const RecordBody& body, Instant now);
+  // Absent: it cannot be written.
+  std::optional<uint64_t> Note(const TrackName& track, const RecordBody& body, Instant now);
   void DeleteIfNoted(Instant now);
 
   Result<void> CheckTakes(Instant now) const override;
@@ -237,6 +229,8 @@ class BucketTier final : public IndexedTier {
   std::vector<PassedOver> survey_passed_over_;
   std::string survey_trouble_;                  // Why the last one failed.
   std::map<BucketCalls::Id, Pack> taken_back_;  // By their deletions.
+  std::optional<PackMerge> merge_;
+  std::optional<Instant> merge_at_;  // When to look for one.
   std::optional<Leaving> leaving_;
   Instant leave_again_{};
   bool was_away_ = false;

@@ -99,6 +99,8 @@ void BucketTier::OnSurveyed(Instant now) {
   }
   if (state_ == State::kOpening) {
     state_ = State::kReady;
+    merge_at_ = options_.merge_every > Duration(0) ? std::optional(now + options_.merge_every)
+                                                   : std::nullopt;
     index_->EraseHollowGroups();
     logger_.Info("bucket read", {{"packs", table_.packs.size()},
                                  {"objects", index_->object_count()},
@@ -420,6 +422,9 @@ void BucketTier::SettleRecord(const PackQueue::Record& record, std::optional<uin
   }
   if (leaving_ && leaving_->notes.erase(record.id) > 0 && error) {
     leaving_->notes_failed = true;
+  }
+  if (merge_) {
+    merge_->OnSettled(record.id, !error);
   }
   Tell(waiting, error);
 }

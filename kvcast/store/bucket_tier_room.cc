@@ -117,19 +117,20 @@ bool BucketTier::OnLeaving(const BucketCalls::Ended& ended, Instant now) {
   return true;
 }
 
-void BucketTier::Note(const TrackName& track, const RecordBody& body, Instant now) {
+std::optional<uint64_t> BucketTier::Note(const TrackName& track, const RecordBody& body,
+                                         Instant now) {
   const auto draft = RecordDraft::Of({track, body});
   EntryBody entry = EntryOf(body, 0, 0);
   if (!draft.ok() || !queue_.CheckFits(track, *draft, entry).ok()) {
-    return;
+    return std::nullopt;
   }
   Waiting waiting{{}, track};
   const auto* const end = std::get_if<GroupEnd>(&entry);
   waiting.group = end == nullptr ? std::nullopt : std::optional(end->group);
   waiting.describes = std::holds_alternative<TrackFacts>(entry);
   const uint64_t record = Await(std::move(waiting));
-  leaving_->notes.insert(record);
   queue_.Append(record, track, *draft, std::move(entry), 0, now);
+  return record;
 }
 
 // With what came damaged when the pack was first read, and so was never listed here.
@@ -178,11 +179,12 @@ void BucketTier::WriteNotes(const SegmentContents& contents, Instant now) {
   ForgetEmptyTracks(tracks);
   queue_.Close(now);
   for (const auto& [track, group] : StillNeeded(said, segment)) {
-    if (group) {
-      Note(track, GroupEnd{*group, *index_->FindGroup(track, *group)->end}, now);
-    } else {
-      // What was the largest object of a track is known from its objects, too.
-      Note(track, *index_->FindTrack(track), now);
+    // What was the largest object of a track is known from its objects, too.
+    const RecordBody body =
+        group ? RecordBody(GroupEnd{*group, *index_->FindGroup(track, *group)->end})
+              : RecordBody(*index_->FindTrack(track));
+    if (const auto record = Note(track, body, now)) {
+      leaving_->notes.insert(*record);
     }
   }
   // Where all packs hold notes alone, each that leaves makes another one like it: not at once,

@@ -26,6 +26,7 @@ struct Pack {
   bool leaving = false;        // It is being given up.
   bool forgotten = false;      // The index had no room for what it holds.
   uint32_t damaged_count = 0;  // How often it came damaged when it was to be.
+  bool unmergeable = false;    // Something of it came damaged when it was to be merged.
   uint64_t shown_in = 0;       // The last listing that showed it,
   uint32_t missed = 0;         // and how many whole ones in a row since did not.
 };
