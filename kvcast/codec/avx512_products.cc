@@ -66,25 +66,56 @@ void TurnRows(const int16_t* in, size_t stride, uint32_t pairs, int32_t* to) {
   }
 }
 
-// 16 columns of 16 rows.
-void MultiplySquare(const MatrixProduct& product, const int32_t* turned, uint32_t row,
-                    uint32_t first) {
-  __m512i sums[kRowsAtOnce];
-  for (__m512i& sum : sums) {
-    sum = _mm512_setzero_si512();
+// Some registers of columns and as many rows: each is loaded for all of the others, and sums enough
+// are under way at a time that none is waited for. Asks for what is read next, one line a pair.
+template <uint32_t kColumns>
+inline void MultiplySquare(const MatrixProduct& product, const int32_t* turned, uint32_t row,
+                           uint32_t first, const int16_t* ahead) {
+  constexpr uint32_t kRows = 4;
+  __m512i sums[kRows][kColumns];
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t c = 0; c < kColumns; ++c) {
+      sums[r][c] = _mm512_setzero_si512();
+    }
   }
+  constexpr size_t kLine = 2 * MatrixProduct::kLanes;
+  const size_t column = product.pairs * kLine;
   const int16_t* matrix = product.matrix + size_t{first} * product.pairs * 2;
   for (uint32_t pair = 0; pair < product.pairs; ++pair) {
-    _mm_prefetch(reinterpret_cast<const char*>(matrix) + kMatrixAhead, _MM_HINT_T0);
-    const __m512i columns = _mm512_loadu_si512(matrix);
-    for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
-      sums[r] = _mm512_dpwssd_epi32(sums[r], columns, _mm512_set1_epi32(turned[r]));
+    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+    ahead += kLine;
+    __m512i columns[kColumns];
+    for (uint32_t c = 0; c < kColumns; ++c) {
+      columns[c] = _mm512_loadu_si512(matrix + c * column);
     }
-    matrix += 2 * MatrixProduct::kLanes;
+    for (uint32_t r = 0; r < kRows; ++r) {
+      const __m512i factors = _mm512_set1_epi32(turned[r]);
+      for (uint32_t c = 0; c < kColumns; ++c) {
+        sums[r][c] = _mm512_dpwssd_epi32(sums[r][c], columns[c], factors);
+      }
+    }
+    matrix += kLine;
     turned += kRowsAtOnce;
   }
-  for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
-    _mm512_storeu_si512(product.out + size_t{row + r} * product.outs + first, sums[r]);
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t c = 0; c < kColumns; ++c) {
+      _mm512_storeu_si512(
+          product.out + size_t{row + r} * product.outs + first + c * MatrixProduct::kLanes,
+          sums[r][c]);
+    }
+  }
+}
+
+// Columns for all 16 rows: they stay in the first cache, and those after them are fetched
+// meanwhile.
+template <uint32_t kColumns>
+inline void MultiplyColumns(const MatrixProduct& product, const int32_t* turned, uint32_t row,
+                            uint32_t first) {
+  const int16_t* ahead =
+      product.matrix + size_t{first + kColumns * MatrixProduct::kLanes} * product.pairs * 2;
+  for (uint32_t r = 0; r < kRowsAtOnce; r += 4) {
+    MultiplySquare<kColumns>(product, turned + r, row + r, first, ahead);
+    ahead += size_t{product.pairs} * MatrixProduct::kLanes * 2;
   }
 }
 
@@ -96,8 +127,13 @@ void Avx512Multiply(const MatrixProduct& product) {
     alignas(64) int32_t turned[kPairsAtOnce * kRowsAtOnce];
     for (; row + kRowsAtOnce <= product.rows; row += kRowsAtOnce) {
       TurnRows(product.in + row * product.in_stride, product.in_stride, product.pairs, turned);
-      for (uint32_t first = 0; first < product.outs; first += MatrixProduct::kLanes) {
-        MultiplySquare(product, turned, row, first);
+      uint32_t first = 0;
+      for (; first + 4 * MatrixProduct::kLanes <= product.outs;
+           first += 4 * MatrixProduct::kLanes) {
+        MultiplyColumns<4>(product, turned, row, first);
+      }
+      for (; first < product.outs; first += MatrixProduct::kLanes) {
+        MultiplyColumns<1>(product, turned, row, first);
       }
     }
   }
