@@ -183,8 +183,8 @@ std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens
   if (wrong(kRopeKey, [](const std::string& text) { return text == "applied"; })) {
     return MetadataFault{kRopeKey, "\"applied\": keys are kept with their position in them"};
   }
-  const auto is_digits = [](const std::string& text, size_t count) {
-    return text.size() == count && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const auto is_digits = [](const std::string& text, size_t digits) {
+    return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
   };
   if (wrong(kTokensDigestKey, [&](const std::string& text) { return is_digits(text, 64); })) {
     return MetadataFault{kTokensDigestKey, "64 hex digits in lower case"};
