@@ -29,13 +29,16 @@ void NodePace::OnAsked(uint64_t bytes, Instant now) {
 
 void NodePace::OnBytes(Rung rung, uint64_t bytes, Instant now) {
   if (!busy_) {
-    busy_ = Busy{now};
+    busy_ = Busy{.since = now, .unasked = true};
   }
   busy_->bytes += bytes;
   if (!stretch_) {
-    // What comes first tells how long the way is, what comes after it how wide.
-    const Duration waited = now - busy_->since;
-    latency_ = latency_ ? std::min(waited, (*latency_ * 3 + waited) / 4) : waited;
+    // What comes first tells how long the way is, what comes after it how wide. What nobody waited
+    // for, since it had been given up, tells nothing of that.
+    if (!busy_->unasked) {
+      const Duration waited = now - busy_->since;
+      latency_ = latency_ ? std::min(waited, (*latency_ * 3 + waited) / 4) : waited;
+    }
     stretch_ = Stretch{rung, now, now, 0};
   } else if (stretch_->rung == rung) {
     stretch_->bytes += bytes;
@@ -91,6 +94,11 @@ void NodePace::Learn(Rung rung, Duration time, uint64_t bytes, Instant at) {
   }
   latest_ = rung;
   busy_->learnt = true;
+}
+
+Duration NodePace::UntilFirst(Instant now) const {
+  return busy_ && !stretch_ ? std::max(latency() - (now - busy_->since), Duration::zero())
+                            : Duration::zero();
 }
 
 bool NodePace::IsFresh(Instant now) const {

@@ -32,6 +32,8 @@ class NodePace {
   Duration TimeFor(Rung rung, uint64_t bytes, Instant now) const;
   // Until the first byte of what is asked for now comes, if nothing else is on its way.
   Duration latency() const { return latency_.value_or(Duration::zero()); }
+  // The same of what is on its way, if nothing of it has come yet.
+  Duration UntilFirst(Instant now) const;
   // What was asked for, and has not come.
   uint64_t expected_bytes() const { return expected_bytes_; }
 
@@ -52,6 +54,7 @@ class NodePace {
     Instant since;
     uint64_t bytes = 0;
     bool learnt = false;
+    bool unasked = false;  // It began with bytes that nothing is known to have asked for.
   };
 
   void EndStretch();

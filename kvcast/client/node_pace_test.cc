@@ -48,6 +48,34 @@ TEST(NodePaceTest, TellsTheWayFromItsWidth) {
   EXPECT_EQ(pace.expected_bytes(), 0u);
 }
 
+// More may come than was listed, and what was given up may be on its way: a way that is taken for
+// none at all is waited for too shortly by everybody after that.
+TEST(NodePaceTest, MeasuresNoWayByBytesThatNobodyAskedFor) {
+  NodePace pace;
+  pace.OnAsked(1000, At(seconds(1)));
+  pace.OnBytes(Rung::kBf16, 1000, At(seconds(1) + milliseconds(40)));
+  pace.OnBytes(Rung::kBf16, 16, At(seconds(1) + milliseconds(41)));
+  EXPECT_EQ(pace.latency(), milliseconds(40));
+  pace.OnAsked(1000, At(seconds(2)));
+  pace.OnBytes(Rung::kBf16, 1000, At(seconds(2) + milliseconds(40)));
+  EXPECT_EQ(pace.latency(), milliseconds(40));
+}
+
+TEST(NodePaceTest, SaysWhenTheFirstOfWhatIsOnItsWayComes) {
+  NodePace pace;
+  EXPECT_EQ(pace.UntilFirst(At(seconds(1))), Duration::zero());
+  pace.OnAsked(1000, At(seconds(1)));
+  pace.OnBytes(Rung::kBf16, 1000, At(seconds(1) + milliseconds(40)));
+  EXPECT_EQ(pace.UntilFirst(At(seconds(2))), Duration::zero());  // Nothing is.
+  pace.OnAsked(2000, At(seconds(2)));
+  EXPECT_EQ(pace.UntilFirst(At(seconds(2))), milliseconds(40));
+  EXPECT_EQ(pace.UntilFirst(At(seconds(2) + milliseconds(15))), milliseconds(25));
+  EXPECT_EQ(pace.UntilFirst(At(seconds(3))), Duration::zero());  // It is overdue.
+  pace.OnBytes(Rung::kBf16, 1000, At(seconds(3)));
+  pace.OnAsked(1000, At(seconds(3)));
+  EXPECT_EQ(pace.UntilFirst(At(seconds(3))), Duration::zero());  // It comes already.
+}
+
 // What waits behind what was asked for before does not make the way longer.
 TEST(NodePaceTest, MeasuresTheWayOnlyWhileNothingElseIsOnIt) {
   NodePace pace;

@@ -78,8 +78,10 @@ class Choice {
     if (pace_.expected_bytes() == 0) {
       return pace_.latency();
     }
-    return std::max(pace_.latency(), pace_.TimeFor(match_.offers(block_).front().rung,
-                                                   pace_.expected_bytes(), now_));
+    // What was asked for comes one after the other, and none of it before the first.
+    return std::max(pace_.latency(),
+                    pace_.UntilFirst(now_) + pace_.TimeFor(match_.offers(block_).front().rung,
+                                                           pace_.expected_bytes(), now_));
   }
   // A block that is not to be had at that rung comes at another one: at the next one that is
   // smaller, else at its smallest.

@@ -68,6 +68,26 @@ TEST_F(Choosing, LoadsAllAtTheBestRungWhereNothingIsToBeWeighed) {
   EXPECT_EQ(only.run->block_count, 12u);  // There is no other to change to.
 }
 
+// What was asked for at one moment does not come while its first byte is on its way: who forgets
+// that asks for more and more, the longer the way is.
+TEST_F(Choosing, CountsTheWayOfWhatWasJustAskedFor) {
+  NodePace pace;
+  pace.OnAsked(101'000, now_);
+  now_ += milliseconds(40);
+  pace.OnBytes(Rung::kInt8, 1000, now_);
+  for (size_t i = 0; i < 100; ++i) {
+    now_ += milliseconds(1);
+    pace.OnBytes(Rung::kInt8, 1000, now_);
+  }
+  const RungChoice first = Choose(pace, Within(milliseconds(100)));
+  EXPECT_EQ(first.run->rung, Rung::kInt8);
+  EXPECT_EQ(first.expected, milliseconds(88));
+  pace.OnAsked(first.run->bytes, now_);
+  const RungChoice next = Choose(pace, Within(milliseconds(100)), first.run->end_block());
+  EXPECT_EQ(next.run->rung, Rung::kInt8);
+  EXPECT_EQ(next.expected, milliseconds(88));
+}
+
 TEST_F(Choosing, AsksForLittleOfANodeThatNobodyKnows) {
   const RungChoice choice = Choose(NodePace(), Within(seconds(1)));
   EXPECT_EQ(choice.reason, Reason::kUnknownLink);
