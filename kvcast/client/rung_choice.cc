@@ -73,16 +73,19 @@ class Choice {
     }
     return sum;
   }
-  // Until the next byte that is asked for now can come.
-  Duration Ahead() const {
-    if (pace_.expected_bytes() == 0) {
-      return pace_.latency();
-    }
-    // What was asked for comes one after the other, and none of it before the first.
-    return std::max(pace_.latency(),
-                    pace_.UntilFirst(now_) + pace_.TimeFor(match_.offers(block_).front().rung,
-                                                           pace_.expected_bytes(), now_));
+  // Until all of that has come which is on its way.
+  Duration Coming() const {
+    // It comes one after the other, and none of it before the first.
+    return pace_.expected_bytes() == 0
+               ? Duration::zero()
+               : pace_.UntilFirst(now_) + pace_.TimeFor(match_.offers(block_).front().rung,
+                                                        pace_.expected_bytes(), now_);
   }
+  // Until all blocks from here on would be computed: after what is on its way, which is no use to
+  // who does not wait for it. REQUIRES: it is known what computing takes.
+  Duration Computed() const { return Coming() + *choice_.computing; }
+  // Until the next byte that is asked for now can come.
+  Duration Ahead() const { return std::max(pace_.latency(), Coming()); }
   // A block that is not to be had at that rung comes at another one: at the next one that is
   // smaller, else at its smallest.
   Duration TimeOf(size_t block, Rung rung) const {
@@ -99,7 +102,7 @@ class Choice {
   bool IsSoonEnough(Duration expected) const {
     const double planned = pace_.IsFresh(now_) ? kPlanned : kPlannedAtFirst;
     return (!choice_.left || expected <= Share(*choice_.left, planned)) &&
-           (!choice_.computing || expected <= *choice_.computing);
+           (!choice_.computing || expected <= Computed());
   }
   Rung Smallest() const {
     return std::ranges::min_element(match_.offers(block_), {}, &BlockOffer::bytes)->rung;
@@ -114,7 +117,7 @@ class Choice {
       choice_.expected.reset();
       return Take(RungChoice::Reason::kUnknownLink, Smallest(), kFirstBlocks);
     }
-    if (choice_.computing && *choice_.expected > *choice_.computing) {
+    if (choice_.computing && *choice_.expected > Computed()) {
       choice_.reason = RungChoice::Reason::kComputingFaster;
       return choice_;
     }

@@ -88,6 +88,28 @@ TEST_F(Choosing, CountsTheWayOfWhatWasJustAskedFor) {
   EXPECT_EQ(next.expected, milliseconds(88));
 }
 
+// Who would compute the rest waits for what was asked for first, too: a load that is worth it as a
+// whole is not left after its first blocks, and then given up altogether.
+TEST_F(Choosing, GoesOnWithWhatItBegan) {
+  NodePace pace;  // 40 ms away, and 20 ms for each block.
+  pace.OnAsked(11'000, now_);
+  now_ += milliseconds(40);
+  pace.OnBytes(Rung::kInt4, 1000, now_);
+  for (size_t i = 0; i < 10; ++i) {
+    now_ += milliseconds(10);
+    pace.OnBytes(Rung::kInt4, 1000, now_);
+  }
+  const LoadTerms terms = Within(seconds(30), milliseconds(25));
+  size_t block = 0;
+  while (block < 12) {
+    const RungChoice choice = Choose(pace, terms, block);
+    ASSERT_TRUE(choice.run.has_value()) << block << ": " << choice.ToString();
+    EXPECT_EQ(choice.run->rung, Rung::kInt4) << block;
+    pace.OnAsked(choice.run->bytes, now_);
+    block = choice.run->end_block();
+  }
+}
+
 TEST_F(Choosing, AsksForLittleOfANodeThatNobodyKnows) {
   const RungChoice choice = Choose(NodePace(), Within(seconds(1)));
   EXPECT_EQ(choice.reason, Reason::kUnknownLink);
