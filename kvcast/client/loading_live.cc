@@ -67,7 +67,7 @@ std::optional<BlockOffer> Loading::BestToFollow(const CacheMatch& last, size_t e
 
 void Loading::Follow() {
   const size_t end = std::max(next_block_, match_.end_block());
-  if (over_ || !follows() || live_ || joint_ || end == 0 || end >= end_block_) {
+  if (over_ || !follows() || live_ || joint_ || end == 0 || end >= std::min(end_block_, room_)) {
     return;
   }
   const CacheMatch last = CacheMatch::Of(*index_, std::span(blocks_).subspan(end - 1, 1), *kind_,
@@ -190,6 +190,11 @@ void Loading::OnLiveObject(const Object& object) {
   auto open = live_->open.find(group);
   if (group >= room_) {
     live_->next_group = std::max(live_->next_group, group + 1);  // It is fetched, later.
+    if (live_->open.empty() && !joint_) {
+      // Nor need what follows come twice: it is followed again once there is room.
+      followed_.erase(live_->track);
+      EndLive(/*cancel=*/true);
+    }
     return;
   }
   if (open == live_->open.end()) {

@@ -65,6 +65,31 @@ TEST_F(LoadingRoom, IsWaitedForUntilTheDeadline) {
   ExpectLoaded(3);
 }
 
+// What has no room does not come, and so it comes once.
+TEST_F(LoadingRoom, IsWhatAPublicationIsFollowedFor) {
+  ClientPair pair;
+  const OperationId load = Load(pair, /*room=*/2, FollowTerms{.begin_within = seconds(60)});
+  const TrackName track = pair.node().Live(source_, blocks_, 0);
+  pair.Run();
+  EXPECT_TRUE(pair.node().has_follower(track));
+  for (const size_t block : {1u, 2u, 3u}) {
+    pair.node().Live(source_, blocks_, block);
+    pair.Run();
+  }
+  EXPECT_FALSE(pair.node().has_follower(track));
+  ExpectLoaded(2);
+  Room(pair, load, kBlocks);
+  EXPECT_TRUE(pair.node().has_follower(track));
+  EXPECT_EQ(pair.node().follows(), 2u);
+  for (const size_t block : {4u, 5u}) {
+    pair.node().Live(source_, blocks_, block);
+    pair.Run();
+  }
+  ASSERT_TRUE(pair.Loaded(load).has_value());
+  EXPECT_TRUE(pair.Loaded(load)->complete()) << pair.Loaded(load)->reason;
+  ExpectLoaded(kBlocks);
+}
+
 // Of a cache that is being computed, what comes while there is no room is fetched when there is.
 TEST_F(LoadingRoom, HoldsUpWhoFollows) {
   for (uint64_t seed = 0; seed < 40; ++seed) {

@@ -243,7 +243,8 @@ class OngoingBatch : public testing::Test {
   }
   template <typename Condition>
   void Until(Condition condition) {
-    for (bool is_so = false; !is_so;) {
+    bool is_so = false;
+    while (!is_so) {
       server_.WithNode([&](ScriptedNode& node) { is_so = condition(node); });
     }
   }

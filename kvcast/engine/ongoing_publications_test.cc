@@ -146,7 +146,8 @@ TEST_F(OngoingPublication, GoesOnWhileItsCallerWaits) {
   std::thread publisher([&] {
     report = *node_->Publish(blocks_, source_.Pages(), {.deadline = Now() + kNeverHang});
   });
-  for (bool asked = false; !asked;) {
+  bool asked = false;
+  while (!asked) {
     first.WithNode([&](ScriptedNode& node) { asked = node.publishes() == 1; });
   }
   first.Leave();
