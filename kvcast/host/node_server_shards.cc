@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "kvcast/host/node_server.h"
+#include "kvcast/host/shard_plan.h"
 #include "kvcast/moqt/junction.h"
-#include "kvcast/object/track_shard.h"
 
 // What a node does as one shard of several.
 namespace kvcast {
@@ -22,9 +22,8 @@ std::unique_ptr<moqt::TransportUser> NodeServer::AcceptForAll(QuicConnection& co
   options.codec = line.codec;
   options.limits = options_.session;
   options.home = lines.index;
-  options.part_of = [count = lines.count](const TrackNamespace& space) {
-    return ShardOf(space, count);
-  };
+  options.part_of = [node = ShardNode(options_.relay.node, lines.index), count = lines.count](
+                        const TrackNamespace& space) { return ShardAsked(node, space, count); };
   const uint64_t guest = next_guest_++;
   std::vector<std::unique_ptr<moqt::TransportUser>> parts;
   for (size_t shard = 0; shard < lines.count; ++shard) {

@@ -12,6 +12,7 @@
 #include "kvcast/host/storage_plan.h"
 #include "kvcast/io/entropy.h"
 #include "kvcast/object/track_shard.h"
+#include "kvcast/relay/ring_watch.h"
 
 namespace kvcast {
 namespace {
@@ -132,6 +133,17 @@ Result<void> CheckShardDirectory(const std::filesystem::path& directory, size_t 
 NodeId ShardNode(NodeId node, size_t index) {
   node.back() ^= static_cast<std::byte>(index);
   return node;
+}
+
+size_t ShardAsked(const NodeId& node, const TrackNamespace& space, size_t count) {
+  const bool is_question = space.field_count() == 2 && space.field(0) == relay::RingWatch::kSpace;
+  for (size_t shard = 0; is_question && shard < count; ++shard) {
+    const NodeId id = ShardNode(node, shard);
+    if (space.field(1) == std::string_view(reinterpret_cast<const char*>(id.data()), id.size())) {
+      return shard;
+    }
+  }
+  return ShardOf(space, count);
 }
 
 relay::Limits ShardLimits(relay::Limits limits, size_t count) {

@@ -38,6 +38,10 @@ Result<NodeServer::Options> ShardOptions(const NodeServer::Options& node, size_t
 // and model, so each shard is one of its own.
 NodeId ShardNode(NodeId node, size_t index);
 
+// Which shard of the node is to hear what is asked of a track of the namespace. A
+// question by which a shard looks for rings, see RingWatch, comes back to that shard.
+size_t ShardAsked(const NodeId& node, const TrackNamespace& space, size_t count);
+
 // What it may cost peers to have the shard.
 relay::Limits ShardLimits(relay::Limits limits, size_t count);
 
