@@ -21,6 +21,11 @@ constexpr Duration kUploadPatience = seconds(30);
 // By then everything has been tried again.
 constexpr Duration kRestPatience = minutes(10);
 
+// Of two, one has what a single tenant puts.
+size_t ShardWith(const TrackNamespace& space) {
+  return space == DiskModel::Track(DiskModel::kReserved).space() ? 1 : 0;
+}
+
 }  // namespace
 
 void BucketWorldCounts::Add(const BucketWorldCounts& more) {
@@ -39,14 +44,25 @@ void BucketWorldCounts::Add(const BucketWorldCounts& more) {
 }
 
 BucketWorld::BucketWorld(uint64_t seed)
-    : random_(seed), bucket_(seed), shared_(seed % 3 == 2), budgeted_(seed % 3 == 1) {
+    : random_(seed),
+      bucket_(seed),
+      shared_(seed % 3 == 2),
+      budgeted_(seed % 3 == 1),
+      sharded_(seed % 6 == 3) {
   faults_.empty_pages = seed % 2 == 1;
   DrawFaults();
-  for (size_t i = 0; i < (shared_ ? 2u : 1u); ++i) {
+  for (size_t i = 0; i < (shared_ || sharded_ ? 2u : 1u); ++i) {
     nodes_.push_back(std::make_unique<Node>(bucket_));
-    random_.Fill(nodes_.back()->id.bytes);
-    Start(*nodes_.back());
+    if (i == 0 || shared_) {
+      random_.Fill(nodes_[i]->id.bytes);
+    }
+    nodes_[i]->id = sharded_ ? nodes_[0]->id : nodes_[i]->id;
+    Start(i);
   }
+}
+
+size_t BucketWorld::NodeFor(uint64_t track, size_t index) const {
+  return sharded_ ? ShardWith(DiskModel::Track(track).space()) : index;
 }
 
 void BucketWorld::DrawFaults() {
@@ -86,10 +102,16 @@ void BucketWorld::Note(const std::string& event) {
   history_ = hash.Finish();
 }
 
-void BucketWorld::Start(Node& node) {
+void BucketWorld::Start(size_t index) {
+  Node& node = *nodes_[index];
   node.side = BucketSide(bucket_);
   node.side.OnTime(now_);
-  node.tier = std::make_unique<BucketTier>(Options(node.id));
+  BucketTierOptions options = Options(node.id);
+  if (sharded_) {
+    options.share = {index, 2};
+    options.owns = [index](const TrackNamespace& space) { return ShardWith(space) == index; };
+  }
+  node.tier = std::make_unique<BucketTier>(options);
   node.gets.clear();
   node.asked_away = Instant();
 }
@@ -104,14 +126,15 @@ void BucketWorld::Count(const Node& node) {
 // Together, so that nobody waits for anything any more.
 void BucketWorld::RestartAll() {
   Note("restart");
-  for (const auto& node : nodes_) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = *nodes_[i];
     ++counts_.restarts;
-    node->side.Abandon();
-    Count(*node);
-    if (!budgeted_ && random_.Happens(0.5)) {
-      random_.Fill(node->id.bytes);
+    node.side.Abandon();
+    Count(node);
+    if (!budgeted_ && !sharded_ && random_.Happens(0.5)) {
+      random_.Fill(node.id.bytes);
     }
-    Start(*node);
+    Start(i);
   }
   model_.OnRestart();
 }
@@ -153,7 +176,6 @@ std::string BucketWorld::Play(size_t steps) {
 }
 
 void BucketWorld::Ask(size_t index) {
-  BucketTier& tier = *nodes_[index]->tier;
   const uint64_t kind = random_.Below(100);
   if (kind < 55) {
     AskPut(index);
@@ -163,7 +185,8 @@ void BucketWorld::Ask(size_t index) {
     if (!random_.Happens(0.15)) {
       group = random_.Below(DiskModel::kGroups);
     }
-    const auto ticket = tier.Remove(DiskModel::Track(track), group, now_);
+    index = NodeFor(track, index);
+    const auto ticket = nodes_[index]->tier->Remove(DiskModel::Track(track), group, now_);
     if (ticket.ok()) {
       Note("remove " + std::to_string(track) + (group ? " " + std::to_string(*group) : ""));
       model_.OnRemove(Common(index, *ticket), track, group);
@@ -172,7 +195,8 @@ void BucketWorld::Ask(size_t index) {
     const uint64_t track = random_.Below(DiskModel::kTracks);
     TrackFacts facts;
     facts.properties = DiskModel::PropertiesOf(track);
-    const auto ticket = tier.Describe(DiskModel::Track(track), facts, now_);
+    index = NodeFor(track, index);
+    const auto ticket = nodes_[index]->tier->Describe(DiskModel::Track(track), facts, now_);
     if (ticket.ok()) {
       model_.OnDescribe(Common(index, *ticket), track);
     }
@@ -180,8 +204,9 @@ void BucketWorld::Ask(size_t index) {
     // Several at once, as a reader asks.
     for (uint64_t i = random_.Below(4) + 1; i > 0; --i) {
       const DiskModel::Name& name = model_.names()[random_.Below(model_.names().size())];
-      if (const auto ticket = tier.Get(DiskModel::Track(name.track), name.location, now_)) {
-        nodes_[index]->gets[*ticket] = {name, now_ + kGetPatience};
+      Node& node = *nodes_[NodeFor(name.track, index)];
+      if (const auto ticket = node.tier->Get(DiskModel::Track(name.track), name.location, now_)) {
+        node.gets[*ticket] = {name, now_ + kGetPatience};
       }
     }
   }
@@ -189,6 +214,7 @@ void BucketWorld::Ask(size_t index) {
 
 void BucketWorld::AskPut(size_t index) {
   const DiskModel::Name& name = model_.names()[random_.Below(model_.names().size())];
+  index = NodeFor(name.track, index);
   const auto ticket = nodes_[index]->tier->Put(
       DiskModel::Track(name.track), DiskModel::ObjectOf(name), name.location.object, now_);
   Note("put " + std::to_string(name.track) + name.location.ToString());

@@ -62,8 +62,10 @@ class BucketWorld {
   };
 
   BucketTierOptions Options(const PackNode& id);
+  // Who is asked for a track: whom chance says, or who has it as its own.
+  size_t NodeFor(uint64_t track, size_t index) const;
   void DrawFaults();
-  void Start(Node& node);
+  void Start(size_t index);
   void Count(const Node& node);
   void RestartAll();
   void Ask(size_t index);
@@ -86,6 +88,7 @@ class BucketWorld {
   BucketFaults faults_;
   bool shared_;    // By two nodes, who then remove nothing.
   bool budgeted_;  // Old packs go.
+  bool sharded_;   // One node has several tiers, each with tracks of its own.
   std::vector<std::unique_ptr<Node>> nodes_;
   DiskModel model_;
   Instant now_{std::chrono::hours(1)};

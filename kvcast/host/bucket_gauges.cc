@@ -35,7 +35,7 @@ void BucketGauges::Show(const BucketMount& bucket) {
   const auto set = [](Gauge& gauge, uint64_t value) { gauge.Set(static_cast<int64_t>(value)); };
   set(found->second.ready, tier.ready() ? 1 : 0);
   set(found->second.away, tier.away() ? 1 : 0);
-  set(found->second.packs, tier.packs().packs.size());
+  set(found->second.packs, tier.packs().counted);
   set(found->second.own_bytes, tier.packs().own_bytes);
   set(found->second.index_bytes, tier.index_bytes());
   set(found->second.queued_bytes, tier.queued_bytes());

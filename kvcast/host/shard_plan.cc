@@ -66,9 +66,9 @@ void DivideTiers(NodeServer::Options& shard, size_t index, size_t count) {
     Divide(disk.reservations, count);
   }
   for (BucketMount::Options& bucket : shard.buckets) {
-    const std::string name = ShardName(index, count);
-    bucket.where += "/" + name;
-    bucket.tier.prefix += (bucket.tier.prefix.empty() ? "" : "/") + name;
+    bucket.where += " " + ShardName(index, count);  // For people, and for metrics.
+    bucket.tier.share = {index, count};
+    bucket.tier.owns = shard.relay.owns;
     bucket.tier.bytes_max /= count;
     bucket.tier.index_bytes_max /= count;
     bucket.tier.queue_bytes_max /= count;

@@ -12,7 +12,8 @@
 namespace kvcast {
 
 // How a node is divided among its shards: each has its part of the memory, a directory of its own
-// in every directory and its own packs in every bucket, and its own catalogs. Limits hold on each.
+// in every directory and its share of the packs in every bucket, and its own catalogs. Limits hold
+// on each.
 // With one shard nothing changes.
 
 // "shard-1-of-4"

@@ -58,7 +58,11 @@ TEST(ShardPlan, DividesWhatANodeHasAndLeavesOneAlone) {
     EXPECT_EQ(part.relay.warming.burst_bytes, 10u);
     EXPECT_EQ(part.disks[0].directory, disk.directory / ShardName(i, 4));
     EXPECT_EQ(part.disks[0].tier.bytes_max, uint64_t{1} << 18);
-    EXPECT_EQ(part.buckets[0].tier.prefix, "caches/" + ShardName(i, 4));
+    // All find what any number of shards has put.
+    EXPECT_EQ(part.buckets[0].tier.prefix, "caches");
+    EXPECT_EQ(part.buckets[0].tier.share.index, i);
+    EXPECT_EQ(part.buckets[0].tier.share.count, 4u);
+    EXPECT_EQ(part.buckets[0].tier.owns(TrackNamespace()), i == ShardOf(TrackNamespace(), 4));
     boots.insert(part.relay.boot);
     nodes.insert(part.relay.node);
     EXPECT_EQ(ShardNode(part.relay.node, i), node.relay.node);

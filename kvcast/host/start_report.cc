@@ -37,7 +37,7 @@ std::string TierLines(const NodeServer& node) {
   for (const auto& bucket : node.buckets()) {
     const BucketTier& tier = bucket->tier();
     lines += fmt::format("  bucket  {}: {}\n", bucket->options().where,
-                         tier.ready() ? Grouped(tier.packs().packs.size()) + " packs, " +
+                         tier.ready() ? Grouped(tier.packs().counted) + " packs, " +
                                             Grouped(tier.index().object_count()) + " objects"
                                       : "does not answer yet");
   }

@@ -39,6 +39,8 @@ BucketTier::BucketTier(const BucketTierOptions& options, Log log)
              Scatter(options.seed + 1), table_, pools_) {
   KVCAST_CHECK(options_.bytes_max == 0 || options_.bytes_max >= options_.LeastBytes());
   KVCAST_CHECK(options_.pack_bytes >= kPackBytesMin && options_.pack_bytes <= kPackBytesMax / 2);
+  KVCAST_CHECK(options_.share.index < options_.share.count);
+  table_.share = options_.share;
   table_.node = options_.node;
   Random(Scatter(options_.seed + 2))
       .Fill(std::span(table_.node.bytes).subspan(kPackNodeStableBytes));

@@ -110,6 +110,8 @@ class BucketTier final : public IndexedTier {
   void OnSurveyed(Instant now);
   void AddPack(BucketSurvey::Found found, Instant now);
   void PassOver(const std::string& key, const std::string& why);
+  // Leaves out what another tier of the node answers for; whether there was any.
+  bool DropOthers(SegmentContents& contents) const;
   // What a pack says, but for what is about to be removed from it.
   void ApplyContents(const SegmentContents& contents, uint32_t segment, bool only_removals,
                      const PackQueue::Removed& removed);

@@ -87,6 +87,8 @@ void BucketTier::SettleLook(uint32_t segment, PackLoad::Outcome outcome, Instant
   table_.Reread(segment, body.written_us, pack->has_removals || body.has_removals(),
                 std::make_shared<const PackHorizon>(std::move(body.seen)),
                 pools_.OwnerOf(body.contents));
+  Pack& read = table_.packs.at(segment);
+  read.partly_ours = DropOthers(body.contents) || read.partly_ours;
   ApplyContents(body.contents, segment, false, queue_.RemovedFrom(pack->id));
 }
 

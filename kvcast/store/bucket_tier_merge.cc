@@ -21,8 +21,8 @@ constexpr int kMergeListings = 2;
 }  // namespace
 
 bool BucketTier::MayMerge(uint32_t segment, const Pack& pack) const {
-  return !pack.leaving && !pack.forgotten && !pack.unmergeable && pack.missed == 0 &&
-         !doubts_.Has(PackDoubts::PlaceOf(segment)) && !IsStillReached(pack);
+  return !pack.leaving && !pack.forgotten && !pack.unmergeable && !pack.partly_ours &&
+         pack.missed == 0 && !doubts_.Has(PackDoubts::PlaceOf(segment)) && !IsStillReached(pack);
 }
 
 void BucketTier::StartMerge(Instant now) {

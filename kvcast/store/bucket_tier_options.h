@@ -3,17 +3,23 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
 #include "kvcast/base/time.h"
-#include "kvcast/store/pack_horizon.h"
+#include "kvcast/object/track_name.h"
+#include "kvcast/store/pack_table.h"
 
 namespace kvcast {
 
 struct BucketTierOptions {
-  std::string prefix;                         // Of all keys, without a slash at its end.
-  PackNode node;                              // Whose packs ours are: random, kept across starts.
+  std::string prefix;  // Of all keys, without a slash at its end.
+  PackNode node;       // Whose packs ours are: random, kept across starts.
+  // Where several tiers of one node have the bucket together, each with tracks of its own: which of
+  // these this one is, and which tracks are its. Empty: all.
+  PackShare share{};
+  std::function<bool(const TrackNamespace&)> owns{};
   uint64_t seed = 0;                          // For names of packs and for delays: random.
   uint64_t key_property = 0;                  // The immutable property that holds a group's key.
   uint64_t pack_bytes = 64 << 20;             // At most. A pack is closed

@@ -142,6 +142,8 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
     TellFull();
   }
   const bool removes = outcome.body.has_removals();
+  PackOwner owner = pools_.OwnerOf(outcome.body.contents);
+  const bool partly_ours = DropOthers(outcome.body.contents);
   const uint32_t segment =
       table_.Add({.id = found.id,
                   .key = found.key,
@@ -149,13 +151,20 @@ void BucketTier::AddPack(BucketSurvey::Found found, Instant now) {
                   .written_us = outcome.body.written_us,
                   .has_removals = removes,
                   .seen = std::make_shared<const PackHorizon>(std::move(outcome.body.seen)),
-                  .owner = pools_.OwnerOf(outcome.body.contents),
-                  .forgotten = no_room});
+                  .owner = std::move(owner),
+                  .forgotten = no_room,
+                  .partly_ours = partly_ours});
   if (outcome.damaged > 0 && !no_room) {
     logger_.Warning("pack came damaged", {{"pack", found.key}});
     doubts_.Add({PackDoubts::PlaceOf(segment)}, now);
   }
   ApplyContents(outcome.body.contents, segment, no_room, {});
+}
+
+bool BucketTier::DropOthers(SegmentContents& contents) const {
+  return options_.owns && std::erase_if(contents.entries, [&](const SegmentEntry& entry) {
+                            return !options_.owns(contents.track_of(entry).space());
+                          }) > 0;
 }
 
 void BucketTier::ApplyContents(const SegmentContents& contents, uint32_t segment,

@@ -83,7 +83,8 @@ bool BucketTier::OnLeaving(const BucketCalls::Ended& ended, Instant now) {
   }
   if (leaving_->load && leaving_->load->OnEnded(ended, now)) {
     if (leaving_->load->done()) {
-      const PackLoad::Outcome outcome = leaving_->load->Take();
+      PackLoad::Outcome outcome = leaving_->load->Take();
+      (void)DropOthers(outcome.body.contents);
       leaving_->load.reset();
       Pack& pack = table_.packs.at(leaving_->segment);
       // What came damaged may be whole where it lies.

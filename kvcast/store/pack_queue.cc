@@ -29,7 +29,11 @@ Result<void> PackQueue::CheckFits(const TrackName& track, const RecordDraft& dra
 
 PackQueue::OpenPack& PackQueue::Open(uint32_t pool, Instant now) {
   last_number_ = std::max(last_number_, table_->last_own) + 1;
-  OpenPack open{PackWriter({table_->node, last_number_, random_.Next()})};
+  PackId id{table_->node, last_number_, random_.Next()};
+  while (!table_->share.Has(id)) {
+    id.marker = random_.Next();
+  }
+  OpenPack open{PackWriter(id)};
   open.since = now;
   return open_.emplace(pool, std::move(open)).first->second;
 }
