@@ -12,8 +12,14 @@ import argparse
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
-from fetch import Node, cpu_seconds, program
+from fetch import Node, program
+
+
+def cpu_seconds(pid):
+    """To the nanosecond, where a tick would be a twentieth of a round. No thread of the node's ends meanwhile."""
+    return sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
 class ShardedNode(Node):

@@ -30,7 +30,7 @@ std::unique_ptr<moqt::TransportUser> NodeServer::AcceptForAll(QuicConnection& co
     if (shard == lines.index) {
       parts.push_back(Admit(line, false));
     } else {
-      parts.push_back(std::make_unique<RemotePart>(remote_parts_, shard, guest,
+      parts.push_back(std::make_unique<RemotePart>(*loop_, remote_parts_, shard, guest,
                                                    *lines.bridges[shard], came, line.poke));
     }
   }

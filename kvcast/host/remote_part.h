@@ -7,9 +7,11 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "kvcast/host/shard_parcel.h"
+#include "kvcast/io/event_loop.h"
 #include "kvcast/moqt/transport.h"
 
 namespace kvcast {
@@ -21,20 +23,20 @@ using RemoteParts = std::map<std::pair<uint64_t, size_t>, RemotePart*>;
 
 // Stands on a connection for the session that another shard has for it: passes on what happens, and
 // does what comes back.
+//
+// What has been sent is told a good part at a time, as long as the session has plenty waiting here:
+// each time costs a wake-up of the other loop, and it would find nothing to do.
 class RemotePart final : public moqt::TransportUser {
  public:
   // It is among the parts for as long as it lives. `poke` has the connection ask it.
-  RemotePart(RemoteParts& parts, size_t shard, uint64_t guest, LoopBridge<ShardParcel>& bridge,
-             ShardParcel::Came came, std::function<void()> poke);
+  RemotePart(EventLoop& loop, RemoteParts& parts, size_t shard, uint64_t guest,
+             LoopBridge<ShardParcel>& bridge, ShardParcel::Came came, std::function<void()> poke);
   ~RemotePart() override;
   RemotePart(const RemotePart&) = delete;
   RemotePart& operator=(const RemotePart&) = delete;
 
   // What the session wants done.
-  void Take(moqt::TransportAction action) {
-    actions_.push_back(std::move(action));
-    poke_();
-  }
+  void Take(moqt::TransportAction action);
   void SetMayOpenMore(bool may) { may_open_more_ = may; }
 
   bool MayOpenMore() const override { return may_open_more_; }
@@ -65,8 +67,13 @@ class RemotePart final : public moqt::TransportUser {
  private:
   template <typename What>
   void Send(What what) {
+    TellSent();
     bridge_->Send({guest_, std::move(what)});
   }
+  // What was sent and has not been told.
+  void TellSent();
+  void SendSent(moqt::StreamId stream, uint64_t bytes);
+  void NoteGone(moqt::StreamId stream, uint64_t bytes);
 
   RemoteParts* parts_;
   size_t shard_;
@@ -74,6 +81,11 @@ class RemotePart final : public moqt::TransportUser {
   LoopBridge<ShardParcel>* bridge_;
   std::function<void()> poke_;
   std::deque<moqt::TransportAction> actions_;
+  std::unordered_map<moqt::StreamId, uint64_t> unsent_;  // What the session has handed over,
+  uint64_t unsent_bytes_ = 0;                            // of all streams.
+  std::unordered_map<moqt::StreamId, uint64_t> untold_;  // What of it was sent.
+  uint64_t untold_bytes_ = 0;
+  LoopTimer tell_;
   bool may_open_more_ = true;
 };
 
