@@ -118,6 +118,27 @@ class Bucket(unittest.TestCase):
         self.check(again, "a", 3)
         self.check(again, "b", 2)
 
+    def test_any_number_of_shards_finds_what_any_other_has_put(self):
+        for number, name in enumerate("abcdef"):
+            write_prompt(self.folder, name, 2 * BLOCK, seed=10_000 * (number + 1))
+        for shards, names in ((2, "abc"), (1, "def")):
+            node = self.start("--shards", str(shards))
+            for name in names:
+                self.put(node, name, 2, "bucket")
+            self.kill(node)
+        tracks = self.tracks(self.place)
+        self.assertEqual(len(tracks), 6)
+        answers = {}
+        for shards in (1, 2, 3):
+            node = self.start("--shards", str(shards))
+            status = json.loads(node.page("/status.json")[1])
+            held = sum(tier["objects"] for tier in status["tiers"] if tier["kind"] == "bucket")
+            self.assertEqual((held, status["listed_blocks"]), (6 * 2 * BLOCK, 12), shards)
+            for track in tracks:
+                answer = self.answers(node, track)
+                self.assertEqual(answers.setdefault(track, answer), answer, shards)
+            self.kill(node)
+
     def test_a_node_serves_more_than_its_memory_holds(self):
         write_prompt(self.folder, "a", 32 * BLOCK, seed=5)  # 32 MiB, and memory for a third of it.
         node = Node(KVCAST, "--ram", "16MiB", "--bucket", self.place)
