@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "bench/interleaved.h"
 #include "kvcast/base/check.h"
@@ -188,69 +189,159 @@ void ReadAndWrite(std::span<const std::span<const std::byte>> payloads, BlockVie
 #endif
 }
 
-// Objects lie in a ring of as many bytes as there are pages, as if they had just come in.
-void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, Work work, double wanted) {
-  Bench& bench = Shared();
-  const auto codec = CodecFor(rung, *kernels);
-  const uint32_t run = codec->format().run_tokens;
-  const size_t room = codec->ObjectBytesMax(run);
-  const size_t objects = kTokens / run;
-  const size_t slots = bench.copy.size() / 2 / (room * objects);
-  Room ring_room(slots * objects * room);
-  const std::span<std::byte> ring = ring_room.span();
-  std::vector<size_t> sizes(slots * objects);
-  std::vector<std::span<std::byte>> outs(objects);
-  const auto write = [&](size_t block) {
-    const BlockView view = bench.pages.Block(static_cast<uint32_t>(block % kBlocks));
-    const size_t slot = block % slots * objects;
-    for (size_t i = 0; i < objects; ++i) {
-      outs[i] = ring.subspan((slot + i) * room, room);
+// Objects of one rung, in a ring of as many bytes as there are pages, as if they had just come in.
+// Threads may work on different blocks.
+class BenchRing {
+ public:
+  BenchRing(Rung rung, const Kernels& kernels)
+      : codec_(CodecFor(rung, kernels)),
+        run_(codec_->format().run_tokens),
+        room_(codec_->ObjectBytesMax(run_)) {
+    Write(0);
+    for (size_t slot = objects_; slot < sizes_.size(); ++slot) {  // Only places differ.
+      std::memcpy(ring_.data() + slot * room_, ring_.data() + slot % objects_ * room_, room_);
+      sizes_[slot] = sizes_[slot % objects_];
     }
-    codec->EncodeSeveral(view, 0, outs);
-    for (size_t i = 0; i < objects; ++i) {
-      sizes[slot + i] = outs[i].size();
+  }
+  void Write(size_t block) {
+    const BlockView view = Shared().pages.Block(static_cast<uint32_t>(block % kBlocks));
+    const size_t slot = block % slots_ * objects_;
+    std::vector<std::span<std::byte>> outs(objects_);
+    for (size_t i = 0; i < objects_; ++i) {
+      outs[i] = ring_.subspan((slot + i) * room_, room_);
     }
-  };
-  std::vector<std::span<const std::byte>> payloads(objects);
-  const auto read = [&](size_t block) {
+    codec_->EncodeSeveral(view, 0, outs);
+    for (size_t i = 0; i < objects_; ++i) {
+      sizes_[slot + i] = outs[i].size();
+    }
+  }
+  void Read(size_t block, Work work) {
     // All but the first, of which objects are made.
-    BlockView view = bench.pages.Block(static_cast<uint32_t>(1 + block % (kBlocks - 1)));
-    const size_t slot = block % slots * objects;
-    for (size_t i = 0; i < objects; ++i) {
-      payloads[i] = ring.subspan((slot + i) * room, sizes[slot + i]);
+    BlockView view = Shared().pages.Block(static_cast<uint32_t>(1 + block % (kBlocks - 1)));
+    const size_t slot = block % slots_ * objects_;
+    std::vector<std::span<const std::byte>> payloads(objects_);
+    for (size_t i = 0; i < objects_; ++i) {
+      payloads[i] = ring_.subspan((slot + i) * room_, sizes_[slot + i]);
     }
     if (work == Work::kFloor) {
       ReadAndWrite(payloads, view);
       return;
     }
-    const Codec::Decoded decoded = codec->DecodeSeveral(payloads, 0, view);
+    const Codec::Decoded decoded = codec_->DecodeSeveral(payloads, 0, view);
     KVCAST_CHECK(!decoded.fault);
-  };
-  write(0);
-  for (size_t slot = objects; slot < sizes.size();
-       ++slot) {  // The same everywhere: only places differ.
-    std::memcpy(ring.data() + slot * room, ring.data() + slot % objects * room, room);
-    sizes[slot] = sizes[slot % objects];
   }
+  // Some blocks in a row.
+  void Run(size_t first, size_t count, Work work) {
+    for (size_t block = first; block < first + count; ++block) {
+      work == Work::kEncode ? Write(block) : Read(block, work);
+    }
+  }
+  double bits() const {
+    size_t bytes = 0;
+    for (size_t i = 0; i < objects_; ++i) {
+      bytes += sizes_[i];
+    }
+    return 16.0 * static_cast<double>(bytes) / static_cast<double>(kBlockBytes);
+  }
+
+ private:
+  const std::unique_ptr<const Codec> codec_;
+  const uint32_t run_;
+  const size_t room_;
+  const size_t objects_ = kTokens / run_;
+  const size_t slots_ = Shared().copy.size() / 2 / (room_ * objects_);
+  Room memory_{slots_ * objects_ * room_};
+  const std::span<std::byte> ring_ = memory_.span();
+  std::vector<size_t> sizes_ = std::vector<size_t>(slots_ * objects_);
+};
+
+constexpr size_t kPart = 8;  // Blocks in a row.
+
+void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, Work work, double wanted) {
+  Bench& bench = Shared();
+  BenchRing ring(rung, *kernels);
   size_t next = 0;
-  constexpr size_t kPart = 8;  // Blocks in a row.
-  const auto in_turn = [&](const auto& each) {
+  const auto copy = [&] {
     for (size_t i = 0; i < kPart; ++i) {
-      each(next + i);
+      bench.Copy(next + i);
     }
   };
-  Interleave(
-      state, "of_memcpy", [&] { in_turn([&](size_t block) { bench.Copy(block); }); },
-      [&] {
-        work == Work::kEncode ? in_turn(write) : in_turn(read);
-        next += kPart;
-      });
-  size_t bytes = 0;
-  for (size_t i = 0; i < objects; ++i) {
-    bytes += sizes[i];
-  }
+  Interleave(state, "of_memcpy", copy, [&] {
+    ring.Run(next, kPart, work);
+    next += kPart;
+  });
   state.counters["wanted"] = wanted;
-  state.counters["bits"] = 16.0 * static_cast<double>(bytes) / static_cast<double>(kBlockBytes);
+  state.counters["bits"] = ring.bits();
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kPart * kBlockBytes));
+}
+
+// How much more do two threads do than one, each on blocks of its own? `of_one` is 1 where the
+// second does as much as the first.
+void MeasureTwo(benchmark::State& state, Rung rung, Work work) {
+  BenchRing ring(rung, BestKernels());
+  constexpr size_t kApart = 128;  // Blocks between what the two work on.
+  size_t next = 0;
+  Interleave(
+      state, "of_one", [&] { ring.Run(next, kPart, work); },
+      [&] {
+        std::thread other([&] { ring.Run(next + kApart, kPart, work); });
+        ring.Run(next, kPart, work);
+        other.join();
+        next = (next + kPart) % kApart;
+      });
+  state.counters["times_one"] = 2 * state.counters["of_one"];
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(2 * kPart * kBlockBytes));
+}
+
+// Two threads copying, by one: what memory gives.
+void MeasureTwoCopies(benchmark::State& state) {
+  Bench& bench = Shared();
+  const auto run = [&](size_t first) {
+    for (size_t i = 0; i < kPart; ++i) {
+      bench.Copy(first + i);
+    }
+  };
+  size_t next = 0;
+  Interleave(
+      state, "of_one", [&] { run(next); },
+      [&] {
+        std::thread other([&] { run(next + kBlocks / 4); });
+        run(next);
+        other.join();
+        next = (next + kPart) % (kBlocks / 4);
+      });
+  state.counters["times_one"] = 2 * state.counters["of_one"];
+}
+
+// Pages are copied one by one, each layer's K and V where they lie: the same bytes as `Copy` takes
+// at once, as somebody would who has pages.
+void CopyPages(benchmark::State& state) {
+  Bench& bench = Shared();
+  Room whole(kBlocks / 2 * kBlockBytes);
+  size_t next = 0;
+  const auto pages = [&] {
+    for (size_t i = 0; i < kPart; ++i) {
+      const size_t block = (next + i) % (kBlocks / 2);
+      BlockView view = bench.pages.Block(static_cast<uint32_t>(block));
+      const std::byte* from = whole.data() + block * kBlockBytes;
+      for (uint32_t layer = 0; layer < kLayers; ++layer) {
+        for (const Plane plane : {Plane::kKey, Plane::kValue}) {
+          std::memcpy(view.MutableRow(0, layer, plane, 0).data(), from, kLayerBytes);
+          from += kLayerBytes;
+        }
+      }
+    }
+    benchmark::ClobberMemory();
+  };
+  const auto copy = [&] {
+    for (size_t i = 0; i < kPart; ++i) {
+      bench.Copy(next + i);
+    }
+  };
+  Interleave(state, "of_memcpy", copy, [&] {
+    pages();
+    next += kPart;
+  });
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(kPart * kBlockBytes));
 }
 
@@ -270,7 +361,22 @@ double Wanted(Rung rung, bool encode) {
   }
 }
 
+void RegisterTwo(Rung rung) {
+  for (const Work work : {Work::kDecode, Work::kEncode}) {
+    const std::string name = std::string("two_threads/") +
+                             (work == Work::kEncode ? "encode/" : "decode/") +
+                             std::string(ToString(rung));
+    benchmark::RegisterBenchmark(name.c_str(), MeasureTwo, rung, work)->UseManualTime();
+  }
+}
+
 void Register() {
+  benchmark::RegisterBenchmark("memcpy/by_page", CopyPages)->UseManualTime();
+  benchmark::RegisterBenchmark("two_threads/memcpy", MeasureTwoCopies)->UseManualTime();
+  for (const Rung rung : {Rung::kFp8, Rung::kInt8, Rung::kInt4, Rung::kFp4, Rung::kBf16Lossless,
+                          Rung::kAc, Rung::kKtcMedium}) {
+    RegisterTwo(rung);
+  }
 #if defined(__x86_64__)
   for (const Rung rung : {Rung::kFp8, Rung::kInt8, Rung::kInt4, Rung::kFp4}) {
     benchmark::RegisterBenchmark(("floor/" + std::string(ToString(rung))).c_str(), Measure, rung,
