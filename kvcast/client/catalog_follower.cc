@@ -7,6 +7,14 @@
 #include "kvcast/base/hex.h"
 
 namespace kvcast {
+namespace {
+
+// A node offers what it has as it accepts the request, each on a stream of its own; a node of
+// several shards offers the catalogs of each. What is offered after this belongs to somebody who
+// has come later.
+constexpr Duration kOffersTogether = std::chrono::milliseconds(5);
+
+}  // namespace
 
 CatalogFollower::CatalogFollower(moqt::Session& session, const TrackNamespace& prefix,
                                  MakeFeed make_feed, Duration patience)
@@ -67,6 +75,7 @@ void CatalogFollower::OnEvent(const moqt::Event& event, Instant now) {
   if (const auto* accepted = std::get_if<moqt::RequestAccepted>(&event)) {
     if (accepted->request == request_ && settle_by_) {
       settle_by_ = now + patience_;
+      offered_by_ = now + kOffersTogether;
     }
   }
   if (const auto* refused = std::get_if<moqt::RequestRefused>(&event);
@@ -115,18 +124,21 @@ std::optional<Instant> CatalogFollower::deadline() const {
 }
 
 std::optional<Instant> CatalogFollower::SettleAt() const {
+  const bool synced = !catalogs_.empty() && std::ranges::all_of(catalogs_, [](const auto& catalog) {
+    return catalog->synced();
+  });
+  if (settle_by_ && offered_by_ && synced) {
+    return std::min(*settle_by_, *offered_by_);
+  }
   const bool reading = std::ranges::any_of(
       catalogs_, [](const auto& catalog) { return !catalog->synced() && !catalog->pausing(); });
   return settle_by_ && reading ? *settle_by_ + kReadingPatience : settle_by_;
 }
 
 void CatalogFollower::Settle(Instant now) {
-  const bool synced = !catalogs_.empty() && std::ranges::all_of(catalogs_, [](const auto& catalog) {
-    return catalog->synced();
-  });
   const std::optional<Instant> settle_at = SettleAt();
   const bool waited = settle_at && now >= *settle_at;
-  settled_ = settled_ || synced || waited || !refusal_.empty();
+  settled_ = settled_ || waited || !refusal_.empty();
   if (settled_) {
     settle_by_.reset();
   }

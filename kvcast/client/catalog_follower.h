@@ -67,7 +67,8 @@ class CatalogFollower {
   const Duration patience_;
   std::optional<moqt::RequestId> request_;
   std::vector<std::unique_ptr<FollowedCatalog>> catalogs_;
-  std::optional<Instant> settle_by_;  // Once the session stands, until it has settled.
+  std::optional<Instant> settle_by_;   // Once the session stands, until it has settled.
+  std::optional<Instant> offered_by_;  // Once the node has accepted: when it has offered all.
   bool settled_ = false;
   std::string refusal_;
 };

@@ -31,13 +31,15 @@ class ClientPair {
   Instant now() const { return now_; }
 
   // Until nothing moves any more.
+  // Until nothing is on its way. A client that has just come takes what it is offered for all only
+  // after a moment, which passes.
   void Run() {
     do {
       pair_.Run();
       node_.OnInput();
       client_->OnInput(now_);
       TakeEvents();
-    } while (pair_.Step());
+    } while (pair_.Step() || PassMoment());
   }
   // Lets the time pass until nothing is due within it.
   void Pass(Duration time) {
@@ -98,6 +100,16 @@ class ClientPair {
     while (std::optional<ClientEvent> event = client_->NextEvent()) {
       events_.push_back(*std::move(event));
     }
+  }
+
+  bool PassMoment() {
+    const std::optional<Instant> deadline = client_->deadline();
+    if (client_->ready() || !deadline || *deadline > now_ + std::chrono::milliseconds(5)) {
+      return false;
+    }
+    now_ = std::max(now_, *deadline);
+    client_->OnTimeout(now_);
+    return true;
   }
 
   Instant now_ = Instant() + std::chrono::hours(1);
