@@ -17,9 +17,7 @@ namespace {
 
 const std::string kFolder = std::string(kSourceFolder) + "/examples/tinylm/";
 
-std::string FileOf(const std::string& name) {
-  return *ReadFile(kFolder + name, 64 * 1024 * 1024);
-}
+std::string FileOf(const std::string& name) { return *ReadFile(kFolder + name, 64 * 1024 * 1024); }
 
 const Tokenizer& ModelTokenizer() {
   static const Tokenizer tokenizer = *Tokenizer::Parse(FileOf("model/tokenizer.json"));
