@@ -12,35 +12,11 @@ inline namespace v0 {
 // For engines that say what their pages hold. See kvcast_cache.
 class Cache {
  public:
-  struct Model {
-    std::string folder;
-    std::string name{};
-    std::string adapter{};
-    std::string kv_dtype{};
-    std::string calibration{};
-    uint32_t block_tokens = 0;
-    // The part that this engine's pages hold; a count of 0: all.
-    uint32_t first_layer = 0;
-    uint32_t layer_count = 0;
-    uint32_t first_head = 0;
-    uint32_t head_count = 0;
-  };
+  using Model = CacheModel;
   using Layer = kvcast_layer;
-  struct Pages {
-    std::vector<Layer> layers;
-    uint32_t page_tokens = 16;
-    uint32_t page_count = 0;
-    int32_t order = KVCAST_NHD;
-    int32_t placement = KVCAST_APART;
-    int32_t values = KVCAST_BF16;
-  };
+  using Pages = CachePages;
   using Input = kvcast_input;
-  struct Prompt {
-    std::vector<uint32_t> tokens;
-    std::vector<uint32_t> pages{};
-    std::string_view salt{};
-    std::vector<Input> inputs{};  // All images and sounds that there are among the tokens.
-  };
+  using Prompt = CachePrompt;
   using Terms = CacheTerms;
   using Block = CacheBlock;
   using Offer = CacheOffer;
@@ -52,8 +28,8 @@ class Cache {
 
   static Expected<Cache> Open(const Node& node, const Model& model, const Pages& pages) {
     const detail::GivenNode where = detail::NodeOf(node);
-    const kvcast_model named = ModelOf(model);
-    const kvcast_pages laid = PagesOf(pages);
+    const kvcast_model named = detail::ModelOf(model);
+    const kvcast_pages laid = detail::PagesOf(pages);
     kvcast_cache* cache = nullptr;
     const kvcast_code code = kvcast_cache_open(&where.node, &named, &laid, &cache);
     return code == KVCAST_OK ? Expected<Cache>(Cache(cache)) : detail::FailureOf(code);
@@ -63,18 +39,18 @@ class Cache {
   // Absent: it is in place.
   static std::optional<Failure> Save(const std::string& path, const Model& model,
                                      const Pages& pages, const Prompt& prompt) {
-    const kvcast_model named = ModelOf(model);
-    const kvcast_pages laid = PagesOf(pages);
-    const kvcast_prompt given = PromptOf(prompt);
+    const kvcast_model named = detail::ModelOf(model);
+    const kvcast_pages laid = detail::PagesOf(pages);
+    const kvcast_prompt given = detail::PromptOf(prompt);
     const kvcast_code code = kvcast_file_save(path.c_str(), &named, &laid, &given);
     return code == KVCAST_OK ? std::nullopt : std::optional(detail::FailureOf(code));
   }
   // So many of the prompt's first tokens are in their pages then.
   static Expected<uint64_t> Restore(const std::string& path, const Model& model, const Pages& pages,
                                     const Prompt& prompt) {
-    const kvcast_model named = ModelOf(model);
-    const kvcast_pages laid = PagesOf(pages);
-    const kvcast_prompt given = PromptOf(prompt);
+    const kvcast_model named = detail::ModelOf(model);
+    const kvcast_pages laid = detail::PagesOf(pages);
+    const kvcast_prompt given = detail::PromptOf(prompt);
     uint64_t tokens = 0;
     const kvcast_code code = kvcast_file_restore(path.c_str(), &named, &laid, &given, &tokens);
     return code == KVCAST_OK ? Expected<uint64_t>(tokens) : detail::FailureOf(code);
@@ -93,8 +69,8 @@ class Cache {
   }
   // Who holds which block of that, and at which rung. Asks nobody.
   Expected<std::vector<Offer>> Offers(const Prompt& prompt, const Terms& terms = Terms()) {
-    const kvcast_prompt asked = PromptOf(prompt);
-    const kvcast_terms given = TermsOf(terms);
+    const kvcast_prompt asked = detail::PromptOf(prompt);
+    const kvcast_terms given = detail::TermsOf(terms);
     std::vector<kvcast_offer> told;
     size_t count = 0;
     do {  // There may be more when they are asked for again.
@@ -132,8 +108,8 @@ class Cache {
   }
   // The same, while nobody waits: the prompt and the terms may go when this returns.
   Expected<Loading> BeginLoad(const Prompt& prompt, const Terms& terms = Terms()) {
-    const kvcast_prompt asked = PromptOf(prompt);
-    const kvcast_terms given = TermsOf(terms);
+    const kvcast_prompt asked = detail::PromptOf(prompt);
+    const kvcast_terms given = detail::TermsOf(terms);
     kvcast_loading* loading = nullptr;
     const kvcast_code code = kvcast_cache_begin_load(cache_.get(), &asked, &given, &loading);
     return code == KVCAST_OK
@@ -142,8 +118,8 @@ class Cache {
   }
   // Brings what will be loaded soon into this host's memory; the prompt needs no pages.
   Expected<Prefetch> BeginPrefetch(const Prompt& prompt, const Terms& terms = Terms()) {
-    const kvcast_prompt asked = PromptOf(prompt);
-    const kvcast_terms given = TermsOf(terms);
+    const kvcast_prompt asked = detail::PromptOf(prompt);
+    const kvcast_terms given = detail::TermsOf(terms);
     kvcast_prefetch* prefetch = nullptr;
     const kvcast_code code = kvcast_cache_begin_prefetch(cache_.get(), &asked, &given, &prefetch);
     return code == KVCAST_OK ? Expected<Prefetch>(Prefetch(prefetch)) : detail::FailureOf(code);
@@ -153,8 +129,8 @@ class Cache {
   }
   // Nothing is ready yet, and no page is read before it is.
   Expected<Publication> Begin(const Prompt& prompt, const Terms& terms = Terms()) {
-    const kvcast_prompt asked = PromptOf(prompt);
-    const kvcast_terms given = TermsOf(terms);
+    const kvcast_prompt asked = detail::PromptOf(prompt);
+    const kvcast_terms given = detail::TermsOf(terms);
     kvcast_publication* publication = nullptr;
     const kvcast_code code = kvcast_cache_begin(cache_.get(), &asked, &given, &publication);
     return code == KVCAST_OK ? Expected<Publication>(Publication(publication))
@@ -181,69 +157,10 @@ class Cache {
   };
   explicit Cache(kvcast_cache* cache) : cache_(cache) {}
 
-  static kvcast_model ModelOf(const Model& model) {
-    kvcast_model named{};
-    named.struct_size = sizeof(named);
-    named.folder = model.folder.c_str();
-    named.name = detail::TextOrNull(model.name);
-    named.adapter = detail::TextOrNull(model.adapter);
-    named.kv_dtype = detail::TextOrNull(model.kv_dtype);
-    named.calibration = detail::TextOrNull(model.calibration);
-    named.block_tokens = model.block_tokens;
-    named.first_layer = model.first_layer;
-    named.layer_count = model.layer_count;
-    named.first_head = model.first_head;
-    named.head_count = model.head_count;
-    return named;
-  }
-  static kvcast_pages PagesOf(const Pages& pages) {
-    kvcast_pages laid{};
-    laid.struct_size = sizeof(laid);
-    laid.layers = pages.layers.data();
-    laid.layer_size = sizeof(Layer);
-    laid.layer_count = pages.layers.size();
-    laid.page_tokens = pages.page_tokens;
-    laid.page_count = pages.page_count;
-    laid.order = pages.order;
-    laid.placement = pages.placement;
-    laid.values = pages.values;
-    return laid;
-  }
-  static kvcast_prompt PromptOf(const Prompt& prompt) {
-    kvcast_prompt asked{};
-    asked.struct_size = sizeof(asked);
-    asked.tokens = prompt.tokens.data();
-    asked.token_count = prompt.tokens.size();
-    asked.pages = prompt.pages.data();
-    asked.page_count = prompt.pages.size();
-    asked.salt = prompt.salt.data();
-    asked.salt_bytes = prompt.salt.size();
-    asked.inputs = prompt.inputs.data();
-    asked.input_size = sizeof(Input);
-    asked.input_count = prompt.inputs.size();
-    return asked;
-  }
-  static kvcast_terms TermsOf(const Terms& terms) {
-    kvcast_terms given{};
-    given.struct_size = sizeof(given);
-    given.timeout_us = terms.timeout.count() > 0 ? terms.timeout.count() : -1;
-    given.compute_block_us = terms.compute_block.count();
-    given.rung = detail::TextOrNull(terms.rung);
-    given.durability = static_cast<int32_t>(terms.durability);
-    given.follow_us = terms.follow.count();
-    given.begin_us = terms.begin.count();
-    given.expected_tokens = terms.expected_tokens;
-    given.generation = terms.generation ? terms.generation->data() : nullptr;
-    given.skip_tokens = terms.skip_tokens;
-    given.tag = terms.tag;
-    given.room_tokens = terms.room_tokens;
-    given.best_rung = detail::TextOrNull(terms.best_rung);
-    return given;
-  }
   template <typename Function>
   Expected<Report> Call(const Function& function, const Prompt& prompt, const Terms& terms) {
-    const kvcast_prompt asked = PromptOf(prompt);
-    const kvcast_terms given = TermsOf(terms);
+    const kvcast_prompt asked = detail::PromptOf(prompt);
+    const kvcast_terms given = detail::TermsOf(terms);
     kvcast_report told{};
     told.struct_size = sizeof(told);
     const kvcast_code code = function(cache_.get(), &asked, &given, &told);

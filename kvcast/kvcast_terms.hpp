@@ -10,6 +10,36 @@ inline namespace v0 {
 // One act of publishing. See kvcast_draw_generation.
 using Generation = std::array<unsigned char, KVCAST_GENERATION_BYTES>;
 
+// What a cache is of. See kvcast_model.
+struct CacheModel {
+  std::string folder;
+  std::string name{};
+  std::string adapter{};
+  std::string kv_dtype{};
+  std::string calibration{};
+  uint32_t block_tokens = 0;
+  // The part that this engine's pages hold; a count of 0: all.
+  uint32_t first_layer = 0;
+  uint32_t layer_count = 0;
+  uint32_t first_head = 0;
+  uint32_t head_count = 0;
+};
+// The engine's memory. See kvcast_pages.
+struct CachePages {
+  std::vector<kvcast_layer> layers;
+  uint32_t page_tokens = 16;
+  uint32_t page_count = 0;
+  int32_t order = KVCAST_NHD;
+  int32_t placement = KVCAST_APART;
+  int32_t values = KVCAST_BF16;
+};
+// Tokens, and where their pages are. See kvcast_prompt.
+struct CachePrompt {
+  std::vector<uint32_t> tokens;
+  std::vector<uint32_t> pages{};
+  std::string_view salt{};
+  std::vector<kvcast_input> inputs{};  // All images and sounds that there are among the tokens.
+};
 // Of a call. See kvcast_terms.
 struct CacheTerms {
   Microseconds timeout{30'000'000};
@@ -62,6 +92,69 @@ struct CacheReport {
   uint64_t prefetched = 0;
 };
 
+namespace detail {
+
+inline kvcast_model ModelOf(const CacheModel& model) {
+  kvcast_model named{};
+  named.struct_size = sizeof(named);
+  named.folder = model.folder.c_str();
+  named.name = TextOrNull(model.name);
+  named.adapter = TextOrNull(model.adapter);
+  named.kv_dtype = TextOrNull(model.kv_dtype);
+  named.calibration = TextOrNull(model.calibration);
+  named.block_tokens = model.block_tokens;
+  named.first_layer = model.first_layer;
+  named.layer_count = model.layer_count;
+  named.first_head = model.first_head;
+  named.head_count = model.head_count;
+  return named;
+}
+inline kvcast_pages PagesOf(const CachePages& pages) {
+  kvcast_pages laid{};
+  laid.struct_size = sizeof(laid);
+  laid.layers = pages.layers.data();
+  laid.layer_size = sizeof(kvcast_layer);
+  laid.layer_count = pages.layers.size();
+  laid.page_tokens = pages.page_tokens;
+  laid.page_count = pages.page_count;
+  laid.order = pages.order;
+  laid.placement = pages.placement;
+  laid.values = pages.values;
+  return laid;
+}
+inline kvcast_prompt PromptOf(const CachePrompt& prompt) {
+  kvcast_prompt asked{};
+  asked.struct_size = sizeof(asked);
+  asked.tokens = prompt.tokens.data();
+  asked.token_count = prompt.tokens.size();
+  asked.pages = prompt.pages.data();
+  asked.page_count = prompt.pages.size();
+  asked.salt = prompt.salt.data();
+  asked.salt_bytes = prompt.salt.size();
+  asked.inputs = prompt.inputs.data();
+  asked.input_size = sizeof(kvcast_input);
+  asked.input_count = prompt.inputs.size();
+  return asked;
+}
+inline kvcast_terms TermsOf(const CacheTerms& terms) {
+  kvcast_terms given{};
+  given.struct_size = sizeof(given);
+  given.timeout_us = terms.timeout.count() > 0 ? terms.timeout.count() : -1;
+  given.compute_block_us = terms.compute_block.count();
+  given.rung = TextOrNull(terms.rung);
+  given.durability = static_cast<int32_t>(terms.durability);
+  given.follow_us = terms.follow.count();
+  given.begin_us = terms.begin.count();
+  given.expected_tokens = terms.expected_tokens;
+  given.generation = terms.generation ? terms.generation->data() : nullptr;
+  given.skip_tokens = terms.skip_tokens;
+  given.tag = terms.tag;
+  given.room_tokens = terms.room_tokens;
+  given.best_rung = TextOrNull(terms.best_rung);
+  return given;
+}
+
+}  // namespace detail
 }  // namespace v0
 }  // namespace kvcast
 

@@ -30,7 +30,6 @@ class ClientPair {
   moqt::SessionPair& pair() { return pair_; }
   Instant now() const { return now_; }
 
-  // Until nothing moves any more.
   // Until nothing is on its way. A client that has just come takes what it is offered for all only
   // after a moment, which passes.
   void Run() {
@@ -40,6 +39,15 @@ class ClientPair {
       client_->OnInput(now_);
       TakeEvents();
     } while (pair_.Step() || PassMoment());
+  }
+  // Some of what is on its way, with the same moment; false where nothing moves any more.
+  bool Step() {
+    if (!pair_.Step() && !PassMoment()) {
+      return false;
+    }
+    node_.OnInput();
+    client_->OnInput(now_);
+    return true;
   }
   // Lets the time pass until nothing is due within it.
   void Pass(Duration time) {

@@ -114,9 +114,7 @@ TEST_F(Publish, EncodesNoFurtherThanTheSessionHasRoom) {
   const OperationId publish = pair.Publish(memory, blocks);
   const size_t object_bytes = Codec::Plain(Rung::kBf16, TestShape())->ObjectBytesMax();
   size_t most = 0;
-  while (pair.pair().Step()) {
-    pair.node().OnInput();
-    pair.client().OnInput(pair.now());
+  while (pair.Step()) {
     if (pair.node().last_publish()) {
       most = std::max(most, pair.pair().client().queued_bytes(*pair.node().last_publish()));
     }
@@ -182,9 +180,7 @@ TEST_F(Publish, PausesWhileTheNodeWantsNoObjects) {
     options.seed = seed;
     ClientPair pair(options);
     const OperationId publish = pair.Publish(memory_, blocks_);
-    while (pair.node().tracks().empty() && pair.pair().Step()) {
-      pair.node().OnInput();
-      pair.client().OnInput(pair.now());
+    while (pair.node().tracks().empty() && pair.Step()) {
     }
     moqt::Parameters wanted;
     wanted.forward = false;

@@ -470,7 +470,7 @@ void AddMoqPubCommand(CLI::App& moq, int* exit_status) {
   MoqFlags::AddTo(*command, flags->moq);
   command->add_option("TRACK", flags->track, "The track, such as demo-clock--now")->required();
   command->add_option("FILE", flags->files, "What to publish; - is standard input")
-      ->expected(0, 100'000);
+      ->expected(1, 100'000);
   AddLayout(*command, *flags);
   command
       ->add_option("--announce", flags->announce,

@@ -199,7 +199,7 @@ void AddNameCommand(CLI::App& app, int* exit_status) {
       "kvcast name --model DIR --tenant acme --key-file acme.key --json prompt.tokens");
   const auto options = std::make_shared<NameOptions>();
   command->add_option("PROMPT", options->prompts, "One or two files of token ids; - is stdin")
-      ->expected(0, -1);
+      ->expected(1, -1);
   ModelFlags::AddTo(*command, options->model)->required();
   InputFlags::AddTo(*command, options->inputs);
   TenantFlags::AddTo(*command, options->tenant);

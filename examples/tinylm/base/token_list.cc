@@ -14,9 +14,8 @@ Result<std::vector<Token>> ParseTokenList(std::string_view text) {
     Token token = 0;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (problem != std::errc() || end != word.data() + word.size()) {
-      constexpr size_t kShown = 16;
-      return Error(ErrorCode::kMalformed, "\"" + std::string(word.substr(0, kShown)) +
-                                              "\" does not begin with a token id.")
+      // What stands there may be a piece of somebody's prompt, and errors end up in logs.
+      return Error(ErrorCode::kMalformed, "No token id begins here: a whole number below 2^32.")
           .At(at);
     }
     tokens.push_back(token);
