@@ -119,7 +119,7 @@ def main(options) -> int:
     tokens = [int(word) for word in Path(f"{PROMPT}.tokens").read_text().split()]
     blocks = len(tokens) // BLOCK_TOKENS
     tokens = tokens[:blocks * BLOCK_TOKENS]
-    with Node(options.kvcast, "--ram", "256MiB", "--no-prefault", "--congestion", "bbr") as node:
+    with Node(options.kvcast, "--ram", "256MiB", "--no-prefault", "--congestion", options.congestion) as node:
         publish(options.tinylm, node.address, tokens)
         with Link(options.kvcast, node.address, "--rate-mbit", options.mbit, "--delay-ms", options.rtt_ms / 2, "--queue",
                   options.queue) as link, \
@@ -139,6 +139,7 @@ if __name__ == "__main__":
     parser.add_argument("--mbit", type=float, default=200)
     parser.add_argument("--rtt-ms", type=float, default=40)
     parser.add_argument("--queue", default="1MiB")
+    parser.add_argument("--congestion", default="bbr", help="as nodes have it for peers that are not on their machine")
     parser.add_argument("--loads", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5, help="of each cost of computing")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,6 +1,7 @@
 #include "kvcast/client/node_pace.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kvcast/base/check.h"
 
@@ -9,10 +10,13 @@ namespace {
 
 // Long enough that single packets do not count, short enough to notice a link that changes.
 constexpr Duration kStretch = std::chrono::milliseconds(10);
-// What a sample counts that follows another one.
+// What a whole stretch counts beside what came before it.
 constexpr double kWeight = 0.4;
 // For so long a rung's own pace is believed, once others have been seen.
 constexpr Duration kFresh = std::chrono::seconds(2);
+// Over one link all rungs come equally fast, but for those that decoding holds up: by less than
+// this, two paces are one that was measured twice.
+constexpr double kClearly = 1.5;
 constexpr Duration kJustNow = std::chrono::milliseconds(100);
 constexpr Duration kLongAgo = std::chrono::seconds(10);
 
@@ -84,14 +88,15 @@ void NodePace::EndBusy(Instant now) {
 }
 
 void NodePace::Learn(Rung rung, Duration time, uint64_t bytes, Instant at) {
-  const double seconds_per_byte = Seconds(time) / static_cast<double>(bytes);
-  const auto [sample, is_first] = samples_.try_emplace(rung, Sample{seconds_per_byte, at});
-  if (!is_first) {
-    const double weight = at - sample->second.at > kFresh ? 1.0 : kWeight;
-    sample->second.seconds_per_byte =
-        weight * seconds_per_byte + (1 - weight) * sample->second.seconds_per_byte;
-    sample->second.at = at;
-  }
+  const auto [sample, is_first] = samples_.try_emplace(rung);
+  // Times and bytes are added up, each for as long as it took: what comes at once at the end of a
+  // load was late before, and is no pace by itself.
+  const double share = std::min(1.0, Seconds(time) / Seconds(kStretch));
+  const bool is_stale = !is_first && at - sample->second.at > kFresh;
+  const double kept = is_stale ? 1 - share : std::pow(1 - kWeight, share);
+  sample->second.seconds = kept * sample->second.seconds + Seconds(time);
+  sample->second.bytes = kept * sample->second.bytes + static_cast<double>(bytes);
+  sample->second.at = at;
   latest_ = rung;
   busy_->learnt = true;
 }
@@ -109,12 +114,19 @@ bool NodePace::IsOld(Instant now) const {
   return known() && now - samples_.at(*latest_).at > kLongAgo;
 }
 
+double NodePace::SecondsPerByte(Rung rung, Instant now) const {
+  const double latest = samples_.at(*latest_).seconds_per_byte();
+  const auto own = samples_.find(rung);
+  if (own == samples_.end() || now - own->second.at > kFresh) {
+    return latest;
+  }
+  const double ratio = own->second.seconds_per_byte() / latest;
+  return ratio > kClearly || ratio < 1 / kClearly ? own->second.seconds_per_byte() : latest;
+}
+
 Duration NodePace::TimeFor(Rung rung, uint64_t bytes, Instant now) const {
   KVCAST_CHECK(known());
-  const auto own = samples_.find(rung);
-  const Sample& sample =
-      own != samples_.end() && now - own->second.at <= kFresh ? own->second : samples_.at(*latest_);
-  const double seconds = sample.seconds_per_byte * static_cast<double>(bytes);
+  const double seconds = SecondsPerByte(rung, now) * static_cast<double>(bytes);
   constexpr double kSecondsMost = 1e9;  // Longer than anybody waits, and a Duration still holds it.
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(std::min(seconds, kSecondsMost)));

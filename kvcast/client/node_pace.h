@@ -38,9 +38,13 @@ class NodePace {
   uint64_t expected_bytes() const { return expected_bytes_; }
 
  private:
+  // What came of late counts most.
   struct Sample {
-    double seconds_per_byte = 0;
+    double seconds = 0;
+    double bytes = 0;
     Instant at;
+
+    double seconds_per_byte() const { return seconds / bytes; }
   };
   // Bytes of one rung that came one after the other; the first of all began it.
   struct Stretch {
@@ -57,6 +61,7 @@ class NodePace {
     bool unasked = false;  // It began with bytes that nothing is known to have asked for.
   };
 
+  double SecondsPerByte(Rung rung, Instant now) const;
   void EndStretch();
   void EndBusy(Instant now);
   void Learn(Rung rung, Duration time, uint64_t bytes, Instant at);

@@ -48,6 +48,35 @@ TEST(NodePaceTest, TellsTheWayFromItsWidth) {
   EXPECT_EQ(pace.expected_bytes(), 0u);
 }
 
+// What comes at once at a load's end was late before: it makes a node no faster than it was on the
+// whole.
+TEST(NodePaceTest, TakesABurstAtTheEndForNoPace) {
+  NodePace pace;
+  pace.OnAsked(31'000, At(seconds(1)));
+  pace.OnBytes(Rung::kBf16, 1000, At(seconds(1) + milliseconds(40)));
+  const Instant late =
+      Come(pace, Rung::kBf16, At(seconds(1) + milliseconds(40)), 20, 1000, milliseconds(2));
+  pace.OnBytes(Rung::kBf16, 9000, late + milliseconds(18));
+  pace.OnBytes(Rung::kBf16, 1000, late + milliseconds(18) + std::chrono::microseconds(100));
+  EXPECT_NEAR(MegabyteAt(pace, Rung::kBf16, late + milliseconds(20)), 2000, 200);
+}
+
+// Two rungs over one link come equally fast: which of them is smaller decides, and not which was
+// measured last.
+TEST(NodePaceTest, TellsRungsApartOnlyWhereDecodingHoldsOneUp) {
+  NodePace pace;
+  pace.OnAsked(42'000, At(seconds(1)));
+  pace.OnBytes(Rung::kInt8, 1000, At(seconds(1)));
+  Instant now = Come(pace, Rung::kInt8, At(seconds(1)), 20, 1000, milliseconds(2));
+  pace.OnBytes(Rung::kInt4, 1000, now);
+  now = Come(pace, Rung::kInt4, now, 20, 1000, std::chrono::microseconds(2500));
+  EXPECT_EQ(pace.TimeFor(Rung::kInt8, 1000, now), pace.TimeFor(Rung::kInt4, 1000, now));
+  pace.OnAsked(21'000, now);
+  pace.OnBytes(Rung::kKtcFine, 1000, now);
+  now = Come(pace, Rung::kKtcFine, now, 20, 1000, milliseconds(10));
+  EXPECT_GT(pace.TimeFor(Rung::kKtcFine, 1000, now), 3 * pace.TimeFor(Rung::kInt8, 1000, now));
+}
+
 // More may come than was listed, and what was given up may be on its way: a way that is taken for
 // none at all is waited for too shortly by everybody after that.
 TEST(NodePaceTest, MeasuresNoWayByBytesThatNobodyAskedFor) {

@@ -16,6 +16,9 @@ constexpr size_t kFirstBlocks = 2;
 // since the last load.
 constexpr double kPlanned = 0.9;
 constexpr double kPlannedAtFirst = 0.75;
+// Of what computing takes, what a load is begun with: time that goes to one which is given up again
+// is lost, and computing is sure.
+constexpr double kBegunWithin = 0.75;
 
 Duration Share(Duration time, double share) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(time).count() * share *
@@ -84,6 +87,11 @@ class Choice {
   // Until all blocks from here on would be computed: after what is on its way, which is no use to
   // who does not wait for it. REQUIRES: it is known what computing takes.
   Duration Computed() const { return Coming() + *choice_.computing; }
+  bool IsWorthIt(Duration expected) const {
+    const bool begins = block_ == match_.first_block() && pace_.expected_bytes() == 0;
+    return !choice_.computing ||
+           expected <= (begins ? Share(*choice_.computing, kBegunWithin) : Computed());
+  }
   // Until the next byte that is asked for now can come.
   Duration Ahead() const { return std::max(pace_.latency(), Coming()); }
   // A block that is not to be had at that rung comes at another one: at the next one that is
@@ -101,8 +109,7 @@ class Choice {
   }
   bool IsSoonEnough(Duration expected) const {
     const double planned = pace_.IsFresh(now_) ? kPlanned : kPlannedAtFirst;
-    return (!choice_.left || expected <= Share(*choice_.left, planned)) &&
-           (!choice_.computing || expected <= Computed());
+    return (!choice_.left || expected <= Share(*choice_.left, planned)) && IsWorthIt(expected);
   }
   Rung Smallest() const {
     return std::ranges::min_element(match_.offers(block_), {}, &BlockOffer::bytes)->rung;
@@ -117,7 +124,7 @@ class Choice {
       choice_.expected.reset();
       return Take(RungChoice::Reason::kUnknownLink, Smallest(), kFirstBlocks);
     }
-    if (choice_.computing && *choice_.expected > Computed()) {
+    if (!IsWorthIt(*choice_.expected)) {
       choice_.reason = RungChoice::Reason::kComputingFaster;
       return choice_;
     }

@@ -100,7 +100,8 @@ TEST_F(Choosing, GoesOnWithWhatItBegan) {
     pace.OnBytes(Rung::kInt4, 1000, now_);
   }
   const LoadTerms terms = Within(seconds(30), milliseconds(25));
-  size_t block = 0;
+  pace.OnAsked(2000, now_);
+  size_t block = 1;
   while (block < 12) {
     const RungChoice choice = Choose(pace, terms, block);
     ASSERT_TRUE(choice.run.has_value()) << block << ": " << choice.ToString();
@@ -141,13 +142,23 @@ TEST_F(Choosing, LoadsAsMuchAsItCanWhereNotAllComesInTime) {
 TEST_F(Choosing, NeverLoadsWhereComputingIsFaster) {
   const NodePace pace = Known();
   const auto with = [&](Duration compute) { return Choose(pace, {Instant::max(), compute}); };
-  EXPECT_EQ(with(milliseconds(9)).run->rung, Rung::kBf16);
-  EXPECT_EQ(with(milliseconds(5)).run->rung, Rung::kInt8);
+  EXPECT_EQ(with(milliseconds(11)).run->rung, Rung::kBf16);
+  EXPECT_EQ(with(milliseconds(6)).run->rung, Rung::kInt8);
   EXPECT_EQ(with(milliseconds(3)).run->rung, Rung::kInt4);
   EXPECT_EQ(with(milliseconds(1)).reason, Reason::kComputingFaster);
   EXPECT_FALSE(with(milliseconds(1)).run.has_value());
   // Even in time, and even at a node that is near.
   EXPECT_EQ(Choose(pace, Within(seconds(1), milliseconds(1))).reason, Reason::kComputingFaster);
+}
+
+// What goes to a load that is given up is lost, and computing is sure: with a fourth less time than
+// computing takes one is begun, and not with just a little less.
+TEST_F(Choosing, BeginsOnlyWhereThereIsSomethingToGain) {
+  NodePace pace = Known();
+  const LoadTerms terms{Instant::max(), std::chrono::microseconds(2500)};  // 24 of 30 ms.
+  EXPECT_EQ(Choose(pace, terms).reason, Reason::kComputingFaster);
+  pace.OnAsked(2000, now_);
+  EXPECT_EQ(Choose(pace, terms, 1).run->rung, Rung::kInt4);
 }
 
 // Whoever is never asked again never becomes faster.
@@ -162,7 +173,7 @@ TEST_F(Choosing, AsksANodeAgainThatWasTooSlowLongAgo) {
   EXPECT_EQ(choice.run->rung, Rung::kInt4);
   EXPECT_EQ(choice.run->block_count, 2u);
   // As fast as it was is fast enough: nothing is to be found out.
-  EXPECT_EQ(Choose(pace, {Instant::max(), milliseconds(9)}).reason, Reason::kBest);
+  EXPECT_EQ(Choose(pace, {Instant::max(), milliseconds(11)}).reason, Reason::kBest);
 }
 
 TEST_F(Choosing, CountsWhatIsOnItsWay) {
