@@ -197,7 +197,7 @@ Result<uint32_t> Codec::Decode(const Bytes& payload, uint32_t first_token, Block
 Codec::Decoded Codec::DecodeSeveral(std::span<const Bytes> payloads, uint32_t first_token,
                                     BlockView& block) const {
   std::vector<std::span<const std::byte>> spans;
-  std::vector<std::vector<std::byte>> copies;  // Of those that came in pieces.
+  std::vector<std::unique_ptr<std::byte[]>> copies;  // Of those that came in pieces.
   spans.reserve(payloads.size());
   std::optional<Error> fault;
   for (const Bytes& payload : payloads) {
@@ -209,8 +209,9 @@ Codec::Decoded Codec::DecodeSeveral(std::span<const Bytes> payloads, uint32_t fi
       spans.push_back(payload.piece(0));
       continue;
     }
-    payload.CopyTo(copies.emplace_back(payload.size()));
-    spans.push_back(copies.back());
+    copies.push_back(std::make_unique_for_overwrite<std::byte[]>(payload.size()));
+    spans.emplace_back(copies.back().get(), payload.size());
+    payload.CopyTo({copies.back().get(), payload.size()});
   }
   Decoded decoded = DecodeSeveral(spans, first_token, block);
   if (!decoded.fault) {
