@@ -9,6 +9,7 @@
 #include "kvcast/host/catalog_session.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/held_caches.h"
+#include "kvcast/host/held_values.h"
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/human_units.h"
@@ -22,6 +23,7 @@ void PrintModelsJson(const std::map<std::string, HeldModel>& models) {
     list.push_back({{"model", name},
                     {"prefixes", model.prefixes},
                     {"blocks", model.blocks},
+                    {"values", model.values},
                     {"bytes", model.bytes},
                     {"rungs", model.rungs},
                     {"nodes", model.nodes.size()}});
@@ -34,10 +36,11 @@ void PrintModels(const std::map<std::string, HeldModel>& models) {
   for (const auto& [name, model] : models) {
     width = std::max(width, name.size());
   }
-  fmt::print("{:<{}}  prefixes    blocks       bytes  nodes  rungs\n", "model", width);
+  fmt::print("{:<{}}  prefixes    blocks    values       bytes  nodes  rungs\n", "model", width);
   for (const auto& [name, model] : models) {
-    fmt::print("{:<{}}  {:>8}  {:>8}  {:>10}  {:>5}  {}\n", name, width, Grouped(model.prefixes),
-               Grouped(model.blocks), HumanBytes(model.bytes), model.nodes.size(),
+    fmt::print("{:<{}}  {:>8}  {:>8}  {:>8}  {:>10}  {:>5}{}{}\n", name, width,
+               Grouped(model.prefixes), Grouped(model.blocks), Grouped(model.values),
+               HumanBytes(model.bytes), model.nodes.size(), model.rungs.empty() ? "" : "  ",
                fmt::join(model.rungs, " "));
   }
 }
@@ -54,27 +57,49 @@ void PrintCache(const HeldCache& cache) {
              HumanBytes(cache.bytes()), cache.blocks());
 }
 
+Json JsonOf(const HeldValue& value) {
+  return {{"model", value.model},
+          {"value", value.name},
+          {"generation", value.generation},
+          {"node", value.node},
+          {"bytes", value.bytes}};
+}
+
+void PrintValue(const HeldValue& value) {
+  fmt::print("{:<18}{:<18}{:<18}{:<16}{:>10}\n", value.name.substr(0, kShortHex),
+             value.generation.substr(0, kShortHex), value.node.substr(0, kShortHex), "value",
+             HumanBytes(value.bytes));
+}
+
+// A line for each cache, and for each value, at each node.
+void PrintOneModel(const std::vector<HeldTrack>& tracks, bool json) {
+  Json list = Json::array();
+  if (!json) {
+    fmt::print("{:<18}{:<18}{:<18}{:<16}{:>10}  {}\n", "prefix or value", "generation", "node",
+               "rung", "bytes", "blocks");
+  }
+  for (const HeldTrack& track : tracks) {
+    if (const std::optional<HeldCache> cache = HeldCacheOf(track)) {
+      json ? list.push_back(JsonOf(*cache)) : PrintCache(*cache);
+    }
+    for (const HeldValue& value : HeldValuesOf(track)) {
+      json ? list.push_back(JsonOf(value)) : PrintValue(value);
+    }
+  }
+  if (json) {
+    fmt::print("{}", JsonText(list));
+  }
+}
+
 // 0: something is held.
 Result<int> RunLs(const CatalogFlags& flags) {
   KVCAST_TRY(const std::unique_ptr<CatalogSession> session, CatalogSession::Open(flags));
   const std::vector<HeldTrack> tracks = session->view().Tracks();
   const std::map<std::string, HeldModel> models = HeldModels(tracks);
-  if (flags.model.empty()) {
+  if (!flags.model.empty()) {
+    PrintOneModel(tracks, flags.json);
+  } else {
     flags.json ? PrintModelsJson(models) : PrintModels(models);
-    return models.empty() ? kExitFailed : kExitOk;
-  }
-  Json list = Json::array();
-  if (!flags.json) {
-    fmt::print("{:<18}{:<18}{:<18}{:<16}{:>10}  {}\n", "prefix", "generation", "node", "rung",
-               "bytes", "blocks");
-  }
-  for (const HeldTrack& track : tracks) {
-    if (const std::optional<HeldCache> cache = HeldCacheOf(track)) {
-      flags.json ? list.push_back(JsonOf(*cache)) : PrintCache(*cache);
-    }
-  }
-  if (flags.json) {
-    fmt::print("{}", JsonText(list));
   }
   return models.empty() ? kExitFailed : kExitOk;
 }
@@ -86,8 +111,10 @@ void AddLsCommand(CLI::App& app, int* exit_status) {
       "ls",
       "List the KV caches that a node, and those behind it, hold\n\n"
       "Without a model, a line per model: how many prefixes of prompts, how many different blocks, "
-      "their bytes at all rungs, on how many nodes. With one, a line per prefix, rung and node. "
-      "Hashes, generations and nodes are cut to 16 digits; --json has them whole.\n\n"
+      "how many values of engines that have keys of their own, the bytes of all that, on how many "
+      "nodes. With one, a line per prefix, rung and node, and per value and node; values have a "
+      "name made of the engine's key in place of a prefix. Hashes, generations and nodes are cut "
+      "to 16 digits; --json has them whole.\n\n"
       "What is listed comes from catalogs, which nodes keep up to date as caches come and go: "
       "nothing is loaded. A credential for single tenants has to say which model.\n\n"
       "Exit status: 0 if anything is held, 1 if nothing is.");

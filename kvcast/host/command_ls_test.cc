@@ -3,11 +3,15 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <thread>
 
 #include "kvcast/base/json.h"
+#include "kvcast/engine/value_store.h"
 #include "kvcast/host/cache_commands_test.h"
+#include "kvcast/io/clock.h"
+#include "kvcast/kv/value_piece.h"
 
 namespace kvcast {
 namespace {
@@ -115,6 +119,81 @@ TEST_F(WhatNodesHold, WhatIsHeldAlreadyIsToldFirstIfThatIsWanted) {
     EXPECT_EQ(event["rung"], "BF16");
   }
   EXPECT_EQ(count, 7u);
+}
+
+// An engine that has keys of its own, and has put values of these sizes under them.
+class WhatEnginesKeepInNodes : public WhatNodesHold {
+ protected:
+  void PutValues(const std::vector<size_t>& sizes) {
+    ValueStore::Options options;
+    options.addresses = {node_.address()};
+    options.format = {"someone-elses", "bytes", 16};
+    const auto store = *ValueStore::Open(options);
+    std::vector<std::byte> memory(std::accumulate(sizes.begin(), sizes.end(), size_t{0}));
+    const RegionId region = *store->Register(memory);
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      keys.push_back("key " + std::to_string(i));
+    }
+    std::vector<ValueItem> items;
+    uint64_t offset = 0;
+    for (size_t i = 0; i < sizes.size(); offset += sizes[i++]) {
+      items.push_back({AsBytes(keys[i]), region, offset, sizes[i]});
+    }
+    const ValueBatch batch{ValueBatch::Kind::kPut, items, Now() + std::chrono::seconds(30)};
+    const auto results = *store->Wait(*store->Submit(batch), Instant::max());
+    ASSERT_TRUE(results.has_value());
+    for (const ValueResult& result : *results) {
+      ASSERT_EQ(result.outcome, ValueOutcome::kStored);
+    }
+  }
+};
+
+TEST_F(WhatEnginesKeepInNodes, ValuesAreListedByModelWithTheirSizes) {
+  PutValues({100'000, 40});
+  const CommandOutcome all = Ask({"ls", "--json"});
+  ASSERT_EQ(all.status, 0) << all.err;
+  const Json models = *ParseJson(all.out);
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(models[0]["values"], 2);
+  EXPECT_EQ(models[0]["prefixes"], 0);
+  EXPECT_EQ(models[0]["blocks"], 0);
+  EXPECT_EQ(models[0]["rungs"], Json::array());
+  const std::string model = models[0]["model"];
+  EXPECT_TRUE(model.starts_with("public/someone-elses@")) << model;
+
+  const Json values = *ParseJson(Ask({"ls", model, "--json"}).out);
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(ValuePiece::LengthOf(values[0]["bytes"]), 100'000u);
+  EXPECT_EQ(ValuePiece::LengthOf(values[1]["bytes"]), 40u);
+  EXPECT_EQ(models[0]["bytes"],
+            values[0]["bytes"].get<uint64_t>() + values[1]["bytes"].get<uint64_t>());
+  EXPECT_NE(Ask({"ls"}).out.find(model), std::string::npos);
+  EXPECT_NE(Ask({"ls", model}).out.find("97.7 KiB"), std::string::npos);
+}
+
+TEST_F(WhatEnginesKeepInNodes, AValueIsKnownByItsFirstDigits) {
+  PutValues({100'000, 40});
+  const std::string model = Model();
+  const std::string name = (*ParseJson(Ask({"ls", model, "--json"}).out))[1]["value"];
+  const CommandOutcome stat = Ask({"stat", model, name.substr(0, 12), "--json"});
+  ASSERT_EQ(stat.status, 0) << stat.err;
+  const Json told = *ParseJson(stat.out);
+  EXPECT_EQ(told["value"], name);
+  ASSERT_EQ(told["places"].size(), 1u);
+  EXPECT_EQ(ValuePiece::LengthOf(told["places"][0]["bytes"]), 40u);
+  EXPECT_NE(Ask({"stat", model, name}).out.find(name), std::string::npos);
+}
+
+TEST_F(WhatEnginesKeepInNodes, AValueThatComesIsToldAsOne) {
+  PutValues({40});
+  const CommandOutcome lines = Ask({"watch", "--all", "--count", "1", "--json"});
+  const Json event = *ParseJson(lines.out);
+  EXPECT_EQ(event["value"], event["key"]);
+  EXPECT_EQ(event["model"], Model());
+  const CommandOutcome text = Ask({"watch", "--all", "--count", "1"});
+  EXPECT_NE(text.out.find(" value "), std::string::npos) << text.out;
+  EXPECT_EQ(text.out.find("Opaque"), std::string::npos) << text.out;
 }
 
 TEST_F(WhatNodesHold, AModelIsWrittenAsItIsListed) {

@@ -11,6 +11,7 @@
 #include "kvcast/host/catalog_session.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/held_caches.h"
+#include "kvcast/host/held_values.h"
 #include "kvcast/host/json_text.h"
 #include "kvcast/io/human_units.h"
 
@@ -28,24 +29,38 @@ struct StatBlock {
   std::vector<std::pair<const HeldCache*, uint64_t>> places;  // With its bytes there.
 };
 
-// Invalid: several prefixes begin so.
-Result<std::vector<HeldCache>> CachesOf(const std::vector<HeldTrack>& tracks,
-                                        const std::string& prefix) {
+// What goes by one name: a prefix at all rungs and nodes, or a value at all nodes.
+struct Named {
   std::vector<HeldCache> caches;
-  std::set<std::string> prefixes;
+  std::vector<HeldValue> values;
+};
+
+// Invalid: several begin so.
+Result<Named> NamedBy(const std::vector<HeldTrack>& tracks, const std::string& digits) {
+  Named named;
+  std::set<std::string> names;
   for (const HeldTrack& track : tracks) {
     std::optional<HeldCache> cache = HeldCacheOf(track);
-    if (cache && cache->prefix.starts_with(prefix)) {
-      prefixes.insert(cache->prefix);
-      caches.push_back(*std::move(cache));
+    if (cache && cache->prefix.starts_with(digits)) {
+      names.insert(cache->prefix);
+      named.caches.push_back(*std::move(cache));
+    }
+    for (HeldValue& value : HeldValuesOf(track)) {
+      if (value.name.starts_with(digits)) {
+        names.insert(value.name);
+        named.values.push_back(std::move(value));
+      }
     }
   }
-  if (prefixes.size() > 1) {
+  if (names.size() > 1) {
     return Error(ErrorCode::kInvalid,
-                 fmt::format("{} prefixes begin with \"{}\": give more digits, such as {}.",
-                             prefixes.size(), prefix, prefixes.begin()->substr(0, kShortHex)));
+                 fmt::format("{} {} begin with \"{}\": give more digits, such as {}.", names.size(),
+                             named.values.empty()   ? "prefixes"
+                             : named.caches.empty() ? "values"
+                                                    : "prefixes and values",
+                             digits, names.begin()->substr(0, kShortHex)));
   }
-  return caches;
+  return named;
 }
 
 std::map<uint64_t, StatBlock> BlocksOf(const std::vector<HeldCache>& caches) {
@@ -90,17 +105,41 @@ void PrintText(const std::vector<HeldCache>& caches) {
   }
 }
 
+void PrintJson(const std::vector<HeldValue>& values) {
+  Json places = Json::array();
+  for (const HeldValue& value : values) {
+    places.push_back(
+        {{"node", value.node}, {"generation", value.generation}, {"bytes", value.bytes}});
+  }
+  fmt::print("{}", JsonText(Json{{"model", values.front().model},
+                                 {"value", values.front().name},
+                                 {"places", places}}));
+}
+
+void PrintText(const std::vector<HeldValue>& values) {
+  fmt::print("model    {}\nvalue    {}\n\n", values.front().model, values.front().name);
+  fmt::print("{:>10}  {:<18}{}\n", "bytes", "node", "generation");
+  for (const HeldValue& value : values) {
+    fmt::print("{:>10}  {:<18}{}\n", HumanBytes(value.bytes), value.node.substr(0, kShortHex),
+               value.generation.substr(0, kShortHex));
+  }
+}
+
 Result<void> RunStat(const StatFlags& flags) {
   KVCAST_TRY(const std::unique_ptr<CatalogSession> session, CatalogSession::Open(flags.catalog));
-  KVCAST_TRY(const std::vector<HeldCache> caches, CachesOf(session->view().Tracks(), flags.prefix));
-  if (caches.empty()) {
-    return Error(ErrorCode::kNotFound,
-                 fmt::format("Nobody holds a prefix of {} that begins with \"{}\". 'kvcast ls {}' "
-                             "lists those that there are.",
-                             flags.catalog.model, flags.prefix, flags.catalog.model));
+  KVCAST_TRY(const Named named, NamedBy(session->view().Tracks(), flags.prefix));
+  if (!named.caches.empty()) {
+    flags.catalog.json ? PrintJson(named.caches) : PrintText(named.caches);
+    return {};
   }
-  flags.catalog.json ? PrintJson(caches) : PrintText(caches);
-  return {};
+  if (!named.values.empty()) {
+    flags.catalog.json ? PrintJson(named.values) : PrintText(named.values);
+    return {};
+  }
+  return Error(ErrorCode::kNotFound,
+               fmt::format("Nobody holds a prefix or a value of {} that begins with \"{}\". "
+                           "'kvcast ls {}' lists those that there are.",
+                           flags.catalog.model, flags.prefix, flags.catalog.model));
 }
 
 // Says what is wrong; empty if nothing is.
@@ -118,7 +157,8 @@ void AddStatCommand(CLI::App& app, int* exit_status) {
       "Say of one published prefix where each of its blocks is\n\n"
       "A line per block, rung and node: its key, which is the hash that 'kvcast name' prints for "
       "it, its bytes, and by which act of publishing it came. Blocks that the publisher found at "
-      "the node already stand under the prefix that brought them.");
+      "the node already stand under the prefix that brought them.\n\n"
+      "Of a value, which engines keep under a key of their own, it says which nodes hold it.");
   command->group(kCacheCommands);
   command->footer(
       "kvcast stat public/tinylm@9379127396f05b09 d2f42374 --node HOST:PORT#FINGERPRINT");
@@ -127,7 +167,8 @@ void AddStatCommand(CLI::App& app, int* exit_status) {
       ->required();
   command
       ->add_option("PREFIX", flags->prefix,
-                   "The prefix's hash, or enough of its first digits, as 'kvcast ls' writes it")
+                   "The prefix's hash, or the value's name, or enough of its first digits, as "
+                   "'kvcast ls' writes it")
       ->required()
       ->check(HexProblem);
   command->callback([flags, exit_status] {

@@ -4,12 +4,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
 #include "kvcast/host/catalog_session.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/held_caches.h"
+#include "kvcast/host/held_values.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/human_units.h"
 
@@ -25,7 +27,9 @@ struct WatchFlags {
 void Print(const ViewChange& change, bool json) {
   const HoldingsChange& what = change.change;
   const std::map<uint64_t, Holdings::Block> one{{what.group, what.block}};
-  const std::optional<HeldCache> cache = HeldCacheOf({change.node, &what.track, &one});
+  const HeldTrack track{change.node, &what.track, &one};
+  const std::optional<HeldCache> cache = HeldCacheOf(track);
+  const std::vector<HeldValue> values = HeldValuesOf(track);  // One, or none.
   const std::string time = ToIso8601(WallNow());
   if (json) {
     Json line{{"time", time},
@@ -41,11 +45,21 @@ void Print(const ViewChange& change, bool json) {
       line["generation"] = cache->generation;
       line["rung"] = cache->rung;
     }
+    for (const HeldValue& value : values) {
+      line["model"] = value.model;
+      line["value"] = value.name;
+      line["generation"] = value.generation;
+    }
     fmt::print("{}\n", line.dump());
   } else if (cache) {
     fmt::print("{} {} {} prefix {} block {:<4} {:<14}{:>10}  node {}\n", time,
                what.added ? '+' : '-', cache->model, cache->prefix.substr(0, kShortHex), what.group,
                cache->rung, HumanBytes(what.block.bytes), cache->node.substr(0, kShortHex));
+  } else if (!values.empty()) {
+    const HeldValue& value = values.front();
+    fmt::print("{} {} {} value {} {:>10}  node {}\n", time, what.added ? '+' : '-', value.model,
+               value.name.substr(0, kShortHex), HumanBytes(value.bytes),
+               value.node.substr(0, kShortHex));
   } else {
     fmt::print("{} {} {} group {} {:>10}  node {}\n", time, what.added ? '+' : '-',
                what.track.Render(), what.group, HumanBytes(what.block.bytes),
@@ -80,8 +94,8 @@ void AddWatchCommand(CLI::App& app, int* exit_status) {
   CLI::App* const command = app.add_subcommand(
       "watch",
       "Print what nodes take in and give up, as it happens\n\n"
-      "A line for each block that a node, or one behind it, begins to hold (+) or no longer holds "
-      "(-): what their catalogs say, within moments. Goes on until Ctrl-C.");
+      "A line for each block or value that a node, or one behind it, begins to hold (+) or no "
+      "longer holds (-): what their catalogs say, within moments. Goes on until Ctrl-C.");
   command->group(kCacheCommands);
   command->footer(
       "kvcast watch --node HOST:PORT#FINGERPRINT\n"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kvcast/base/hex.h"
+#include "kvcast/host/held_values.h"
 #include "kvcast/host/model_text.h"
 
 namespace kvcast {
@@ -12,6 +13,7 @@ std::map<std::string, HeldModel> HeldModels(const std::vector<HeldTrack>& tracks
   struct Seen {
     std::set<BlockHash> prefixes;
     std::set<Digest> blocks;
+    std::set<Digest> values;
     std::set<std::pair<const TrackName*, uint64_t>> groups;
   };
   std::map<std::string, HeldModel> models;
@@ -19,17 +21,23 @@ std::map<std::string, HeldModel> HeldModels(const std::vector<HeldTrack>& tracks
   const TrackName* name = nullptr;  // Of equal names the first, which stand one after the other.
   for (const HeldTrack& track : tracks) {
     const Result<CacheTrack> cache = CacheTrack::Parse(*track.name);
-    if (!cache.ok()) {
+    const std::optional<ModelScope> values = ValueScopeOf(*track.name);
+    if (!cache.ok() && !values) {
       continue;
     }
     name = name != nullptr && *name == *track.name ? name : track.name;
-    HeldModel& model = models[cache->scope.Field()];
-    Seen& known = seen[cache->scope.Field()];
-    model.prefixes += known.prefixes.insert(cache->prefix).second ? 1u : 0u;
-    model.rungs.insert(track.name->name());
+    const std::string field = (cache.ok() ? cache->scope : *values).Field();
+    HeldModel& model = models[field];
+    Seen& known = seen[field];
+    if (cache.ok()) {
+      model.prefixes += known.prefixes.insert(cache->prefix).second ? 1u : 0u;
+      model.rungs.insert(track.name->name());
+    }
     model.nodes.insert(track.node);
+    size_t& count = cache.ok() ? model.blocks : model.values;
+    std::set<Digest>& keys = cache.ok() ? known.blocks : known.values;
     for (const auto& [group, block] : *track.groups) {
-      model.blocks += known.blocks.insert(block.key).second ? 1u : 0u;
+      count += keys.insert(block.key).second ? 1u : 0u;
       model.bytes += known.groups.insert({name, group}).second ? block.bytes : 0u;
     }
   }

@@ -17,6 +17,7 @@ namespace kvcast {
 struct HeldModel {
   size_t prefixes = 0;
   size_t blocks = 0;  // Of different content, at whichever rungs.
+  size_t values = 0;  // Of engines that keep them under keys of their own.
   uint64_t bytes = 0;
   std::set<std::string> rungs;
   std::set<NodeId> nodes;
