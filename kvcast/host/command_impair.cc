@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/number_range.h"
+#include "kvcast/io/clock.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/impairment_proxy.h"
 #include "kvcast/io/signal_watch.h"
@@ -31,6 +35,8 @@ struct ImpairOptions {
   double blackout_after_s = 0;
   double blackout_s = 0;
   double blackout_every_s = 0;
+  double report_every_s = 0;
+  bool json = false;
 };
 
 Duration FromSeconds(double seconds) {
@@ -89,6 +95,44 @@ void PrintCounts(const char* way, const ImpairedLink::Counts& counts) {
       counts.overflowed, counts.too_large, counts.duplicated, counts.held_back, counts.corrupted);
 }
 
+Json JsonOf(const ImpairedLink::Counts& counts) {
+  return {{"datagrams", counts.datagrams},
+          {"bytes", counts.bytes},
+          {"lost", counts.lost},
+          {"blacked_out", counts.blacked_out},
+          {"overflowed", counts.overflowed},
+          {"too_large", counts.too_large},
+          {"duplicated", counts.duplicated},
+          {"held_back", counts.held_back},
+          {"corrupted", counts.corrupted}};
+}
+
+// What it has done up to now. In JSON a line for each, for who follows it.
+void PrintReport(const ImpairmentProxy& proxy, bool json) {
+  if (json) {
+    fmt::print("{}\n", Json{{"there", JsonOf(proxy.there())},
+                            {"back", JsonOf(proxy.back())},
+                            {"unintended_losses", proxy.unintended_losses()}}
+                           .dump());
+  } else {
+    PrintCounts("there ", proxy.there());
+    PrintCounts("back  ", proxy.back());
+    fmt::print("  {} more were lost because this machine was too slow, or too much was under way\n",
+               proxy.unintended_losses());
+  }
+  (void)std::fflush(stdout);
+}
+
+void PrintStart(const SocketAddress& server, const SocketAddress& local, bool json) {
+  if (json) {
+    fmt::print("{}\n", Json{{"to", server.ToString()}, {"listen", local.ToString()}}.dump());
+  } else {
+    fmt::print("A bad network to {}. Ctrl-C ends it and prints what it did.\n  listen  {}\n",
+               server.ToString(), local.ToString());
+  }
+  (void)std::fflush(stdout);
+}
+
 int RunImpair(const ImpairOptions& asked) {
   const auto options = Read(asked);
   if (!options.ok()) {
@@ -107,16 +151,19 @@ int RunImpair(const ImpairOptions& asked) {
   if (!proxy.ok()) {
     return Failed(proxy.error());
   }
-  fmt::print("A bad network to {}. Ctrl-C ends it and prints what it did.\n  listen  {}\n",
-             options->server.ToString(), (*proxy)->local().ToString());
-  (void)std::fflush(stdout);
-  while (!asked_to_stop) {
-    (*loop)->RunOnce(std::chrono::hours(1));
+  PrintStart(options->server, (*proxy)->local(), asked.json);
+  const Duration pause =
+      asked.report_every_s > 0 ? FromSeconds(asked.report_every_s) : std::chrono::hours(1);
+  for (Instant report = Now() + pause; !asked_to_stop;) {
+    (*loop)->RunOnce(std::max(report - Now(), Duration::zero()));
+    if (Now() >= report) {
+      report = Now() + pause;
+      if (asked.report_every_s > 0) {
+        PrintReport(**proxy, asked.json);
+      }
+    }
   }
-  PrintCounts("there ", (*proxy)->there());
-  PrintCounts("back  ", (*proxy)->back());
-  fmt::print("  {} more were lost because this machine was too slow, or too much was under way\n",
-             (*proxy)->unintended_losses());
+  PrintReport(**proxy, asked.json);
   return kExitOk;
 }
 
@@ -189,6 +236,10 @@ void AddImpairCommand(CLI::App& app, int* exit_status) {
   AddTime(*command, "--blackout-s", options->blackout_s, "S", "For how long");
   AddTime(*command, "--blackout-every-s", options->blackout_every_s, "S",
           "And again this much later, and so on; 0 is once");
+  AddTime(*command, "--report-every-s", options->report_every_s, "S",
+          "Print what it did up to now so often as well; 0 is only at the end");
+  command->add_flag("--json", options->json,
+                    "Print where it listens, and what it did, as a line of JSON each");
   command->callback([options, exit_status] { *exit_status = RunImpair(*options); });
 }
 
