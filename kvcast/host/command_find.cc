@@ -13,6 +13,7 @@
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/model_text.h"
+#include "kvcast/host/pace_sample.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/kv/rung.h"
 
@@ -119,10 +120,13 @@ void PrintText(const CacheFlags& flags, const CacheTask& task, const Found& foun
 }
 
 // 0: something was found.
-Result<int> RunFind(const CacheFlags& flags) {
+Result<int> RunFind(const CacheFlags& flags, bool measure) {
   KVCAST_TRY(const CacheTask task, CacheTask::Prepare(flags));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   const std::span<const Rung> rungs = task.rungs.empty() ? RungsByQuality() : std::span(task.rungs);
+  if (measure) {
+    SamplePace(task, *node, rungs);
+  }
   const Found found = {
       node->Find(task.chain.blocks(), 0, rungs, task.generation),
       StretchesOf(node->Places(task.chain.blocks(), 0, rungs, task.generation), rungs)};
@@ -138,7 +142,9 @@ void AddFindCommand(CLI::App& app, int* exit_status) {
       "Say how much of a prompt's KV cache can be had, and as what\n\n"
       "Finds the longest beginning of the prompt, in whole blocks, that a node, or one behind it, "
       "holds at any rung, and lists which node has which blocks of it, and who published them. "
-      "Nothing is loaded: the node's catalogs are read, and the rest is looked up here.\n\n"
+      "The node's catalogs are read, and the rest is looked up here. Of what was found a little is "
+      "loaded, 4 MiB or one block, to tell how long all of it would take; --no-load leaves that "
+      "out.\n\n"
       "Exit status: 0 if at least one block was found, 1 if none.");
   command->group(kCacheCommands);
   command->footer(
@@ -151,8 +157,11 @@ void AddFindCommand(CLI::App& app, int* exit_status) {
                     "A rung to look for; several if said several times "
                     "(default: all of them)",
                     "Only what was published under this generation");
-  command->callback([flags, exit_status] {
-    const Result<int> result = RunFind(*flags);
+  const auto no_load = std::make_shared<bool>(false);
+  command->add_flag("--no-load", *no_load,
+                    "Load nothing, and so do not tell how long it would take");
+  command->callback([flags, no_load, exit_status] {
+    const Result<int> result = RunFind(*flags, !*no_load);
     *exit_status = result.ok() ? *result : Failed(result.error());
   });
 }

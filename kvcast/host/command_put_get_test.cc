@@ -97,12 +97,25 @@ TEST_F(PutAndGet, SayBeforehandWhatThereIs) {
   EXPECT_EQ(json["offers"][0]["node"].get<std::string>().size(), 32u);
   EXPECT_EQ(json["offers"][0]["node"], json["offers"][1]["node"]);
   EXPECT_NE(json["offers"][0]["generation"], json["offers"][1]["generation"]);
-  EXPECT_TRUE(json["offers"][0]["load_ms"].is_null());  // Nothing was loaded yet.
+  for (const Json& offer : json["offers"]) {
+    ASSERT_TRUE(offer["load_ms"].is_number()) << find.out;
+    EXPECT_GT(offer["load_ms"], 0);
+  }
   const CommandOutcome text = Find("a.tokens", {"--rung", "Int8"});
   EXPECT_NE(text.out.find("found    7 of 7 blocks"), std::string::npos) << text.out;
   EXPECT_EQ(text.out.find("BF16 "), std::string::npos);
+  EXPECT_NE(text.out.find("loads in"), std::string::npos) << text.out;
   const std::string node = json["offers"][0]["node"];
-  EXPECT_NE(text.out.find("   " + node.substr(0, 16) + "  "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(" " + node.substr(0, 16) + "  "), std::string::npos) << text.out;
+}
+
+// Then nobody knows how fast the node is.
+TEST_F(PutAndGet, LoadNothingToSayWhatThereIsIfThatIsNotWanted) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", {"--rung", "BF16"}).status, 0);
+  const Json json = *ParseJson(Find("a.tokens", {"--json", "--no-load"}).out);
+  EXPECT_EQ(json["found"], 7);
+  EXPECT_TRUE(json["offers"][0]["load_ms"].is_null());
+  EXPECT_EQ(Find("a.tokens", {"--no-load"}).out.find("loads in"), std::string::npos);
 }
 
 TEST_F(PutAndGet, TellPromptsApartByTheirImages) {
