@@ -12,6 +12,7 @@
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/kv_file_fit.h"
 #include "kvcast/host/model_text.h"
+#include "kvcast/host/put_progress.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/human_units.h"
@@ -60,9 +61,9 @@ Result<PublishReport> PublishAt(Rung rung, NodeConnection& node, const CacheTask
                           {.deadline = task.deadline,
                            .on_progress =
                                [&](const PublishReport& so_far) {
-                                 progress.Update(
-                                     so_far.sent * task.block_bytes(),
-                                     (so_far.blocks - so_far.skipped) * task.block_bytes());
+                                 const PutProgress far = PutProgress::Of(so_far, durability);
+                                 progress.Update(far.done * task.block_bytes(),
+                                                 far.all * task.block_bytes());
                                },
                            .durability = durability,
                            .rung = rung,

@@ -7,6 +7,7 @@
 #include "kvcast/base/json.h"
 #include "kvcast/host/cache_commands_test.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/put_progress.h"
 
 namespace kvcast {
 namespace {
@@ -116,6 +117,21 @@ TEST_F(PutAndGet, LoadNothingToSayWhatThereIsIfThatIsNotWanted) {
   EXPECT_EQ(json["found"], 7);
   EXPECT_TRUE(json["offers"][0]["load_ms"].is_null());
   EXPECT_EQ(Find("a.tokens", {"--no-load"}).out.find("loads in"), std::string::npos);
+}
+
+// What was sent is neither there nor durable yet.
+TEST(PutProgress, ABlockIsDoneWhenNobodyWaitsForItAnyMore) {
+  PublishReport report;
+  report.blocks = 10;
+  report.skipped = 2;
+  report.sent = 8;
+  report.listed = 5;
+  report.durable = 3;
+  EXPECT_EQ(PutProgress::Of(report, Durability::kMemory).all, 8u);
+  EXPECT_EQ(PutProgress::Of(report, Durability::kMemory).done, 5u);
+  EXPECT_EQ(PutProgress::Of(report, Durability::kDisk).done, 3u);
+  report.durable = 8;
+  EXPECT_EQ(PutProgress::Of(report, Durability::kBucket).done, 5u);
 }
 
 TEST_F(PutAndGet, TellPromptsApartByTheirImages) {

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "kvcast/io/clock.h"
@@ -18,6 +20,8 @@ constexpr Duration kSilent = seconds(2);
 constexpr Duration kTerminalPause = milliseconds(100);
 constexpr Duration kLinePause = seconds(10);
 constexpr size_t kColumns = 79;
+constexpr size_t kBarLeast = 8;
+constexpr size_t kBarMost = 24;
 constexpr const char* kClearLine = "\r\033[K";
 
 void WriteToStderr(const std::string& text) {
@@ -25,6 +29,18 @@ void WriteToStderr(const std::string& text) {
     // Where nobody can read, nobody is told.
     static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
   }
+}
+
+// As wide as the line leaves room for; empty where that is too narrow to say anything.
+std::string Bar(uint64_t bytes_done, uint64_t bytes_total, size_t line_columns) {
+  constexpr std::string_view kAround = "[] ";
+  if (line_columns + kAround.size() + kBarLeast > kColumns) {
+    return "";
+  }
+  const size_t width = std::min(kBarMost, kColumns - line_columns - kAround.size());
+  const double share = static_cast<double>(bytes_done) / static_cast<double>(bytes_total);
+  const size_t full = std::min(width, static_cast<size_t>(share * static_cast<double>(width)));
+  return "[" + std::string(full, '#') + std::string(width - full, '-') + "] ";
 }
 
 }  // namespace
@@ -42,7 +58,7 @@ std::string ProgressMeter::Fitted(const std::string& line) const {
 std::string ProgressMeter::Line(uint64_t bytes_done, uint64_t bytes_total, Instant now) const {
   const double elapsed_s = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(bytes_done) / elapsed_s;
-  std::string line = name_ + ": " + HumanBytes(bytes_done);
+  std::string line = HumanBytes(bytes_done);
   if (bytes_total > 0) {
     line += " of " + HumanBytes(bytes_total);
   }
@@ -51,7 +67,9 @@ std::string ProgressMeter::Line(uint64_t bytes_done, uint64_t bytes_total, Insta
     const double left_s = static_cast<double>(bytes_total - bytes_done) / rate;
     line += ", " + HumanDuration(seconds(static_cast<int64_t>(left_s) + 1)) + " left";
   }
-  return line;
+  const std::string name = name_ + ": ";
+  const bool has_bar = on_terminal_ && bytes_total > 0;
+  return name + (has_bar ? Bar(bytes_done, bytes_total, name.size() + line.size()) : "") + line;
 }
 
 std::string ProgressMeter::Update(uint64_t bytes_done, uint64_t bytes_total, Instant now) {

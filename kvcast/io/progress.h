@@ -8,8 +8,8 @@
 namespace kvcast {
 
 // Decides what to show of something that takes long, and when. Whoever waits less than two seconds
-// is told nothing. After that, a terminal has one line that is rewritten, and anything else (a
-// file, the log of a service) gets a line every ten seconds.
+// is told nothing. After that, a terminal has one line that is rewritten, with a bar where there is
+// room for one, and anything else (a file, the log of a service) gets a line every ten seconds.
 //
 // Pure: it is handed the time and hands back what to write, which is often nothing.
 class ProgressMeter {

@@ -29,10 +29,25 @@ TEST(ProgressMeter, ShowsHowFarHowFastAndHowLong) {
 TEST(ProgressMeter, RewritesOneLineOnATerminal) {
   ProgressMeter meter("Hashing", /*on_terminal=*/true, kStart);
   EXPECT_EQ(meter.Update(2 * kGib, 10 * kGib, kStart + seconds(2)),
-            "\r\033[KHashing: 2 GiB of 10 GiB, 1.07 GB/s, 9 s left");
+            "\r\033[KHashing: [####--------------------] 2 GiB of 10 GiB, 1.07 GB/s, 9 s left");
   EXPECT_EQ(meter.Update(2 * kGib, 10 * kGib, kStart + milliseconds(2050)), "");
   EXPECT_NE(meter.Update(2 * kGib, 10 * kGib, kStart + milliseconds(2100)), "");
   EXPECT_EQ(meter.Finish(kStart + seconds(3)), "\r\033[K");
+}
+
+TEST(ProgressMeter, DrawsABarOnATerminalThatFillsAndFits) {
+  ProgressMeter meter("Publishing BF16-lossless", /*on_terminal=*/true, kStart);
+  const std::string half = meter.Update(5 * kGib, 10 * kGib, kStart + seconds(2));
+  EXPECT_NE(half.find("lossless: [#######-------] 5 GiB of"), std::string::npos) << half;
+  EXPECT_LE(half.size(), std::string("\r\033[K").size() + 79);
+  const std::string all = meter.Update(10 * kGib, 10 * kGib, kStart + seconds(4));
+  EXPECT_EQ(all.find('-', all.find('[', 4)), std::string::npos) << all;
+  const std::string none = meter.Update(0, 10 * kGib, kStart + seconds(6));
+  EXPECT_EQ(none.find('#'), std::string::npos) << none;
+  // There is none of what nobody knows the end of, nor in a file.
+  EXPECT_EQ(meter.Update(kGib, 0, kStart + seconds(8)).find('#'), std::string::npos);
+  ProgressMeter log("Publishing", /*on_terminal=*/false, kStart);
+  EXPECT_EQ(log.Update(kGib, 2 * kGib, kStart + seconds(8)).find('['), std::string::npos);
 }
 
 TEST(ProgressMeter, FitsIntoATerminal) {
