@@ -159,7 +159,7 @@ void PrintJson(const Statistics& statistics) {
   fmt::print("{}", JsonText(json));
 }
 
-Result<void> RunStat(const StoreFlags& flags) {
+Result<int> RunStat(const StoreFlags& flags) {
   KVCAST_TRY(const std::unique_ptr<RestingStore> store, OpenRestingStore(flags.store));
   KVCAST_TRY(const Statistics statistics, Count(*store));
   if (flags.json) {
@@ -167,7 +167,7 @@ Result<void> RunStat(const StoreFlags& flags) {
   } else {
     PrintStatistics(statistics);
   }
-  return {};
+  return TellUnlisted(*store);
 }
 
 }  // namespace
@@ -179,7 +179,8 @@ void AddStoreStatCommand(CLI::App& app, int* exit_status) {
       "A segment is a file that is written once, from its beginning to its end; its room comes "
       "back when it is removed as a whole. Live is what would have to be moved for that. A segment "
       "is as old as its first object. One that is open was being written when the node stopped "
-      "without notice; the next start moves what it holds. The ten largest tracks are listed.");
+      "without notice; the next start moves what it holds. The ten largest tracks are listed.\n\n"
+      "Exit status: 0 if all of the store could be read; 1 if not, and then there may be more.");
   command->footer(
       "kvcast store stat DIR\n"
       "kvcast store stat DIR --json");
@@ -187,8 +188,8 @@ void AddStoreStatCommand(CLI::App& app, int* exit_status) {
   AddStoreArgument(*command, *flags);
   command->add_flag("--json", flags->json, "Print everything as JSON");
   command->callback([flags, exit_status] {
-    const Result<void> result = RunStat(*flags);
-    *exit_status = result.ok() ? kExitOk : Failed(result.error());
+    const Result<int> result = RunStat(*flags);
+    *exit_status = result.ok() ? *result : Failed(result.error());
   });
 }
 

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "kvcast/host/command.h"
+#include "kvcast/host/command_outcome_test.h"
+#include "kvcast/io/file.h"
 #include "kvcast/io/s3_fault_server_test.h"
 #include "kvcast/io/s3_node_test.h"
+#include "kvcast/io/scratch_directory.h"
 
 namespace kvcast {
 namespace {
@@ -66,6 +70,26 @@ TEST_F(RestingBucketTest, APackThatCameDamagedIsNamedAndVerifiedAllTheSame) {
   EXPECT_TRUE(verdict->losses.empty());
   for (const StoreDamage& damage : verdict->damage) {
     EXPECT_NE(damage.offset, 0u) << damage.what;
+  }
+}
+
+// Else what is listed would be taken for all that there is.
+TEST_F(RestingBucketTest, WhatListsABucketSaysByItsStatusThatAPackCouldNotBeRead) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string keys = (scratch.path() / "keys").string();
+  ASSERT_TRUE(WriteFileAtomically(keys, AsBytes("[default]\naws_access_key_id = access\n"
+                                                "aws_secret_access_key = secret\n"))
+                  .ok());
+  const std::string where =
+      "s3://packs/kv,endpoint=" + server_.endpoint() + ",style=path,credentials=" + keys;
+  EXPECT_EQ(RunKvcast({"store", "stat", where.c_str()}).status, kExitOk);
+  std::string pack = server_.objects().begin()->second;
+  pack.back() = static_cast<char>(pack.back() ^ 1);
+  ASSERT_FALSE(S3Ask(*raw_, S3Put(key_, pack)).error.has_value());
+  for (const char* command : {"ls", "stat"}) {
+    const CommandOutcome outcome = RunKvcast({"store", command, where.c_str()});
+    EXPECT_EQ(outcome.status, kExitFailed) << command;
+    EXPECT_NE(outcome.err.find(key_ + " is left out"), std::string::npos) << outcome.err;
   }
 }
 
