@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "kvcast/host/command.h"
+#include "kvcast/host/config_json.h"
 #include "kvcast/host/config_text.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/serve_flags.h"
 
 namespace kvcast {
@@ -24,12 +27,14 @@ void AddConfigCommand(CLI::App& app, int* exit_status) {
       "kvcast config --config node.toml --ram 16GiB");
   const auto flags = std::make_shared<ServeFlags>();
   ServeFlags::AddTo(*command, *flags);
-  command->callback([flags, exit_status] {
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print it as JSON, without what each key means");
+  command->callback([flags, json, exit_status] {
     const Result<NodeConfig> config = flags->Config();
     if (!config.ok()) {
       throw CLI::ValidationError(config.error().ToString());
     }
-    fmt::print("{}", ConfigText(*config));
+    fmt::print("{}", *json ? JsonText(ConfigJson(*config)) : ConfigText(*config));
     *exit_status = kExitOk;
   });
 }

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "kvcast/base/bytes.h"
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/io/file.h"
@@ -35,6 +37,21 @@ TEST(ConfigCommand, PrintsAFileThatSaysTheSame) {
   const CommandOutcome again = RunKvcast({"config", "--config", file.c_str()});
   EXPECT_EQ(again.status, kExitOk) << again.err;
   EXPECT_EQ(WithoutComments(again.out), WithoutComments(first.out));
+}
+
+TEST(ConfigCommand, TellsProgramsEveryKeyAndWhoHasSetIt) {
+  const CommandOutcome outcome =
+      RunKvcast({"config", "--json", "--ram", "512MiB", "--disk", "/a,bytes=1GiB", "--no-prefault",
+                 "--reserve", "acme=1MiB"});
+  ASSERT_EQ(outcome.status, kExitOk) << outcome.err;
+  const Json json = *ParseJson(outcome.out);
+  EXPECT_EQ(json["memory"]["ram"], "512MiB");
+  EXPECT_EQ(json["origins"]["memory.ram"], "--ram");
+  EXPECT_EQ(json["memory"]["prefault"], false);
+  EXPECT_EQ(json["disk"], Json::array({{{"directory", "/a"}, {"bytes", "1GiB"}}}));
+  EXPECT_EQ(json["bucket"], Json::array());
+  EXPECT_EQ(json["reserve.memory"]["acme"], "1MiB");
+  EXPECT_TRUE(json["limits"].is_object());
 }
 
 TEST(ConfigCommand, FlagsHaveTheLastWord) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 
@@ -73,6 +75,15 @@ TEST(VersionCommand, NamesWhatAReportOfAProblemNeeds) {
   for (const char* part : {"build", "ngtcp2", "GnuTLS", "liburing"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
   }
+}
+
+TEST(VersionCommand, TellsProgramsTheSame) {
+  const CommandOutcome outcome = RunKvcast({"version", "--json"});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  const Json json = *ParseJson(outcome.out);
+  EXPECT_EQ("kvcast " + json["version"].get<std::string>() + "\n", RunKvcast({"--version"}).out);
+  EXPECT_FALSE(json["compiler"].get<std::string>().empty());
+  EXPECT_FALSE(json["libraries"][0]["version"].get<std::string>().empty());
 }
 
 }  // namespace

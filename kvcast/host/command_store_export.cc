@@ -3,10 +3,13 @@
 
 #include <cerrno>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_store.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/host/resting_store.h"
 #include "kvcast/io/entropy.h"
@@ -141,14 +144,32 @@ class Exporting {
   Exported exported_;
 };
 
+// Standard output may be the export itself.
+void PrintExported(const Exported& exported, const RestingStore& store,
+                   const ExportOptions& options) {
+  if (!options.flags.json) {
+    fmt::print(stderr, "exported {}, {}: {}\n", Counted(exported.tracks, "track"),
+               Counted(exported.objects, "object"), HumanBytes(exported.bytes));
+    return;
+  }
+  Json unlisted = Json::array();
+  for (const StoreDamage& one : store.Unlisted()) {
+    unlisted.push_back({{"file", one.file}, {"what", one.what}});
+  }
+  fmt::print(options.file == "-" ? stderr : stdout, "{}",
+             JsonText(Json{{"tracks", exported.tracks},
+                           {"objects", exported.objects},
+                           {"bytes", exported.bytes},
+                           {"damaged", exported.damaged},
+                           {"unlisted", std::move(unlisted)}}));
+}
+
 Result<int> RunExport(const ExportOptions& options) {
   KVCAST_TRY(const std::unique_ptr<RestingStore> store, OpenRestingStore(options.flags.store));
   KVCAST_TRY(ExportSink sink, ExportSink::Open(options.file));
   Exporting exporting(*store, sink);
   KVCAST_TRY(const Exported exported, exporting.Run(options.flags.track_prefix));
-  // Standard output may be the export itself.
-  fmt::print(stderr, "exported {}, {}: {}\n", Counted(exported.tracks, "track"),
-             Counted(exported.objects, "object"), HumanBytes(exported.bytes));
+  PrintExported(exported, *store, options);
   if (exported.damaged > 0) {
     PrintProblem(Counted(exported.damaged, "object") +
                  " could not be read and left out. 'kvcast store verify' says which.");
@@ -176,6 +197,8 @@ void AddStoreExportCommand(CLI::App& app, int* exit_status) {
   AddStoreArgument(*command, options->flags);
   command->add_option("FILE", options->file, "The file to write; - is stdout")->required();
   AddTrackFlag(*command, options->flags);
+  command->add_flag("--json", options->flags.json,
+                    "Print what was done as JSON; to stderr where FILE is stdout");
   command->callback([options, exit_status] {
     const Result<int> result = RunExport(*options);
     *exit_status = result.ok() ? *result : Failed(result.error());

@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_store.h"
 #include "kvcast/host/driven_store.h"
 #include "kvcast/host/forget_flags.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/resting_store.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/progress.h"
@@ -116,6 +119,13 @@ Result<void> RunForget(const ForgetOptions& options) {
   KVCAST_TRY_VOID(named(forgetting.RemoveTracks()));
   KVCAST_TRY_VOID(named(forgetting.RemoveBlocks()));
   KVCAST_TRY_VOID(named(forgetting.Finish()));
+  if (options.flags.json) {
+    fmt::print("{}", JsonText(Json{{"tracks", forgetting.tracks},
+                                   {"blocks", forgetting.blocks},
+                                   {"tenant", scope.tenant},
+                                   {"store", options.flags.store}}));
+    return {};
+  }
   fmt::print(
       "forgot {}{} of tenant {} in {}\n", Counted(forgetting.tracks, "track"),
       forgetting.blocks > 0 ? " and " + Counted(forgetting.blocks, "block") + " of others" : "",
@@ -142,6 +152,7 @@ void AddStoreForgetCommand(CLI::App& app, int* exit_status) {
   const auto options = std::make_shared<ForgetOptions>();
   AddStoreArgument(*command, options->flags);
   options->what.AddTo(*command);
+  command->add_flag("--json", options->flags.json, "Print what was done as JSON");
   command->callback([options, exit_status] {
     const Result<void> result = RunForget(*options);
     *exit_status = result.ok() ? kExitOk : Failed(result.error());

@@ -72,6 +72,13 @@ class StoreForget : public testing::Test {
   std::string store_ = (scratch_ / "store").string();
 };
 
+TEST_F(StoreForget, TellsProgramsWhatItRemoved) {
+  const CommandOutcome outcome = Forget({"--tenant", "acme", "--json"});
+  ASSERT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_EQ(*ParseJson(outcome.out),
+            (Json{{"tracks", 2}, {"blocks", 0}, {"tenant", "acme"}, {"store", store_}}));
+}
+
 TEST_F(StoreForget, RemovesATenantForGood) {
   ASSERT_EQ(Left(), 9u);
   const CommandOutcome outcome = Forget({"--tenant", "acme"});

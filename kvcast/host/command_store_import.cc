@@ -8,12 +8,15 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_store.h"
 #include "kvcast/host/driven_store.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/host/shard_plan.h"
 #include "kvcast/io/clock.h"
@@ -35,6 +38,7 @@ struct ImportOptions {
   std::string file;
   std::string store;
   std::string disk_class = "ssd";
+  bool json = false;
 };
 
 // Bytes of a file or of standard input, piece by piece.
@@ -220,9 +224,15 @@ Result<void> RunImport(const ImportOptions& options) {
   KVCAST_TRY(ImportSource source, ImportSource::Open(options.file));
   std::optional<Importing> importing;
   KVCAST_TRY_VOID(ImportAll(source, options, importing));
-  fmt::print("imported {}, {} into {}\n",
-             Counted(importing ? importing->tracks.size() : 0, "track"),
-             Counted(importing ? importing->objects : 0, "object"), options.store);
+  const uint64_t tracks = importing ? importing->tracks.size() : 0;
+  const uint64_t objects = importing ? importing->objects : 0;
+  if (options.json) {
+    fmt::print("{}",
+               JsonText(Json{{"tracks", tracks}, {"objects", objects}, {"store", options.store}}));
+  } else {
+    fmt::print("imported {}, {} into {}\n", Counted(tracks, "track"), Counted(objects, "object"),
+               options.store);
+  }
   return {};
 }
 
@@ -254,6 +264,7 @@ void AddStoreImportCommand(CLI::App& app, int* exit_status) {
                    "What a new directory lies on: ssd, or hdd for larger segments (default: ssd)")
       ->check(CLI::IsMember({"ssd", "hdd"}))
       ->type_name("CLASS");
+  command->add_flag("--json", options->json, "Print what was done as JSON");
   command->callback([options, exit_status] {
     const Result<void> result = RunImport(*options);
     *exit_status = result.ok() ? kExitOk : Failed(result.error());

@@ -385,6 +385,24 @@ TEST_F(StoreTools, ExportAndImportCarryEverything) {
             60000u);
 }
 
+TEST_F(StoreTools, ExportAndImportTellProgramsWhatTheyDid) {
+  const std::filesystem::path other = scratch_ / "other";
+  const CommandOutcome exported =
+      RunKvcast({"store", "export", store_.c_str(), file_.c_str(), "--json"});
+  ASSERT_EQ(exported.status, kExitOk) << exported.err;
+  const Json out = *ParseJson(exported.out);
+  EXPECT_EQ(out["tracks"], 2);
+  EXPECT_EQ(out["objects"], 48);
+  EXPECT_EQ(out["bytes"], std::filesystem::file_size(file_));
+  EXPECT_EQ(out["damaged"], 0);
+  EXPECT_EQ(out["unlisted"], Json::array());
+  const CommandOutcome imported =
+      RunKvcast({"store", "import", file_.c_str(), other.c_str(), "--json"});
+  ASSERT_EQ(imported.status, kExitOk) << imported.err;
+  EXPECT_EQ(*ParseJson(imported.out),
+            (Json{{"tracks", 2}, {"objects", 48}, {"store", other.string()}}));
+}
+
 TEST_F(StoreTools, ImportingTwiceChangesNothing) {
   const std::filesystem::path other = scratch_ / "other";
   ASSERT_EQ(RunKvcast({"store", "export", store_.c_str(), file_.c_str()}).status, kExitOk);

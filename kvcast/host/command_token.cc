@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/token_file.h"
 #include "kvcast/io/file.h"
 
@@ -22,6 +25,7 @@ struct TokenOptions {
   std::string expires;
   std::string tokens;
   std::string out;
+  bool json = false;
 };
 
 // The file with one more line: it is there with it, or as it was.
@@ -42,6 +46,35 @@ Result<void> AddLine(const std::string& path, const std::string& line) {
   return WriteFileAtomically(path, AsBytes(text + line), 0644);
 }
 
+void PrintToken(const TokenOptions& options, const NewToken& made) {
+  if (options.out.empty()) {
+    fmt::print(
+        "token  {}\n       It is shown this once. Clients take it from a file: "
+        "--token-file FILE.\n",
+        made.token);
+  } else {
+    fmt::print("token  in {}, for its owner alone. Clients take it by --token-file {}.\n",
+               options.out, options.out);
+  }
+  if (options.tokens.empty()) {
+    fmt::print("line   for the node's file, kvcast serve --tokens FILE:\n{}", made.line);
+  } else {
+    fmt::print(
+        "line   added to {}. A node that runs with it takes it at SIGHUP, or when it is started "
+        "anew.\n",
+        options.tokens);
+  }
+}
+
+// What was written to a file is not shown here either.
+Json JsonOf(const TokenOptions& options, const NewToken& made) {
+  const auto where = [](const std::string& file) { return file.empty() ? Json() : Json(file); };
+  return {{"token", options.out.empty() ? Json(made.token) : Json()},
+          {"token_file", where(options.out)},
+          {"line", made.line.substr(0, made.line.find('\n'))},
+          {"tokens_file", where(options.tokens)}};
+}
+
 Result<void> RunTokenNew(const TokenOptions& options) {
   KVCAST_TRY(relay::Grant grant, relay::Grant::Of(options.tenants, options.may));
   if (!options.expires.empty()) {
@@ -59,22 +92,10 @@ Result<void> RunTokenNew(const TokenOptions& options) {
   if (!options.tokens.empty()) {
     KVCAST_TRY_VOID(AddLine(options.tokens, made.line));
   }
-  if (options.out.empty()) {
-    fmt::print(
-        "token  {}\n       It is shown this once. Clients take it from a file: "
-        "--token-file FILE.\n",
-        made.token);
+  if (options.json) {
+    fmt::print("{}", JsonText(JsonOf(options, made)));
   } else {
-    fmt::print("token  in {}, for its owner alone. Clients take it by --token-file {}.\n",
-               options.out, options.out);
-  }
-  if (options.tokens.empty()) {
-    fmt::print("line   for the node's file, kvcast serve --tokens FILE:\n{}", made.line);
-  } else {
-    fmt::print(
-        "line   added to {}. A node that runs with it takes it at SIGHUP, or when it is started "
-        "anew.\n",
-        options.tokens);
+    PrintToken(options, made);
   }
   return {};
 }
@@ -114,6 +135,7 @@ void AddTokenNew(CLI::App& token, int* exit_status) {
   part->add_option("--out", options->out,
                    "Write the token to this file, for its owner alone, and show it to nobody")
       ->type_name("FILE");
+  part->add_flag("--json", options->json, "Print it as JSON");
   part->callback([options, exit_status] {
     const Result<void> result = RunTokenNew(*options);
     *exit_status = result.ok() ? kExitOk : Failed(result.error());

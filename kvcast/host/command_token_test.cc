@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "kvcast/base/json.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/command_outcome_test.h"
 #include "kvcast/host/local_node_test.h"
@@ -45,6 +47,24 @@ TEST_F(TokenCommandTest, ShowsATokenOnceAndTheLineForTheNode) {
   ASSERT_NE(entry, nullptr);
   EXPECT_EQ(entry->grant.may, relay::Grant::kRead);
   EXPECT_TRUE(entry->grant.until_us.has_value());
+}
+
+TEST_F(TokenCommandTest, TellsProgramsTheTokenUnlessItIsInAFile) {
+  const Json shown = *ParseJson(RunKvcast({"token", "new", "--tenant", "acme", "--json"}).out);
+  const TokenFile file = *TokenFile::Parse(shown["line"].get<std::string>());
+  EXPECT_NE(file.tokens.Find(shown["token"].get<std::string>()), nullptr);
+  EXPECT_TRUE(shown["token_file"].is_null());
+  EXPECT_TRUE(shown["tokens_file"].is_null());
+
+  const std::string out = Path("t");
+  const std::string tokens = Path("tokens");
+  const CommandOutcome kept = RunKvcast({"token", "new", "--tenant", "acme", "--out", out.c_str(),
+                                         "--tokens", tokens.c_str(), "--json"});
+  const Json told = *ParseJson(kept.out);
+  EXPECT_TRUE(told["token"].is_null());
+  EXPECT_EQ(told["token_file"], out);
+  EXPECT_EQ(told["tokens_file"], tokens);
+  EXPECT_EQ(kept.out.find(*ReadToken(out)), std::string::npos);
 }
 
 TEST_F(TokenCommandTest, KeepsATokenForItsOwnerAlone) {

@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 
+#include <memory>
+#include <nlohmann/json.hpp>
+
 #include "kvcast/host/command.h"
+#include "kvcast/host/json_text.h"
 #include "kvcast/host/version.h"
 
 namespace kvcast {
@@ -12,8 +16,10 @@ void AddVersionCommand(CLI::App& app, int* exit_status) {
       "Put this into every report of a problem. kvcast --version prints the first line alone.");
   command->group(kMachineCommands);
   command->footer("kvcast version");
-  command->callback([exit_status] {
-    fmt::print("{}", VersionReport());
+  const auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print it as JSON");
+  command->callback([json, exit_status] {
+    fmt::print("{}", *json ? JsonText(VersionJson()) : VersionReport());
     *exit_status = kExitOk;
   });
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "kvcast/io/library_versions.h"
 
 namespace kvcast {
@@ -24,6 +26,19 @@ std::string VersionReport() {
     report += fmt::format("  {:<10} {:<8} {}\n", library.name, library.version, library.purpose);
   }
   return report;
+}
+
+Json VersionJson() {
+  Json libraries = Json::array();
+  for (const LibraryVersion& library : LibraryVersions()) {
+    libraries.push_back({{"name", std::string(library.name)},
+                         {"version", std::string(library.version)},
+                         {"purpose", std::string(library.purpose)}});
+  }
+  return {{"version", std::string(Version())},
+          {"build", KVCAST_BUILD_TYPE},
+          {"compiler", Compiler()},
+          {"libraries", std::move(libraries)}};
 }
 
 }  // namespace kvcast
