@@ -83,6 +83,11 @@ bool HasDotSegment(std::string_view path) {
   }
 }
 
+// Amazon's regions in China are a cloud of their own, with names of their own.
+std::string AmazonsDomain(std::string_view region) {
+  return region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+}
+
 }  // namespace
 
 Result<BucketFlag> BucketFlag::Parse(std::string_view text) { return Of(FlagWords(text)); }
@@ -119,7 +124,8 @@ Result<BucketFlag> BucketFlag::Of(const FlagWords& typed) {
   // Servers of one's own seldom have a name for each bucket.
   flag.server.path_style = path_style.value_or(!flag.server.endpoint.empty());
   if (flag.server.endpoint.empty()) {
-    flag.server.endpoint = "https://s3." + flag.server.region + ".amazonaws.com";
+    flag.server.endpoint =
+        "https://s3." + flag.server.region + "." + AmazonsDomain(flag.server.region);
   }
   return flag;
 }

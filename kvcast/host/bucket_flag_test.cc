@@ -54,6 +54,13 @@ TEST_F(BucketFlagTest, AServerOfOnesOwnIsAskedByPath) {
   EXPECT_TRUE(BucketFlag::Parse("s3://b,endpoint=http://localhost:9000")->server.path_style);
 }
 
+TEST_F(BucketFlagTest, AmazonsRegionsInChinaHaveADomainOfTheirOwn) {
+  EXPECT_EQ(BucketFlag::Parse("s3://b,region=cn-north-1")->server.endpoint,
+            "https://s3.cn-north-1.amazonaws.com.cn");
+  EXPECT_EQ(BucketFlag::Parse("s3://b,region=ca-central-1")->server.endpoint,
+            "https://s3.ca-central-1.amazonaws.com");
+}
+
 TEST_F(BucketFlagTest, WhatIsNotSaidComesFromTheEnvironment) {
   setenv("AWS_DEFAULT_REGION", "us-west-2", 1);
   EXPECT_EQ(BucketFlag::Parse("s3://b")->server.endpoint, "https://s3.us-west-2.amazonaws.com");
