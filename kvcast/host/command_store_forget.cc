@@ -142,7 +142,8 @@ void AddStoreForgetCommand(CLI::App& app, int* exit_status) {
       "What is removed is gone for whoever asks from then on, and does not come back with a "
       "restart, nor from a bucket at another node. A directory must not be in use; a bucket may "
       "be, and nodes that use it see that it is gone when they look through it next. Each "
-      "directory and bucket of a node is a store of its own: name them all.\n\n"
+      "directory and bucket of a node is a store of its own: name them all. What says in a bucket "
+      "that something is gone is no node's: the bytes= of none count it, and none deletes it.\n\n"
       "A prefix is named by the hash of its last block, as 'kvcast name' prints it: the tracks "
       "that were published as that prefix go, and that block wherever else it is.");
   command->footer(

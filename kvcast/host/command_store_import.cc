@@ -250,7 +250,8 @@ void AddStoreImportCommand(CLI::App& app, int* exit_status) {
       "been checked and is there.\n\n"
       "Into the part of a directory that one shard of a node has, such as DIR/shard-1-of-4, goes "
       "what belongs there, and the rest is passed over: so what a node of another number of shards "
-      "has kept is brought over, by importing all of it into each part.");
+      "has kept is brought over, by importing all of it into each part.\n\n"
+      "What goes into a bucket is no node's: the bytes= of none count it, and none deletes it.");
   command->footer(
       "kvcast store import tracks.kvcast DIR\n"
       "kvcast store import - DIR < tracks.kvcast\n"
