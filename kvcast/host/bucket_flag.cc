@@ -28,6 +28,39 @@ std::string FromEnvironment(std::initializer_list<const char*> names) {
   return "";
 }
 
+// Who we are to the server, as a configuration says it; whether the word is about that.
+bool TakeSecret(const FlagWord& word, S3CredentialSource& source) {
+  std::string S3Credentials::*const part = word.name == "access_key"   ? &S3Credentials::access_key
+                                           : word.name == "secret_key" ? &S3Credentials::secret_key
+                                           : word.name == "session_token"
+                                               ? &S3Credentials::session_token
+                                               : nullptr;
+  if (part == nullptr) {
+    return false;
+  }
+  if (!source.configured) {
+    source.configured.emplace();
+  }
+  (*source.configured).*part = word.value;
+  return true;
+}
+
+// Keys without which the others say nothing, or that are said twice over.
+std::optional<Error> CheckSecrets(const S3CredentialSource& source) {
+  if (!source.configured) {
+    return std::nullopt;
+  }
+  if (source.configured->access_key.empty() || source.configured->secret_key.empty()) {
+    return Error(ErrorCode::kInvalid,
+                 "Of a bucket's keys both access_key and secret_key are wanted, or neither");
+  }
+  if (!source.environment) {
+    return Error(ErrorCode::kInvalid,
+                 "A bucket has either access_key and secret_key or credentials and profile");
+  }
+  return std::nullopt;
+}
+
 // Absent: no such word.
 std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
                               std::optional<bool>& path_style) {
@@ -61,7 +94,7 @@ std::optional<Error> TakeWord(const FlagWord& word, BucketFlag& flag,
     flag.server.credentials.environment = false;
   } else if (name == "ca" && !value.empty()) {
     flag.server.ca_file = value;
-  } else {
+  } else if (!TakeSecret(word, flag.server.credentials)) {
     return BadBucket("'" + std::string(whole) + "' says nothing");
   }
   return std::nullopt;
@@ -90,7 +123,16 @@ std::string AmazonsDomain(std::string_view region) {
 
 }  // namespace
 
-Result<BucketFlag> BucketFlag::Parse(std::string_view text) { return Of(FlagWords(text)); }
+Result<BucketFlag> BucketFlag::Parse(std::string_view text) {
+  const FlagWords typed(text);
+  for (const FlagWord& word : typed.words) {
+    S3CredentialSource unused;
+    if (TakeSecret(word, unused)) {
+      return BadBucket(std::string(word.name) + " is not typed, where others could read it");
+    }
+  }
+  return Of(typed);
+}
 
 Result<BucketFlag> BucketFlag::Of(const FlagWords& typed) {
   if (!Is(typed.where)) {
@@ -117,6 +159,9 @@ Result<BucketFlag> BucketFlag::Of(const FlagWords& typed) {
     if (auto wrong = TakeWord(word, flag, path_style)) {
       return *wrong;
     }
+  }
+  if (auto wrong = CheckSecrets(flag.server.credentials)) {
+    return *wrong;
   }
   if (flag.server.region.empty()) {
     flag.server.region = "us-east-1";

@@ -19,7 +19,7 @@ inline constexpr char kBucketGrammar[] =
     "[,admit=all|second][,patience=TIME][,credentials=FILE][,profile=NAME][,ca=FILE]";
 
 // Keys and secrets are not typed: others see the command line. They come from AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY, or from a file.
+// AWS_SECRET_ACCESS_KEY, or from a file: one for credentials, or that of a node's configuration.
 struct BucketFlag {
   S3Options server;
   std::string prefix;
@@ -33,7 +33,7 @@ struct BucketFlag {
   // Invalid: it says something else. What is not said of the server comes from AWS_REGION,
   // AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL.
   static Result<BucketFlag> Parse(std::string_view text);
-  // The same of what is said in several places.
+  // The same of what is said in several places; with access_key, secret_key and session_token.
   static Result<BucketFlag> Of(const FlagWords& typed);
   // "s3://BUCKET/PREFIX", for people.
   std::string ToString() const;

@@ -54,6 +54,25 @@ TEST_F(BucketFlagTest, AServerOfOnesOwnIsAskedByPath) {
   EXPECT_TRUE(BucketFlag::Parse("s3://b,endpoint=http://localhost:9000")->server.path_style);
 }
 
+TEST_F(BucketFlagTest, KeysComeFromAConfigurationAndAreNeverTyped) {
+  using Words = std::vector<std::pair<std::string, std::string>>;
+  const Words all = {{"access_key", "AK"}, {"secret_key", "S,=K"}, {"session_token", "T"}};
+  const auto flag = BucketFlag::Of(SaidWords("s3://b", all));
+  ASSERT_TRUE(flag.ok()) << flag.error().ToString();
+  EXPECT_EQ(flag->server.credentials.configured, (S3Credentials{"AK", "S,=K", "T"}));
+  for (const Words& wrong :
+       {Words{{"access_key", "AK"}}, Words{{"secret_key", "SECRET"}},
+        Words{{"access_key", "AK"}, {"secret_key", "SECRET"}, {"credentials", "FILE"}}}) {
+    const auto refused = BucketFlag::Of(SaidWords("s3://b", wrong));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().ToString().find("SECRET"), std::string::npos);
+  }
+  const auto typed = BucketFlag::Parse("s3://b,access_key=AK,secret_key=SECRET");
+  ASSERT_FALSE(typed.ok());
+  EXPECT_NE(typed.error().ToString().find("not typed"), std::string::npos);
+  EXPECT_EQ(typed.error().ToString().find("SECRET"), std::string::npos);
+}
+
 TEST_F(BucketFlagTest, AmazonsRegionsInChinaHaveADomainOfTheirOwn) {
   EXPECT_EQ(BucketFlag::Parse("s3://b,region=cn-north-1")->server.endpoint,
             "https://s3.cn-north-1.amazonaws.com.cn");

@@ -54,6 +54,30 @@ TEST(ConfigCommand, TellsProgramsEveryKeyAndWhoHasSetIt) {
   EXPECT_TRUE(json["limits"].is_object());
 }
 
+TEST(ConfigCommand, ShowsNoKeyOfABucketAndTakesNoneTyped) {
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string file = (scratch / "node.toml").string();
+  ASSERT_TRUE(WriteFileAtomically(file, AsBytes("[[bucket]]\nurl = \"s3://caches\"\n"
+                                                "access_key = \"AKIA1\"\n"
+                                                "secret_key = \"hush\"\n"))
+                  .ok());
+  const CommandOutcome text = RunKvcast({"config", "--config", file.c_str()});
+  const CommandOutcome json = RunKvcast({"config", "--json", "--config", file.c_str()});
+  for (const CommandOutcome& shown : {text, json}) {
+    ASSERT_EQ(shown.status, kExitOk) << shown.err;
+    EXPECT_EQ(shown.out.find("hush"), std::string::npos) << shown.out;
+    EXPECT_EQ(shown.out.find("AKIA1"), std::string::npos) << shown.out;
+  }
+  EXPECT_NE(text.out.find("# secret_key is said there"), std::string::npos) << text.out;
+  const Json bucket = (*ParseJson(json.out))["bucket"][0];
+  EXPECT_TRUE(bucket.contains("secret_key"));
+  EXPECT_TRUE(bucket["secret_key"].is_null());
+  const CommandOutcome typed = RunKvcast({"config", "--bucket", "s3://caches,secret_key=hush"});
+  EXPECT_EQ(typed.status, kExitUsage);
+  EXPECT_NE(typed.err.find("secret_key is not typed"), std::string::npos) << typed.err;
+  EXPECT_EQ(typed.err.find("hush"), std::string::npos) << typed.err;
+}
+
 TEST(ConfigCommand, FlagsHaveTheLastWord) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   const std::string file = (scratch / "node.toml").string();

@@ -23,7 +23,7 @@ Json JsonOf(const ConfigKey& key, const NodeConfig& config) {
 Json JsonOf(std::string_view section, const TierConfig& tier) {
   Json json = {{std::string(ConfigWhereKey(section)), tier.where}};
   for (const auto& [name, value] : tier.words) {
-    json[name] = value;
+    json[name] = IsSecretTierKey(section, name) ? Json() : Json(value);
   }
   return json;
 }

@@ -98,6 +98,12 @@ struct Getting {
 
 }  // namespace
 
+bool IsSecretTierKey(std::string_view section, std::string_view name) {
+  return std::ranges::any_of(ConfigTierKeys(), [&](const ConfigTierKey& key) {
+    return key.secret && section == key.section && name == key.name;
+  });
+}
+
 std::vector<TierConfig>& NodeConfig::Listed(std::string_view section) {
   return section == "disk" ? disks : section == "bucket" ? buckets : upstreams;
 }

@@ -62,8 +62,10 @@ struct ConfigTierKey {
   const char* value;
   const char* otherwise;
   const char* meaning;
+  bool secret = false;  // In a file alone, and never shown.
 };
 std::span<const ConfigTierKey> ConfigTierKeys();
+bool IsSecretTierKey(std::string_view section, std::string_view name);
 // Whether a section is a list of such, and the key of it that says where each is.
 bool IsConfigList(std::string_view section);
 std::string_view ConfigWhereKey(std::string_view section);  // REQUIRES: it is one.

@@ -89,6 +89,10 @@ std::string TierText(const char* section, const TierConfig& tier) {
                                  ConfigWhereKey(section), TomlString(tier.where));
   for (const auto& [name, value] : tier.words) {
     const std::string& word = name;  // A lambda does not take parts of a pair.
+    if (IsSecretTierKey(section, word)) {
+      text += Comment(name + " is said there, and not shown here.");
+      continue;
+    }
     const bool bare = std::ranges::any_of(ConfigTierKeys(), [&](const ConfigTierKey& key) {
       return std::string_view(key.section) == section && key.name == word &&
              std::string_view(key.value) == "true|false";

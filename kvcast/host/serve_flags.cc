@@ -41,6 +41,12 @@ TierConfig TierOf(std::string_view text, const char* flag) {
   const FlagWords typed(text);
   TierConfig tier{std::string(typed.where), {}, flag};
   for (const FlagWord& word : typed.words) {
+    if (IsSecretTierKey(std::string_view(flag).substr(2), word.name)) {
+      throw CLI::ValidationError(
+          flag, fmt::format("{} is not typed, where others could read it: it goes into a file, "
+                            "that of --config or one for credentials=FILE",
+                            word.name));
+    }
     tier.words.emplace_back(word.name, word.value);
   }
   return tier;
