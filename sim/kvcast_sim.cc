@@ -1,7 +1,9 @@
-// Replays seeds of the simulator: kvcast_sim road --seed 7, or --seed 0 --count 100000.
+// Replays seeds of the simulator: kvcast_sim road --seed 7, or --seed 0 --seeds 100000; of all
+// worlds if none is named.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <string>
 
@@ -176,39 +178,71 @@ int PlayStores(const Seeds& seeds) {
 }  // namespace
 }  // namespace kvcast::sim
 
+namespace kvcast::sim {
+namespace {
+
+struct KindOfWorld {
+  const char* name;
+  const char* what;
+  size_t steps;  // Unless others are asked for.
+  int (*play)(const Seeds&);
+};
+constexpr KindOfWorld kWorlds[] = {
+    {"bucket", "Bucket tiers on a bucket that fails in every way", 800, PlayBuckets},
+    {"catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
+     PlayCatalogs},
+    {"disk", "A disk tier whose disk loses its power after every step", 400, PlayDisks},
+    {"disk-errors", "The same, each seed with an error at every request in turn", 400,
+     PlayDiskErrors},
+    {"network", "Origin, relays in levels, publishers and readers, disks and a bucket", 400,
+     PlayNetworks},
+    {"road", "Engines that publish and load through a node", 1000, PlayRoads},
+    {"session", "Two sessions over a link that loses, repeats and reorders", 600, PlaySessions},
+    {"store", "A store of RAM, disks and a bucket that fail, on a machine that dies", 1500,
+     PlayStores},
+};
+
+void AddSeedsTo(CLI::App& app, Seeds& seeds, const std::string& steps) {
+  app.add_option("--seed", seeds.first, "The first seed")->capture_default_str();
+  app.add_option("--seeds,--count", seeds.count, "How many seeds to play")->capture_default_str();
+  app.add_option("--steps", seeds.steps, "How long each plays before its faults stop" + steps);
+}
+
+int PlayIn(const KindOfWorld& world, Seeds seeds) {
+  seeds.world = world.name;
+  seeds.steps = seeds.steps == 0 ? world.steps : seeds.steps;
+  return world.play(seeds);
+}
+
+// One after the other, up to the first in which something is violated.
+int PlayInAll(const Seeds& seeds) {
+  for (const KindOfWorld& world : kWorlds) {
+    fmt::print("{}: ", world.name);
+    (void)std::fflush(stdout);
+    if (const int status = PlayIn(world, seeds); status != 0) {
+      return status;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace kvcast::sim
+
 int main(int argc, char** argv) {
-  using kvcast::sim::Seeds;
-  CLI::App app("Plays kvcast's core in made-up worlds with faults, each reproduced by its seed.");
-  app.require_subcommand(1);
+  using kvcast::sim::KindOfWorld;
+  CLI::App app(
+      "Plays kvcast's core in made-up worlds with faults, each reproduced by its seed: in the one "
+      "that is named, or in all of them in turn.");
+  app.require_subcommand(0, 1);
   int status = 0;
-  Seeds seeds;
-  const auto add = [&](const char* name, const char* what, size_t steps,
-                       int (*play)(const Seeds&)) {
-    CLI::App* world = app.add_subcommand(name, what);
-    world->add_option("--seed", seeds.first, "The first seed")->capture_default_str();
-    world->add_option("--count", seeds.count, "How many seeds to play")->capture_default_str();
-    world->add_option("--steps", seeds.steps,
-                      fmt::format("How long each plays before its faults stop [{}]", steps));
-    world->callback([&seeds, &status, name, steps, play] {
-      seeds.world = name;
-      seeds.steps = seeds.steps == 0 ? steps : seeds.steps;
-      status = play(seeds);
-    });
-  };
-  add("bucket", "Bucket tiers on a bucket that fails in every way", 800, kvcast::sim::PlayBuckets);
-  add("catalog", "Nodes that fill and evict, and a client that follows their catalogs", 120,
-      kvcast::sim::PlayCatalogs);
-  add("disk", "A disk tier whose disk loses its power after every step", 400,
-      kvcast::sim::PlayDisks);
-  add("disk-errors", "The same, each seed with an error at every request in turn", 400,
-      kvcast::sim::PlayDiskErrors);
-  add("network", "Origin, relays in levels, publishers and readers, disks and a bucket", 400,
-      kvcast::sim::PlayNetworks);
-  add("road", "Engines that publish and load through a node", 1000, kvcast::sim::PlayRoads);
-  add("session", "Two sessions over a link that loses, repeats and reorders", 600,
-      kvcast::sim::PlaySessions);
-  add("store", "A store of RAM, disks and a bucket that fail, on a machine that dies", 1500,
-      kvcast::sim::PlayStores);
+  kvcast::sim::Seeds seeds;
+  kvcast::sim::AddSeedsTo(app, seeds, "");
+  for (const KindOfWorld& world : kvcast::sim::kWorlds) {
+    CLI::App* const named = app.add_subcommand(world.name, world.what);
+    kvcast::sim::AddSeedsTo(*named, seeds, fmt::format(" [{}]", world.steps));
+    named->callback([&seeds, &status, &world] { status = kvcast::sim::PlayIn(world, seeds); });
+  }
 #ifdef KVCAST_PLANTED_BUGS
   // Before anything is played: an option of the program itself, given before the world's name.
   app.add_option_function<int>(
@@ -218,5 +252,5 @@ int main(int argc, char** argv) {
       ->trigger_on_parse();
 #endif
   CLI11_PARSE(app, argc, argv);
-  return status;
+  return app.get_subcommands().empty() ? kvcast::sim::PlayInAll(seeds) : status;
 }

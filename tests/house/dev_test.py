@@ -126,6 +126,14 @@ class Dev(unittest.TestCase):
         for program in ["kvcast", "tinylm"]:
             self.assertTrue((self.root / "bin" / program).is_file())
 
+    def test_sim_leaves_the_simulator_and_hands_it_its_words(self):
+        ran = self.dev("sim", "road", "--seeds", "20")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("--target kvcast_sim_program", self.did())
+        self.assertTrue(self.did().endswith("kvcast_sim road --seeds 20\n"))
+        self.assertTrue((self.root / "bin/kvcast-sim").is_file())
+        self.assertEqual(self.dev("sim", FAIL="kvcast_sim").returncode, 1)
+
     def test_install_says_what_it_put_where(self):
         for words, prefix in [((), "/usr/local"), (("--prefix", "/opt/k v"), "/opt/k v"), (("--prefix", "here"), "//here")]:
             with self.subTest(prefix):
