@@ -20,7 +20,7 @@ class Places : public testing::Test {
   }
   void Add(size_t node, uint8_t generation, Rung rung, size_t first, size_t count) {
     const TrackName track = TestKind(rung).TrackOf(blocks_.back(), {std::byte{generation}}).Name();
-    const TrackRef ref = *index_.OpenTrack(refs_[node], track);
+    const TrackRef ref = *index_.OpenTrack(refs_[node], tracks_++, track);
     for (size_t block = first; block < first + count; ++block) {
       ASSERT_TRUE(index_.Add(ref, block, blocks_[block], 1000).ok());
     }
@@ -32,6 +32,7 @@ class Places : public testing::Test {
   PrefixIndex index_;
   NodeIds nodes_;
   std::vector<NodeRef> refs_;
+  uint32_t tracks_ = 0;
   std::vector<BlockHash> blocks_ = TestBlocks(12);
   NodePace pace_;
   Instant now_ = Instant() + std::chrono::hours(1);

@@ -14,7 +14,7 @@ class CacheMatches : public testing::Test {
     return kind.TrackOf(blocks_.back(), {std::byte{generation}}).Name();
   }
   void Add(const TrackName& track, size_t first, size_t count, uint64_t shift = 0) {
-    const TrackRef ref = *index_.OpenTrack(node_, track);
+    const TrackRef ref = *index_.OpenTrack(node_, tracks_++, track);
     for (size_t block = first; block < first + count; ++block) {
       ASSERT_TRUE(index_.Add(ref, block + shift, blocks_[block], 100 + block).ok());
     }
@@ -25,6 +25,7 @@ class CacheMatches : public testing::Test {
 
   PrefixIndex index_;
   NodeRef node_ = *index_.OpenNode();
+  uint32_t tracks_ = 0;
   std::vector<BlockHash> blocks_ = TestBlocks(12);
 };
 

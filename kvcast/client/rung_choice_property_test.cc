@@ -76,7 +76,7 @@ class Loads {
   Loads(std::vector<Rung> rungs, uint64_t seed) : rungs_(std::move(rungs)), link_(seed) {
     for (const Step& step : kSteps) {
       const TrackRef track = *index_.OpenTrack(
-          node_, TestKind(step.rung).TrackOf(blocks_.back(), {std::byte{1}}).Name());
+          node_, tracks_++, TestKind(step.rung).TrackOf(blocks_.back(), {std::byte{1}}).Name());
       for (size_t block = 0; block < kPromptBlocks; ++block) {
         EXPECT_TRUE(index_.Add(track, block, blocks_[block], step.bytes).ok());
       }
@@ -149,6 +149,7 @@ class Loads {
   WanderingLink link_;
   PrefixIndex index_;
   NodeRef node_ = *index_.OpenNode();
+  uint32_t tracks_ = 0;
   std::vector<BlockHash> blocks_ = TestBlocks(kPromptBlocks);
   NodePace pace_;
   Instant now_ = Instant() + std::chrono::hours(1);

@@ -26,7 +26,7 @@ class Choosing : public testing::Test {
   void Add(Rung rung, size_t first, size_t count, uint64_t bytes) {
     const TrackName track =
         TestKind(rung).TrackOf(blocks_.back(), {std::byte{static_cast<uint8_t>(++tracks_)}}).Name();
-    const TrackRef ref = *index_.OpenTrack(node_, track);
+    const TrackRef ref = *index_.OpenTrack(node_, tracks_, track);
     for (size_t block = first; block < first + count; ++block) {
       ASSERT_TRUE(index_.Add(ref, block, blocks_[block], bytes).ok());
     }
@@ -54,7 +54,7 @@ class Choosing : public testing::Test {
   PrefixIndex index_;
   NodeRef node_ = *index_.OpenNode();
   std::vector<BlockHash> blocks_ = TestBlocks(12);
-  size_t tracks_ = 0;
+  uint32_t tracks_ = 0;
   Instant now_ = Instant() + seconds(10);
 };
 

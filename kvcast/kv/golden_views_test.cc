@@ -118,7 +118,8 @@ class NamedIndex {
     }
     if (!tracks_.contains({node, name})) {
       KVCAST_TRY(const TrackName track, TrackName::Parse(name));
-      KVCAST_TRY((tracks_[{node, name}]), index_.OpenTrack(nodes_[node], track));
+      const auto number = static_cast<uint32_t>(tracks_.size());
+      KVCAST_TRY((tracks_[{node, name}]), index_.OpenTrack(nodes_[node], number, track));
     }
     KVCAST_TRY(const BlockHash key, Digest::FromHex(source["key"].get<std::string>()));
     return index_.Add(tracks_[{node, name}], source["group"].get<uint64_t>(), key,

@@ -1,5 +1,6 @@
 #include "kvcast/kv/index_feed.h"
 
+#include <optional>
 #include <string>
 
 namespace kvcast {
@@ -12,13 +13,10 @@ Result<std::unique_ptr<IndexFeed>> IndexFeed::Open(PrefixIndex& index, CatalogLi
 IndexFeed::~IndexFeed() { index_.CloseNode(node_); }
 
 void IndexFeed::Forget() {
-  for (const auto& [id, track] : tracks_) {
-    if (track) {
-      index_.CloseTrack(*track);
-    }
-  }
-  tracks_.clear();
+  index_.CloseTracks(node_);
   next_id_ = 0;
+  tracks_ = 0;
+  tracks_left_out_ = 0;
   blocks_ = 0;
   left_out_ = 0;
 }
@@ -59,25 +57,28 @@ Result<void> IndexFeed::Apply(const CatalogRecord& record) {
     return ApplyTrack(*named);
   }
   const uint32_t id = std::visit([](const auto& any) { return any.id; }, record);
-  const auto known = tracks_.find(id);
-  if (known == tracks_.end()) {
-    return Error(ErrorCode::kMalformed, "Track number " + std::to_string(id) + " is not defined.");
+  const std::optional<TrackRef> track = index_.FindTrack(node_, id);
+  if (!track) {
+    return PassOver(id, record);
   }
   if (std::holds_alternative<DropRecord>(record)) {
-    if (known->second) {
-      blocks_ -= index_.CloseTrack(*known->second);
-    }
-    tracks_.erase(known);
-    return {};
-  }
-  if (!known->second) {
-    left_out_ += std::holds_alternative<AddRecord>(record) ? 1u : 0u;
+    blocks_ -= index_.CloseTrack(*track);
+    --tracks_;
     return {};
   }
   if (const auto* add = std::get_if<AddRecord>(&record)) {
-    return ApplyAdd(*known->second, *add);
+    return ApplyAdd(*track, *add);
   }
-  blocks_ -= index_.Remove(*known->second, std::get<RemoveRecord>(record).group) ? 1u : 0u;
+  blocks_ -= index_.Remove(*track, std::get<RemoveRecord>(record).group) ? 1u : 0u;
+  return {};
+}
+
+Result<void> IndexFeed::PassOver(uint32_t id, const CatalogRecord& record) {
+  if (id >= next_id_ || tracks_left_out_ == 0) {
+    return Error(ErrorCode::kMalformed, "Track number " + std::to_string(id) + " is not defined.");
+  }
+  tracks_left_out_ -= std::holds_alternative<DropRecord>(record) ? 1u : 0u;
+  left_out_ += std::holds_alternative<AddRecord>(record) ? 1u : 0u;
   return {};
 }
 
@@ -86,16 +87,15 @@ Result<void> IndexFeed::ApplyTrack(const TrackRecord& record) {
     return Error(ErrorCode::kMalformed,
                  "Track number " + std::to_string(record.id) + " is not above those before it.");
   }
-  if (tracks_.size() >= limits_.tracks_max) {
-    // Remembering even its number would let a node spend our memory.
+  if (tracks_ + tracks_left_out_ >= limits_.tracks_max) {
     return Error(ErrorCode::kTooLarge,
                  "The catalog names more than " + std::to_string(limits_.tracks_max) + " tracks.");
   }
   next_id_ = uint64_t{record.id} + 1;
-  std::optional<TrackRef>& track = tracks_[record.id];
-  if (const Result<TrackRef> opened = index_.OpenTrack(node_, record.name); opened.ok()) {
-    track = *opened;
+  if (index_.OpenTrack(node_, record.id, record.name).ok()) {
+    ++tracks_;
   } else {
+    ++tracks_left_out_;
     ++left_out_;
   }
   return {};

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <unordered_map>
 
 #include "kvcast/base/bytes.h"
 #include "kvcast/base/result.h"
@@ -19,7 +17,9 @@ namespace kvcast {
 //
 // A node that lists more blocks than its limits allow, or more of anything than the index has room
 // for, is believed as far as it fits: what comes later is left out and counted, and nobody else's
-// entries suffer. One that names more tracks than its limits allow cannot be followed at all.
+// entries suffer. Nothing is kept of a track that was left out, so from then on a number that
+// stands for nothing may be its, and is let pass. A node that names more tracks than its limits
+// allow cannot be followed at all.
 class IndexFeed final : public CatalogFeed {
  public:
   // Too large: the index has no room for a node. It must outlive the feed.
@@ -41,6 +41,8 @@ class IndexFeed final : public CatalogFeed {
   IndexFeed(PrefixIndex& index, NodeRef node, CatalogLimits limits)
       : index_(index), node_(node), limits_(limits) {}
   Result<void> Apply(const CatalogRecord& record);
+  // A record of a track that is not in the index. Malformed if it cannot be one that was left out.
+  Result<void> PassOver(uint32_t id, const CatalogRecord& record);
   Result<void> ApplyTrack(const TrackRecord& record);
   Result<void> ApplyAdd(TrackRef track, const AddRecord& record);
   void Forget();
@@ -50,9 +52,9 @@ class IndexFeed final : public CatalogFeed {
   CatalogLimits limits_;
   CatalogReader reader_;
   bool broken_ = false;
-  // Absent for a track that was left out, up to limits_.tracks_max of them.
-  std::unordered_map<uint32_t, std::optional<TrackRef>> tracks_;
-  uint64_t next_id_ = 0;  // Numbers rise, so every one below this is defined or spent.
+  uint64_t next_id_ = 0;        // Numbers rise, so every one below this is defined or spent.
+  size_t tracks_ = 0;           // In the index, which has their numbers.
+  size_t tracks_left_out_ = 0;  // And not dropped since.
   size_t blocks_ = 0;
   uint64_t left_out_ = 0;
 };

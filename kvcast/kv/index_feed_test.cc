@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "kvcast/base/sanitized_test.h"
 #include "kvcast/catalog/writer.h"
+#include "kvcast/kv/held_bytes_test.h"
 
 namespace kvcast {
 namespace {
@@ -107,6 +112,71 @@ TEST(IndexFeed, LeavesOutWhatHasNoRoomAndSparesEverybodyElse) {
   const Object delta = honest_writer.TakeObjects()[0];
   ASSERT_TRUE(honest->OnObject(delta.location, delta.payload).ok());
   EXPECT_EQ(Leading(index, 30), 0u);  // Its removal was heard, full or not.
+}
+
+// A node can name a million tracks, and a client follow a thousand nodes: past the index's bytes
+// nothing may be kept of any of them, not even a number.
+TEST(IndexFeed, KeepsNothingOfTracksThatHaveNoRoom) {
+  if (kSanitized) {
+    GTEST_SKIP() << "sanitizers replace the allocator that would be asked";
+  }
+  constexpr size_t kBudget = 200000;
+  constexpr uint32_t kTracksEach = 5000;
+  const size_t before = HeldBytes();
+  const auto index = std::make_unique<PrefixIndex>(kBudget);
+  std::vector<std::unique_ptr<IndexFeed>> feeds(4);
+  uint64_t left_out = 0;
+  for (std::unique_ptr<IndexFeed>& feed : feeds) {
+    feed = *IndexFeed::Open(*index);
+    for (uint32_t part = 0; part < kTracksEach / 100; ++part) {
+      CatalogObject object{part == 0 ? CatalogKind::kSnapshot : CatalogKind::kDelta, 0, 1, {}};
+      for (uint32_t i = 0; i < 100; ++i) {
+        const uint32_t id = part * 100 + i;
+        object.records.push_back(TrackRecord{id, Name("track " + std::to_string(id))});
+      }
+      ASSERT_TRUE(feed->OnObject({0, part}, object.Encode()).ok());
+    }
+    left_out += feed->left_out();
+  }
+  EXPECT_EQ(left_out + index->track_count(), 4 * kTracksEach);
+  EXPECT_GT(left_out, 3 * kTracksEach);
+  constexpr size_t kFeedBytes = 512;
+  EXPECT_LE(HeldBytes() - before, kBudget + feeds.size() * kFeedBytes);
+}
+
+// What a node says of a track that was left out is heard and not believed; once it has dropped
+// them all, a number that is not defined is a lie again.
+TEST(IndexFeed, PassesOverWhatIsSaidOfTracksLeftOut) {
+  PrefixIndex index(5000);  // Room for a node and no track.
+  const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index);
+  CatalogObject object;
+  object.records = {TrackRecord{0, Name("a")}, TrackRecord{1, Name("b")},
+                    AddRecord{0, 0, 10, FedHash(0)}, RemoveRecord{0, 0}, DropRecord{0}};
+  object.kind = CatalogKind::kSnapshot;
+  object.parts = 1;
+  ASSERT_TRUE(feed->OnObject({0, 0}, object.Encode()).ok());
+  EXPECT_EQ(feed->left_out(), 3u);
+  EXPECT_EQ(index.track_count(), 0u);
+  const auto says = [&](uint64_t at, const CatalogRecord& record) {
+    CatalogObject delta;
+    delta.records = {record};
+    return feed->OnObject({0, at}, delta.Encode()).ok();
+  };
+  EXPECT_TRUE(says(1, AddRecord{1, 0, 10, FedHash(0)}));
+  EXPECT_TRUE(says(2, DropRecord{1}));
+  EXPECT_FALSE(says(3, AddRecord{1, 1, 10, FedHash(1)}));
+}
+
+// So that a node cannot be heard for ever about more tracks than it may name.
+TEST(IndexFeed, CountsTracksLeftOutAmongThoseANodeMayName) {
+  PrefixIndex index(5000);  // The same.
+  const std::unique_ptr<IndexFeed> feed = *IndexFeed::Open(index, {.tracks_max = 2});
+  CatalogObject object{CatalogKind::kSnapshot, 0, 1, {}};
+  object.records = {TrackRecord{0, Name("a")}, TrackRecord{1, Name("b")}};
+  ASSERT_TRUE(feed->OnObject({0, 0}, object.Encode()).ok());
+  CatalogObject delta;
+  delta.records = {TrackRecord{2, Name("c")}};
+  EXPECT_FALSE(feed->OnObject({0, 1}, delta.Encode()).ok());
 }
 
 TEST(IndexFeed, HoldsEachNodeToItsLimits) {

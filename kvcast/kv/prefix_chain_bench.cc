@@ -77,7 +77,7 @@ void FillIndex(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& pr
   TrackRef track{};
   for (size_t i = 0; i < run_count * run_blocks; ++i) {
     if (i % kBlocksPerTrack == 0) {
-      track = *index.OpenTrack(node, NameOf(i));
+      track = *index.OpenTrack(node, static_cast<uint32_t>(i), NameOf(i));
     }
     const size_t block = runs[i / run_blocks] * run_blocks + i % run_blocks;
     const BlockHash& hash = prompts[block / kBlocksPerPrompt][block % kBlocksPerPrompt];
@@ -127,13 +127,14 @@ void LookUpPromptAfterTurnover(benchmark::State& state) {
   const NodeRef node = *index.OpenNode();
   std::vector<TrackRef> old_tracks;
   for (size_t prompt = 0; prompt < kPrompts; ++prompt) {
-    old_tracks.push_back(*index.OpenTrack(node, NameOf(prompt)));
+    old_tracks.push_back(*index.OpenTrack(node, static_cast<uint32_t>(prompt), NameOf(prompt)));
     for (size_t group = 0; group < kBlocksPerPrompt; ++group) {
       (void)index.Add(old_tracks.back(), group, old_prompts[prompt][group], 1 << 20).ok();
     }
   }
   for (size_t prompt = 0; prompt < kPrompts; ++prompt) {
-    const TrackRef track = *index.OpenTrack(node, NameOf(kPrompts + prompt));
+    const auto number = static_cast<uint32_t>(kPrompts + prompt);
+    const TrackRef track = *index.OpenTrack(node, number, NameOf(number));
     for (size_t first = 0; first < kBlocksPerPrompt; first += batch) {
       for (size_t group = first; group < first + batch; ++group) {
         (void)index.Remove(old_tracks[prompt], group);
@@ -151,13 +152,14 @@ void LookUpPromptAfterTurnover(benchmark::State& state) {
 void FillInTurn(PrefixIndex& index, const std::vector<std::vector<BlockHash>>& prompts,
                 size_t publishers, size_t blocks_per_track = kBlocksPerTrack) {
   const NodeRef node = *index.OpenNode();
-  size_t track_count = 0;
+  uint32_t track_count = 0;
   for (size_t first = 0; first < kPrompts; first += publishers) {
     std::vector<TrackRef> tracks(std::min(publishers, kPrompts - first));
     for (size_t block = 0; block < kBlocksPerPrompt; ++block) {
       for (size_t i = 0; i < tracks.size(); ++i) {
         if (block % blocks_per_track == 0) {
-          tracks[i] = *index.OpenTrack(node, NameOf(track_count++));
+          tracks[i] = *index.OpenTrack(node, track_count, NameOf(track_count));
+          ++track_count;
         }
         (void)index.Add(tracks[i], block % blocks_per_track, prompts[first + i][block], 1 << 20)
             .ok();

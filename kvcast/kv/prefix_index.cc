@@ -46,8 +46,8 @@ TrackName Join(const SplitName& split) {
 PrefixIndex::PrefixIndex(size_t bytes_max, uint64_t seed)
     : bytes_max_(bytes_max), seed_(seed), blocks_(seed) {}
 
-uint32_t PrefixIndex::TagOf(uint32_t track, uint32_t group) const {
-  return static_cast<uint32_t>(Scatter((uint64_t{track} << 32 | group) + seed_) >> 32);
+uint32_t PrefixIndex::TagOf(uint32_t owner, uint32_t number) const {
+  return static_cast<uint32_t>(Scatter((uint64_t{owner} << 32 | number) + seed_) >> 32);
 }
 
 std::optional<uint32_t> PrefixIndex::FindSource(uint32_t track, uint64_t group) const {
@@ -66,8 +66,8 @@ Error PrefixIndex::Full() const {
 
 size_t PrefixIndex::bytes() const {
   return AllocationBytes(sizeof(*this)) + blocks_.bytes() + sources_.bytes() + tracks_.bytes() +
-         nodes_.bytes() + source_slots_.bytes() + scopes_.bytes() + scope_slots_.bytes() +
-         texts_.bytes();
+         nodes_.bytes() + source_slots_.bytes() + track_slots_.bytes() + scopes_.bytes() +
+         scope_slots_.bytes() + texts_.bytes();
 }
 
 Result<NodeRef> PrefixIndex::OpenNode() {
@@ -79,13 +79,17 @@ Result<NodeRef> PrefixIndex::OpenNode() {
   return NodeRef{node};
 }
 
-void PrefixIndex::CloseNode(NodeRef ref) {
-  const uint32_t node = static_cast<uint32_t>(ref);
-  KVCAST_CHECK(nodes_[node].open);
-  while (nodes_[node].first_track != kNone) {
-    CloseTrack(TrackRef{nodes_[node].first_track});
+void PrefixIndex::CloseTracks(NodeRef ref) {
+  const Node& node = nodes_[static_cast<uint32_t>(ref)];
+  KVCAST_CHECK(node.open);
+  while (node.first_track != kNone) {
+    CloseTrack(TrackRef{node.first_track});
   }
-  nodes_.Free(node);
+}
+
+void PrefixIndex::CloseNode(NodeRef ref) {
+  CloseTracks(ref);
+  nodes_.Free(static_cast<uint32_t>(ref));
 }
 
 // Keyed, for a catalog may name a million scopes.
@@ -120,13 +124,21 @@ void PrefixIndex::LeaveScope(uint32_t number) {
   }
 }
 
-Result<TrackRef> PrefixIndex::OpenTrack(NodeRef ref, const TrackName& name) {
+std::optional<TrackRef> PrefixIndex::FindTrack(NodeRef ref, uint32_t number) const {
   const uint32_t node = static_cast<uint32_t>(ref);
-  KVCAST_CHECK(nodes_[node].open);
+  const std::optional<uint32_t> found = track_slots_.Find(TagOf(node, number), [&](uint32_t index) {
+    return tracks_[index].node == node && tracks_[index].number == number;
+  });
+  return found ? std::optional(TrackRef{*found}) : std::nullopt;
+}
+
+Result<TrackRef> PrefixIndex::OpenTrack(NodeRef ref, uint32_t number, const TrackName& name) {
+  const uint32_t node = static_cast<uint32_t>(ref);
+  KVCAST_CHECK(nodes_[node].open && !FindTrack(ref, number));
   const SplitName split = Split(name);
   const uint32_t tag = TagOf(split.shared);
   const std::optional<uint32_t> known = FindScope(tag, split.shared);
-  size_t more = tracks_.bytes_to_allocate();
+  size_t more = tracks_.bytes_to_allocate() + track_slots_.bytes_to_insert();
   size_t pieces = TextSlab::PiecesFor(split.rest);
   if (!known) {
     more += scopes_.bytes_to_allocate() + scope_slots_.bytes_to_insert();
@@ -139,6 +151,8 @@ Result<TrackRef> PrefixIndex::OpenTrack(NodeRef ref, const TrackName& name) {
   const uint32_t index = tracks_.Allocate();
   Track& track = tracks_[index];
   track.node = node;
+  track.number = number;
+  track_slots_.Insert(TagOf(node, number), index);
   track.rest = texts_.Put(split.rest);
   track.scope = known ? *known : InsertScope(tag, split.shared);
   ++scopes_[track.scope].tracks;
@@ -165,6 +179,7 @@ size_t PrefixIndex::CloseTrack(TrackRef ref) {
   if (track.next_of_node != kNone) {
     tracks_[track.next_of_node].previous_of_node = before;
   }
+  track_slots_.Erase(TagOf(track.node, track.number), index);
   LeaveScope(track.scope);
   texts_.Erase(track.rest);
   tracks_.Free(index);

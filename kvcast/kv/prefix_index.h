@@ -65,8 +65,14 @@ class PrefixIndex {
   // Forgets the node with all its tracks; their refs end with it.
   void CloseNode(NodeRef node);
 
-  // Too large: the index is full.
-  Result<TrackRef> OpenTrack(NodeRef node, const TrackName& name);
+  // Forgets the node's tracks, and keeps the node.
+  void CloseTracks(NodeRef node);
+
+  // `number` is what the node's catalog calls the track. Too large: the index is full, and keeps
+  // nothing of the track. REQUIRES: the node has no track of that number.
+  Result<TrackRef> OpenTrack(NodeRef node, uint32_t number, const TrackName& name);
+  // The track that the node calls so.
+  std::optional<TrackRef> FindTrack(NodeRef node, uint32_t number) const;
   // Forgets the track with all its blocks; how many there were.
   size_t CloseTrack(TrackRef track);
 
@@ -107,6 +113,7 @@ class PrefixIndex {
   // Names are long and alike: the fields of a tenant and model are kept once, as a Scope.
   struct Track {
     uint32_t node = kNone;
+    uint32_t number = 0;
     uint32_t first_source = kNone;
     uint32_t next_of_node = kNone;
     uint32_t previous_of_node = kNone;
@@ -123,7 +130,8 @@ class PrefixIndex {
     uint32_t tracks = 0;
   };
 
-  uint32_t TagOf(uint32_t track, uint32_t group) const;
+  // Of a group of a track, or of a number of a node.
+  uint32_t TagOf(uint32_t owner, uint32_t number) const;
   std::optional<uint32_t> FindSource(uint32_t track, uint64_t group) const;
   uint32_t TagOf(std::string_view scope_fields) const;
   std::optional<uint32_t> FindScope(uint32_t tag, std::string_view fields) const;
@@ -143,6 +151,7 @@ class PrefixIndex {
   Slab<Track, &Track::next_of_node> tracks_;
   Slab<Node, &Node::first_track> nodes_;
   SlotTable source_slots_;  // Sources by track and group.
+  SlotTable track_slots_;   // Tracks by node and number.
   Slab<Scope, &Scope::fields> scopes_;
   SlotTable scope_slots_;  // Scopes by their fields.
   TextSlab texts_;

@@ -36,7 +36,7 @@ TrackName NameOf(uint64_t number) {
 TEST(PrefixIndex, FindsTheLongestPrefixSomebodyHas) {
   PrefixIndex index;
   const NodeRef node = *index.OpenNode();
-  const TrackRef track = *index.OpenTrack(node, NameOf(1));
+  const TrackRef track = *index.OpenTrack(node, 1, NameOf(1));
   for (uint64_t group = 0; group < 3; ++group) {
     ASSERT_TRUE(index.Add(track, group, HashOf(group), 100).ok());
   }
@@ -50,7 +50,7 @@ TEST(PrefixIndex, FindsTheLongestPrefixSomebodyHas) {
 // Whoever computes the missing block can still load those after it.
 TEST(PrefixIndex, LooksPastHoles) {
   PrefixIndex index;
-  const TrackRef track = *index.OpenTrack(*index.OpenNode(), NameOf(1));
+  const TrackRef track = *index.OpenTrack(*index.OpenNode(), 1, NameOf(1));
   for (const uint64_t group : {0u, 1u, 3u, 4u}) {
     ASSERT_TRUE(index.Add(track, group, HashOf(group), 100).ok());
   }
@@ -65,9 +65,9 @@ TEST(PrefixIndex, KeepsEverySourceOfABlock) {
   PrefixIndex index;
   const NodeRef a = *index.OpenNode();
   const NodeRef b = *index.OpenNode();
-  const TrackRef on_a = *index.OpenTrack(a, NameOf(1));
-  const TrackRef on_b = *index.OpenTrack(b, NameOf(1));
-  const TrackRef other = *index.OpenTrack(b, NameOf(2));
+  const TrackRef on_a = *index.OpenTrack(a, 1, NameOf(1));
+  const TrackRef on_b = *index.OpenTrack(b, 1, NameOf(1));
+  const TrackRef other = *index.OpenTrack(b, 2, NameOf(2));
   for (const TrackRef track : {on_a, on_b, other}) {
     ASSERT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
   }
@@ -82,9 +82,24 @@ TEST(PrefixIndex, KeepsEverySourceOfABlock) {
   EXPECT_EQ(index.block_count() + index.source_count() + index.track_count(), 0u);
 }
 
+TEST(PrefixIndex, FindsATrackByWhatItsNodeCallsIt) {
+  PrefixIndex index;
+  const NodeRef a = *index.OpenNode();
+  const NodeRef b = *index.OpenNode();
+  const TrackRef on_a = *index.OpenTrack(a, 7, NameOf(1));
+  const TrackRef on_b = *index.OpenTrack(b, 7, NameOf(2));
+  EXPECT_EQ(index.FindTrack(a, 7), on_a);
+  EXPECT_EQ(index.FindTrack(b, 7), on_b);
+  EXPECT_FALSE(index.FindTrack(a, 8).has_value());
+  index.CloseTracks(a);
+  EXPECT_FALSE(index.FindTrack(a, 7).has_value());
+  EXPECT_EQ(index.FindTrack(b, 7), on_b);
+  EXPECT_TRUE(index.OpenTrack(a, 7, NameOf(3)).ok());
+}
+
 TEST(PrefixIndex, RefusesAGroupAsAnotherBlock) {
   PrefixIndex index;
-  const TrackRef track = *index.OpenTrack(*index.OpenNode(), NameOf(1));
+  const TrackRef track = *index.OpenTrack(*index.OpenNode(), 1, NameOf(1));
   ASSERT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
   EXPECT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
   EXPECT_EQ(index.Add(track, 0, HashOf(1), 100).error().code(), ErrorCode::kMismatch);
@@ -94,7 +109,7 @@ TEST(PrefixIndex, RefusesAGroupAsAnotherBlock) {
 
 TEST(PrefixIndexDeathTest, DoesNotAnswerFromAMatchThatIsOver) {
   PrefixIndex index;
-  const TrackRef track = *index.OpenTrack(*index.OpenNode(), NameOf(1));
+  const TrackRef track = *index.OpenTrack(*index.OpenNode(), 1, NameOf(1));
   ASSERT_TRUE(index.Add(track, 0, HashOf(0), 100).ok());
   const PrefixMatch match = index.LongestMatch(Hashes(1));
   index.Remove(track, 0);
@@ -115,9 +130,9 @@ TEST(PrefixIndex, BehavesLikeAMap) {
       const uint64_t group = random.Below(20);
       if (!tracks.contains(track)) {
         const size_t node = random.Below(nodes.size());
-        tracks.emplace(
-            track,
-            std::pair(node, *index.OpenTrack(nodes[node], NameOf(static_cast<uint64_t>(track)))));
+        const auto number = static_cast<uint32_t>(track);
+        tracks.emplace(track,
+                       std::pair(node, *index.OpenTrack(nodes[node], number, NameOf(number))));
       } else if (random.Happens(0.6)) {
         const uint64_t hash = group;
         ASSERT_TRUE(index.Add(tracks.at(track).second, group, HashOf(hash), group).ok());
@@ -168,7 +183,8 @@ Filled FillWithBlocks(PrefixIndex& index, size_t blocks) {
   Filled filled;
   filled.node = *index.OpenNode();
   while (filled.sources < blocks) {
-    const TrackRef track = *index.OpenTrack(filled.node, NameOf(filled.tracks++));
+    const auto number = static_cast<uint32_t>(filled.tracks++);
+    const TrackRef track = *index.OpenTrack(filled.node, number, NameOf(number));
     for (uint64_t group = 0; group < 8; ++group) {
       EXPECT_TRUE(index.Add(track, group, HashOf(filled.sources++), 1 << 20).ok());
     }
@@ -219,8 +235,8 @@ TEST(PrefixIndex, CountsItsBytesExactly) {
           most = std::max(most, too_much());
         };
         const NodeRef node = *index->OpenNode();
-        for (uint64_t i = 0; i < 10000; ++i) {
-          const TrackRef track = *index->OpenTrack(node, NameOf(i % scopes, length, i));
+        for (uint32_t i = 0; i < 10000; ++i) {
+          const TrackRef track = *index->OpenTrack(node, i, NameOf(i % scopes, length, i));
           for (uint64_t group = 0; group < blocks_each; ++group) {
             ASSERT_TRUE(index->Add(track, group, HashOf(i), 1).ok());
           }
@@ -248,8 +264,8 @@ TEST(PrefixIndex, TakesNoMoreThanItsBudgetFromTheAllocator) {
       const size_t before = HeldBytes();
       const auto index = std::make_unique<PrefixIndex>(kBudget);
       const NodeRef node = *index->OpenNode();
-      for (uint64_t i = 0;; ++i) {
-        const Result<TrackRef> track = index->OpenTrack(node, NameOf(i % scopes, length, i));
+      for (uint32_t i = 0;; ++i) {
+        const Result<TrackRef> track = index->OpenTrack(node, i, NameOf(i % scopes, length, i));
         if (!track.ok() || !index->Add(*track, 0, HashOf(i), 1).ok()) {
           break;
         }
@@ -276,7 +292,8 @@ TEST(PrefixIndex, NeverPassesItsBudget) {
       }
       bool full = nodes.empty();
       while (!full) {
-        const Result<TrackRef> track = index.OpenTrack(nodes[next % nodes.size()], NameOf(next));
+        const Result<TrackRef> track =
+            index.OpenTrack(nodes[next % nodes.size()], static_cast<uint32_t>(next), NameOf(next));
         full = !track.ok();
         for (uint64_t group = 0; !full && group < 8; ++group) {
           full = !index.Add(*track, group, HashOf(next++), 1).ok();
@@ -297,7 +314,7 @@ TEST(PrefixIndex, NeverPassesItsBudget) {
 // work would run into the test's own time limit.
 TEST(PrefixIndex, RemovesManySourcesOfOneBlockInAnyOrder) {
   PrefixIndex index;
-  const TrackRef track = *index.OpenTrack(*index.OpenNode(), NameOf(1));
+  const TrackRef track = *index.OpenTrack(*index.OpenNode(), 1, NameOf(1));
   constexpr uint64_t kSources = 200000;
   for (uint64_t group = 0; group < kSources; ++group) {
     ASSERT_TRUE(index.Add(track, group, HashOf(0), 1).ok());
@@ -311,7 +328,7 @@ TEST(PrefixIndex, RemovesManySourcesOfOneBlockInAnyOrder) {
 
 TEST(PrefixIndex, RefusesAHashThatNamesNothing) {
   PrefixIndex index;
-  const TrackRef track = *index.OpenTrack(*index.OpenNode(), NameOf(1));
+  const TrackRef track = *index.OpenTrack(*index.OpenNode(), 1, NameOf(1));
   EXPECT_FALSE(index.Add(track, 0, BlockHash(), 1).ok());
   EXPECT_EQ(index.LongestMatch(std::vector<BlockHash>(3)).end(), 0u);
 }
