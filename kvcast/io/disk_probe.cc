@@ -40,9 +40,12 @@ constexpr Magic kFileSystems[] = {
     {TMPFS_MAGIC, "tmpfs"},       {RAMFS_MAGIC, "ramfs"},
     {NFS_SUPER_MAGIC, "nfs"},     {OVERLAYFS_SUPER_MAGIC, "overlay"},
     {FUSE_SUPER_MAGIC, "fuse"},   {CEPH_SUPER_MAGIC, "ceph"},
-    {CIFS_SUPER_MAGIC, "cifs"},   {V9FS_MAGIC, "9p"},
-    {0x2fc12fc1, "zfs"},          {0xca451a4e, "bcachefs"},
+    {CIFS_SUPER_MAGIC, "cifs"},   {SMB2_SUPER_MAGIC, "cifs"},  // SMB 2 and 3.
+    {V9FS_MAGIC, "9p"},           {0x2fc12fc1, "zfs"},
+    {0xca451a4e, "bcachefs"},
 };
+
+}  // namespace
 
 std::string FileSystemName(uint64_t magic) {
   const auto* const known = std::ranges::find(kFileSystems, magic, &Magic::number);
@@ -55,6 +58,8 @@ std::string FileSystemName(uint64_t magic) {
   }
   return "0x" + ToHex(bytes);
 }
+
+namespace {
 
 // Aligned as O_DIRECT wants it, and filled with what no disk can compress.
 class Buffer {

@@ -24,6 +24,9 @@ struct DiskFacts {
   Duration sync_slowest{};
 };
 
+// By the number that the kernel has for its kind (statfs).
+std::string FileSystemName(uint64_t magic);
+
 struct DiskProbeOptions {
   // The test writes and then reads at most so much, and takes at most so long for either.
   uint64_t bytes_max = 256 * 1024 * 1024;

@@ -29,6 +29,13 @@ TEST(DiskProbe, MeasuresADirectory) {
   EXPECT_LE(facts->sync_median, facts->sync_slowest);
 }
 
+// A share is no disk, whichever version of its protocol it speaks: each has a number of its own.
+TEST(DiskProbe, KnowsAShareOfAnySmbVersion) {
+  EXPECT_EQ(FileSystemName(0xff534d42), "cifs");
+  EXPECT_EQ(FileSystemName(0xfe534d42), "cifs");
+  EXPECT_EQ(FileSystemName(0x12345678), "0x12345678");
+}
+
 TEST(DiskProbe, LeavesNothingBehind) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   DiskProbeOptions options = Small();
