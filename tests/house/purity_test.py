@@ -30,6 +30,9 @@ IMPURE = [
 INSTRUCTED = {"x86_64": [
     ("the clock", "#include <x86intrin.h>\nauto f() { return __rdtsc(); }"),
     ("the clock", "#include <x86intrin.h>\nauto f(unsigned* at) { return __rdtscp(at); }"),
+    ("the processor", "#include <cpuid.h>\nbool f(unsigned* a) { return __get_cpuid(1, a, a + 1, a + 2, a + 3); }"),
+    ("the processor", 'void f(int* a, int* d) { asm("xgetbv" : "=a"(*a), "=d"(*d) : "c"(0)); }'),
+    ("the processor", 'bool f() { return __builtin_cpu_supports("avx2"); }'),
     ("entropy", 'bool f(long* to) { bool ok; asm("rdrand %0; setc %1" : "=r"(*to), "=qm"(ok)); return ok; }'),
     ("a file", 'long f(long of) { asm volatile("syscall" : "+a"(of) :: "rcx", "r11", "memory"); return of; }'),
 ]}
@@ -86,6 +89,17 @@ class Purity(Planted):
                 self.declare({"name": "base", "archive": self.archive(code)})
                 complaints = check(self.source, self.build)
                 self.assertTrue(any(f"asks for {what}" in c for c in complaints), complaints)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "made of this processor's instructions")
+    def test_only_the_codec_may_ask_which_processor_it_runs_on_and_for_nothing_else(self):
+        asking = INSTRUCTED["x86_64"]
+        for name, complaints in {"codec": 0, "kv": 1}.items():
+            code = next(code for what, code in asking if what == "the processor" and "cpuid.h" in code)
+            self.declare({"name": name, "archive": self.archive(code)})
+            self.assertEqual(len(check(self.source, self.build)), complaints)
+        for code in (code for _, code in asking if "xgetbv" in code or "rdtsc()" in code):
+            self.declare({"name": "codec", "archive": self.archive(code)})
+            self.assert_one(check(self.source, self.build), "codec: is pure and asks for")
 
     def test_each_kind_of_state_is_found(self):
         for name, code in STATE.items():
