@@ -1,9 +1,12 @@
 """The ledger says itself how much of a million executions each fuzzer still lacks; this adds it up.
 
-A fuzzer that nobody has ever run for long would otherwise be the one that nobody misses.
+A fuzzer that nobody has ever run for long would otherwise be the one that nobody misses. And who names a commit, there or beside
+a measurement, names one that can be checked out: on a branch it may have had another name than it landed under.
 """
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import tree
@@ -12,6 +15,7 @@ GOAL = 1_000_000
 # What everything else rests on. Of these nothing may be missing, said or not.
 FOUNDATION = ("kvcast/base/", "kvcast/object/", "kvcast/catalog/", "kvcast/kv/")
 LEDGER = "docs/ledger.md"
+NAME_COMMITS = (LEDGER, "docs/performance.md")
 SENTENCE = "Of a million executions in all"
 
 
@@ -48,6 +52,34 @@ def ran(lines: list[str]) -> tuple[dict[str, int], list[str]]:
     return total, complaints
 
 
+def git(source: Path, *words: str, told: str = "") -> str:
+    command = ["git", "-c", "safe.directory=*", "-C", str(source), *words]
+    return subprocess.run(command, input=told, capture_output=True, check=True, text=True).stdout
+
+
+def has_history(source: Path) -> bool:
+    """Whether all commits are here that ever were part of it."""
+    try:
+        return (source / ".git").exists() and git(source, "rev-parse", "--is-shallow-repository") == "false\n"
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def gone(source: Path) -> list[str]:
+    """Commits that are named and that nobody can check out."""
+    if not has_history(source):
+        print("ledger: there is no whole history here, so commits were not looked up", file=sys.stderr)
+        return []
+    named = [(f"{name}:{at}", commit)
+             for name in NAME_COMMITS if (source / name).is_file()
+             for at, line in enumerate((tree.text(source / name) or "").splitlines(), 1)
+             for commit in re.findall(r"`([0-9a-f]{7,40})`", line)]
+    said = git(source, "cat-file", "--batch-check=%(objecttype)",
+               told="".join(f"{commit}^{{commit}}\n" for _, commit in named)).splitlines()
+    return [f"{place}: there is no commit {commit}; if it was made on a branch, name the one that it landed in"
+            for (place, commit), kind in zip(named, said, strict=True) if kind != "commit"]
+
+
 def check(source: Path, build: Path) -> list[str]:
     del build
     lines = (tree.text(source / LEDGER) or "").splitlines()
@@ -70,7 +102,7 @@ def check(source: Path, build: Path) -> list[str]:
             complaints.append(
                 f"{LEDGER}:{at}: {fuzzer} is of the foundation and has {missing:,} executions to "
                 f"go: ./dev fuzz SECONDS {fuzzer}")
-    return complaints
+    return complaints + gone(source)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Plants ledgers that add up, and ledgers that do not."""
 
+import subprocess
 import unittest
 
 from ledger import check
@@ -45,6 +46,31 @@ class Ledger(Planted):
     def test_a_fuzzer_that_is_gone_is_not_missed(self):
         rows = "| `1` | `a_fuzz`, `b_fuzz` | 1,000,000 each | none |\n"
         self.assert_one(self.of(rows, "Of a million executions in all: `c_fuzz` 7."), "c_fuzz 0")
+
+    def git(self, *words: str) -> str:
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", "-C", str(self.source), *words]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+    def test_a_commit_that_nobody_can_check_out_is_found(self):
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "first")
+        landed = self.git("rev-parse", "--short=7", "HEAD")
+        tree = self.git("rev-parse", "HEAD^{tree}")
+        rows = "| `%s` | `a_fuzz`, `b_fuzz` | 1,000,000 each | none |\n"
+        said = "Of a million executions in all none is missing."
+        self.assertEqual(self.of(rows % landed, said), [])
+        # A folder has a name of the same form.
+        self.plant("docs/performance.md", f"On `{landed}`, then on `{tree}`.\n")
+        self.git("add", "--all")
+        complaints = self.of(rows % "0123abc", said)
+        self.assertEqual(len(complaints), 2)
+        self.assertIn("docs/ledger.md:7: there is no commit 0123abc", complaints[0])
+        self.assertIn(f"docs/performance.md:1: there is no commit {tree}", complaints[1])
+
+    def test_without_its_history_no_commit_is_looked_up(self):
+        rows = "| `0123abc` | `a_fuzz`, `b_fuzz` | 1,000,000 each | none |\n"
+        self.assertEqual(self.of(rows, "Of a million executions in all none is missing."), [])
 
     def test_numbers_that_belong_to_nobody_are_found(self):
         rows = "| `1` | `a_fuzz`, `b_fuzz` | 1,000,000 / 1,000,000 / 3 | none |\n"
