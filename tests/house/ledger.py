@@ -1,6 +1,7 @@
 """The ledger says itself how much of a million executions each fuzzer still lacks; this adds it up.
 
-A fuzzer that nobody has ever run for long would otherwise be the one that nobody misses. And who names a commit, there or beside
+A fuzzer that nobody has ever run for long would otherwise be the one that nobody misses, and one that ran before its parser was
+written anew would count for what it has never seen. And who names a commit, there or beside
 a measurement, names one that can be checked out: on a branch it may have had another name than it landed under.
 """
 
@@ -14,6 +15,26 @@ import tree
 GOAL = 1_000_000
 # What everything else rests on. Of these nothing may be missing, said or not.
 FOUNDATION = ("kvcast/base/", "kvcast/object/", "kvcast/catalog/", "kvcast/kv/")
+# What each of these looks into, below kvcast/, without .h and .cc. Where that has changed by more than so many lines since the
+# fuzzer last ran for long, the ledger says so.
+PARSERS = {
+    "golden_file_fuzz": ["base/golden_file"],
+    "json_fuzz": ["base/json", "base/json_place"],
+    "properties_fuzz": ["object/properties"],
+    "track_name_fuzz": ["object/track_name"],
+    "acknowledgement_fuzz": ["catalog/acknowledgement", "catalog/block_key"],
+    "catalog_fuzz": ["catalog/catalog_object", "catalog/delta", "catalog/holdings"],
+    "catalog_track_fuzz": ["catalog/catalog_track", "catalog/node_greeting"],
+    "forget_list_fuzz": ["catalog/forget_list"],
+    "cache_track_fuzz": ["kv/cache_track"],
+    "kv_file_fuzz": ["kv/kv_file", "kv/safetensors"],
+    "model_config_fuzz": ["kv/model_config", "kv/model_family", "kv/config_dtype", "kv/layer_group"],
+    "model_files_fuzz": ["kv/model_files", "kv/config_dtype"],
+    "token_list_fuzz": ["kv/token_list"],
+    "value_piece_fuzz": ["kv/value_piece"],
+}
+CHANGED_LINES = 50
+CHANGED = "Changed since it last ran"
 LEDGER = "docs/ledger.md"
 NAME_COMMITS = (LEDGER, "docs/performance.md")
 SENTENCE = "Of a million executions in all"
@@ -80,6 +101,35 @@ def gone(source: Path) -> list[str]:
             for (place, commit), kind in zip(named, said, strict=True) if kind != "commit"]
 
 
+def last_runs(lines: list[str]) -> dict[str, str]:
+    """The commit of each fuzzer's last row."""
+    rows = [line.split("|")[1:3] for line in lines if re.match(r"\| `[0-9a-f]{7,40}`.*_fuzz`", line)]
+    return {fuzzer: re.findall(r"`([0-9a-f]{7,40})`", commit)[-1]
+            for commit, fuzzers in rows for fuzzer in re.findall(r"`(\w+_fuzz)`", fuzzers)}
+
+
+def changed(source: Path, lines: list[str], fuzzers: dict[str, str]) -> list[str]:
+    """Parsers of the foundation that are no longer what was run, where the ledger does not say so."""
+    if not has_history(source):
+        return []
+    at, said = next(((at, line) for at, line in enumerate(lines, 1) if line.startswith(CHANGED)), (1, ""))
+    runs = last_runs(lines)
+    complaints = [f"tests/house/ledger.py: PARSERS does not say what {fuzzer} looks into"
+                  for fuzzer in sorted(fuzzers)
+                  if fuzzers[fuzzer].startswith(FOUNDATION) and fuzzer not in PARSERS]
+    for fuzzer in sorted(PARSERS.keys() & fuzzers.keys() & runs.keys()):
+        names = [f"kvcast/{stem}{end}" for stem in PARSERS[fuzzer] for end in (".h", ".cc")]
+        try:
+            counts = git(source, "diff", "--numstat", runs[fuzzer], "--", *names)
+        except subprocess.CalledProcessError:
+            continue  # There is no such commit, which is said elsewhere.
+        count = sum(int(word) for line in counts.splitlines() for word in line.split("\t")[:2])
+        if (count > CHANGED_LINES) != (f"`{fuzzer}`" in said):
+            complaints.append(f"{LEDGER}:{at}: what {fuzzer} looks into has changed by {count} lines since it last ran, on "
+                              f"{runs[fuzzer]}; more than {CHANGED_LINES} are to be said under \"{CHANGED}\", and no fewer")
+    return complaints
+
+
 def check(source: Path, build: Path) -> list[str]:
     del build
     lines = (tree.text(source / LEDGER) or "").splitlines()
@@ -102,7 +152,7 @@ def check(source: Path, build: Path) -> list[str]:
             complaints.append(
                 f"{LEDGER}:{at}: {fuzzer} is of the foundation and has {missing:,} executions to "
                 f"go: ./dev fuzz SECONDS {fuzzer}")
-    return complaints + gone(source)
+    return complaints + gone(source) + changed(source, lines, fuzzers)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,31 @@ class Ledger(Planted):
         self.assertIn("docs/ledger.md:7: there is no commit 0123abc", complaints[0])
         self.assertIn(f"docs/performance.md:1: there is no commit {tree}", complaints[1])
 
+    def test_a_parser_that_has_changed_since_it_was_fuzzed_is_said(self):
+        self.plant("kvcast/kv/kv_file_fuzz.cc", "")
+        self.plant("kvcast/kv/kv_file.cc", "a line\n" * 100)
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "first")
+        commit = self.git("rev-parse", "--short=7", "HEAD")
+        rows = "| `%s` | `a_fuzz`, `b_fuzz`, `kv_file_fuzz` | 1,000,000 each | none |\n" % commit
+        enough = "Of a million executions in all none is missing.\n"
+        said = enough + "Changed since it last ran: `kv_file_fuzz`.\n"
+        self.assertEqual(self.of(rows, enough), [])
+        self.assert_one(self.of(rows, said), "what kv_file_fuzz looks into has changed by 0 lines")
+        self.plant("kvcast/kv/kv_file.cc", "a line\n" * 100 + "another\n" * 51)
+        self.assert_one(self.of(rows, enough), "what kv_file_fuzz looks into has changed by 51 lines")
+        self.assertEqual(self.of(rows, said), [])
+
+    def test_a_fuzzer_of_the_foundation_says_what_it_looks_into(self):
+        self.plant("kvcast/kv/new_fuzz.cc", "")
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "first")
+        commit = self.git("rev-parse", "--short=7", "HEAD")
+        rows = "| `%s` | `a_fuzz`, `b_fuzz`, `new_fuzz` | 1,000,000 each | none |\n" % commit
+        self.assert_one(self.of(rows, "Of a million executions in all none is missing."), "PARSERS", "new_fuzz")
+
     def test_without_its_history_no_commit_is_looked_up(self):
         rows = "| `0123abc` | `a_fuzz`, `b_fuzz` | 1,000,000 each | none |\n"
         self.assertEqual(self.of(rows, "Of a million executions in all none is missing."), [])
