@@ -31,9 +31,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     KVCAST_CHECK(kv.error().offset().value_or(size + 1) <= size);
     return 0;
   }
+  (void)kv->CheckValues().ok();  // It may say a sum and not come to it; all of it can be read.
   size_t bytes = 0;
   for (size_t layer = 0; layer < kv->layers().size(); ++layer) {
     bytes += kv->Values(layer, kvcast::Plane::kKey).size();
+    const std::span<const std::byte> queries = kv->Queries(layer);
+    KVCAST_CHECK(queries.empty() || (queries.data() >= file.data() &&
+                                     queries.data() + queries.size() <= file.data() + size));
+    KVCAST_CHECK(queries.empty() == (kv->QueryHeads(layer) == 0));
     if (kv->layers()[layer].value_size > 0) {
       bytes += kv->Values(layer, kvcast::Plane::kValue).size();
     }
