@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "kvcast/base/impaired_link.h"
 #include "kvcast/base/result.h"
 #include "kvcast/io/event_loop.h"
+#include "kvcast/io/impaired_link.h"
 #include "kvcast/io/packet_batch.h"
 #include "kvcast/io/udp_socket.h"
 

@@ -23,9 +23,9 @@
 #include <string>
 #include <vector>
 
-#include "kvcast/base/impaired_link.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/event_loop.h"
+#include "kvcast/io/impaired_link.h"
 #include "kvcast/io/system_error.h"
 
 namespace kvcast {

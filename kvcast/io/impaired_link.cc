@@ -1,4 +1,4 @@
-#include "kvcast/base/impaired_link.h"
+#include "kvcast/io/impaired_link.h"
 
 #include <algorithm>
 
