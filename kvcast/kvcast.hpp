@@ -94,7 +94,8 @@ enum class Status : int32_t {
   kRefused = KVCAST_ITEM_REFUSED,
   kCancelled = KVCAST_ITEM_CANCELLED,
   kLost = KVCAST_ITEM_LOST,
-  kInvalid = KVCAST_ITEM_INVALID
+  kInvalid = KVCAST_ITEM_INVALID,
+  kLossy = KVCAST_ITEM_LOSSY
 };
 inline bool IsGood(Status status) { return status > Status::kPending; }
 inline const char* ToString(Status status) {

@@ -124,6 +124,11 @@ typedef struct kvcast_terms {
    * that rounds its values anyway; not without `rung`, which may be the same. Null: the best there
    * is. */
   const char* best_rung;
+  /* Of a publication: the engine knows that the first so many tokens are exact in their pages, as
+   * it has computed them on exact ones. 0: it goes by what was loaded. A block that has come at a
+   * rung that changes values, to these pages or others of this memory, and all that follow it in
+   * the prompt, are then published at no truer rung than that one; see api.md. */
+  uint64_t exact_tokens;
 } kvcast_terms;
 
 /* One act of publishing by all ranks of an engine: one of them draws it, all of them use it. */
@@ -179,7 +184,8 @@ typedef struct kvcast_offer {
 KVCAST_API kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_prompt* prompt,
                                            const kvcast_terms* terms, kvcast_offer* offers,
                                            size_t offer_size, size_t* count);
-/* Publishes the prompt's whole blocks, those that the node does not hold. */
+/* Publishes the prompt's whole blocks, those that the node does not hold. Where some are less true
+ * than a rung, those before them alone, and the status is LOSSY. */
 KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
                                             const kvcast_terms* terms, kvcast_report* report);
 
@@ -188,7 +194,8 @@ KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_pr
 KVCAST_API kvcast_code kvcast_file_save(const char* path, const kvcast_model* model,
                                         const kvcast_pages* pages, const kvcast_prompt* prompt);
 /* Into the pages of a prompt that begins like the file's: `tokens` becomes how many of its first
- * are there then. Mismatch: the file is another model's, or does not say of which prompt it is. */
+ * are there then. Mismatch: the file is another model's or of another salt, does not say of which
+ * prompt it is, or holds values that came at a rung that changes them. */
 KVCAST_API kvcast_code kvcast_file_restore(const char* path, const kvcast_model* model,
                                            const kvcast_pages* pages, const kvcast_prompt* prompt,
                                            uint64_t* tokens);

@@ -62,6 +62,8 @@ struct CacheTerms {
   uint64_t room_tokens = 0;
   // Of what is found and loaded: nothing truer than this is wanted either. Not without `rung`.
   std::string best_rung{};
+  // Of a publication: the first so many tokens are exact in their pages, which the engine knows.
+  uint64_t exact_tokens = 0;
 };
 
 // What became of a block. See kvcast_block.
@@ -151,6 +153,7 @@ inline kvcast_terms TermsOf(const CacheTerms& terms) {
   given.tag = terms.tag;
   given.room_tokens = terms.room_tokens;
   given.best_rung = TextOrNull(terms.best_rung);
+  given.exact_tokens = terms.exact_tokens;
   return given;
 }
 

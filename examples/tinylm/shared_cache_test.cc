@@ -126,6 +126,42 @@ TEST(SharedCache, RefusesAnAddressAndARungThatAreNone) {
             ErrorCode::kInvalid);  // Not the truest first.
 }
 
+// Who loads what a small rung left of a prompt computes the rest on top of that, and neither is
+// what others may take for the very values.
+TEST(SharedCache, PublishesNothingTruerThanWhatItLoaded) {
+  Random random(4);
+  std::vector<Token> prompt = RandomPrompt(random, {});
+  prompt.resize(kBlockTokens, 1);
+  const NodeForTest node;
+  Forward forward(ModelWeights());
+  const auto engine = [&](KvCache& cache, std::vector<std::string> rungs) {
+    return *SharedCache::Open({.address = node.address()}, kModelFolder, cache, std::move(rungs));
+  };
+  KvCache first = *KvCache::Of(ModelWeights().config, 16, 64);
+  Sequence computed;
+  ASSERT_TRUE(forward.Append(prompt, first, computed).ok());
+  ASSERT_EQ(engine(first, {"KTC-coarse"}).Publish("KTC-coarse", prompt, computed, kPatience).blocks,
+            1u);
+
+  KvCache second = *KvCache::Of(ModelWeights().config, 16, 64);
+  SharedCache shared = engine(second, {"BF16-lossless", "KTC-coarse"});
+  Sequence sequence;
+  ASSERT_EQ(shared.Load(prompt, sequence, kPatience).tokens, kBlockTokens);
+  const std::vector<Token> more(kBlockTokens, 2);
+  ASSERT_TRUE(forward.Append(more, second, sequence).ok());
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  const CacheReport exact = shared.Publish("BF16-lossless", prompt, sequence, kPatience);
+  EXPECT_EQ(exact.blocks, 0u);
+  EXPECT_EQ(exact.status, Status::kLossy) << exact.reason;
+  const CacheReport coarse = shared.Publish("KTC-coarse", prompt, sequence, kPatience);
+  EXPECT_EQ(coarse.blocks, 2u) << coarse.reason;
+  EXPECT_EQ(coarse.held, 1u);
+
+  KvCache third = *KvCache::Of(ModelWeights().config, 16, 64);
+  Sequence none;
+  EXPECT_EQ(engine(third, {}).Load(prompt, none, kPatience).tokens, 0u);
+}
+
 // A prompt's KV in a file is as good as that in a node, for a prompt that shares a part of it too.
 TEST(SavedCache, ContinuesPromptsAlikeRestoredOrComputed) {
   Random random(3);

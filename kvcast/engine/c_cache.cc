@@ -62,6 +62,8 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
   const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
   KVCAST_TRY(const Ladder ladder, LadderOfModel(given.path, given.calibration, halves));
   KVCAST_TRY(CallNews news, CallNews::Make());
+  auto lossy = LossyBlocks::Of(pages->layers[0].key,
+                               {terms.key, fingerprint, given.folder.description.block_tokens});
   KVCAST_TRY(
       std::shared_ptr<NodeConnection> connection,
       Connect(terms, {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), given.slice),
@@ -74,6 +76,7 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
                             .slice = given.slice,
                             .pages = std::move(paged),
                             .ladder = ladder,
+                            .lossy = std::move(lossy),
                             .node = std::move(connection),
                             .news = std::make_unique<CallNews>(std::move(news))};
   return KVCAST_OK;
@@ -125,7 +128,8 @@ Result<CacheTerms> CacheTerms::Of(const kvcast_terms* terms) {
                    .generation = {},
                    .skip_tokens = given.skip_tokens,
                    .tag = given.tag,
-                   .room_tokens = given.room_tokens == 0 ? UINT64_MAX : given.room_tokens};
+                   .room_tokens = given.room_tokens == 0 ? UINT64_MAX : given.room_tokens,
+                   .exact_tokens = given.exact_tokens};
   if (given.generation != nullptr) {
     std::memcpy(taken.generation.emplace().data(), given.generation, sizeof(Generation));
   }

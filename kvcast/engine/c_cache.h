@@ -11,6 +11,7 @@
 #include "kvcast/base/time.h"
 #include "kvcast/client/ladder.h"
 #include "kvcast/engine/c_call.h"
+#include "kvcast/engine/lossy_blocks.h"
 #include "kvcast/engine/node_connection.h"
 #include "kvcast/kv/paged_cache.h"
 #include "kvcast/kv/prefix_chain.h"
@@ -24,6 +25,7 @@ struct kvcast_cache {
   kvcast::Slice slice;
   kvcast::PagedCache pages;  // Of the slice alone.
   kvcast::Ladder ladder;
+  std::shared_ptr<kvcast::LossyBlocks> lossy;    // Others on the same pages have it, too.
   std::shared_ptr<kvcast::NodeConnection> node;  // Others may have it, too,
   std::unique_ptr<kvcast::CallNews> news;        // but not this.
 };
@@ -45,6 +47,7 @@ struct CacheTerms {
   uint64_t skip_tokens = 0;
   uint64_t tag = 0;
   uint64_t room_tokens = UINT64_MAX;
+  uint64_t exact_tokens = 0;
 
   static Result<CacheTerms> Of(const kvcast_terms* terms);
 };
@@ -66,6 +69,14 @@ struct GivenPrompt {
   size_t Skipped(const kvcast_cache& cache, const CacheTerms& terms) const {
     return static_cast<size_t>(
         std::min<uint64_t>(chain.blocks().size(), terms.skip_tokens / cache.block_tokens));
+  }
+  // How much of it may be published at a rung, for all that is known of its blocks.
+  LossyBlocks::Extent PublishedAt(Rung rung, const kvcast_cache& cache,
+                                  const CacheTerms& terms) const {
+    const uint64_t exact = terms.exact_tokens / cache.block_tokens;
+    return cache.lossy->PublishedAt(
+        rung, chain.blocks(),
+        static_cast<size_t>(std::min<uint64_t>(exact, chain.blocks().size())));
   }
   size_t BlocksWithPages(const kvcast_cache& cache) const {
     return std::min(chain.blocks().size(),

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "kvcast/codec/rung_promise.h"
 #include "kvcast/engine/c_cache.h"
 #include "kvcast/engine/c_report.h"
 #include "kvcast/engine/live_load.h"
@@ -31,6 +32,7 @@ struct LoadScope {
 
 struct kvcast_loading {
   kvcast::LoadScope scope;
+  std::unique_ptr<kvcast::LossyLoad> lossy;  // Null: only the very values come.
   std::unique_ptr<kvcast::LiveLoad> live;
 };
 
@@ -45,7 +47,10 @@ struct LoadOrder {
   NodeConnection::LoadCall call;
   LoadScope scope;
   uint64_t room_tokens;
+  std::optional<Rung> lossy;  // At which it may come, if that changes values.
 
+  // What may be loaded: none of those that are skipped.
+  std::span<const BlockHash> Names() const { return prompt.chain.blocks().subspan(scope.skipped); }
   static Result<LoadOrder> Of(const kvcast_cache& cache, const kvcast_prompt* prompt,
                               const kvcast_terms* terms);
 };
@@ -69,8 +74,13 @@ Result<LoadOrder> LoadOrder::Of(const kvcast_cache& cache, const kvcast_prompt* 
   if (call.follow && taken.expected_tokens > 0) {
     call.follow->expected = static_cast<size_t>(taken.expected_tokens / cache.block_tokens);
   }
-  return LoadOrder{std::move(given), std::move(match), std::move(pages), std::move(call), scope,
-                   taken.room_tokens};
+  return LoadOrder{std::move(given),
+                   std::move(match),
+                   std::move(pages),
+                   std::move(call),
+                   scope,
+                   taken.room_tokens,
+                   taken.rung && !IsExact(*taken.rung) ? taken.rung : std::nullopt};
 }
 
 // Where a caller wants to know of each block, if it does.
@@ -110,6 +120,7 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   KVCAST_TRY(const LoadOrder order, LoadOrder::Of(cache, prompt, terms));
   KVCAST_TRY(const LoadReport loaded,
              cache.node->Load(order.match, order.prompt.chain.blocks(), order.pages, order.call));
+  cache.lossy->Add(order.Names(), loaded);
   KVCAST_TRY_VOID(TellLoad(order.scope, loaded, report, places));
   return KVCAST_OK;
 }
@@ -122,10 +133,12 @@ Result<kvcast_code> BeginLoad(kvcast_cache& cache, const kvcast_prompt* prompt,
   *loading = nullptr;
   KVCAST_TRY(LoadOrder order, LoadOrder::Of(cache, prompt, terms));
   order.call.room = order.scope.BlocksIn(order.room_tokens);
+  auto lossy =
+      order.lossy ? std::make_unique<LossyLoad>(cache.lossy, order.Names(), *order.lossy) : nullptr;
   KVCAST_TRY(
       std::unique_ptr<LiveLoad> live,
       cache.node->BeginLoad(order.match, order.prompt.chain.blocks(), order.pages, order.call));
-  *loading = new kvcast_loading{order.scope, std::move(live)};
+  *loading = new kvcast_loading{order.scope, std::move(lossy), std::move(live)};
   return KVCAST_OK;
 }
 
@@ -141,6 +154,9 @@ Result<kvcast_code> WaitForLoad(kvcast_loading* loading, int64_t wait_us, kvcast
   const std::optional<LoadReport>& ended = loading->live->Wait(UntilEnd(wait_us));
   if (!ended) {
     return KVCAST_PENDING;
+  }
+  if (loading->lossy) {
+    loading->lossy->Ended(*ended);
   }
   KVCAST_TRY_VOID(TellLoad(loading->scope, *ended, report, places));
   delete loading;
@@ -207,6 +223,9 @@ kvcast_code kvcast_loading_wait(kvcast_loading* loading, int64_t wait_us, kvcast
 
 void kvcast_loading_abandon(kvcast_loading* loading) {
   (void)kvcast::Guarded([&]() -> kvcast::Result<kvcast_code> {
+    if (loading != nullptr && loading->lossy) {  // The engine may use what it was told of.
+      loading->lossy->GivenUp(loading->live->loaded());
+    }
     delete loading;
     return KVCAST_OK;
   });

@@ -11,11 +11,46 @@
 
 // Publications of the C interface: those that are waited for, and those that are not.
 
-// One for each rung.
+namespace kvcast {
+
+// What was kept back, at any of the rungs, since it is not as true as that one.
+struct LessTrueBlocks {
+  std::optional<Rung> came;  // Absent: nothing was.
+  size_t first = SIZE_MAX;
+
+  // How many of the prompt's first blocks may be published.
+  size_t Left(size_t blocks, const LossyBlocks::Extent& extent) {
+    if (extent.blocks < std::min(blocks, first)) {
+      first = extent.blocks;
+      came = extent.came;
+    }
+    return std::min(blocks, extent.blocks);
+  }
+  // A report of those that were not.
+  void Tell(const kvcast_cache& cache, kvcast_report& said, std::string& reason) const {
+    if (!came || said.status != KVCAST_ITEM_PENDING) {
+      return;
+    }
+    const kvcast_report left = ReportOf(cache, first, 0);
+    said.blocks = left.blocks;
+    said.tokens = left.tokens;
+    said.status = KVCAST_ITEM_LOSSY;
+    reason = "Block " + std::to_string(first) + " was loaded as " + std::string(ToString(*came)) +
+             ": that one, and what was computed on it, can be published at no truer rung. If the " +
+             "engine has computed it again, the terms say so: exact_tokens.";
+  }
+};
+
+}  // namespace kvcast
+
 struct kvcast_publication {
   const kvcast_cache* cache;
+  kvcast::GivenPrompt prompt;
+  kvcast::CacheTerms terms;
   size_t blocks;
-  std::vector<std::unique_ptr<kvcast::LivePublication>> live;
+  std::vector<kvcast::Rung> rungs;
+  std::vector<std::unique_ptr<kvcast::LivePublication>> live;  // One for each of them.
+  kvcast::LessTrueBlocks less_true{};
 };
 
 namespace kvcast {
@@ -45,17 +80,23 @@ Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
   const std::vector<Rung> rungs = PublishedRungs(cache, taken);
   kvcast_report said = ReportOf(cache, blocks, 0);
   std::string reason;
-  for (const Rung rung : blocks == 0 ? std::vector<Rung>() : rungs) {
-    KVCAST_TRY(const PromptPages pages, given.Pages(cache, blocks));
+  LessTrueBlocks less_true;
+  for (const Rung rung : rungs) {
+    const size_t left = less_true.Left(blocks, given.PublishedAt(rung, cache, taken));
+    if (left == 0) {
+      continue;
+    }
+    KVCAST_TRY(const PromptPages pages, given.Pages(cache, left));
     KVCAST_TRY(
         const PublishReport published,
-        cache.node->Publish(given.chain.blocks(), pages,
+        cache.node->Publish(given.chain.blocks().first(left), pages,
                             {taken.deadline, {}, {}, taken.durability, rung, taken.generation}));
     said.held = rung == rungs.front() ? published.skipped : said.held;
     if (!Count(published, said, reason)) {
       break;
     }
   }
+  less_true.Tell(cache, said, reason);
   KVCAST_TRY_VOID(Tell(said, reason, report));
   return KVCAST_OK;
 }
@@ -67,26 +108,38 @@ Result<kvcast_code> Begin(kvcast_cache& cache, const kvcast_prompt* prompt,
   }
   *publication = nullptr;
   KVCAST_TRY(const CacheTerms taken, CacheTerms::Of(terms));
-  KVCAST_TRY(const GivenPrompt given, GivenPrompt::Of(cache, prompt));
-  auto begun = std::make_unique<kvcast_publication>();
-  begun->cache = &cache;
-  begun->blocks = given.chain.blocks().size();
-  for (const Rung rung : PublishedRungs(cache, taken)) {
-    KVCAST_TRY(const PromptPages pages, given.Pages(cache, begun->blocks));
-    KVCAST_TRY(begun->live.emplace_back(), cache.node->BeginPublish(given.chain.blocks(), pages,
-                                                                    {.durability = taken.durability,
-                                                                     .rung = rung,
-                                                                     .generation = taken.generation,
-                                                                     .tag = taken.tag,
-                                                                     .news = cache.news.get()}));
+  KVCAST_TRY(GivenPrompt given, GivenPrompt::Of(cache, prompt));
+  const size_t blocks = given.chain.blocks().size();
+  auto begun = std::make_unique<kvcast_publication>(kvcast_publication{
+      &cache, std::move(given), taken, blocks, PublishedRungs(cache, taken), {}});
+  for (const Rung rung : begun->rungs) {
+    KVCAST_TRY(const PromptPages pages, begun->prompt.Pages(cache, blocks));
+    KVCAST_TRY(begun->live.emplace_back(),
+               cache.node->BeginPublish(begun->prompt.chain.blocks(), pages,
+                                        {.durability = taken.durability,
+                                         .rung = rung,
+                                         .generation = taken.generation,
+                                         .tag = taken.tag,
+                                         .news = cache.news.get()}));
   }
   *publication = begun.release();
   return KVCAST_OK;
 }
 
+// What is known of a block when it is ready is what counts: it may have been loaded meanwhile.
+void Ready(kvcast_publication& publication, uint64_t computed) {
+  const auto blocks = static_cast<size_t>(std::min<uint64_t>(computed, publication.blocks));
+  for (size_t i = 0; i < publication.live.size(); ++i) {
+    const LossyBlocks::Extent extent =
+        publication.prompt.PublishedAt(publication.rungs[i], *publication.cache, publication.terms);
+    publication.live[i]->Ready(publication.less_true.Left(blocks, extent));
+  }
+}
+
 // What all rungs came to.
-Result<void> TellPublication(const kvcast_cache& cache, const std::vector<PublishReport>& rungs,
-                             kvcast_report* report) {
+Result<void> TellPublication(const kvcast_publication& publication,
+                             const std::vector<PublishReport>& rungs, kvcast_report* report) {
+  const kvcast_cache& cache = *publication.cache;
   kvcast_report said{};
   std::string reason;
   for (size_t i = 0; i < rungs.size(); ++i) {
@@ -98,6 +151,7 @@ Result<void> TellPublication(const kvcast_cache& cache, const std::vector<Publis
       break;
     }
   }
+  publication.less_true.Tell(cache, said, reason);
   return Tell(said, reason, report);
 }
 
@@ -112,7 +166,7 @@ Result<kvcast_code> Finish(std::unique_ptr<kvcast_publication> publication, int6
       break;  // The others are given up with it.
     }
   }
-  KVCAST_TRY_VOID(TellPublication(*publication->cache, rungs, report));
+  KVCAST_TRY_VOID(TellPublication(*publication, rungs, report));
   return KVCAST_OK;
 }
 
@@ -131,7 +185,7 @@ Result<kvcast_code> WaitForPublication(kvcast_publication* publication, int64_t 
     }
     rungs.push_back(*ended);
   }
-  KVCAST_TRY_VOID(TellPublication(*publication->cache, rungs, report));
+  KVCAST_TRY_VOID(TellPublication(*publication, rungs, report));
   delete publication;
   return KVCAST_OK;
 }
@@ -158,10 +212,7 @@ kvcast_code kvcast_publication_ready(kvcast_publication* publication, uint64_t t
     if (publication == nullptr) {
       return kvcast::NoCache();
     }
-    const uint64_t blocks = tokens / publication->cache->block_tokens;
-    for (const auto& live : publication->live) {
-      live->Ready(static_cast<size_t>(std::min<uint64_t>(blocks, publication->blocks)));
-    }
+    kvcast::Ready(*publication, tokens / publication->cache->block_tokens);
     return KVCAST_OK;
   });
 }

@@ -185,6 +185,9 @@ kvcast_code kvcast_store_unregister(kvcast_store* store, uint32_t region) {
 }
 
 const char* kvcast_item_text(int32_t status) {
+  if (status == KVCAST_ITEM_LOSSY) {  // Values are never.
+    return "lossy";
+  }
   for (int i = 0; i <= static_cast<int>(kvcast::ValueOutcome::kInvalid); ++i) {
     const auto outcome = static_cast<kvcast::ValueOutcome>(i);
     if (kvcast::ItemStatusOf(outcome) == status) {
