@@ -189,13 +189,15 @@ KVCAST_API kvcast_code kvcast_cache_offers(kvcast_cache* cache, const kvcast_pro
 KVCAST_API kvcast_code kvcast_cache_publish(kvcast_cache* cache, const kvcast_prompt* prompt,
                                             const kvcast_terms* terms, kvcast_report* report);
 
-/* A prompt's cache as a file (kv-files.md), which needs no node: all tokens of the prompt, from its
- * pages. Who may read the file may read the prompt. Unsupported: a part of a cache. */
+/* A prompt's cache as a file (kv-files.md), which needs no node: all tokens of the prompt, with its
+ * inputs, from its pages. Who may read the file may read the prompt. Unsupported: a part of a
+ * cache. */
 KVCAST_API kvcast_code kvcast_file_save(const char* path, const kvcast_model* model,
                                         const kvcast_pages* pages, const kvcast_prompt* prompt);
-/* Into the pages of a prompt that begins like the file's: `tokens` becomes how many of its first
- * are there then. Mismatch: the file is another model's or of another salt, does not say of which
- * prompt it is, or holds values that came at a rung that changes them. */
+/* Into the pages of a prompt that begins like the file's, up to the first token or input that
+ * differs: `tokens` becomes how many of its first are there then. Mismatch: the file is another
+ * model's or of another salt, does not say of which prompt it is, or holds values that came at a
+ * rung that changes them. */
 KVCAST_API kvcast_code kvcast_file_restore(const char* path, const kvcast_model* model,
                                            const kvcast_pages* pages, const kvcast_prompt* prompt,
                                            uint64_t* tokens);

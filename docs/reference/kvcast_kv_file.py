@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from kvcast_canonical import read_json
-from kvcast_names import MAX_HEADS, MAX_LAYERS, Reader, Refused, check_model_name, read_slice, u64
+from kvcast_names import MAX_HEADS, MAX_LAYERS, RUNGS, Reader, Refused, check_model_name, read_slice, u64
 
 VALUE_BYTES = {"BF16": 2, "F16": 2, "F32": 4}
 MAX_HEADER_BYTES = 16 << 20
@@ -101,6 +101,16 @@ def _check_prompt(metadata: dict, tokens: int) -> None:
         raise Refused("kvcast.prompt is not of these tokens")
 
 
+def _check_inputs(text: str, tokens: int) -> None:
+    """Inputs among so many tokens, by rising positions."""
+    one = r"(0|[1-9][0-9]{0,9})=[0-9a-f]{64}"
+    if text and not re.fullmatch(f"{one}(?: {one})*", text):
+        raise Refused("kvcast.inputs is not a list of inputs")
+    positions = [int(each.split("=")[0]) for each in text.split(" ") if each]
+    if positions != sorted(set(positions)) or any(position >= tokens for position in positions):
+        raise Refused("kvcast.inputs has inputs twice at a token, or behind the last")
+
+
 def _check_metadata(metadata: dict, tokens: int) -> None:
     if not all(isinstance(value, str) for value in metadata.values()):
         raise Refused("metadata that is not a string")
@@ -114,6 +124,11 @@ def _check_metadata(metadata: dict, tokens: int) -> None:
         raise Refused("kvcast.values_crc32c is not 8 hex digits")
     if "kvcast.prompt" in metadata:
         _check_prompt(metadata, tokens)
+    _check_inputs(metadata.get("kvcast.inputs", ""), tokens)
+    if not re.fullmatch(r"[0-9a-f]{64}", metadata.get("kvcast.salt_sha256", "0" * 64)):
+        raise Refused("kvcast.salt_sha256 is not 64 hex digits")
+    if metadata.get("kvcast.rung", RUNGS[0]) not in RUNGS:
+        raise Refused("kvcast.rung is no rung")
     if metadata.get("kvcast.tokens", str(tokens)) != str(tokens):
         raise Refused("kvcast.tokens is not how many there are")
     if metadata.get("kvcast.rope", "applied") != "applied":

@@ -3,26 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "kvcast/base/digest.h"
 #include "kvcast/engine/prompt_engine_test.h"
 #include "kvcast/engine/scripted_server_test.h"
 #include "kvcast/kvcast.h"
 
 namespace kvcast {
 namespace {
-
-kvcast_input InputAt(uint64_t position, std::string_view content) {
-  kvcast_input input{};
-  input.position = position;
-  const Digest digest = Sha256::Of(content);
-  std::memcpy(input.digest, digest.bytes.data(), sizeof(input.digest));
-  return input;
-}
 
 TEST(CCache, CarriesAPromptFromPagesToPages) {
   ScriptedServer server;

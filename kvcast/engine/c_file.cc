@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "kvcast/base/check_sum.h"
+#include "kvcast/codec/rung_promise.h"
 #include "kvcast/engine/c_call.h"
 #include "kvcast/engine/c_model.h"
 #include "kvcast/engine/c_prompt.h"
+#include "kvcast/engine/lossy_blocks.h"
 #include "kvcast/io/file.h"
 #include "kvcast/kv/block_view.h"
+#include "kvcast/kv/input_list.h"
 #include "kvcast/kv/kv_file.h"
 #include "kvcast/kv/token_list.h"
 
@@ -25,6 +28,9 @@ struct PagedPrompt {
   ValueType type;
   std::span<const Token> tokens;
   std::span<const uint32_t> pages;
+  std::vector<ForeignInput> inputs;
+  std::string_view salt;
+  const void* memory;  // Of the pages, as caches that are open on them know it.
 
   static Result<PagedPrompt> Of(const kvcast_model* model, const kvcast_pages* pages,
                                 const kvcast_prompt* prompt) {
@@ -38,13 +44,32 @@ struct PagedPrompt {
       return Error(ErrorCode::kUnsupported, "A file is of a whole cache, not of a part of it.");
     }
     KVCAST_TRY(PagedCache paged, PagesOf(pages, named.shape));
+    KVCAST_TRY(std::vector<ForeignInput> inputs, InputsOf(given));
+    if (TextOf(inputs, given.token_count) != TextOf(inputs, UINT64_MAX)) {
+      return Error(ErrorCode::kInvalid, "An input begins behind the prompt's last token.");
+    }
+    KVCAST_TRY(const std::span<const std::byte> salt, BytesOf(given.salt, given.salt_bytes));
     const ValueType type = pages->values == KVCAST_FP16 ? ValueType::kFp16 : ValueType::kBf16;
     return PagedPrompt{named.folder.name,
                        named.folder.description.Fingerprint(),
                        std::move(paged),
                        type,
                        {given.tokens, given.token_count},
-                       {given.pages, given.page_count}};
+                       {given.pages, given.page_count},
+                       std::move(inputs),
+                       AsText(salt),
+                       pages->layers[0].key};
+  }
+  // The least true rung at which caches that are open on these pages have loaded any of it.
+  Result<std::optional<Rung>> LeastTrue() const {
+    std::optional<Rung> least;
+    for (const auto& lossy : LossyBlocks::On(memory, fingerprint)) {
+      KVCAST_TRY(BlockNamer namer, BlockNamer::Of(lossy->naming().key, fingerprint, salt));
+      KVCAST_TRY(const PrefixChain chain,
+                 PrefixChain::Of(namer, tokens, lossy->naming().block_tokens, inputs));
+      least = LessTrue(least, lossy->LeastTrue(chain.blocks()));
+    }
+    return least;
   }
 };
 
@@ -70,7 +95,13 @@ Result<kvcast_code> Save(const std::string& path, const PagedPrompt& prompt) {
                          {std::string(kRopeKey), "applied"},
                          {std::string(kTokensKey), std::to_string(tokens)},
                          {std::string(kTokensDigestKey), DigestOfTokens(prompt.tokens).ToHex()},
-                         {std::string(kPromptKey), TextOf(prompt.tokens)}};
+                         {std::string(kPromptKey), TextOf(prompt.tokens)},
+                         {std::string(kInputsKey), TextOf(prompt.inputs, tokens)},
+                         {std::string(kSaltDigestKey), Sha256::Of(prompt.salt).ToHex()}};
+  KVCAST_TRY(const std::optional<Rung> came, prompt.LeastTrue());
+  if (came) {
+    metadata.emplace(kRungKey, ToString(*came));
+  }
   const auto plan_of = [&] {
     return KvFilePlan::Of(prompt.paged.layers(), prompt.type, tokens, metadata);
   };
@@ -92,8 +123,20 @@ Result<kvcast_code> Save(const std::string& path, const PagedPrompt& prompt) {
   return KVCAST_OK;
 }
 
+// What a file is of.
+struct SavedPrompt {
+  std::vector<Token> tokens;
+  std::vector<ForeignInput> inputs;
+
+  // How many of a prompt's first tokens have the same KV.
+  uint64_t Shared(const PagedPrompt& wanted) const {
+    const auto differ = std::ranges::mismatch(tokens, wanted.tokens);
+    return SharedTokens(inputs, wanted.inputs, static_cast<uint64_t>(differ.in1 - tokens.begin()));
+  }
+};
+
 // The prompt that the file says it is of. Mismatch: it does not say, or is of something else.
-Result<std::vector<Token>> PromptOf(const KvFile& file, const PagedPrompt& wanted) {
+Result<SavedPrompt> PromptOf(const KvFile& file, const PagedPrompt& wanted) {
   const auto said = [&](std::string_view key) -> Result<std::string> {
     const auto found = file.metadata().find(key);
     if (found == file.metadata().end()) {
@@ -114,18 +157,28 @@ Result<std::vector<Token>> PromptOf(const KvFile& file, const PagedPrompt& wante
   KVCAST_TRY_VOID(said(kTokensDigestKey));
   KVCAST_TRY_VOID(said(kValuesCheckKey));
   KVCAST_TRY_VOID(file.CheckValues());
+  KVCAST_TRY(const std::string salt, said(kSaltDigestKey));
+  if (salt != Sha256::Of(wanted.salt).ToHex()) {
+    return Error(ErrorCode::kMismatch, "It is of another salt.");
+  }
+  const auto rung = file.metadata().find(kRungKey);
+  if (rung != file.metadata().end() && !IsExact(*RungOf(rung->second))) {
+    return Error(ErrorCode::kMismatch, "Its values came as " + rung->second +
+                                           " and are not what the model computes. 'kvcast put' "
+                                           "publishes them at that rung, for who takes it.");
+  }
+  KVCAST_TRY(const std::string inputs, said(kInputsKey));
   KVCAST_TRY(const std::string ids, said(kPromptKey));
-  return ParseTokenList(ids);
+  KVCAST_TRY(std::vector<Token> tokens, ParseTokenList(ids));
+  return SavedPrompt{std::move(tokens), *ParseInputList(inputs, file.tokens())};
 }
 
 Result<kvcast_code> Restore(std::span<const std::byte> bytes, PagedPrompt& prompt,
                             uint64_t* tokens) {
   KVCAST_TRY(const KvFile file, KvFile::Parse(bytes));
-  KVCAST_TRY(const std::vector<Token> held, PromptOf(file, prompt));
-  const auto differ = std::ranges::mismatch(held, prompt.tokens);
-  const auto shared = static_cast<uint32_t>(
-      std::min<uint64_t>(static_cast<uint64_t>(differ.in1 - held.begin()),
-                         uint64_t{prompt.pages.size()} * prompt.paged.page_tokens()));
+  KVCAST_TRY(const SavedPrompt held, PromptOf(file, prompt));
+  const auto shared = static_cast<uint32_t>(std::min<uint64_t>(
+      held.Shared(prompt), uint64_t{prompt.pages.size()} * prompt.paged.page_tokens()));
   if (shared > 0) {
     KVCAST_TRY(BlockView view, BlockView::Of(prompt.paged, prompt.pages, 0, shared));
     for (size_t layer = 0; layer < file.layers().size(); ++layer) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kvcast/base/digest.h"
 #include "kvcast/base/random.h"
 #include "kvcast/engine/prompt_engine_test.h"
 #include "kvcast/io/file.h"
@@ -65,14 +66,19 @@ class CFile : public testing::Test {
     model.block_tokens = kBlockTokens;
     return model;
   }
-  static kvcast_prompt Prompt(const std::vector<uint32_t>& tokens,
-                              const std::vector<uint32_t>& pages) {
+  kvcast_prompt Prompt(const std::vector<uint32_t>& tokens,
+                       const std::vector<uint32_t>& pages) const {
     kvcast_prompt prompt{};
     prompt.struct_size = sizeof(prompt);
     prompt.tokens = tokens.data();
     prompt.token_count = tokens.size();
     prompt.pages = pages.data();
     prompt.page_count = pages.size();
+    prompt.salt = salt_.data();
+    prompt.salt_bytes = salt_.size();
+    prompt.inputs = inputs_.data();
+    prompt.input_size = sizeof(kvcast_input);
+    prompt.input_count = inputs_.size();
     return prompt;
   }
   kvcast_code Save(const std::string& folder) {
@@ -103,6 +109,8 @@ class CFile : public testing::Test {
   std::vector<uint32_t> got_;
   Pages from_{1};
   Pages to_{2};
+  std::string salt_;
+  std::vector<kvcast_input> inputs_;
   uint64_t restored_ = 0;
 };
 
@@ -152,6 +160,72 @@ TEST_F(CFile, IsRefusedWithOtherIdsThanItsDigest) {
   tokens_[3] = 2003;
   EXPECT_EQ(Restore(model_.folder(), tokens_), KVCAST_MISMATCH);
   EXPECT_EQ(restored_, 0u);
+}
+
+// Placeholder tokens are the same for every image, and the KV from there on is not.
+TEST_F(CFile, GivesNothingFromAnotherImageOn) {
+  inputs_ = {InputAt(21, "a dog"), InputAt(9, "a cat")};  // In any order.
+  ASSERT_EQ(Save(model_.folder()), KVCAST_OK) << kvcast_message();
+  inputs_ = {InputAt(9, "a lion"), InputAt(21, "a dog")};
+  ASSERT_EQ(Restore(model_.folder(), tokens_), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(restored_, 9u);
+  EXPECT_EQ(Same(), 9u);
+  inputs_ = {InputAt(9, "a cat")};
+  ASSERT_EQ(Restore(model_.folder(), tokens_), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(restored_, 21u);
+  inputs_ = {InputAt(9, "a cat"), InputAt(21, "a dog"), InputAt(25, "a bird")};
+  ASSERT_EQ(Restore(model_.folder(), tokens_), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(restored_, 25u);
+  inputs_.pop_back();
+  ASSERT_EQ(Restore(model_.folder(), tokens_), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(restored_, kTokens);
+}
+
+TEST_F(CFile, IsRefusedUnderAnotherSalt) {
+  salt_ = "weights=fp8";
+  ASSERT_EQ(Save(model_.folder()), KVCAST_OK) << kvcast_message();
+  for (const char* const other : {"weights=bf16", ""}) {
+    salt_ = other;
+    EXPECT_EQ(Restore(model_.folder(), tokens_), KVCAST_MISMATCH) << other;
+    EXPECT_EQ(Same(), 0u);
+  }
+  salt_ = "weights=fp8";
+  ASSERT_EQ(Restore(model_.folder(), tokens_), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(restored_, kTokens);
+}
+
+// Who wrote it may not have known that there are images, and salts.
+TEST_F(CFile, IsRefusedWhereItDoesNotSayOfWhichImagesAndSalt) {
+  ASSERT_EQ(Save(model_.folder()), KVCAST_OK) << kvcast_message();
+  const std::string file = *ReadFile(path_, 1 << 20);
+  for (const std::string key : {"kvcast.inputs", "kvcast.salt_sha256"}) {
+    std::string without = file;
+    without.replace(without.find(key), 6, "KVCAST");
+    ASSERT_TRUE(WriteFileAtomically(path_, AsBytes(without)).ok());
+    EXPECT_EQ(Restore(model_.folder(), tokens_), KVCAST_MISMATCH) << key;
+    EXPECT_EQ(Same(), 0u);
+  }
+}
+
+TEST_F(CFile, IsOfNoInputBehindItsTokens) {
+  inputs_ = {InputAt(kTokens, "a cat")};
+  EXPECT_EQ(Save(model_.folder()), KVCAST_INVALID);
+  inputs_ = {InputAt(3, "a cat"), InputAt(3, "a dog")};
+  EXPECT_EQ(Save(model_.folder()), KVCAST_INVALID);
+}
+
+TEST_F(CFile, IsRefusedWhereItsValuesAreNotExact) {
+  ASSERT_EQ(Save(model_.folder()), KVCAST_OK) << kvcast_message();
+  const std::string file = *ReadFile(path_, 1 << 20);
+  for (const auto& [rung, code] : {std::pair("Int8", KVCAST_MISMATCH), {"FP16", KVCAST_OK}}) {
+    std::string other = file;  // As long as what stood there.
+    const std::string rope = "\"kvcast.rope\":\"applied\"";
+    std::string came = "\"kvcast.rung\":\"" + std::string(rung) + "\"";
+    came.resize(rope.size(), ' ');
+    other.replace(other.find(rope), rope.size(), came);
+    ASSERT_TRUE(WriteFileAtomically(path_, AsBytes(other)).ok());
+    EXPECT_EQ(Restore(model_.folder(), tokens_), code) << kvcast_message();
+  }
 }
 
 TEST_F(CFile, IsRefusedWhereAnyBitOfItsValuesIsAnother) {

@@ -166,6 +166,32 @@ TEST_F(CLossy, IsRememberedOfALoadThatIsGivenUp) {
   EXPECT_EQ(PublishedAt("BF16").blocks, 0u);
 }
 
+// A file outlives who remembers it, and so says it itself.
+TEST_F(CLossy, IsSaidByAFileOfIt) {
+  const ToyModel toy;
+  const std::string folder = toy.folder();
+  kvcast_model model{};
+  model.struct_size = sizeof(model);
+  model.folder = folder.c_str();
+  model.block_tokens = kBlockTokens;
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  const std::string path = (scratch.path() / "prompt.safetensors").string();
+  const kvcast_pages pages = engine_.pages();
+  const kvcast_prompt prompt = engine_.Prompt();
+  ASSERT_EQ(kvcast_file_save(path.c_str(), &model, &pages, &prompt), KVCAST_OK) << kvcast_message();
+  EXPECT_EQ(ReadFile(path, 1 << 20)->find("kvcast.rung"), std::string::npos);
+  uint64_t tokens = 0;
+  EXPECT_EQ(kvcast_file_restore(path.c_str(), &model, &pages, &prompt, &tokens), KVCAST_OK);
+  EXPECT_EQ(tokens, kTokens);
+
+  Published("Int8", /*tokens=*/8);
+  ASSERT_EQ(Loaded("Int8"), 8u);
+  ASSERT_EQ(kvcast_file_save(path.c_str(), &model, &pages, &prompt), KVCAST_OK) << kvcast_message();
+  EXPECT_NE(ReadFile(path, 1 << 20)->find("\"kvcast.rung\":\"Int8\""), std::string::npos);
+  EXPECT_EQ(kvcast_file_restore(path.c_str(), &model, &pages, &prompt, &tokens), KVCAST_MISMATCH);
+  EXPECT_EQ(tokens, 0u);
+}
+
 // What a load might have brought and has not is the engine's own.
 TEST_F(CLossy, IsNotWhatDidNotCome) {
   Published("Int8", /*tokens=*/8);

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "kvcast/base/digest.h"
 #include "kvcast/base/random.h"
 #include "kvcast/io/file.h"
 #include "kvcast/io/scratch_directory.h"
@@ -44,6 +46,15 @@ class ToyModel {
   ScratchDirectory scratch_ = *ScratchDirectory::Make();
 };
 
+// An image, or a sound.
+inline kvcast_input InputAt(uint64_t position, std::string_view content) {
+  kvcast_input input{};
+  input.position = position;
+  const Digest digest = Sha256::Of(content);
+  std::memcpy(input.digest, digest.bytes.data(), sizeof(input.digest));
+  return input;
+}
+
 // An engine with a prompt of 26 tokens, and two sets of pages for it that are random at first: what
 // it publishes, and where it loads.
 class PromptEngine {
@@ -57,18 +68,11 @@ class PromptEngine {
     model.block_tokens = kBlockTokens;
     Random(1).Fill(memory_);
     before_ = memory_;
-    std::array<kvcast_layer, 2> layers{};
-    for (size_t layer = 0; layer < layers.size(); ++layer) {
-      layers[layer] = {Plane(2 * layer), kPlaneBytes, Plane(2 * layer + 1), kPlaneBytes};
+    for (size_t layer = 0; layer < layers_.size(); ++layer) {
+      layers_[layer] = {Plane(2 * layer), kPlaneBytes, Plane(2 * layer + 1), kPlaneBytes};
     }
-    kvcast_pages pages{};
-    pages.struct_size = sizeof(pages);
-    pages.layers = layers.data();
-    pages.layer_size = sizeof(kvcast_layer);
-    pages.layer_count = layers.size();
-    pages.page_tokens = kBlockTokens;
-    pages.page_count = 2 * kPromptPages;
-    code_ = kvcast_cache_open(&where, &model, &pages, &cache_);
+    const kvcast_pages laid = pages();
+    code_ = kvcast_cache_open(&where, &model, &laid, &cache_);
     for (uint32_t token = 0; token < kTokens; ++token) {
       tokens_.push_back(1000 + token);
     }
@@ -85,6 +89,17 @@ class PromptEngine {
 
   kvcast_cache* cache() { return cache_; }
   kvcast_code code() const { return code_; }
+  // All of them.
+  kvcast_pages pages() const {
+    kvcast_pages pages{};
+    pages.struct_size = sizeof(pages);
+    pages.layers = layers_.data();
+    pages.layer_size = sizeof(kvcast_layer);
+    pages.layer_count = layers_.size();
+    pages.page_tokens = kBlockTokens;
+    pages.page_count = 2 * kPromptPages;
+    return pages;
+  }
   enum class Pages : uint8_t { kPut, kGot };
   kvcast_prompt Prompt(Pages pages = Pages::kGot) const {
     kvcast_prompt prompt{};
@@ -155,6 +170,7 @@ class PromptEngine {
   ToyModel model_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(4 * kPlaneBytes);
   std::vector<std::byte> before_;
+  std::array<kvcast_layer, 2> layers_{};
   std::vector<uint32_t> tokens_;
   std::vector<uint32_t> table_;
   kvcast_cache* cache_ = nullptr;

@@ -11,6 +11,7 @@
 #include "kvcast/codec/number_format.h"
 #include "kvcast/codec/survey.h"
 #include "kvcast/host/cache_rows.h"
+#include "kvcast/host/kv_file_fit.h"
 #include "kvcast/kv/model_config.h"
 #include "kvcast/kv/model_files.h"
 
@@ -102,6 +103,7 @@ Result<CacheBlocks> CacheBlocks::Open(const std::filesystem::path& path, uint32_
                      BlockShape({file->layers().begin(), file->layers().end()}, block_tokens));
   blocks.type_ = *type;
   blocks.pages_ = PagesInARow(count);
+  blocks.came_ = RungOf(*file);
   blocks.tokens_after_ = file->tokens() % block_tokens;
   for (size_t layer = 0; layer < file->layers().size(); ++layer) {
     blocks.queries_.push_back(file->Queries(layer));

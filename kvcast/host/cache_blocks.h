@@ -41,6 +41,8 @@ class CacheBlocks {
   const BlockShape& shape() const { return shape_; }
   size_t count() const { return pages_.size(); }
   size_t tokens() const { return count() * shape_.tokens(); }
+  // The rung at which the file says that its values came.
+  const std::optional<Rung>& came() const { return came_; }
   uint32_t tokens_after() const { return tokens_after_; }  // Those of no whole block.
   size_t values() const { return tokens() * shape_.values_per_token(); }
   // REQUIRES: one of them. Refers to this, which must stay where it is.
@@ -58,6 +60,7 @@ class CacheBlocks {
   HalfType type_ = HalfType::kBf16;
   std::vector<uint32_t> pages_;
   uint32_t tokens_after_ = 0;
+  std::optional<Rung> came_;
   std::optional<PagedCache> cache_;
   std::vector<std::span<const std::byte>> queries_;  // Of each layer.
   std::vector<uint32_t> query_heads_;

@@ -46,9 +46,10 @@ class CacheCommands : public testing::Test {
     }
     return list;
   }
-  void WriteKvFile(const std::string& name, uint32_t tokens, ValueType type = ValueType::kBf16) {
+  void WriteKvFile(const std::string& name, uint32_t tokens, ValueType type = ValueType::kBf16,
+                   const KvMetadata& metadata = {}) {
     const std::vector<LayerShape> layers(2, LayerShape{2, 8, 8});
-    const KvFilePlan plan = *KvFilePlan::Of(layers, type, tokens);
+    const KvFilePlan plan = *KvFilePlan::Of(layers, type, tokens, metadata);
     std::string values(plan.file_bytes() - plan.header().size(), '\0');
     Random(7).Fill(std::as_writable_bytes(std::span(values)));
     Write(name, plan.header().ToString() + values);

@@ -153,6 +153,18 @@ TEST_F(CodingCommands, CarryACacheThroughEveryRung) {
   }
 }
 
+// A file that was decoded says from what, so that nobody takes it for what the model computed.
+TEST_F(CodingCommands, EncodeNothingTruerThanItCame) {
+  ASSERT_EQ(Encode("Int8", "a.kvc").status, 0);
+  ASSERT_EQ(Decode("a.kvc", "a.safetensors").status, 0);
+  const CommandOutcome exact = Encode("BF16-lossless", "b.kvc");
+  EXPECT_EQ(exact.status, 1);
+  EXPECT_NE(exact.err.find("came as Int8"), std::string::npos) << exact.err;
+  EXPECT_FALSE(std::filesystem::exists(Path("b.kvc")));
+  EXPECT_EQ(Encode("Int8", "b.kvc").status, 0);
+  EXPECT_EQ(Encode("Int4", "c.kvc").status, 0);
+}
+
 TEST_F(CodingCommands, RefuseADamagedFileAndWriteNothing) {
   ASSERT_EQ(Encode("Int8", "a.kvc").status, 0);
   const std::string whole = Read("a.kvc");

@@ -59,8 +59,10 @@ Result<KvFilePlan> PlanFor(const TrackFormat& format, size_t tokens, size_t code
   if (tokens > std::numeric_limits<uint32_t>::max()) {
     return Error(ErrorCode::kTooLarge, "The coded cache has more tokens than a KV file can hold.");
   }
-  KVCAST_TRY(KvFilePlan plan, KvFilePlan::Of(format.layers, ValuesOf(format.value_type),
-                                             static_cast<uint32_t>(tokens)));
+  KVCAST_TRY(
+      KvFilePlan plan,
+      KvFilePlan::Of(format.layers, ValuesOf(format.value_type), static_cast<uint32_t>(tokens),
+                     {{std::string(kRungKey), std::string(ToString(format.rung))}}));
   if (plan.file_bytes() / kTimesSmallerMax > coded_bytes) {
     return Error(ErrorCode::kMismatch, "The objects are shorter than any of this shape and rung.");
   }

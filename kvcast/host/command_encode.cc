@@ -9,6 +9,7 @@
 #include "kvcast/host/coding_flags.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
+#include "kvcast/host/kv_file_fit.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/clock.h"
 #include "kvcast/io/human_units.h"
@@ -99,6 +100,9 @@ Result<void> RunEncode(const EncodeOptions& options) {
   KVCAST_TRY(const Rung rung, BuiltRungOf(options.rung));
   KVCAST_TRY(const std::optional<Calibration> calibration, options.coding.ReadCalibrationSaid());
   KVCAST_TRY(const CacheBlocks blocks, options.coding.Open(options.in));
+  if (Result<void> enough = CheckTrueEnough(blocks.came(), rung); !enough.ok()) {
+    return std::move(enough).error().In(options.in);
+  }
   const Calibration* const said = calibration ? &*calibration : nullptr;
   KVCAST_TRY(const TrackFormat format, FormatFor(blocks, rung, said));
   KVCAST_TRY(const std::unique_ptr<const Codec> codec, CodecFor(format, said));

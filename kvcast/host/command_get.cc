@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kvcast/base/json.h"
+#include "kvcast/codec/rung_promise.h"
 #include "kvcast/host/cache_rows.h"
 #include "kvcast/host/cache_task.h"
 #include "kvcast/host/coding_flags.h"
@@ -20,7 +21,6 @@
 #include "kvcast/io/file.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
-#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
@@ -74,16 +74,22 @@ Result<Got> Load(const GetFlags& flags, const CacheTask& task, NodeConnection& n
 }
 
 // The tokens that were loaded, in a file that is there as a whole or not at all.
-Result<void> Write(const CacheTask& task, const CacheRows& rows, size_t tokens, FileWriter writer) {
-  KvMetadata metadata = {{std::string(kModelNameKey), task.model.name},
-                         {std::string(kModelFpKey), task.model.description.Fingerprint().ToHex()},
-                         {std::string(kTokensDigestKey),
-                          DigestOfTokens(std::span(task.prompt).first(tokens)).ToHex()}};
+Result<void> Write(const CacheFlags& flags, const CacheTask& task, const LoadReport& report,
+                   const CacheRows& rows, FileWriter writer) {
+  const auto tokens = static_cast<uint32_t>(report.loaded() * task.shape.tokens());
+  KvMetadata metadata = MetadataOf({task.prompt, flags.inputs.inputs, flags.tenant.salt}, tokens);
+  metadata.emplace(kModelNameKey, task.model.name);
+  metadata.emplace(kModelFpKey, task.model.description.Fingerprint().ToHex());
+  std::optional<Rung> least;
+  for (const Rung rung : report.rungs()) {
+    least = LessTrue(least, rung);
+  }
+  metadata.emplace(kRungKey, ToString(*least));
   if (!task.slice.IsWhole()) {
     metadata.emplace(kSliceKey, task.slice.Suffix());
   }
-  KVCAST_TRY(const KvFilePlan plan, KvFilePlan::Of(task.shape.layers(), task.values,
-                                                   static_cast<uint32_t>(tokens), metadata));
+  KVCAST_TRY(const KvFilePlan plan,
+             KvFilePlan::Of(task.shape.layers(), task.values, tokens, metadata));
   return rows.WriteAs(plan, std::move(writer));
 }
 
@@ -175,7 +181,7 @@ Result<void> RunGet(const GetFlags& get) {
   if (tokens == 0) {
     return Error(ErrorCode::kNotFound, "No block could be loaded: " + got.report.reason).In(where);
   }
-  KVCAST_TRY_VOID(Write(task, rows, tokens, std::move(writer)));
+  KVCAST_TRY_VOID(Write(flags, task, got.report, rows, std::move(writer)));
   if (flags.json) {
     PrintJson(task, got, tokens);
   } else {

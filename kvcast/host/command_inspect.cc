@@ -3,13 +3,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "kvcast/base/check.h"
 #include "kvcast/base/hex.h"
+#include "kvcast/codec/rung_promise.h"
 #include "kvcast/host/command.h"
 #include "kvcast/host/json_text.h"
 #include "kvcast/host/kv_file_fit.h"
 #include "kvcast/host/model_flags.h"
 #include "kvcast/host/model_text.h"
 #include "kvcast/io/file.h"
+#include "kvcast/kv/input_list.h"
 #include "kvcast/kv/kv_file.h"
 
 namespace kvcast {
@@ -37,6 +40,21 @@ size_t QueryBytesPerToken(const KvFile& file) {
   return bytes / file.tokens();
 }
 
+// What it is of beside its tokens.
+void PrintSubject(const KvFile& file) {
+  const auto inputs = ParseInputList(MetadataOr(file, kInputsKey), file.tokens());
+  KVCAST_CHECK(inputs);  // Or the file had been refused.
+  std::string label = "inputs";
+  for (const ForeignInput& input : *inputs) {
+    fmt::print("{:<17}at token {}: {}\n", label, Grouped(input.position), input.digest.ToHex());
+    label.clear();
+  }
+  const std::string salt = MetadataOr(file, kSaltDigestKey);
+  if (!salt.empty() && salt != Sha256::Of("").ToHex()) {
+    fmt::print("salt             one with the SHA-256 {}\n", salt);
+  }
+}
+
 void PrintText(const Inspected& inspected, uint64_t block_tokens) {
   const KvFile& file = inspected.file;
   fmt::print("tokens           {}\n", Grouped(file.tokens()));
@@ -49,6 +67,11 @@ void PrintText(const Inspected& inspected, uint64_t block_tokens) {
   if (const Slice slice = SliceOf(file); !slice.IsWhole()) {
     fmt::print("slice            {}: these are a part of a cache\n", slice.Suffix().substr(1));
   }
+  if (const std::optional<Rung> rung = RungOf(file)) {
+    fmt::print("rung             {}{}\n", ToString(*rung),
+               IsExact(*rung) ? "" : ": these are not the values that the model computed");
+  }
+  PrintSubject(file);
   fmt::print("bytes per token  {}\n", Grouped(file.bytes_per_token()));
   if (const size_t queries = QueryBytesPerToken(file); queries > 0) {
     fmt::print("queries          {} bytes per token beside them, no part of the cache\n",
@@ -87,6 +110,7 @@ void PrintJson(const Inspected& inspected, uint64_t block_tokens) {
                      {"query_bytes_per_token", QueryBytesPerToken(file)},
                      {"block_tokens", block_tokens},
                      {"file_bytes", inspected.bytes},
+                     {"rung", or_null(MetadataOr(file, kRungKey))},
                      {"slice", or_null(SliceOf(file).Suffix())},
                      {"model", or_null(inspected.model_name)},
                      {"model_fp", or_null(inspected.model_fp)},

@@ -17,13 +17,12 @@
 #include "kvcast/io/file.h"
 #include "kvcast/io/human_units.h"
 #include "kvcast/io/progress.h"
-#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
 
 // How many blocks of the prompt the file has. Mismatch: it has tokens that nobody has named.
-Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
+Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task, const FileSubject& subject) {
   if (file.tokens() > task.tokens()) {
     return Error(ErrorCode::kMismatch,
                  fmt::format("The file holds {} tokens and the prompt names {}: it is the cache of "
@@ -31,12 +30,7 @@ Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
                              "of both.",
                              file.tokens(), task.tokens()));
   }
-  const std::string said = MetadataOr(file, kTokensDigestKey);
-  if (!said.empty() &&
-      said != DigestOfTokens(std::span(task.prompt).first(file.tokens())).ToHex()) {
-    return Error(ErrorCode::kMismatch,
-                 "The file is the cache of another prompt: its metadata say so.");
-  }
+  KVCAST_TRY_VOID(CheckIsOf(file, subject));
   const size_t blocks = file.tokens() / task.shape.tokens();
   if (blocks == 0) {
     return Error(ErrorCode::kInvalid,
@@ -45,6 +39,18 @@ Result<size_t> BlocksIn(const KvFile& file, const CacheTask& task) {
                              file.tokens(), task.shape.tokens()));
   }
   return blocks;
+}
+
+std::vector<Rung> PublishedRungs(const CacheTask& task) {
+  return task.rungs.empty() ? task.ladder.PublishedByDefault(task.slice) : task.rungs;
+}
+
+// Before any is sent.
+Result<void> CheckRungs(const KvFile& file, const CacheTask& task) {
+  for (const Rung rung : PublishedRungs(task)) {
+    KVCAST_TRY_VOID(CheckTrueEnough(RungOf(file), rung));
+  }
+  return {};
 }
 
 // What became of the blocks at one rung.
@@ -86,8 +92,7 @@ Result<std::vector<PutReport>> Publish(const CacheTask& task, const KvFile& file
              pages_of(cache, PagesInARow(blocks), task.shape.tokens(), blocks, task.slice));
   KVCAST_TRY(const std::unique_ptr<NodeConnection> node, task.Connect());
   std::vector<PutReport> reports;
-  for (const Rung rung :
-       task.rungs.empty() ? task.ladder.PublishedByDefault(task.slice) : task.rungs) {
+  for (const Rung rung : PublishedRungs(task)) {
     KVCAST_TRY(PublishReport report, PublishAt(rung, *node, task, pages, durability));
     reports.push_back({rung, std::move(report)});
     if (reports.back().published.fault) {
@@ -169,7 +174,11 @@ Result<void> RunPut(const CacheFlags& flags, Durability durability) {
   if (fits.ok()) {
     fits = CheckFits(*file, task.model);
   }
-  const Result<size_t> blocks = BlocksIn(*file, task);
+  if (fits.ok()) {
+    fits = CheckRungs(*file, task);
+  }
+  const Result<size_t> blocks =
+      BlocksIn(*file, task, {task.prompt, flags.inputs.inputs, flags.tenant.salt});
   if (!fits.ok() || !blocks.ok()) {
     return Error(fits.ok() ? blocks.error() : fits.error()).In(flags.file);
   }
@@ -198,7 +207,9 @@ void AddPutCommand(CLI::App& app, int* exit_status) {
       "put",
       "Publish the KV cache of a prompt, from a file, to a node\n\n"
       "PROMPT has the token ids of the prompt, CACHE its KV as a safetensors file, as 'kvcast "
-      "inspect' describes it. The node gets every whole block that it does not hold yet at the "
+      "inspect' describes it. A file that says of which prompt, images and salt it is must be of "
+      "these, and one whose values came at a rung that changes them is published at no truer one. "
+      "The node gets every whole block that it does not hold yet at the "
       "rung; from then "
       "on any engine with this model finds them, for every prompt that begins with the same "
       "tokens. It is done when the node's catalog lists them, and with --durability disk or bucket "

@@ -175,6 +175,63 @@ TEST_F(PutAndGet, PublishNoCacheUnderAnotherPrompt) {
   EXPECT_EQ(Run("put", "a.tokens", "b.safetensors").status, 0);
 }
 
+// A file from elsewhere may list the ids of its tokens, and no digest of them.
+TEST_F(PutAndGet, PublishNoCacheUnderOtherIdsThanItLists) {
+  std::string ids = TokenList(kTokens, 0);
+  ids.pop_back();  // The space after the last.
+  WriteKvFile("a.safetensors", kTokens, ValueType::kBf16, {{"kvcast.prompt", ids}});
+  EXPECT_EQ(Run("put", "a.tokens", "a.safetensors").status, 0);
+  Write("b.tokens", TokenList(kTokens, /*differs=*/12));
+  const CommandOutcome put = Run("put", "b.tokens", "a.safetensors");
+  EXPECT_EQ(put.status, 1);
+  EXPECT_NE(put.err.find("cache of another prompt"), std::string::npos) << put.err;
+}
+
+TEST_F(PutAndGet, PublishNoCacheUnderAnotherImageOrSalt) {
+  const std::string cat = "5=" + Sha256::Of("a cat").ToHex();
+  const std::string dog = "5=" + Sha256::Of("a dog").ToHex();
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", {"--input", cat, "--salt", "s"}).status, 0);
+  ASSERT_EQ(Run("get", "a.tokens", "b.safetensors", {"--input", cat, "--salt", "s"}).status, 0);
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+    const CommandOutcome put = Run("put", "a.tokens", "b.safetensors", more);
+    EXPECT_EQ(put.status, 1);
+    EXPECT_NE(put.err.find(why), std::string::npos) << put.err;
+  };
+  refused({"--input", dog, "--salt", "s"}, "other images or sounds");
+  refused({"--salt", "s"}, "other images or sounds");
+  refused({"--input", cat}, "another salt");
+  refused({"--input", cat, "--salt", "t"}, "another salt");
+  const std::string later = "29=" + Sha256::Of("a bird").ToHex();  // The file has 28 tokens.
+  EXPECT_EQ(
+      Run("put", "a.tokens", "b.safetensors", {"--input", later, "--input", cat, "--salt", "s"})
+          .status,
+      0);
+  const CommandOutcome inspected = RunKvcast({"inspect", Path("b.safetensors").c_str()});
+  EXPECT_NE(inspected.out.find("inputs           at token 5: " + cat.substr(2)), std::string::npos)
+      << inspected.out;
+  EXPECT_NE(inspected.out.find("salt             one with the SHA-256 " + Sha256::Of("s").ToHex()),
+            std::string::npos);
+}
+
+// Lossy values under the name of exact ones would be loaded by who wants the very values.
+TEST_F(PutAndGet, PublishNothingTruerThanItCame) {
+  ASSERT_EQ(Run("put", "a.tokens", "a.safetensors", {"--rung", "Int8"}).status, 0);
+  ASSERT_EQ(Run("get", "a.tokens", "b.safetensors", {"--rung", "Int8"}).status, 0);
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>(), {"--rung", "BF16"}, {"--rung", "Int4", "--rung", "BF16"}}) {
+    const CommandOutcome put = Run("put", "a.tokens", "b.safetensors", more);
+    EXPECT_EQ(put.status, 1);
+    EXPECT_NE(put.err.find("came as Int8"), std::string::npos) << put.err;
+  }
+  EXPECT_EQ(Run("get", "a.tokens", "c.safetensors").status, 1);  // Nothing exact is there.
+  EXPECT_EQ(Run("put", "a.tokens", "b.safetensors", {"--rung", "Int8", "--rung", "Int4"}).status,
+            0);
+  const std::string file = Path("b.safetensors");
+  EXPECT_EQ((*ParseJson(RunKvcast({"inspect", file.c_str(), "--json"}).out))["rung"], "Int8");
+  EXPECT_NE(RunKvcast({"inspect", file.c_str()}).out.find("rung             Int8: these are not"),
+            std::string::npos);
+}
+
 // Two ranks of an engine, each with its own KV heads.
 TEST_F(PutAndGet, CarryTheSlicesOfRanksUnderOneGeneration) {
   const std::vector<std::string> drawn = {"--generation", "00112233445566778899aabbccddeeff"};

@@ -1,29 +1,8 @@
 #include "kvcast/host/input_flags.h"
 
-#include <charconv>
-#include <optional>
-#include <system_error>
+#include "kvcast/kv/input_list.h"
 
 namespace kvcast {
-namespace {
-
-// POSITION=DIGEST, the first a number and the second 64 hex digits.
-std::optional<ForeignInput> InputOf(const std::string& text) {
-  ForeignInput input;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, input.position);
-  if (error != std::errc() || read == end || *read != '=') {
-    return std::nullopt;
-  }
-  const Result<Digest> digest = Digest::FromHex(std::string_view(read + 1, end));
-  if (!digest.ok()) {
-    return std::nullopt;
-  }
-  input.digest = *digest;
-  return input;
-}
-
-}  // namespace
 
 void InputFlags::AddTo(CLI::App& command, InputFlags& flags) {
   command
@@ -31,7 +10,7 @@ void InputFlags::AddTo(CLI::App& command, InputFlags& flags) {
           "--input",
           [&flags](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) {
-              flags.inputs.push_back(*InputOf(text));
+              flags.inputs.push_back(*ParseInput(text));
             }
           },
           "An image or a sound among the tokens: the token where it begins, from 0, and the "
@@ -39,10 +18,11 @@ void InputFlags::AddTo(CLI::App& command, InputFlags& flags) {
       ->type_name("POSITION=SHA256")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {
-        return InputOf(text) ? ""
-                             : "'" + text +
-                                   "' is not the token where an input begins, '=', and the 64 hex "
-                                   "digits of its SHA-256.";
+        return ParseInput(text)
+                   ? ""
+                   : "'" + text +
+                         "' is not the token where an input begins, '=', and the 64 hex "
+                         "digits of its SHA-256.";
       });
 }
 

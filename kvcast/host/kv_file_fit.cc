@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "kvcast/base/check.h"
+#include "kvcast/codec/rung_promise.h"
+#include "kvcast/kv/input_list.h"
+#include "kvcast/kv/token_list.h"
 
 namespace kvcast {
 namespace {
@@ -44,6 +47,43 @@ Result<ValueType> ValuesOf(KvDtype dtype) {
   }
   return Error(ErrorCode::kUnsupported, "KV files cannot hold what this model computes: " +
                                             Computed(dtype) + ", and they hold BF16, F16 or F32.");
+}
+
+KvMetadata MetadataOf(const FileSubject& subject, uint32_t tokens) {
+  return {{std::string(kTokensDigestKey), DigestOfTokens(subject.tokens.first(tokens)).ToHex()},
+          {std::string(kInputsKey), TextOf(subject.inputs, tokens)},
+          {std::string(kSaltDigestKey), Sha256::Of(subject.salt).ToHex()}};
+}
+
+Result<void> CheckIsOf(const KvFile& file, const FileSubject& subject) {
+  KvMetadata wanted = MetadataOf(subject, file.tokens());
+  if (file.metadata().contains(kPromptKey)) {
+    wanted.emplace(kPromptKey, TextOf(subject.tokens.first(file.tokens())));
+  }
+  for (const auto& [key, value] : wanted) {
+    const auto said = file.metadata().find(key);
+    if (said == file.metadata().end() || said->second == value) {
+      continue;
+    }
+    const std::string what = key == kInputsKey       ? "of other images or sounds (--input)"
+                             : key == kSaltDigestKey ? "made under another salt (--salt)"
+                                                     : "the cache of another prompt";
+    return Error(ErrorCode::kMismatch, "The file is " + what + ": its metadata say so.");
+  }
+  return {};
+}
+
+std::optional<Rung> RungOf(const KvFile& file) { return RungOf(MetadataOr(file, kRungKey)); }
+
+Result<void> CheckTrueEnough(const std::optional<Rung>& came, Rung wanted) {
+  if (!came || KeepsPromise(*came, wanted)) {
+    return {};
+  }
+  const std::string rung(ToString(*came));
+  return Error(ErrorCode::kMismatch, "The file's values came as " + rung +
+                                         ", which is less true than " +
+                                         std::string(ToString(wanted)) + ": say --rung " + rung +
+                                         ", or one that is less true, or load them exactly first.");
 }
 
 Slice SliceOf(const KvFile& file) {

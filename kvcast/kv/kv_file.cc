@@ -11,6 +11,8 @@
 #include "kvcast/base/hex.h"
 #include "kvcast/base/json.h"
 #include "kvcast/kv/cache_track.h"
+#include "kvcast/kv/input_list.h"
+#include "kvcast/kv/rung.h"
 #include "kvcast/kv/safetensors.h"
 #include "kvcast/kv/slice.h"
 #include "kvcast/kv/token_list.h"
@@ -200,6 +202,18 @@ std::optional<MetadataFault> FaultOf(const KvMetadata& metadata, uint32_t tokens
       })) {
     return MetadataFault{kPromptKey, "the ids of its tokens, and those of \"" +
                                          std::string(kTokensDigestKey) + "\" if it is there"};
+  }
+  if (wrong(kInputsKey,
+            [&](const std::string& text) { return ParseInputList(text, tokens).has_value(); })) {
+    return MetadataFault{kInputsKey,
+                         "inputs among its tokens, written POSITION=SHA256, by rising positions "
+                         "and with a space between two"};
+  }
+  if (wrong(kSaltDigestKey, [&](const std::string& text) { return is_digits(text, 64); })) {
+    return MetadataFault{kSaltDigestKey, "64 hex digits in lower case"};
+  }
+  if (wrong(kRungKey, [](const std::string& text) { return RungOf(text).has_value(); })) {
+    return MetadataFault{kRungKey, "a rung that this version knows"};
   }
   if (wrong(kSliceKey, [&](const std::string& text) { return IsSliceOf(text, layers); })) {
     return MetadataFault{kSliceKey,

@@ -28,6 +28,9 @@ inline constexpr std::string_view kTokensKey = "kvcast.tokens";
 inline constexpr std::string_view kRopeKey = "kvcast.rope";
 // CRC-32C over the values of each layer in turn, K before V, in hex.
 inline constexpr std::string_view kValuesCheckKey = "kvcast.values_crc32c";
+// The least true of the rungs at which its values came. Where it is not there they are as they were
+// computed, as far as anybody knows.
+inline constexpr std::string_view kRungKey = "kvcast.rung";
 // Which part of a cache the file is, as a track's name has it; nothing, if it is all of one.
 inline constexpr std::string_view kSliceKey = "kvcast.slice";
 

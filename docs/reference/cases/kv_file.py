@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+from kvcast_names import RUNGS
+
 from . import REFUSED, digest
 
 
@@ -70,6 +72,10 @@ _READ = [
     ("a prompt", _metadata(prompt="0 4294967295")),
     ("a prompt and its digest", _metadata(prompt="1 2", tokens_sha256=hashlib.sha256(
         bytes([1, 0, 0, 0, 2, 0, 0, 0])).hexdigest(), values_crc32c="0123abcd")),
+    ("no inputs, and no salt", _metadata(inputs="", salt_sha256=digest(""))),
+    ("inputs at the first token and the last", _metadata(
+        inputs=f"0={digest('a cat')} 1={digest('a dog')}")),
+    *((f"values that came as {rung}", _metadata(rung=rung)) for rung in RUNGS),
     ("a slice of a layer", _metadata(slice=";l=7-7")),
     ("a slice of a head", _metadata(slice=";h=3-3")),
     ("a slice of a layer and a head", _metadata(slice=";l=4095-4095;h=65535-65535")),
@@ -177,6 +183,17 @@ _REFUSED = [
     ("a prompt of another digest", _metadata(prompt="1 2", tokens_sha256="0" * 64)),
     ("a prompt's digest in upper case", _metadata(tokens_sha256="A" * 64)),
     ("a check of seven digits", _metadata(values_crc32c="0123abc")),
+    *(
+        (f"inputs that are none: {text!r}", _metadata(inputs=text.replace("#", digest("a cat"))))
+        for text in [" ", "0", "0=", "=#", "0=#0", "0=# ", " 0=#", "00=#", "-0=#", "0=#,1=#", "0=#  1=#", "1=# 0=#",
+                     "0=# 0=#", "2=#", "18446744073709551616=#", "0=" + "A" * 64, "0=" + "0" * 63, "\u0660=#"]
+    ),
+    ("a salt's digest in upper case", _metadata(salt_sha256="A" * 64)),
+    ("a salt's digest of 63 digits", _metadata(salt_sha256="0" * 63)),
+    *(
+        (f"a rung that is none: {text!r}", _metadata(rung=text))
+        for text in ["", "bf16", "BF16 ", "KTC", "Int8,BF16"]
+    ),
     *(
         (f"a slice that is none: {text!r}", _metadata(slice=text))
         for text in ["", "h=0-0", ";h=0", ";h=0-", ";h=1-0", ";h=00-0", ";h=0-0;l=0-0", ";h=0-0 ",
