@@ -46,7 +46,8 @@ CLI::Option* ModelFlags::AddTo(CLI::App& command, ModelFlags& flags) {
       ->type_name("DIR");
   command
       .add_option("--kv-dtype", flags.kv_dtype,
-                  "What the engine computes KV in: bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 or int8")
+                  "What the engine computes KV in: bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 or int8. "
+                  "All have names; put and get take caches of the first two alone")
       ->type_name("TYPE")
       ->needs(folder)
       ->check([](const std::string& given) {
