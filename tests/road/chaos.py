@@ -25,7 +25,7 @@ from pathlib import Path
 
 from bad_link import Link
 from hostile_catalogs import LIES, HostileCatalog
-from node_process import Node, until
+from node_process import Node, need_library, until
 from prompt_cache import BLOCK_TOKENS, ON_DISK, PromptCache, Shape, made_up
 
 BLOCKS = 8
@@ -351,6 +351,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()
     KVCAST, LIBRARY = told.kvcast, told.library
+    need_library(LIBRARY)
     print(f"seed {told.seed}", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         sys.exit(run(told, Path(scratch)))

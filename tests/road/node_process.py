@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -10,6 +11,15 @@ import urllib.request
 from pathlib import Path
 
 PATIENCE_S = 60  # Only so as not to hang.
+NOT_HERE = 77  # What CTest takes for skipped.
+FINDING = re.compile(r"(?:Address|Leak|Thread|UndefinedBehavior)Sanitizer: |: runtime error: ")
+
+
+def need_library(library: str):
+    """Where only a node is built, the library is another build's, which may not be there."""
+    if not Path(library).exists():
+        print(f"{library} has not been built", file=sys.stderr)
+        sys.exit(NOT_HERE)
 
 
 def until(what, says: str, patience_s: float = PATIENCE_S):
@@ -73,13 +83,17 @@ class Node:
         until(lambda: "upstream connected" in self.log.read_text(), "no upstream came")
 
     def stop(self) -> int:
-        """Asks it to end; how it did."""
+        """Asks it to end; how it did. What a sanitizer has found in it fails the test, even where the node went on."""
         self.process.terminate()
         try:
-            return self.process.wait(PATIENCE_S)
+            status = self.process.wait(PATIENCE_S)
         finally:
             self.process.kill()
+            said = self.log.read_text(errors="replace")
             self.scratch.cleanup()
+        if FINDING.search(said):
+            raise AssertionError(f"A sanitizer found something in the node. It said:\n{said}")
+        return status
 
     def __enter__(self):
         return self
