@@ -62,8 +62,7 @@ Result<kvcast_code> Open(const kvcast_node* node, const kvcast_model* model,
   const HalfType halves = pages->values == KVCAST_FP16 ? HalfType::kFp16 : HalfType::kBf16;
   KVCAST_TRY(const Ladder ladder, LadderOfModel(given.path, given.calibration, halves));
   KVCAST_TRY(CallNews news, CallNews::Make());
-  auto lossy = LossyBlocks::Of(pages->layers[0].key,
-                               {terms.key, fingerprint, given.folder.description.block_tokens});
+  auto lossy = LossyBlocks::Of(pages->layers[0].key, fingerprint);
   KVCAST_TRY(
       std::shared_ptr<NodeConnection> connection,
       Connect(terms, {.kind = CacheKind(scope, ladder.LoadedByDefault().front(), given.slice),
@@ -167,8 +166,17 @@ Result<GivenPrompt> GivenPrompt::Of(const kvcast_cache& cache, const kvcast_prom
   const std::span<const Token> tokens(given.tokens, given.token_count);
   KVCAST_TRY(const std::vector<ForeignInput> inputs, InputsOf(given));
   KVCAST_TRY(PrefixChain chain, PrefixChain::Of(namer, tokens, cache.block_tokens, inputs));
-  return GivenPrompt{
-      std::move(chain), given.token_count, {given.pages, given.pages + given.page_count}};
+  KVCAST_TRY(BlockNamer common,
+             BlockNamer::Of(NamingKey::Public(), cache.fingerprint, AsText(salt)));
+  // Most are the public ones.
+  KVCAST_TRY(PrefixChain in_common,
+             common.root() == namer.root()
+                 ? Result<PrefixChain>(chain)
+                 : PrefixChain::Of(common, tokens, cache.block_tokens, inputs));
+  return GivenPrompt{std::move(chain),
+                     std::move(in_common),
+                     given.token_count,
+                     {given.pages, given.pages + given.page_count}};
 }
 
 kvcast_report ReportOf(const kvcast_cache& cache, size_t blocks, uint64_t bytes) {

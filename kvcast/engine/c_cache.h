@@ -55,6 +55,8 @@ struct CacheTerms {
 // kvcast_prompt, checked and named.
 struct GivenPrompt {
   PrefixChain chain;
+  // The same under the public key, whoever's cache it is: by that LossyBlocks knows its blocks.
+  PrefixChain common;
   uint64_t tokens;
   std::vector<uint32_t> pages;
 
@@ -75,7 +77,7 @@ struct GivenPrompt {
                                   const CacheTerms& terms) const {
     const uint64_t exact = terms.exact_tokens / cache.block_tokens;
     return cache.lossy->PublishedAt(
-        rung, chain.blocks(),
+        rung, common.blocks(),
         static_cast<size_t>(std::min<uint64_t>(exact, chain.blocks().size())));
   }
   size_t BlocksWithPages(const kvcast_cache& cache) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ struct PagedPrompt {
   std::span<const uint32_t> pages;
   std::vector<ForeignInput> inputs;
   std::string_view salt;
+  uint32_t block_tokens;
   const void* memory;  // Of the pages, as caches that are open on them know it.
 
   static Result<PagedPrompt> Of(const kvcast_model* model, const kvcast_pages* pages,
@@ -58,18 +60,18 @@ struct PagedPrompt {
                        {given.pages, given.page_count},
                        std::move(inputs),
                        AsText(salt),
+                       named.folder.description.block_tokens,
                        pages->layers[0].key};
   }
   // The least true rung at which caches that are open on these pages have loaded any of it.
   Result<std::optional<Rung>> LeastTrue() const {
-    std::optional<Rung> least;
-    for (const auto& lossy : LossyBlocks::On(memory, fingerprint)) {
-      KVCAST_TRY(BlockNamer namer, BlockNamer::Of(lossy->naming().key, fingerprint, salt));
-      KVCAST_TRY(const PrefixChain chain,
-                 PrefixChain::Of(namer, tokens, lossy->naming().block_tokens, inputs));
-      least = LessTrue(least, lossy->LeastTrue(chain.blocks()));
+    const std::shared_ptr<LossyBlocks> lossy = LossyBlocks::Known(memory, fingerprint);
+    if (!lossy) {
+      return std::optional<Rung>();
     }
-    return least;
+    KVCAST_TRY(BlockNamer namer, BlockNamer::Of(NamingKey::Public(), fingerprint, salt));
+    KVCAST_TRY(const PrefixChain chain, PrefixChain::Of(namer, tokens, block_tokens, inputs));
+    return lossy->LeastTrue(chain.blocks());
   }
 };
 

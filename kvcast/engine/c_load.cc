@@ -49,8 +49,10 @@ struct LoadOrder {
   uint64_t room_tokens;
   std::optional<Rung> lossy;  // At which it may come, if that changes values.
 
-  // What may be loaded: none of those that are skipped.
-  std::span<const BlockHash> Names() const { return prompt.chain.blocks().subspan(scope.skipped); }
+  // Of what may be loaded, which is none of those that are skipped.
+  std::span<const BlockHash> CommonNames() const {
+    return prompt.common.blocks().subspan(scope.skipped);
+  }
   static Result<LoadOrder> Of(const kvcast_cache& cache, const kvcast_prompt* prompt,
                               const kvcast_terms* terms);
 };
@@ -120,7 +122,7 @@ Result<kvcast_code> Load(kvcast_cache& cache, const kvcast_prompt* prompt,
   KVCAST_TRY(const LoadOrder order, LoadOrder::Of(cache, prompt, terms));
   KVCAST_TRY(const LoadReport loaded,
              cache.node->Load(order.match, order.prompt.chain.blocks(), order.pages, order.call));
-  cache.lossy->Add(order.Names(), loaded);
+  cache.lossy->Add(order.CommonNames(), loaded);
   KVCAST_TRY_VOID(TellLoad(order.scope, loaded, report, places));
   return KVCAST_OK;
 }
@@ -133,8 +135,9 @@ Result<kvcast_code> BeginLoad(kvcast_cache& cache, const kvcast_prompt* prompt,
   *loading = nullptr;
   KVCAST_TRY(LoadOrder order, LoadOrder::Of(cache, prompt, terms));
   order.call.room = order.scope.BlocksIn(order.room_tokens);
-  auto lossy =
-      order.lossy ? std::make_unique<LossyLoad>(cache.lossy, order.Names(), *order.lossy) : nullptr;
+  auto lossy = order.lossy
+                   ? std::make_unique<LossyLoad>(cache.lossy, order.CommonNames(), *order.lossy)
+                   : nullptr;
   KVCAST_TRY(
       std::unique_ptr<LiveLoad> live,
       cache.node->BeginLoad(order.match, order.prompt.chain.blocks(), order.pages, order.call));

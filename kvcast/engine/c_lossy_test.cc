@@ -166,6 +166,37 @@ TEST_F(CLossy, IsRememberedOfALoadThatIsGivenUp) {
   EXPECT_EQ(PublishedAt("BF16").blocks, 0u);
 }
 
+// An engine may load what is public, or another tenant's, and publish it as its own.
+TEST_F(CLossy, IsNotPublishedFromTheSamePagesByAnyOtherCache) {
+  Published("Int8");
+  ASSERT_EQ(Loaded("Int8"), kWholeTokens);
+  const ToyModel toy;
+  const std::string folder = toy.folder();
+  kvcast_model model{};
+  model.struct_size = sizeof(model);
+  model.folder = folder.c_str();
+  model.block_tokens = kBlockTokens;
+  const std::string address = server_.flag();
+  const std::string key(32, 'k');
+  kvcast_node node{};
+  node.struct_size = sizeof(node);
+  node.address = address.c_str();
+  for (const char* const tenant : {"acme", static_cast<const char*>(nullptr)}) {
+    node.tenant = tenant;
+    node.naming_key = tenant == nullptr ? nullptr : key.data();
+    const kvcast_pages pages = engine_.pages();
+    kvcast_cache* cache = nullptr;
+    ASSERT_EQ(kvcast_cache_open(&node, &model, &pages, &cache), KVCAST_OK) << kvcast_message();
+    const kvcast_prompt prompt = engine_.Prompt();
+    kvcast_report report = Empty();
+    engine_.terms.rung = "BF16";
+    EXPECT_EQ(kvcast_cache_publish(cache, &prompt, &engine_.terms, &report), KVCAST_OK);
+    EXPECT_EQ(report.blocks, 0u);
+    EXPECT_EQ(report.status, KVCAST_ITEM_LOSSY) << report.reason;
+    kvcast_cache_close(cache);
+  }
+}
+
 // A file outlives who remembers it, and so says it itself.
 TEST_F(CLossy, IsSaidByAFileOfIt) {
   const ToyModel toy;

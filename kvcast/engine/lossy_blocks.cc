@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "kvcast/codec/rung_promise.h"
@@ -12,47 +13,30 @@ namespace {
 // All that caches of this process have open. A child of fork() may look at its own copy of it.
 class Book {
  public:
-  struct Entry {
-    const void* pages;
-    std::weak_ptr<LossyBlocks> blocks;
-  };
-
   static Book& OfProcess() {
     static Book* const book = new Book;  // Never destroyed: caches may be closed at exit.
     return *book;
   }
-  std::shared_ptr<LossyBlocks> Open(const void* pages, const LossyBlocks::Naming& naming) {
+  std::shared_ptr<LossyBlocks> Open(const void* pages, const Digest& fingerprint) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(entries_, [](const Entry& entry) { return entry.blocks.expired(); });
-    for (const auto& blocks : Among(pages, naming.fingerprint)) {
-      if (std::ranges::equal(blocks->naming().key.bytes(), naming.key.bytes())) {
-        return blocks;
-      }
+    std::erase_if(open_, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<LossyBlocks>& known = open_[{pages, fingerprint}];
+    std::shared_ptr<LossyBlocks> blocks = known.lock();
+    if (!blocks) {
+      blocks = std::make_shared<LossyBlocks>();
+      known = blocks;
     }
-    auto blocks = std::make_shared<LossyBlocks>(naming);
-    entries_.push_back({pages, blocks});
     return blocks;
   }
-  std::vector<std::shared_ptr<LossyBlocks>> On(const void* pages, const Digest& fingerprint) {
+  std::shared_ptr<LossyBlocks> Known(const void* pages, const Digest& fingerprint) {
     const std::lock_guard lock(mutex_);
-    return Among(pages, fingerprint);
+    const auto found = open_.find({pages, fingerprint});
+    return found == open_.end() ? nullptr : found->second.lock();
   }
 
  private:
-  std::vector<std::shared_ptr<LossyBlocks>> Among(const void* pages,
-                                                  const Digest& fingerprint) const {
-    std::vector<std::shared_ptr<LossyBlocks>> among;
-    for (const Entry& entry : entries_) {
-      std::shared_ptr<LossyBlocks> blocks = entry.blocks.lock();
-      if (blocks && entry.pages == pages && blocks->naming().fingerprint == fingerprint) {
-        among.push_back(std::move(blocks));
-      }
-    }
-    return among;
-  }
-
   std::mutex mutex_;
-  std::vector<Entry> entries_;
+  std::map<std::pair<const void*, Digest>, std::weak_ptr<LossyBlocks>> open_;
 };
 
 }  // namespace
@@ -63,13 +47,12 @@ size_t LossyBlocks::FirstBytes::operator()(const BlockHash& name) const {
   return first;
 }
 
-std::shared_ptr<LossyBlocks> LossyBlocks::Of(const void* pages, const Naming& naming) {
-  return Book::OfProcess().Open(pages, naming);
+std::shared_ptr<LossyBlocks> LossyBlocks::Of(const void* pages, const Digest& fingerprint) {
+  return Book::OfProcess().Open(pages, fingerprint);
 }
 
-std::vector<std::shared_ptr<LossyBlocks>> LossyBlocks::On(const void* pages,
-                                                          const Digest& fingerprint) {
-  return Book::OfProcess().On(pages, fingerprint);
+std::shared_ptr<LossyBlocks> LossyBlocks::Known(const void* pages, const Digest& fingerprint) {
+  return Book::OfProcess().Known(pages, fingerprint);
 }
 
 void LossyBlocks::Add(const BlockHash& name, Rung rung) {

@@ -12,7 +12,6 @@
 #include "kvcast/client/load_report.h"
 #include "kvcast/kv/prefix_chain.h"
 #include "kvcast/kv/rung.h"
-#include "kvcast/kv/tenant.h"
 
 namespace kvcast {
 
@@ -20,28 +19,21 @@ namespace kvcast {
 // what it computed on top of them, as more than they are.
 //
 // They are known by name and not by page, since engines move pages about, and a name tells with a
-// block all that it was computed on. What came so once counts so from then on: nobody can see
-// whether the engine has computed it again. All caches that are open on the same pages share one of
-// these. It remembers so many of the last blocks, far more than pages hold.
+// block all that it was computed on: the name that the block has under the public key, whichever
+// tenant it came from, as an engine may publish it as another's. What came so once counts so from
+// then on: nobody can see whether the engine has computed it again. All caches of a model that are
+// open on the same pages share one of these. It remembers so many of the last blocks, far more than
+// pages hold.
 //
 // May be used from any threads.
 class LossyBlocks {
  public:
   static constexpr size_t kRememberedMin = size_t{1} << 18;  // Twice as many at most.
 
-  // How names come about.
-  struct Naming {
-    NamingKey key;
-    Digest fingerprint;
-    uint32_t block_tokens;
-  };
-  // Those of an engine's pages, by where they begin in memory.
-  static std::shared_ptr<LossyBlocks> Of(const void* pages, const Naming& naming);
-  // All that caches of a model that are open on these pages share, whoever's names they use.
-  static std::vector<std::shared_ptr<LossyBlocks>> On(const void* pages, const Digest& fingerprint);
-
-  explicit LossyBlocks(const Naming& naming) : naming_(naming) {}
-  const Naming& naming() const { return naming_; }
+  // Those of a model and an engine's pages, by where they begin in memory.
+  static std::shared_ptr<LossyBlocks> Of(const void* pages, const Digest& fingerprint);
+  // Null: nobody has these pages open for that model.
+  static std::shared_ptr<LossyBlocks> Known(const void* pages, const Digest& fingerprint);
 
   void Add(const BlockHash& name, Rung rung);
   // Those of a prompt that were loaded so, of which the first is the report's first.
@@ -72,7 +64,6 @@ class LossyBlocks {
 
   std::optional<Rung> RungOf(const BlockHash& name) const;
 
-  const Naming naming_;
   mutable std::mutex mutex_;
   Rungs last_;
   Rungs before_;  // Forgotten when there are enough of the last.

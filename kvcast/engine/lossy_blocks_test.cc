@@ -8,8 +8,6 @@
 namespace kvcast {
 namespace {
 
-const LossyBlocks::Naming kNaming{NamingKey::Public(), Digest(), 4};
-
 std::vector<BlockHash> Names(size_t count, uint64_t first = 0) {
   std::vector<BlockHash> names(count);
   for (size_t i = 0; i < count; ++i) {
@@ -20,7 +18,7 @@ std::vector<BlockHash> Names(size_t count, uint64_t first = 0) {
 }
 
 TEST(LossyBlocks, CountAsTheLeastThatTheyEverCameAs) {
-  LossyBlocks blocks(kNaming);
+  LossyBlocks blocks;
   const std::vector<BlockHash> names = Names(4);
   EXPECT_EQ(blocks.LeastTrue(names), std::nullopt);
   blocks.Add(names[2], Rung::kInt8);
@@ -37,7 +35,7 @@ TEST(LossyBlocks, CountAsTheLeastThatTheyEverCameAs) {
 }
 
 TEST(LossyBlocks, CountWhileALoadMayBringThem) {
-  LossyBlocks blocks(kNaming);
+  LossyBlocks blocks;
   const std::vector<BlockHash> names = Names(2);
   blocks.Expected(names, Rung::kInt8);
   blocks.Expected(names, Rung::kInt4);
@@ -50,7 +48,7 @@ TEST(LossyBlocks, CountWhileALoadMayBringThem) {
 
 // Memory is bounded, and what came last is never what is forgotten.
 TEST(LossyBlocks, AreForgottenWhenManyOthersHaveCome) {
-  LossyBlocks blocks(kNaming);
+  LossyBlocks blocks;
   const std::vector<BlockHash> names = Names(3 * LossyBlocks::kRememberedMin);
   for (const BlockHash& name : names) {
     blocks.Add(name, Rung::kInt8);
@@ -63,26 +61,24 @@ TEST(LossyBlocks, AreForgottenWhenManyOthersHaveCome) {
 TEST(LossyBlocks, AreThoseOfAllWhoHaveTheSamePagesOpen) {
   const int memory = 0;
   const int elsewhere = 0;
-  const auto one = LossyBlocks::Of(&memory, kNaming);
-  EXPECT_EQ(LossyBlocks::Of(&memory, kNaming), one);
-  EXPECT_NE(LossyBlocks::Of(&elsewhere, kNaming), one);
-  const Digest key = Sha256::Of("a tenant's");
-  const LossyBlocks::Naming other{*NamingKey::Of(key.span()), Digest(), 4};
-  const auto tenants = LossyBlocks::Of(&memory, other);
-  EXPECT_NE(tenants, one);
-  EXPECT_EQ(LossyBlocks::On(&memory, Digest()).size(), 2u);
-  EXPECT_EQ(LossyBlocks::On(&memory, Sha256::Of("another model")).size(), 0u);
+  EXPECT_EQ(LossyBlocks::Known(&memory, Digest()), nullptr);
+  const auto one = LossyBlocks::Of(&memory, Digest());
+  EXPECT_EQ(LossyBlocks::Of(&memory, Digest()), one);
+  EXPECT_EQ(LossyBlocks::Known(&memory, Digest()), one);
+  EXPECT_NE(LossyBlocks::Of(&elsewhere, Digest()), one);
+  EXPECT_NE(LossyBlocks::Of(&memory, Sha256::Of("another model")), one);
 }
 
 TEST(LossyBlocks, AreForgottenWithTheLastWhoHasThePagesOpen) {
   const int memory = 0;
-  auto one = LossyBlocks::Of(&memory, kNaming);
+  auto one = LossyBlocks::Of(&memory, Digest());
   one->Add(Names(1)[0], Rung::kInt8);
-  auto other = LossyBlocks::Of(&memory, kNaming);
+  auto other = LossyBlocks::Of(&memory, Digest());
   one.reset();
   EXPECT_EQ(other->LeastTrue(Names(1)), Rung::kInt8);
   other.reset();
-  EXPECT_EQ(LossyBlocks::Of(&memory, kNaming)->LeastTrue(Names(1)), std::nullopt);
+  EXPECT_EQ(LossyBlocks::Known(&memory, Digest()), nullptr);
+  EXPECT_EQ(LossyBlocks::Of(&memory, Digest())->LeastTrue(Names(1)), std::nullopt);
 }
 
 }  // namespace
