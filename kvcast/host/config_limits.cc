@@ -160,8 +160,11 @@ std::vector<ConfigKey> UpstreamLimitKeys() {
       TimeKey(in, "follow_linger", KVCAST_TIME(relay.follow_linger),
               "How long upstreams are still asked for all below a prefix that nobody wants any "
               "more"),
-      CountKey(in, "followed_max", KVCAST_COUNT(relay.followed_max),
-               "Prefixes that upstreams are asked for", 1),
+      CountKey(
+          in, "followed_max", KVCAST_COUNT(relay.followed_max),
+          "Prefixes that upstreams are asked for because somebody wants them; one identity may "
+          "have as many as it leaves to others",
+          1),
       TimeKey(in, "ring_interval", KVCAST_TIME(relay.ring_interval),
               "How often it is looked whether what is asked of an upstream comes back", kSecond),
   };

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace kvcast::relay {
 // prefixes as cover all that is wanted of it, however many want it.
 //
 // A prefix that nobody wants any more is followed for a while: whoever comes next finds what there
-// is at once.
+// is at once. It gives way where there is no more room.
 class FollowedPrefixes {
  public:
   using SessionOf = std::function<moqt::Session*(PeerId)>;
@@ -34,9 +35,15 @@ class FollowedPrefixes {
         session_of_(std::move(session_of)),
         ask_(std::move(ask)) {}
 
-  // Somebody wants all below the prefix, or wants it no more.
-  void Want(const TrackNamespace& prefix, Instant now);
-  void Release(const TrackNamespace& prefix, Instant now);
+  // A request wants all below the prefix, and nothing else any more. False: there is no room, and
+  // it wants what it did before. `who` is the identity that asks, which may have as many prefixes
+  // as it leaves to others; empty: a relay, which asks for many.
+  [[nodiscard]] bool Want(SubscriberId request, const TrackNamespace& prefix,
+                          const std::string& who, Instant now);
+  // The node itself wants all below the prefix from now on, whatever room there is.
+  void Keep(const TrackNamespace& prefix, Instant now);
+  // It wants nothing any more, if it ever did.
+  void Release(SubscriberId request, Instant now);
 
   void OnConnected(PeerId peer, Instant now) {
     Update(peer, now);
@@ -62,7 +69,8 @@ class FollowedPrefixes {
  private:
   struct Wanted {
     size_t count = 0;
-    Instant until;  // Where nobody does any more.
+    std::string who;  // Who wanted it first, on whose account it is.
+    Instant until;    // Where nobody does any more.
   };
   struct Asked {
     std::map<TrackNamespace, moqt::RequestId> prefixes;
@@ -70,17 +78,30 @@ class FollowedPrefixes {
     std::optional<Instant> again_at;
   };
 
+  size_t CountOf(const std::string& who) const;
+  // `leaves` is what the same request wanted before, if anything.
+  bool HasRoom(const TrackNamespace& prefix, const std::string& who, const Wanted* leaves) const;
+  void GiveWay();
   // The fewest prefixes that cover what is wanted of an upstream.
   std::set<TrackNamespace> CoverFor(size_t upstream) const;
   void Update(PeerId peer, Instant now);
   void UpdateAll(Instant now);
+  // Asks for one more, unless it is covered.
+  void Cover(PeerId peer, const TrackNamespace& prefix, Instant now);
+  void AskFor(PeerId peer, Asked& asked, const TrackNamespace& prefix, Instant now);
+  std::map<TrackNamespace, moqt::RequestId>::iterator Leave(
+      PeerId peer, Asked& asked, std::map<TrackNamespace, moqt::RequestId>::iterator each);
   void Schedule();
 
   const Limits* limits_;
   const UpstreamPeers* upstreams_;
   SessionOf session_of_;
   Ask ask_;
+  std::map<SubscriberId, TrackNamespace> requests_;  // What each wants.
   std::map<TrackNamespace, Wanted> wanted_;
+  std::set<TrackNamespace> kept_;
+  std::map<std::string, size_t> counts_;  // Of those that are wanted, by whose account.
+  std::set<std::pair<Instant, TrackNamespace>> lingering_;  // Those that nobody wants any more.
   std::map<PeerId, Asked> asked_;
   std::optional<Instant> deadline_;
   std::vector<std::pair<PeerId, TrackNamespace>> left_;

@@ -77,9 +77,9 @@ struct Limits {
   // here would be taken for all there is.
   Duration follow_patience = std::chrono::seconds(1);
   // How long upstreams are still asked for all below a prefix that nobody wants any more, and how
-  // many prefixes they are asked for at most.
+  // many prefixes they are asked for at most; one identity may have as many as it leaves to others.
   Duration follow_linger = std::chrono::minutes(10);
-  size_t followed_max = 1024;
+  size_t followed_max = 4096;
   // How often it is looked whether what is asked of an upstream comes back to us.
   Duration ring_interval = std::chrono::seconds(60);
 

@@ -141,7 +141,9 @@ class Relay {
   void Unannounce(Peer& peer, const TrackNamespace& space);
   void EraseOwner(const TrackNamespace& space, SubscriberId owner);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
-  bool IsTooLarge(const Peer& peer, moqt::RequestId request, const TrackNamespace& prefix) const;
+  // Follows the new prefix, or says why it cannot.
+  std::optional<moqt::RequestError> RefusalToMove(const Peer& peer, moqt::RequestId request,
+                                                  const TrackNamespace& to);
   bool HasTooManyNamespaces(const TrackNamespace& prefix) const;
   void MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace& to);
   void ForgetPrefix(Peer& peer, moqt::RequestId request);

@@ -75,9 +75,12 @@ void Relay::Above::OnPeerGone(Peer& peer) {
 bool Relay::Above::OnRefused(Peer& peer, moqt::RequestId request, const moqt::RequestError& error) {
   const Instant now = relay_->now_;
   OnOfferOver(peer, request, error);
+  if (tracks.OnOver(peer.id, request, now) || namespaces.OnOver(peer.id, request, now)) {
+    relay_->metrics_.upstream.prefixes_refused.Add();
+    return true;
+  }
   return fetches.OnRefused(peer.id, request, error, now) ||
-         statuses.OnRefused(peer.id, request, error, now) || tracks.OnOver(peer.id, request, now) ||
-         namespaces.OnOver(peer.id, request, now);
+         statuses.OnRefused(peer.id, request, error, now);
 }
 
 void Relay::Above::OnCancelled(Peer& peer, moqt::RequestId request,
@@ -174,27 +177,28 @@ void Relay::Above::OnRingQuestion(Peer& peer, const moqt::TrackStatusReceived& e
   }
 }
 
-void Relay::Above::Follow(const Peer& peer, FollowedPrefixes& prefixes,
+bool Relay::Above::Follow(const Peer& peer, moqt::RequestId request, FollowedPrefixes& prefixes,
                           const TrackNamespace& prefix) {
-  if (!peer.route) {
-    prefixes.Want(prefix, relay_->now_);
+  if (peer.route) {
+    return true;
   }
+  const bool is_relay = peer.account != nullptr && peer.account->is_relay;
+  const bool follows = prefixes.Want({peer.id, request}, prefix,
+                                     is_relay ? std::string() : peer.identity.name, relay_->now_);
+  if (!follows) {
+    relay_->metrics_.prefixes_refused.Add();
+  }
+  return follows;
 }
 
-void Relay::Above::Unfollow(const Peer& peer, FollowedPrefixes& prefixes,
-                            const TrackNamespace& prefix) {
-  if (!peer.route) {
-    prefixes.Release(prefix, relay_->now_);
+void Relay::Above::Unfollow(const Peer& peer, moqt::RequestId request) {
+  for (FollowedPrefixes* const prefixes : {&tracks, &namespaces}) {
+    prefixes->Release({peer.id, request}, relay_->now_);
   }
 }
 
 bool Relay::Above::Hold(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  if (peer.route || upstreams.size() == 0) {
-    return false;
-  }
-  tracks.Want(event.prefix, relay_->now_);
-  if (!tracks.IsToBeAnswered(event.prefix)) {
-    tracks.Release(event.prefix, relay_->now_);
+  if (peer.route || !tracks.IsToBeAnswered(event.prefix)) {
     return false;
   }
   held_.emplace(SubscriberId{peer.id, event.request},
@@ -210,8 +214,9 @@ void Relay::Above::Release(Peer& peer, moqt::RequestId request, bool answer) {
   if (answer) {
     relay_->AnswerSubscribeTracks(peer, held.mapped().second);
     relay_->Touch(peer.id);
+  } else {
+    Unfollow(peer, request);
   }
-  tracks.Release(held.mapped().second.prefix, relay_->now_);
 }
 
 void Relay::Above::ReleaseAnswered() {

@@ -66,9 +66,11 @@ class Relay::Above {
   // Whether an answer is to come of anybody who was asked for the track, or of those below.
   bool IsAsked(const TrackName& track) const;
   bool IsAskedBelow(const TrackName& track) const;
-  // What peers below want to hear of is asked of those upstream.
-  void Follow(const Peer& peer, FollowedPrefixes& prefixes, const TrackNamespace& prefix);
-  void Unfollow(const Peer& peer, FollowedPrefixes& prefixes, const TrackNamespace& prefix);
+  // What requests of peers below want to hear of is asked of those upstream, each for one prefix at
+  // a time. False: there is no room for it, and all stays as it was.
+  [[nodiscard]] bool Follow(const Peer& peer, moqt::RequestId request, FollowedPrefixes& prefixes,
+                            const TrackNamespace& prefix);
+  void Unfollow(const Peer& peer, moqt::RequestId request);
 
   // Whether a SUBSCRIBE_TRACKS waits for those upstream to answer theirs.
   bool Hold(Peer& peer, const moqt::SubscribeTracksReceived& event);

@@ -126,7 +126,7 @@ void Relay::Above::FollowForgotten() {
     const uint64_t now_us = relay_->stock_.store().WallAt(relay_->now_);
     if (forgets.Hold(tenant, from_tier ? 0 : now_us) && upstreams.AnyForgets()) {
       const CatalogTrack lists{*TrackNamespace::Of({kServiceField, tenant}), {}, {}};
-      tracks.Want(lists.Prefix(), relay_->now_);
+      tracks.Keep(lists.Prefix(), relay_->now_);
     }
   }
   for (auto& [id, read] : list_reads_) {

@@ -49,6 +49,29 @@ TEST_F(RelayForgotten, GoesFromThoseBelowAtOnce) {
   EXPECT_EQ(Kept(edge, other_), 6u);
 }
 
+// However many tenants a node holds, and whatever its clients follow beside.
+TEST_F(RelayForgotten, IsHeardOfForEveryTenant) {
+  RelayWorld::Options options;
+  options.relay.limits.followed_max = 1;
+  Levels levels(options);
+  Levels::Node& origin = levels.AddNode();
+  Levels::Node& edge = levels.AddNode({{}});
+  levels.Connect(edge, origin);
+  Client& reader = levels.Join(edge);
+  CatalogFollower follower(reader);
+  for (const char* tenant : {"acme", "globex", "hooli", "initech"}) {
+    levels.Publish(edge, CacheOf(std::string(tenant) + "/llama@0", "one"), 1, 1);
+  }
+  levels.Publish(origin, BlockTrack("p"), 1, 1);
+  for (const char* tenant : {"initech", "acme", "hooli"}) {
+    origin.relay.Forget(TenantOnly(tenant), levels.now());
+  }
+  levels.Run();
+  EXPECT_EQ(edge.relay.listed_blocks(), 1u);
+  follower.Follow();
+  EXPECT_EQ(follower.catalog_count(), 1u);
+}
+
 TEST_F(RelayForgotten, StaysWhereTheUpstreamHasOnlyEvictedIt) {
   Levels::Node& origin = levels_.AddNode({}, 60'000);
   Levels::Node& edge = levels_.AddNode({{}});

@@ -39,7 +39,11 @@ UpstreamTallies::UpstreamTallies(Metrics& metrics, const bool& muted)
       failures(metrics.counter(
                    "kvcast_upstream_failures_total",
                    "Ranges that were asked for, and refused, broken off, or not answered in time."),
-               muted) {}
+               muted),
+      prefixes_refused(
+          metrics.counter("kvcast_upstream_refused_prefixes_total",
+                          "Prefixes of which an upstream was to tell, and does not; each time."),
+          muted) {}
 
 ReceptionTallies::ReceptionTallies(Metrics& metrics, const bool& muted)
     : bytes(metrics.gauge("kvcast_relay_receiving_bytes",
@@ -79,6 +83,10 @@ RelayMetrics::RelayMetrics(Metrics& metrics)
       unauthorized(metrics.counter("kvcast_relay_unauthorized_total",
                                    "Requests and sessions that their credential did not cover."),
                    muted_),
+      prefixes_refused(
+          metrics.counter("kvcast_relay_refused_prefixes_total",
+                          "Prefixes refused because upstreams are asked for too many."),
+          muted_),
       malformed_tracks(metrics.counter("kvcast_relay_malformed_tracks_total",
                                        "Publications ended because they contradict what is kept."),
                        muted_),

@@ -33,6 +33,7 @@ struct UpstreamTallies {
   Tally bytes;
   Tally coalesced;
   Tally failures;
+  Tally prefixes_refused;
 };
 
 // What comes of peers, before it is whole.
@@ -79,6 +80,7 @@ class RelayMetrics {
   Tally fetches;
   Tally fetches_cut;
   Tally unauthorized;
+  Tally prefixes_refused;
   Tally malformed_tracks;
   Tally groups_evicted;
   Tally objects_expired;

@@ -110,12 +110,17 @@ void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
            "Too many namespaces are below this prefix.");
     return;
   }
-  if (peer.session->AcceptSubscribeNamespace(event.request, {}).ok()) {
-    peer.namespace_prefixes[event.request] = event.prefix;
-    namespace_followers_.Add(event.prefix, {peer.id, event.request});
-    above_->Follow(peer, above_->namespaces, event.prefix);
-    AnnounceBelow(peer, event.request, event.prefix);
+  if (!above_->Follow(peer, event.request, above_->namespaces, event.prefix)) {
+    Refuse(peer, event.request, Overloaded("Upstreams are asked for too many prefixes."));
+    return;
   }
+  if (!peer.session->AcceptSubscribeNamespace(event.request, {}).ok()) {
+    above_->Unfollow(peer, event.request);
+    return;  // Cancelled just now.
+  }
+  peer.namespace_prefixes[event.request] = event.prefix;
+  namespace_followers_.Add(event.prefix, {peer.id, event.request});
+  AnnounceBelow(peer, event.request, event.prefix);
 }
 
 void Relay::AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix) {

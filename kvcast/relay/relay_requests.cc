@@ -29,6 +29,8 @@ std::optional<LocationRange> WithoutGapsAtItsEnd(LocationRange range, const Trac
   return std::nullopt;
 }
 
+constexpr const char* kTooManyPrefixes = "Upstreams are asked for too many prefixes.";
+
 moqt::Parameters LargestOf(const TrackFacts& facts) {
   moqt::Parameters parameters;
   parameters.largest_object = facts.largest;
@@ -282,7 +284,9 @@ std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace
 }
 
 void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  if (!above_->Hold(peer, event)) {
+  if (!above_->Follow(peer, event.request, above_->tracks, event.prefix)) {
+    Refuse(peer, event.request, Overloaded(kTooManyPrefixes));
+  } else if (!above_->Hold(peer, event)) {
     AnswerSubscribeTracks(peer, event);
   }
 }
@@ -290,26 +294,35 @@ void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
 void Relay::AnswerSubscribeTracks(Peer& peer, const moqt::SubscribeTracksReceived& event) {
   const std::vector<TrackName> tracks = TracksBelow(peer, event.prefix);
   if (tracks.size() > limits_.prefix_tracks_max) {
+    above_->Unfollow(peer, event.request);
     Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
            "Too many tracks are below this prefix.");
     return;
   }
   if (!peer.session->AcceptSubscribeTracks(event.request, {}).ok()) {
+    above_->Unfollow(peer, event.request);
     return;
   }
   peer.prefixes[event.request] = {event.prefix, event.parameters.forward.value_or(true)};
   track_followers_.Add(event.prefix, {peer.id, event.request});
-  above_->Follow(peer, above_->tracks, event.prefix);
   for (const TrackName& track : tracks) {
     PublishTo(peer, event.request, track);
   }
 }
 
-bool Relay::IsTooLarge(const Peer& peer, moqt::RequestId request,
-                       const TrackNamespace& prefix) const {
-  return (peer.prefixes.contains(request) &&
-          TracksBelow(peer, prefix).size() > limits_.prefix_tracks_max) ||
-         (peer.namespace_prefixes.contains(request) && HasTooManyNamespaces(prefix));
+std::optional<moqt::RequestError> Relay::RefusalToMove(const Peer& peer, moqt::RequestId request,
+                                                       const TrackNamespace& to) {
+  const bool of_tracks = peer.prefixes.contains(request);
+  const bool of_namespaces = peer.namespace_prefixes.contains(request);
+  if ((of_tracks && TracksBelow(peer, to).size() > limits_.prefix_tracks_max) ||
+      (of_namespaces && HasTooManyNamespaces(to))) {
+    return Because(moqt::RequestCode::kNamespaceTooLarge, "Too much is below this prefix.");
+  }
+  if ((of_tracks && !above_->Follow(peer, request, above_->tracks, to)) ||
+      (of_namespaces && !above_->Follow(peer, request, above_->namespaces, to))) {
+    return Overloaded(kTooManyPrefixes);
+  }
+  return std::nullopt;
 }
 
 void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace& to) {
@@ -317,8 +330,6 @@ void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace
   if (const auto prefix = peer.prefixes.find(request); prefix != peer.prefixes.end()) {
     track_followers_.Remove(prefix->second.space, id);
     track_followers_.Add(to, id);
-    above_->Follow(peer, above_->tracks, to);
-    above_->Unfollow(peer, above_->tracks, prefix->second.space);
     prefix->second.space = to;
     for (const TrackName& track : TracksBelow(peer, to)) {
       PublishTo(peer, request, track);
@@ -328,8 +339,6 @@ void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace
   if (spaces != peer.namespace_prefixes.end()) {
     namespace_followers_.Remove(spaces->second, id);
     namespace_followers_.Add(to, id);
-    above_->Follow(peer, above_->namespaces, to);
-    above_->Unfollow(peer, above_->namespaces, spaces->second);
     spaces->second = to;
     AnnounceBelow(peer, request, to);
   }
@@ -338,23 +347,20 @@ void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace
 void Relay::ForgetPrefix(Peer& peer, moqt::RequestId request) {
   if (const auto prefix = peer.prefixes.extract(request)) {
     track_followers_.Remove(prefix.mapped().space, {peer.id, request});
-    above_->Unfollow(peer, above_->tracks, prefix.mapped().space);
+    above_->Unfollow(peer, request);
   }
   if (const auto spaces = peer.namespace_prefixes.extract(request)) {
     namespace_followers_.Remove(spaces.mapped(), {peer.id, request});
-    above_->Unfollow(peer, above_->namespaces, spaces.mapped());
+    above_->Unfollow(peer, request);
   }
 }
 
 void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   above_->Release(peer, event.request, true);
   const std::optional<TrackNamespace>& moved = event.parameters.namespace_prefix;
-  if (moved && IsTooLarge(peer, event.request, *moved)) {
-    metrics_.Refused(moqt::RequestCode::kNamespaceTooLarge);
-    (void)peer.session
-        ->RefuseUpdate(event.request, Because(moqt::RequestCode::kNamespaceTooLarge,
-                                              "Too much is below this prefix."))
-        .ok();
+  if (const auto refusal = moved ? RefusalToMove(peer, event.request, *moved) : std::nullopt) {
+    metrics_.Refused(refusal->code);
+    (void)peer.session->RefuseUpdate(event.request, *refusal).ok();
     return;
   }
   moqt::Parameters answer;

@@ -312,6 +312,10 @@ void Stock::NoteTenant(const TrackName& track, bool from_tier) {
       tenants_.size() >= kTenantsMax || tenants_.contains(tenant)) {
     return;
   }
+  if (tenants_.size() + 1 == kTenantsMax) {
+    log_.Warning("what upstreams forget of more tenants is not followed",
+                 {{"tenants", kTenantsMax}});
+  }
   tenants_.emplace(tenant);
   new_tenants_.emplace_back(tenant, from_tier);
 }
