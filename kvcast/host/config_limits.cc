@@ -45,7 +45,9 @@ std::vector<ConfigKey> NodeLimitKeys() {
       SizeKey(in, "subscription_queue_bytes", KVCAST_BYTES(relay.subscription_queue_bytes),
               "Bytes that wait for a single subscription, at which it is ended", 64 * kKibibyte),
       CountKey(in, "published_max", KVCAST_COUNT(relay.published_max),
-               "Tracks that are published to one peer because it asked for all below a prefix", 1),
+               "Tracks that are published to one peer because it asked for all below a prefix; a "
+               "relay gets all",
+               1),
       CountKey(in, "prefix_tracks_max", KVCAST_COUNT(relay.prefix_tracks_max),
                "A prefix with more tracks below it than this is refused as too large", 1),
       TimeKey(

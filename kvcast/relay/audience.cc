@@ -76,6 +76,15 @@ size_t Audience::CountOf(PeerId peer) const {
   return count == counts_.end() ? 0 : count->second;
 }
 
+bool Audience::Has(PeerId peer, const TrackName& track) const {
+  const auto found = tracks_.find(track);
+  if (found == tracks_.end()) {
+    return false;
+  }
+  const auto first = found->second.lower_bound({peer, 0});
+  return first != found->second.end() && first->peer == peer;
+}
+
 size_t Audience::PublishedTo(PeerId peer) const {
   const auto count = published_.find(peer);
   return count == published_.end() ? 0 : count->second;

@@ -59,6 +59,7 @@ class Audience {
   void Cut(SubscriberId id, const std::string& reason);
 
   bool Has(const TrackName& track) const { return tracks_.contains(track); }
+  bool Has(PeerId peer, const TrackName& track) const;
   // How many tracks a peer gets, and how many of them are published to it beside what it has
   // subscribed to.
   size_t CountOf(PeerId peer) const;

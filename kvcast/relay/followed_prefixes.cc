@@ -128,8 +128,9 @@ void FollowedPrefixes::Update(PeerId peer, Instant now) {
   Asked& asked = asked_[peer];
   asked.again_at.reset();
   const std::set<TrackNamespace> cover = CoverFor(*upstream);
+  const std::set<TrackNamespace> incomplete = std::exchange(asked.incomplete, {});
   for (auto each = asked.prefixes.begin(); each != asked.prefixes.end();) {
-    if (cover.contains(each->first)) {
+    if (cover.contains(each->first) && !incomplete.contains(each->first)) {
       ++each;
       continue;
     }
@@ -148,6 +149,7 @@ std::map<TrackNamespace, moqt::RequestId>::iterator FollowedPrefixes::Leave(
   touched_.insert(peer);
   left_.emplace_back(peer, each->first);
   asked.unanswered.erase(each->first);
+  asked.incomplete.erase(each->first);
   return asked.prefixes.erase(each);
 }
 
@@ -224,14 +226,34 @@ bool FollowedPrefixes::OnOver(PeerId peer, moqt::RequestId request, Instant now)
     return false;
   }
   std::erase_if(asked->second.prefixes, [&](const auto& each) { return each.second == request; });
-  std::erase_if(asked->second.unanswered, [&](const TrackNamespace& prefix) {
-    return !asked->second.prefixes.contains(prefix);
-  });
+  for (std::set<TrackNamespace>* const each :
+       {&asked->second.unanswered, &asked->second.incomplete}) {
+    std::erase_if(*each, [&](const TrackNamespace& prefix) {
+      return !asked->second.prefixes.contains(prefix);
+    });
+  }
   // One that another session has taken the place of is asked no more.
   if (upstreams_->Has(peer)) {
     asked->second.again_at = now + limits_->retry_after;
   }
   Schedule();
+  return true;
+}
+
+bool FollowedPrefixes::OnBlocked(PeerId peer, moqt::RequestId request, Instant now) {
+  const auto asked = asked_.find(peer);
+  if (asked == asked_.end() || !Owns(peer, request)) {
+    return false;
+  }
+  for (const auto& [prefix, each] : asked->second.prefixes) {
+    if (each == request) {
+      asked->second.incomplete.insert(prefix);
+    }
+  }
+  if (upstreams_->Has(peer) && !asked->second.again_at) {
+    asked->second.again_at = now + limits_->retry_after;
+    Schedule();
+  }
   return true;
 }
 

@@ -56,6 +56,9 @@ class FollowedPrefixes {
   bool IsToBeAnswered(const TrackNamespace& prefix) const;
   // The upstream refuses, or has ended it: it is asked again after a while. False: it is none.
   bool OnOver(PeerId peer, moqt::RequestId request, Instant now);
+  // The upstream does not publish all of it to us, and will not by this request: it is asked anew
+  // after a while. False: it is none.
+  bool OnBlocked(PeerId peer, moqt::RequestId request, Instant now);
   void OnTime(Instant now);
   std::optional<Instant> deadline() const { return deadline_; }
 
@@ -75,6 +78,7 @@ class FollowedPrefixes {
   struct Asked {
     std::map<TrackNamespace, moqt::RequestId> prefixes;
     std::set<TrackNamespace> unanswered;
+    std::set<TrackNamespace> incomplete;  // Of which it does not publish all.
     std::optional<Instant> again_at;
   };
 

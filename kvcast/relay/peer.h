@@ -53,6 +53,9 @@ struct Peer {
   std::map<moqt::RequestId, TrackName> upstream;                 // We have asked it for.
   size_t upstream_bytes = 0;                                     // Of their names.
   std::map<moqt::RequestId, TrackName> waiting;  // It wants, and others were asked for.
+
+  // What a relay asks for is bounded by bytes alone.
+  bool is_relay() const { return account != nullptr && account->is_relay; }
 };
 
 }  // namespace kvcast::relay

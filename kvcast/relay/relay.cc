@@ -216,6 +216,12 @@ void Relay::On(Peer& peer, const moqt::FetchAccepted& event) {
   (void)above_->fetches.OnAccepted(peer.id, event, now_);
 }
 
+void Relay::On(Peer& peer, const moqt::PublishBlockedReceived& event) {
+  if (above_->tracks.OnBlocked(peer.id, event.request, now_)) {
+    metrics_.upstream.tracks_blocked.Add();
+  }
+}
+
 // Of one request: the peer ends it when it likes, and until then it goes on.
 void Relay::On(Peer& peer, const moqt::GoAwayReceived& event) {
   if (!event.request) {
@@ -288,6 +294,9 @@ void Relay::On(Peer& peer, const moqt::RequestRefused& event) {
     return;
   }
   OnUpstreamGone(peer, event.request, event.error);
+  if (audience_.TrackOf({peer.id, event.request}) != nullptr) {
+    above_->OnOfferRefused(peer, event.error);
+  }
   audience_.Remove({peer.id, event.request});
 }
 

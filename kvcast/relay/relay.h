@@ -96,7 +96,7 @@ class Relay {
   size_t catalog_count() const { return stock_.catalogs().catalog_count(); }
 
  private:
-  // Requests of a peer's, relay_requests.cc.
+  // Requests of a peer's, relay_requests.cc and relay_followers.cc.
   void On(Peer& peer, const moqt::PublishReceived& event);
   Result<Durability> DurabilityFor(const moqt::PublishReceived& event) const;
   void On(Peer& peer, const moqt::SubscribeReceived& event);
@@ -141,9 +141,6 @@ class Relay {
   void Unannounce(Peer& peer, const TrackNamespace& space);
   void EraseOwner(const TrackNamespace& space, SubscriberId owner);
   void AnnounceBelow(Peer& peer, moqt::RequestId request, const TrackNamespace& prefix);
-  // Follows the new prefix, or says why it cannot.
-  std::optional<moqt::RequestError> RefusalToMove(const Peer& peer, moqt::RequestId request,
-                                                  const TrackNamespace& to);
   bool HasTooManyNamespaces(const TrackNamespace& prefix) const;
   void MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace& to);
   void ForgetPrefix(Peer& peer, moqt::RequestId request);
@@ -187,6 +184,7 @@ class Relay {
   void On(Peer& peer, const moqt::SessionClosed& event);
   void On(Peer& peer, const moqt::FetchAccepted& event);
   void On(Peer& peer, const moqt::SetupDone& event);
+  void On(Peer& peer, const moqt::PublishBlockedReceived& event);
   // Answers to what a relay does not ask.
   template <typename Other>
   void On(Peer&, const Other&) {}

@@ -69,6 +69,7 @@ void Relay::Above::OnPeerGone(Peer& peer) {
   rings_.Forget(peer.id);
   moved_.erase(peer.id);
   offered_.erase(peer.id);
+  offer_again_.erase(peer.id);
   std::erase_if(postponed_offers_, [&](const auto& each) { return each.first == peer.id; });
 }
 
@@ -101,6 +102,7 @@ void Relay::Above::OnTime() {
   statuses.OnTime(now);
   tracks.OnTime(now);
   namespaces.OnTime(now);
+  OfferAgain();
   AskForRings();
 }
 
@@ -120,8 +122,10 @@ std::optional<Instant> Relay::Above::deadline() const {
   for (const ToForget& each : to_forget_) {
     others.emplace_back(each.again_at);
   }
-  for (const auto& [id, until] : moved_) {
-    others.emplace_back(until);
+  for (const std::map<PeerId, Instant>* const times : {&moved_, &offer_again_}) {
+    for (const auto& [id, at] : *times) {
+      others.emplace_back(at);
+    }
   }
   for (const std::optional<Instant>& other : others) {
     first = other && (!first || *other < *first) ? other : first;
@@ -174,60 +178,6 @@ void Relay::Above::OnRingQuestion(Peer& peer, const moqt::TrackStatusReceived& e
   if (answer.ask) {
     ask_for_rings_at_ = relay_->now_;
     AskForRings();
-  }
-}
-
-bool Relay::Above::Follow(const Peer& peer, moqt::RequestId request, FollowedPrefixes& prefixes,
-                          const TrackNamespace& prefix) {
-  if (peer.route) {
-    return true;
-  }
-  const bool is_relay = peer.account != nullptr && peer.account->is_relay;
-  const bool follows = prefixes.Want({peer.id, request}, prefix,
-                                     is_relay ? std::string() : peer.identity.name, relay_->now_);
-  if (!follows) {
-    relay_->metrics_.prefixes_refused.Add();
-  }
-  return follows;
-}
-
-void Relay::Above::Unfollow(const Peer& peer, moqt::RequestId request) {
-  for (FollowedPrefixes* const prefixes : {&tracks, &namespaces}) {
-    prefixes->Release({peer.id, request}, relay_->now_);
-  }
-}
-
-bool Relay::Above::Hold(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  if (peer.route || !tracks.IsToBeAnswered(event.prefix)) {
-    return false;
-  }
-  held_.emplace(SubscriberId{peer.id, event.request},
-                std::pair(relay_->now_ + relay_->limits_.follow_patience, event));
-  return true;
-}
-
-void Relay::Above::Release(Peer& peer, moqt::RequestId request, bool answer) {
-  const auto held = held_.extract({peer.id, request});
-  if (!held) {
-    return;
-  }
-  if (answer) {
-    relay_->AnswerSubscribeTracks(peer, held.mapped().second);
-    relay_->Touch(peer.id);
-  } else {
-    Unfollow(peer, request);
-  }
-}
-
-void Relay::Above::ReleaseAnswered() {
-  std::vector<SubscriberId> over;
-  for (const auto& [id, held] : held_) {
-    if (held.first <= relay_->now_ || !tracks.IsToBeAnswered(held.second.prefix)) {
-      over.push_back(id);
-    }
-  }
-  for (const SubscriberId& id : over) {
-    Release(relay_->peers_.at(id.peer), id.request, true);
   }
 }
 

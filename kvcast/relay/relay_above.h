@@ -71,6 +71,10 @@ class Relay::Above {
   [[nodiscard]] bool Follow(const Peer& peer, moqt::RequestId request, FollowedPrefixes& prefixes,
                             const TrackNamespace& prefix);
   void Unfollow(const Peer& peer, moqt::RequestId request);
+  static constexpr const char* kNoRoom = "Upstreams are asked for too many prefixes.";
+  // Follows another prefix for the request, or says why not.
+  std::optional<moqt::RequestError> RefusalToMove(const Peer& peer, moqt::RequestId request,
+                                                  const TrackNamespace& to);
 
   // Whether a SUBSCRIBE_TRACKS waits for those upstream to answer theirs.
   bool Hold(Peer& peer, const moqt::SubscribeTracksReceived& event);
@@ -89,6 +93,9 @@ class Relay::Above {
   void Offer(const TrackName& track);
   void OfferSpace(const TrackNamespace& space);
   void WithdrawSpace(const TrackNamespace& space);
+
+  // One that we published to it was refused: it is offered again after a while, where that helps.
+  void OnOfferRefused(const Peer& upstream, const moqt::RequestError& error);
 
   void OnRingQuestion(Peer& peer, const moqt::TrackStatusReceived& event);
   std::vector<size_t> TakeRings() { return std::exchange(found_, {}); }
@@ -111,6 +118,7 @@ class Relay::Above {
   void OfferTo(Peer& upstream, const TrackName& track);
   void OfferSpaceTo(Peer& upstream, const TrackNamespace& space);
   void OfferPostponed();
+  void OfferAgain();
   void OnOfferOver(const Peer& upstream, moqt::RequestId request, const moqt::RequestError& error);
 
   void FillFetches();
@@ -150,6 +158,7 @@ class Relay::Above {
   std::map<PeerId, std::map<TrackNamespace, moqt::RequestId>> offered_;  // Namespaces.
   // Catalogs that have begun again, while the upstream has yet to hear of their end.
   std::set<std::pair<PeerId, TrackName>> postponed_offers_;
+  std::map<PeerId, Instant> offer_again_;  // Those that had no room for all.
   std::map<moqt::RequestId, ListRead> list_reads_;
   moqt::RequestId last_list_read_ = 0;
   std::vector<ToForget> to_forget_;

@@ -1,6 +1,9 @@
 // Those who want to hear of all tracks, or all namespaces, below a prefix.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "kvcast/relay/relay_world_test.h"
 
 namespace kvcast::relay {
@@ -161,6 +164,26 @@ TEST(RelayFollowers, MaySubscribeToAsMuchAsTheyLikeBeside) {
   (void)*publisher->Publish(*TrackName::Of(FollowedSpace({"x"}), "4"), {}, {});
   world.Run();
   EXPECT_EQ(follower.Take<moqt::PublishReceived>().size(), 1u);
+}
+
+// A relay asks for many.
+TEST(RelayFollowers, HearOfAllIfTheyAreRelays) {
+  RelayWorld::Options options;
+  options.relay.limits.published_max = 1;
+  options.relay.access.required = true;
+  options.relay.access.tokens.Add(
+      Sha256::Of("relay"),
+      {"relay", *Grant::Of(std::vector<std::string>{"_all", "_plain"},
+                           std::vector<std::string>{"publish", "read", "relay"})});
+  RelayWorld world(options);
+  Client& publisher = world.Join({{}, {"relay"}});
+  Client& relay = world.Join({{}, {"relay"}});
+  (void)*relay->SubscribeTracks(FollowedSpace({"live"}), {});
+  for (const char* name : {"1", "2", "3"}) {
+    (void)*publisher->Publish(FollowedTrack(name), {}, {});
+  }
+  world.Run();
+  EXPECT_EQ(relay.Take<moqt::PublishReceived>().size(), 3u);
 }
 
 }  // namespace

@@ -43,7 +43,15 @@ UpstreamTallies::UpstreamTallies(Metrics& metrics, const bool& muted)
       prefixes_refused(
           metrics.counter("kvcast_upstream_refused_prefixes_total",
                           "Prefixes of which an upstream was to tell, and does not; each time."),
-          muted) {}
+          muted),
+      tracks_blocked(metrics.counter(
+                         "kvcast_upstream_blocked_tracks_total",
+                         "Tracks that an upstream has no room to publish to this node; each time."),
+                     muted),
+      offers_refused(metrics.counter("kvcast_upstream_refused_offers_total",
+                                     "Catalogs and namespaces that an upstream has no room for; "
+                                     "each time."),
+                     muted) {}
 
 ReceptionTallies::ReceptionTallies(Metrics& metrics, const bool& muted)
     : bytes(metrics.gauge("kvcast_relay_receiving_bytes",
@@ -76,6 +84,10 @@ RelayMetrics::RelayMetrics(Metrics& metrics)
       subscriptions_cut(metrics.counter("kvcast_relay_subscriptions_cut_total",
                                         "Subscriptions ended because too much waited for them."),
                         muted_),
+      tracks_blocked(metrics.counter("kvcast_relay_blocked_tracks_total",
+                                     "Tracks below a prefix that were not published to who wants "
+                                     "them, since that one has too many; each time."),
+                     muted_),
       fetches(metrics.counter("kvcast_relay_fetches_total", "Fetches accepted."), muted_),
       fetches_cut(metrics.counter("kvcast_relay_fetches_cut_total",
                                   "Fetches ended because nothing of them was taken for too long."),

@@ -34,6 +34,8 @@ struct UpstreamTallies {
   Tally coalesced;
   Tally failures;
   Tally prefixes_refused;
+  Tally tracks_blocked;
+  Tally offers_refused;
 };
 
 // What comes of peers, before it is whole.
@@ -77,6 +79,7 @@ class RelayMetrics {
   Tally publications;
   Tally subscriptions;
   Tally subscriptions_cut;
+  Tally tracks_blocked;
   Tally fetches;
   Tally fetches_cut;
   Tally unauthorized;

@@ -111,7 +111,7 @@ void Relay::On(Peer& peer, const moqt::SubscribeNamespaceReceived& event) {
     return;
   }
   if (!above_->Follow(peer, event.request, above_->namespaces, event.prefix)) {
-    Refuse(peer, event.request, Overloaded("Upstreams are asked for too many prefixes."));
+    Refuse(peer, event.request, Overloaded(Above::kNoRoom));
     return;
   }
   if (!peer.session->AcceptSubscribeNamespace(event.request, {}).ok()) {

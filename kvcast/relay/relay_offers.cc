@@ -21,8 +21,7 @@ std::string Relay::Above::PeerName(PeerId id) const {
 void Relay::Above::OfferTo(Peer& upstream, const TrackName& track) {
   const std::vector<TrackNamespace> within = upstreams.Within(*upstream.route, track.space());
   if (!upstreams.route(*upstream.route).hears || upstream.leaving ||
-      std::ranges::find(within, track.space()) == within.end() || relay_->IsFromAbove(track) ||
-      relay_->audience_.PublishedTo(upstream.id) >= relay_->limits_.published_max) {
+      std::ranges::find(within, track.space()) == within.end() || relay_->IsFromAbove(track)) {
     return;
   }
   // It is asked for what the catalog lists, and for what the catalog said before.
@@ -49,8 +48,7 @@ void Relay::Above::OfferSpaceTo(Peer& upstream, const TrackNamespace& space) {
   const std::vector<TrackNamespace> within = upstreams.Within(*upstream.route, space);
   std::map<TrackNamespace, moqt::RequestId>& offered = offered_[upstream.id];
   if (!upstreams.route(*upstream.route).hears || upstream.leaving ||
-      std::ranges::find(within, space) == within.end() || offered.contains(space) ||
-      offered.size() >= relay_->limits_.scopes_max) {
+      std::ranges::find(within, space) == within.end() || offered.contains(space)) {
     return;
   }
   const Result<moqt::RequestId> request = upstream.session->PublishNamespace(space, {});
@@ -126,7 +124,30 @@ void Relay::Above::OnOfferOver(const Peer& upstream, moqt::RequestId request,
                                    }) > 0) {
     relay_->log_.Info("upstream does not want what is here",
                       {{"upstream", PeerName(upstream.id)}, {"reason", error.reason}});
+    OnOfferRefused(upstream, error);
   }
+}
+
+// All of them are offered again together, however many were refused.
+void Relay::Above::OnOfferRefused(const Peer& upstream, const moqt::RequestError& error) {
+  if (!upstream.route || !error.retry_after_ms) {
+    return;
+  }
+  relay_->metrics_.upstream.offers_refused.Add();
+  offer_again_.emplace(upstream.id, relay_->now_ + relay_->limits_.retry_after);
+}
+
+void Relay::Above::OfferAgain() {
+  std::erase_if(offer_again_, [this](const auto& each) {
+    if (each.second > relay_->now_) {
+      return false;
+    }
+    const auto upstream = relay_->peers_.find(each.first);
+    if (upstream != relay_->peers_.end()) {
+      OfferAll(upstream->second);
+    }
+    return true;
+  });
 }
 
 }  // namespace kvcast::relay

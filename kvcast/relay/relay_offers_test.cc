@@ -120,6 +120,79 @@ TEST_F(RelayOffers, FourLevelsAreAsGoodAsTwo) {
   EXPECT_EQ(Fetched(right_edge, track_), 4u);
 }
 
+TrackName ModelTrack(std::string_view model) {
+  return *TrackName::Of(*TrackNamespace::Of({"service", model, "p", "generation"}), "BF16");
+}
+
+// Each is of another model, and so on a track of its own.
+TEST(RelayOffersLimits, AllCatalogsGoUpHoweverManyAreToldToAClient) {
+  RelayWorld::Options options;
+  options.relay.limits.published_max = 2;
+  Levels levels(options);
+  Levels::Node& origin = levels.AddNode();
+  Levels::Node& edge = levels.AddNode({{}});
+  levels.Connect(edge, origin);
+  for (const char* model : {"a", "b", "c", "d"}) {
+    levels.Publish(edge, ModelTrack(model), 1, 1);
+  }
+  EXPECT_EQ(origin.Count("kvcast_relay_publications_total"), 4u);
+}
+
+TEST(RelayOffersLimits, WhatTheUpstreamHasNoRoomForIsOfferedAgain) {
+  RelayWorld::Options options;
+  options.relay.limits.publications_max = 2;
+  options.relay.limits.namespaces_max = 3;
+  Levels levels(options);
+  Levels::Node& origin = levels.AddNode();
+  Levels::Node& edge = levels.AddNode({{}});
+  levels.Connect(edge, origin);
+  for (const char* model : {"a", "b", "c", "d"}) {
+    levels.Publish(edge, ModelTrack(model), 1, 1);
+  }
+  EXPECT_EQ(origin.Count("kvcast_relay_publications_total"), 2u);
+  EXPECT_EQ(edge.Count("kvcast_upstream_refused_offers_total"), 3u);
+  Limits limits = origin.relay.limits();
+  limits.publications_max = 4;
+  limits.namespaces_max = 4;
+  origin.relay.SetLimits(limits);
+  levels.Wait(limits.retry_after);
+  EXPECT_EQ(origin.Count("kvcast_relay_publications_total"), 4u);
+  const uint64_t refused = edge.Count("kvcast_upstream_refused_offers_total");
+  levels.Wait(limits.retry_after);  // And no more often than that.
+  EXPECT_EQ(edge.Count("kvcast_upstream_refused_offers_total"), refused);
+}
+
+// An upstream that takes a relay for a client tells it of the others when it can.
+TEST(RelayOffersLimits, WhatAnUpstreamHadNoRoomToPublishComesLater) {
+  RelayWorld::Options options;
+  options.relay.limits.published_max = 2;
+  Levels levels(options);
+  Levels::Node& origin = levels.AddNode();
+  Levels::Node& edge = levels.AddNode({{}});
+  levels.Connect(edge, origin);
+  Client& publisher = levels.Join(origin);
+  std::map<TrackName, RequestId> published;
+  for (const char* model : {"a", "b", "c"}) {
+    published[ModelTrack(model)] = *publisher->Publish(ModelTrack(model), {}, {});
+  }
+  Client& client = levels.Join(edge);
+  (void)*client->SubscribeTracks(*TrackNamespace::Of({"service"}), {});
+  levels.Run();
+  const auto heard = client.Take<moqt::PublishReceived>();
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(edge.Count("kvcast_upstream_blocked_tracks_total"), 1u);
+  const RequestId ended = published.at(heard.front().track);
+  ASSERT_TRUE(publisher->EndTrack(ended, moqt::DoneCode::kTrackEnded, "").ok());
+  levels.Run();
+  levels.Wait(options.relay.limits.retry_after);
+  EXPECT_EQ(client.Take<moqt::PublishReceived>().size(), 1u);
+  // All of it is there, and nothing is asked for again.
+  EXPECT_EQ(origin.Count("kvcast_relay_blocked_tracks_total"), 1u);
+  levels.Wait(options.relay.limits.retry_after);
+  EXPECT_EQ(origin.Count("kvcast_relay_blocked_tracks_total"), 1u);
+  EXPECT_EQ(origin.Count("kvcast_relay_subscriptions_total"), 3u);
+}
+
 // What came down does not go up again: each catalog is heard of once, and no bytes go round.
 TEST_F(RelayOffers, NothingComesBackToWhereItCameFrom) {
   Levels::Node& origin = levels_.AddNode();

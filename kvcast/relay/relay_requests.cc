@@ -29,8 +29,6 @@ std::optional<LocationRange> WithoutGapsAtItsEnd(LocationRange range, const Trac
   return std::nullopt;
 }
 
-constexpr const char* kTooManyPrefixes = "Upstreams are asked for too many prefixes.";
-
 moqt::Parameters LargestOf(const TrackFacts& facts) {
   moqt::Parameters parameters;
   parameters.largest_object = facts.largest;
@@ -272,93 +270,11 @@ bool Relay::IsPushed(const TrackName& track) const {
          });
 }
 
-std::vector<TrackName> Relay::TracksBelow(const Peer& peer, const TrackNamespace& prefix) const {
-  std::vector<TrackName> tracks = stock_.catalogs().Below(prefix);
-  VisitBelow(published_, prefix, [&](const TrackName& track, const auto&) {
-    if (!Publishes(peer, track) && !(peer.route && IsFromAbove(track))) {
-      tracks.push_back(track);
-    }
-    return tracks.size() <= limits_.prefix_tracks_max;  // More are too many.
-  });
-  return tracks;
-}
-
-void Relay::On(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  if (!above_->Follow(peer, event.request, above_->tracks, event.prefix)) {
-    Refuse(peer, event.request, Overloaded(kTooManyPrefixes));
-  } else if (!above_->Hold(peer, event)) {
-    AnswerSubscribeTracks(peer, event);
-  }
-}
-
-void Relay::AnswerSubscribeTracks(Peer& peer, const moqt::SubscribeTracksReceived& event) {
-  const std::vector<TrackName> tracks = TracksBelow(peer, event.prefix);
-  if (tracks.size() > limits_.prefix_tracks_max) {
-    above_->Unfollow(peer, event.request);
-    Refuse(peer, event.request, moqt::RequestCode::kNamespaceTooLarge,
-           "Too many tracks are below this prefix.");
-    return;
-  }
-  if (!peer.session->AcceptSubscribeTracks(event.request, {}).ok()) {
-    above_->Unfollow(peer, event.request);
-    return;
-  }
-  peer.prefixes[event.request] = {event.prefix, event.parameters.forward.value_or(true)};
-  track_followers_.Add(event.prefix, {peer.id, event.request});
-  for (const TrackName& track : tracks) {
-    PublishTo(peer, event.request, track);
-  }
-}
-
-std::optional<moqt::RequestError> Relay::RefusalToMove(const Peer& peer, moqt::RequestId request,
-                                                       const TrackNamespace& to) {
-  const bool of_tracks = peer.prefixes.contains(request);
-  const bool of_namespaces = peer.namespace_prefixes.contains(request);
-  if ((of_tracks && TracksBelow(peer, to).size() > limits_.prefix_tracks_max) ||
-      (of_namespaces && HasTooManyNamespaces(to))) {
-    return Because(moqt::RequestCode::kNamespaceTooLarge, "Too much is below this prefix.");
-  }
-  if ((of_tracks && !above_->Follow(peer, request, above_->tracks, to)) ||
-      (of_namespaces && !above_->Follow(peer, request, above_->namespaces, to))) {
-    return Overloaded(kTooManyPrefixes);
-  }
-  return std::nullopt;
-}
-
-void Relay::MovePrefix(Peer& peer, moqt::RequestId request, const TrackNamespace& to) {
-  const SubscriberId id{peer.id, request};
-  if (const auto prefix = peer.prefixes.find(request); prefix != peer.prefixes.end()) {
-    track_followers_.Remove(prefix->second.space, id);
-    track_followers_.Add(to, id);
-    prefix->second.space = to;
-    for (const TrackName& track : TracksBelow(peer, to)) {
-      PublishTo(peer, request, track);
-    }
-  }
-  const auto spaces = peer.namespace_prefixes.find(request);
-  if (spaces != peer.namespace_prefixes.end()) {
-    namespace_followers_.Remove(spaces->second, id);
-    namespace_followers_.Add(to, id);
-    spaces->second = to;
-    AnnounceBelow(peer, request, to);
-  }
-}
-
-void Relay::ForgetPrefix(Peer& peer, moqt::RequestId request) {
-  if (const auto prefix = peer.prefixes.extract(request)) {
-    track_followers_.Remove(prefix.mapped().space, {peer.id, request});
-    above_->Unfollow(peer, request);
-  }
-  if (const auto spaces = peer.namespace_prefixes.extract(request)) {
-    namespace_followers_.Remove(spaces.mapped(), {peer.id, request});
-    above_->Unfollow(peer, request);
-  }
-}
-
 void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   above_->Release(peer, event.request, true);
   const std::optional<TrackNamespace>& moved = event.parameters.namespace_prefix;
-  if (const auto refusal = moved ? RefusalToMove(peer, event.request, *moved) : std::nullopt) {
+  if (const auto refusal =
+          moved ? above_->RefusalToMove(peer, event.request, *moved) : std::nullopt) {
     metrics_.Refused(refusal->code);
     (void)peer.session->RefuseUpdate(event.request, *refusal).ok();
     return;
@@ -385,51 +301,6 @@ void Relay::On(Peer& peer, const moqt::UpdateReceived& event) {
   }
 }
 
-// `tracks` is the request by which the peer asked for it.
-void Relay::PublishTo(Peer& peer, moqt::RequestId tracks, const TrackName& track) {
-  if (peer.leaving) {
-    return;  // It is asked for nothing new.
-  }
-  if (audience_.PublishedTo(peer.id) >= limits_.published_max) {
-    (void)peer.session->SendPublishBlocked(tracks, track).ok();
-    return;
-  }
-  const std::optional<TrackFacts> facts = stock_.Find(track);
-  if (!facts) {
-    return;
-  }
-  moqt::Parameters parameters = LargestOf(*facts);
-  if (!peer.prefixes.at(tracks).forward) {
-    parameters.forward = false;
-  }
-  // Invalid if the peer has subscribed to the track by itself, and then it has what it wants.
-  const Result<moqt::RequestId> request =
-      peer.session->Publish(track, parameters, facts->properties);
-  if (request.ok()) {
-    audience_.Add({peer.id, *request}, Audience::By::kPublish, *peer.session, track,
-                  moqt::WantedBy(std::nullopt, facts->largest), *facts,
-                  RangePatience(facts->properties));
-    Touch(peer.id);
-  } else if (peer.session->IsEnding(track)) {
-    peer.postponed[track] = tracks;
-  }
-}
-
-void Relay::PublishPostponed(Peer& peer) {
-  for (auto each = peer.postponed.begin(); each != peer.postponed.end();) {
-    if (peer.session->IsEnding(each->first)) {
-      ++each;
-      continue;
-    }
-    const auto [track, tracks] = *each;
-    each = peer.postponed.erase(each);
-    const bool goes_on = published_.contains(track) || stock_.catalogs().IsOurs(track);
-    if (goes_on && peer.prefixes.contains(tracks)) {
-      PublishTo(peer, tracks, track);
-    }
-  }
-}
-
 // A track whose groups do not begin on demand cannot be changed so, which is an error to ignore.
 void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
   const auto publishers = published_.find(track);
@@ -453,21 +324,6 @@ void Relay::AskForNewGroup(const TrackName& track, uint64_t group) {
         peer.session->Update(id.request, parameters).ok()) {
       publication.OnNewGroupAsked(group, largest);
       Touch(peer.id);
-    }
-  }
-}
-
-void Relay::Announce(const TrackName& track, const Peer* publisher) {
-  if (owns_ && !owns_(track.space())) {
-    return;
-  }
-  if (publisher == nullptr || !publisher->route) {
-    above_->Offer(track);
-  }
-  for (const SubscriberId& id : track_followers_.Above(track.space())) {
-    Peer& peer = peers_.at(id.peer);
-    if (&peer != publisher && !(publisher != nullptr && publisher->route && peer.route)) {
-      PublishTo(peer, id.request, track);
     }
   }
 }
