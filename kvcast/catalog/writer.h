@@ -16,8 +16,10 @@ namespace kvcast {
 // A node's side of its catalog: told what comes and goes, it makes the objects of the track.
 class CatalogWriter {
  public:
-  // A node that restarts has a new boot id and so a new track: epochs begin at 0.
-  explicit CatalogWriter(CatalogLimits limits = {}) : limits_(limits), holdings_(limits) {}
+  // A node that restarts has a new boot id and so a new track: epochs begin at 0. Where a catalog
+  // has gone and comes again they begin later, since its name may have had the others.
+  explicit CatalogWriter(CatalogLimits limits = {}, uint64_t epoch = 0)
+      : limits_(limits), holdings_(limits), epoch_(epoch) {}
 
   // Says that the node holds a group. Mismatch: it already holds it as something else. Too large:
   // the catalog is full, or its numbers are used up until StartEpoch().

@@ -83,7 +83,9 @@ std::vector<ConfigKey> NodeLimitKeys() {
       TimeKey(in, "ack_patience", KVCAST_TIME(relay.ack_patience),
               "How long a publication that asked for durability is remembered after its end"),
       CountKey(in, "scopes_max", KVCAST_COUNT(relay.scopes_max),
-               "Catalogs; blocks of further tenants and models are kept and served, but not listed",
+               "Catalogs, one per tenant and model; one tenant may have as many as it leaves to "
+               "others, and empty ones give way. Blocks of further ones are kept and served, but "
+               "not listed",
                1),
       SizeKey(
           in, "epoch_bytes_min", KVCAST_BYTES(relay.epoch_bytes_min),

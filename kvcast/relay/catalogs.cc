@@ -1,9 +1,12 @@
 #include "kvcast/relay/catalogs.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "kvcast/base/check.h"
+#include "kvcast/relay/grant.h"
 
 namespace kvcast::relay {
 
@@ -14,23 +17,65 @@ bool Catalogs::IsOurs(const TrackName& track) const {
   return catalog.ok() && catalog->node == node_;
 }
 
-void Catalogs::List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes) {
+Catalogs::Catalog* Catalogs::Filled(const TrackNamespace& scope) {
+  const auto known = scopes_.find(scope);
+  if (known != scopes_.end() && !empty_.contains(scope)) {
+    return &known->second;
+  }
+  const std::string_view tenant = TenantOf(scope);
+  const auto own = filled_.find(tenant);
+  const size_t filled = scopes_.size() - empty_.size();
+  if (filled >= limits_->scopes_max ||
+      (own == filled_.end() ? 0 : own->second) >= limits_->scopes_max - filled) {
+    return nullptr;
+  }
+  empty_.erase(scope);
+  ++filled_[std::string(tenant)];
+  if (known != scopes_.end()) {
+    return &known->second;
+  }
+  if (scopes_.size() >= limits_->scopes_max) {
+    DropOne();
+  }
+  const TrackName name = CatalogTrack{scope, node_, boot_}.Name();
+  return &scopes_.emplace(scope, Catalog{name, CatalogWriter({}, first_epoch_), false})
+              .first->second;
+}
+
+void Catalogs::OnEmptied(const TrackNamespace& scope) {
+  empty_.insert(scope);
+  const auto own = filled_.find(TenantOf(scope));
+  if (--own->second == 0) {
+    filled_.erase(own);
+  }
+}
+
+void Catalogs::DropOne() {
+  const auto dropped = scopes_.extract(*empty_.begin());
+  empty_.erase(empty_.begin());
+  changed_.erase(dropped.key());
+  const Catalog& catalog = dropped.mapped();
+  if (catalog.told) {
+    first_epoch_ = std::max(first_epoch_, catalog.writer.epoch() + 1);
+    over_.push_back(catalog.name);
+  }
+}
+
+bool Catalogs::List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes) {
   KVCAST_CHECK(CanList(track));
   const TrackNamespace scope = track.space().First(2);
-  auto found = scopes_.find(scope);
-  if (found == scopes_.end()) {
-    if (scopes_.size() >= limits_->scopes_max) {
-      return;
-    }
-    const TrackName name = CatalogTrack{scope, node_, boot_}.Name();
-    found = scopes_.emplace(scope, Catalog{name, CatalogWriter(), false}).first;
+  Catalog* const catalog = Filled(scope);
+  if (catalog == nullptr) {
+    return false;
   }
-  CatalogWriter& writer = found->second.writer;
-  const size_t before = writer.holdings().block_count();
-  // A full catalog lists no more; what it does not list is recomputed, or found elsewhere.
-  (void)writer.Add(track, group, key, bytes).ok();
-  block_count_ += writer.holdings().block_count() - before;
+  const size_t before = catalog->writer.holdings().block_count();
+  const bool listed = catalog->writer.Add(track, group, key, bytes).ok();
+  block_count_ += catalog->writer.holdings().block_count() - before;
   changed_.insert(scope);
+  if (catalog->writer.holdings().block_count() == 0) {
+    OnEmptied(scope);
+  }
+  return listed;
 }
 
 void Catalogs::Unlist(const TrackName& track, uint64_t group) {
@@ -49,6 +94,9 @@ void Catalogs::Unlist(const TrackName& track, uint64_t group) {
   writer.Remove(track, group);
   block_count_ -= before - writer.holdings().block_count();
   changed_.insert(found->first);
+  if (writer.holdings().block_count() == 0) {
+    OnEmptied(found->first);
+  }
 }
 
 bool Catalogs::IsListed(const TrackName& track, uint64_t group) const {
@@ -69,7 +117,7 @@ void Catalogs::ListForgotten(const TrackNamespace& scope, const ForgetList& list
 void Catalogs::TakeForgotten(std::vector<CatalogChange>& changes) {
   for (const TrackNamespace& scope : std::exchange(forgotten_changed_, {})) {
     Forgotten& list = forgotten_.at(scope);
-    CatalogChange change{list.name, list.version == 0, std::nullopt, {}};
+    CatalogChange change{list.name, list.version == 0, false, std::nullopt, {}};
     if (list.version > 0) {
       change.ended_epoch = list.version;
     }
@@ -84,10 +132,13 @@ void Catalogs::TakeForgotten(std::vector<CatalogChange>& changes) {
 std::vector<CatalogChange> Catalogs::TakeChanges() {
   std::vector<CatalogChange> changes;
   TakeForgotten(changes);
+  for (const TrackName& name : std::exchange(over_, {})) {
+    changes.push_back({name, false, true, std::nullopt, {}});
+  }
   for (const TrackNamespace& scope : std::exchange(changed_, {})) {
     Catalog& catalog = scopes_.at(scope);
     CatalogWriter& writer = catalog.writer;
-    CatalogChange change{catalog.name, !std::exchange(catalog.told, true), std::nullopt, {}};
+    CatalogChange change{catalog.name, !std::exchange(catalog.told, true), false, std::nullopt, {}};
     if (writer.delta_bytes() > std::max(writer.snapshot_bytes(), limits_->epoch_bytes_min)) {
       change.ended_epoch = writer.epoch();
       writer.StartEpoch();

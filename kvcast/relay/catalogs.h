@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "kvcast/base/digest.h"
@@ -20,14 +22,17 @@ namespace kvcast::relay {
 // New objects of one catalog.
 struct CatalogChange {
   TrackName track;
-  bool is_new = false;                  // The catalog has come to be.
+  bool is_new = false;                  // The catalog has come to be,
+  bool is_over = false;                 // or is no more: it listed nothing, and others need room.
   std::optional<uint64_t> ended_epoch;  // Superseded: nobody needs its objects any more.
   std::vector<Object> objects;
 };
 
 // The catalogs of one run of a node: one per scope, which is the first two fields of the listed
-// tracks' namespaces. A catalog never goes, even when it is empty: its name would begin again, with
-// other objects at the same locations.
+// tracks' namespaces. One that is empty stays until another needs its room; if it comes again, it
+// does so with later epochs, and so no location has two objects.
+//
+// A tenant may have as many as it leaves to others, those not counted that are empty.
 class Catalogs {
  public:
   Catalogs(const NodeId& node, const BootId& boot, const Limits& limits)
@@ -40,8 +45,9 @@ class Catalogs {
   // Whether the name is one that only this node may write, in this run or another.
   bool IsOurs(const TrackName& track) const;
 
-  // REQUIRES: CanList(track).
-  void List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes);
+  // False: there is no room, for another catalog or in this one; what is not listed is recomputed,
+  // or found elsewhere. REQUIRES: CanList(track).
+  bool List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes);
   void Unlist(const TrackName& track, uint64_t group);
   bool IsListed(const TrackName& track, uint64_t group) const;
 
@@ -69,11 +75,19 @@ class Catalogs {
     uint64_t version = 0;  // Its number.
   };
   void TakeForgotten(std::vector<CatalogChange>& changes);
+  // The catalog of a scope that has something to list; null: there is no room for one more.
+  Catalog* Filled(const TrackNamespace& scope);
+  void OnEmptied(const TrackNamespace& scope);
+  void DropOne();
 
   NodeId node_;
   BootId boot_;
   const Limits* limits_;
   std::map<TrackNamespace, Catalog> scopes_;
+  std::set<TrackNamespace> empty_;
+  std::map<std::string, size_t, std::less<>> filled_;  // How many each tenant has that are not.
+  uint64_t first_epoch_ = 0;                           // Of those that come, beyond all that went.
+  std::vector<TrackName> over_;
   std::set<TrackNamespace> changed_;
   std::map<TrackNamespace, Forgotten> forgotten_;
   std::set<TrackNamespace> forgotten_changed_;

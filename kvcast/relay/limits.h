@@ -105,7 +105,8 @@ struct Limits {
   // still want to hear what it has reached.
   Duration ack_patience = std::chrono::seconds(30);
 
-  // Catalogs; blocks of further scopes are kept and served, but not listed.
+  // Catalogs; blocks of further scopes are kept and served, but not listed. A tenant may have as
+  // many as it leaves to others.
   size_t scopes_max = 4096;
   // A catalog begins anew when its deltas have grown beyond its snapshot, and beyond this.
   size_t epoch_bytes_min = 256 * 1024;

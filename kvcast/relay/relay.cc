@@ -164,6 +164,9 @@ void Relay::Settle() {
     ContinueHeld();
     TakeAcks();
     for (const CatalogChange& change : stock_.Settle(now_)) {
+      if (change.is_over) {
+        above_->EndCatalog(change.track);
+      }
       if (change.ended_epoch) {
         audience_.EndSubgroup(change.track, *change.ended_epoch, 0, true, now_);
       }

@@ -93,6 +93,8 @@ class Relay::Above {
   void Offer(const TrackName& track);
   void OfferSpace(const TrackNamespace& space);
   void WithdrawSpace(const TrackNamespace& space);
+  // One of ours has gone: nobody follows it any more, and its namespace may be no longer ours.
+  void EndCatalog(const TrackName& track);
 
   // One that we published to it was refused: it is offered again after a while, where that helps.
   void OnOfferRefused(const Peer& upstream, const moqt::RequestError& error);

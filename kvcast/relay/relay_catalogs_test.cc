@@ -1,6 +1,10 @@
 // What a relay tells of what it holds, and to whom it publishes unasked.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
+#include "kvcast/relay/cache_names_test.h"
 #include "kvcast/relay/relay_world_test.h"
 
 namespace kvcast::relay {
@@ -138,6 +142,54 @@ TEST(RelayCatalogs, BeginsANewEpochWhenTheDeltasHaveGrown) {
   world.Run();
   newcomer.Follow();
   EXPECT_EQ(newcomer.Listed(track), follower.Listed(track));
+}
+
+// Each model has a catalog, and there is room for few.
+TEST(RelayCatalogs, ListsWhatComesHoweverManyModelsHaveCome) {
+  RelayWorld::Options options;
+  options.relay.limits.scopes_max = 4;
+  RelayWorld world(options);
+  Client& reader = world.Join();
+  (void)*reader->SubscribeTracks(*TrackNamespace::Of({kServiceField}), {});
+  world.Run();
+  std::map<RequestId, TrackName> heard;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      Client& publisher = world.Join();
+      publisher.PublishAll(CacheOf("acme/" + std::to_string(i) + "@0", "p"), 1, 1);
+      world.Run();
+      world.Leave(publisher);
+      EXPECT_EQ(world.relay().listed_blocks(), 1u) << round << " " << i;
+      EXPECT_LE(world.relay().catalog_count(), 4u);
+      for (const auto& event : reader.Take<moqt::PublishReceived>()) {
+        if (CatalogTrack::Parse(event.track).ok()) {
+          heard.emplace(event.request, event.track);
+        }
+        ASSERT_TRUE(reader->AcceptPublish(event.request, {}).ok());
+      }
+      for (const auto& event : reader.Take<moqt::PublishDoneReceived>()) {
+        heard.erase(event.request);
+      }
+      world.relay().Forget(TenantOnly("acme"), world.now());
+      world.Run();
+    }
+  }
+  // The reader knows of those that there are.
+  EXPECT_EQ(heard.size(), world.relay().catalog_count());
+  EXPECT_EQ(world.metrics().Value("kvcast_relay_unlisted_blocks_total"), 0);
+}
+
+TEST(RelayCatalogs, CountsWhatThereIsNoRoomToList) {
+  RelayWorld::Options options;
+  options.relay.limits.scopes_max = 4;
+  RelayWorld world(options);
+  for (int i = 0; i < 5; ++i) {
+    world.Join().PublishAll(CacheOf("acme/" + std::to_string(i) + "@0", "p"), 1, 1);
+  }
+  world.Join().PublishAll(CacheOf("globex/llama@0", "p"), 1, 1);
+  world.Run();
+  EXPECT_EQ(world.relay().listed_blocks(), 3u);
+  EXPECT_EQ(world.metrics().Value("kvcast_relay_unlisted_blocks_total"), 3);
 }
 
 TEST(RelayCatalogs, LetsNobodyElseWriteItsCatalogs) {

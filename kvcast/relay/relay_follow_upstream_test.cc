@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "kvcast/relay/cache_names_test.h"
 #include "kvcast/relay/relay_levels_test.h"
 
 namespace kvcast::relay {
@@ -81,6 +82,42 @@ TEST(RelayFollowUpstream, AnswersOnceThoseUpstreamHave) {
   EXPECT_TRUE(other.Take<moqt::RequestAccepted>().empty());
   w.levels.Wait(std::chrono::seconds(2));
   EXPECT_EQ(other.Take<moqt::RequestAccepted>().size(), 1u);
+}
+
+// The origin needs the room of one that lists nothing, and writes it anew later.
+TEST(RelayFollowUpstream, ACatalogThatGoesAndComesAgainIsHeardOfAgain) {
+  RelayWorld::Options options;
+  options.relay.limits.scopes_max = 2;
+  Levels levels(options);
+  Levels::Node& origin = levels.AddNode();
+  Levels::Node& edge = levels.AddNode({{}});
+  levels.Connect(edge, origin);
+  Client& client = levels.Join(edge);
+  const TrackName cache = CacheOf("acme/llama@0", "p");
+  (void)*client->SubscribeTracks(*cache.space().First(2).Join(*TrackNamespace::Of({"catalog"})),
+                                 {});
+  // What the client hears of the catalog: its newest epoch, and whether that can be read.
+  const auto hear = [&] {
+    const auto event = client.One<moqt::PublishReceived>();
+    EXPECT_TRUE(client->AcceptPublish(event.request, {}).ok());
+    const uint64_t epoch = event.parameters.largest_object.value_or(Location{}).group;
+    EXPECT_FALSE(
+        levels.Fetch(client, event.track, LocationRange::Groups(epoch, epoch)).objects.empty());
+    return epoch;
+  };
+  levels.Publish(origin, cache, 1, 1);
+  EXPECT_EQ(hear(), 0u);
+  origin.relay.Forget(TenantOnly("acme"), levels.now());
+  levels.Run();
+  EXPECT_TRUE(client.Take<moqt::PublishDoneReceived>().empty());
+  for (const char* tenant : {"globex", "hooli"}) {
+    levels.Publish(origin, CacheOf(std::string(tenant) + "/llama@0", "p"), 1, 1);
+    origin.relay.Forget(TenantOnly(tenant), levels.now());
+    levels.Run();
+  }
+  EXPECT_EQ(client.Take<moqt::PublishDoneReceived>().size(), 1u);
+  levels.Publish(origin, CacheOf("acme/llama@0", "q"), 1, 1);
+  EXPECT_GT(hear(), 0u);
 }
 
 TEST(RelayFollowUpstream, ManyFollowersAreOneSubscriptionUpstream) {

@@ -87,6 +87,7 @@ class RelayMetrics {
   Tally malformed_tracks;
   Tally groups_evicted;
   Tally objects_expired;
+  Tally blocks_unlisted;
   UpstreamTallies upstream;
   ReceptionTallies receptions{*metrics_, muted_};
   Gauge& peers;

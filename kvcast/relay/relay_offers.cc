@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kvcast/moqt/wanted_range.h"
+#include "kvcast/relay/below.h"
 #include "kvcast/relay/relay_above.h"
 
 namespace kvcast::relay {
@@ -83,6 +84,20 @@ void Relay::Above::WithdrawSpace(const TrackNamespace& space) {
       relay_->peers_.at(id).session->Cancel(found.mapped(), moqt::ResetCode::kCancelled);
       relay_->Touch(id);
     }
+  }
+}
+
+void Relay::Above::EndCatalog(const TrackName& track) {
+  relay_->audience_.EndTrack(track, moqt::DoneCode::kSubscriptionEnded,
+                             "The catalog is empty, and others need its room.");
+  const TrackNamespace scope = track.space().First(2);
+  bool others = relay_->announced_.contains(scope);
+  VisitBelow(relay_->published_, scope, [&](const TrackName& each, const auto&) {
+    others = others || CatalogTrack::Parse(each).ok();
+    return !others;
+  });
+  if (!others) {
+    WithdrawSpace(scope);
   }
 }
 

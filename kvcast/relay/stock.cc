@@ -156,7 +156,14 @@ bool Stock::ListIfWhole(const TrackName& track, uint64_t group) {
     return true;
   }
   if (const std::optional<Digest> key = KeyOf(track, group)) {
-    catalogs_.List(track, group, *key, facts->payload_bytes);
+    if (!catalogs_.List(track, group, *key, facts->payload_bytes)) {
+      metrics_->blocks_unlisted.Add();
+      if (!std::exchange(warned_of_room_, true)) {
+        log_.Warning(
+            "no room for more catalogs: what is not listed is served to who knows its name",
+            {{"catalogs", catalogs_.catalog_count()}, {"track", track.Render()}});
+      }
+    }
     DropKey(track, group);
   }
   return true;
@@ -386,6 +393,10 @@ void Stock::DateLater(ListedGroup group, Instant now) {
 
 void Stock::KeepCatalog(const CatalogChange& change, Instant now) {
   RamTier& ram = store_.ram();
+  if (change.is_over) {
+    Discard(change.track, now);
+    return;
+  }
   Result<void> kept;
   if (change.is_new) {
     kept = ram.Pin(change.track);

@@ -181,6 +181,7 @@ class Stock {
   std::vector<TrackName> emptied_;
   std::set<StoreTicket> forgetting_;  // Removals on their way to tiers.
   bool forgetting_failed_ = false;    // One of them has not been written.
+  bool warned_of_room_ = false;       // That there is none for more catalogs.
   std::set<std::string, std::less<>> tenants_;
   std::vector<std::pair<std::string, bool>> new_tenants_;
 };
