@@ -24,6 +24,33 @@ std::string_view NameOf(moqt::RequestCode code) {
   }
 }
 
+// Counters of the store's own, each with the one that shows it.
+std::vector<std::pair<uint64_t StoreCounts::*, Counter*>> StoreCountersOf(Metrics& metrics) {
+  std::vector<std::pair<uint64_t StoreCounts::*, Counter*>> counters;
+  const auto add = [&](uint64_t StoreCounts::*count, const char* name, const char* help) {
+    counters.emplace_back(count, &metrics.counter(name, help));
+  };
+  add(&StoreCounts::ram_hits, "kvcast_store_memory_hits_total", "Objects given from memory.");
+  add(&StoreCounts::lower_hits, "kvcast_store_lower_hits_total",
+      "Objects given from a tier below memory.");
+  add(&StoreCounts::misses, "kvcast_store_misses_total", "Objects asked for and not to be had.");
+  add(&StoreCounts::timeouts, "kvcast_store_timeouts_total",
+      "Those of them for which a tier took too long.");
+  add(&StoreCounts::promoted, "kvcast_store_promoted_objects_total",
+      "Objects that came up into memory.");
+  add(&StoreCounts::demoted, "kvcast_store_demoted_groups_total",
+      "Groups that went from memory to a tier below.");
+  add(&StoreCounts::not_demoted, "kvcast_store_not_demoted_groups_total",
+      "Groups that memory evicted and no tier took.");
+  add(&StoreCounts::demotions_failed, "kvcast_store_failed_demotions_total",
+      "Groups that were lost on their way down.");
+  add(&StoreCounts::expired, "kvcast_store_expired_objects_total",
+      "Objects read from below that may be kept no longer.");
+  add(&StoreCounts::write_failures, "kvcast_store_write_failures_total",
+      "Writes that were to be durable, and failed.");
+  return counters;
+}
+
 }  // namespace
 
 UpstreamTallies::UpstreamTallies(Metrics& metrics, const bool& muted)
@@ -120,27 +147,7 @@ RelayMetrics::RelayMetrics(Metrics& metrics)
                                     "Payloads on their way from memory to a tier below.")),
       reads_waiting_(metrics.gauge("kvcast_store_reads_waiting",
                                    "Objects asked for that a tier below is to read.")) {
-  const auto add = [&](uint64_t StoreCounts::*count, const char* name, const char* help) {
-    store_counters_.emplace_back(count, &metrics.counter(name, help));
-  };
-  add(&StoreCounts::ram_hits, "kvcast_store_memory_hits_total", "Objects given from memory.");
-  add(&StoreCounts::lower_hits, "kvcast_store_lower_hits_total",
-      "Objects given from a tier below memory.");
-  add(&StoreCounts::misses, "kvcast_store_misses_total", "Objects asked for and not to be had.");
-  add(&StoreCounts::timeouts, "kvcast_store_timeouts_total",
-      "Those of them for which a tier took too long.");
-  add(&StoreCounts::promoted, "kvcast_store_promoted_objects_total",
-      "Objects that came up into memory.");
-  add(&StoreCounts::demoted, "kvcast_store_demoted_groups_total",
-      "Groups that went from memory to a tier below.");
-  add(&StoreCounts::not_demoted, "kvcast_store_not_demoted_groups_total",
-      "Groups that memory evicted and no tier took.");
-  add(&StoreCounts::demotions_failed, "kvcast_store_failed_demotions_total",
-      "Groups that were lost on their way down.");
-  add(&StoreCounts::expired, "kvcast_store_expired_objects_total",
-      "Objects read from below that may be kept no longer.");
-  add(&StoreCounts::write_failures, "kvcast_store_write_failures_total",
-      "Writes that were to be durable, and failed.");
+  store_counters_ = StoreCountersOf(metrics);
 }
 
 void RelayMetrics::Show(const StoreCounts& counts, uint64_t demoting_bytes, size_t reads_waiting) {
