@@ -129,7 +129,7 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
   ngtcp2_pkt_hd header{};
   if (ngtcp2_accept(&header, reinterpret_cast<const uint8_t*>(datagram.data()), datagram.size()) !=
           0 ||
-      connections_.size() >= options_.connections_max || handshakes_ >= options_.handshakes_max) {
+      connections_.size() >= options_.connections_max || options_.handshakes_max == 0) {
     return nullptr;
   }
   QuicConnection::FirstPacket first{header.dcid, header.scid, header.version, std::nullopt, {}};
@@ -140,7 +140,7 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
       Answer(path, [&](auto room) { return StatelessAnswers::InvalidToken(room, header); });
       return nullptr;
     }
-  } else if (handshakes_ >= options_.handshakes_before_retry) {
+  } else if (handshakes() >= std::min(options_.handshakes_before_retry, options_.handshakes_max)) {
     if (Answer(path, [&](auto room) {
           return answers_.Retry(room, path.remote, header, options_.share);
         })) {
@@ -152,6 +152,9 @@ QuicConnection* QuicServer::Accept(const UdpPath& path, std::span<const std::byt
 }
 
 QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::FirstPacket& first) {
+  while (handshakes() >= options_.handshakes_max) {
+    Bury(*handshakes_.OldestOfMost());
+  }
   auto tls = QuicTls::Server(credentials_, options_.connection.alpns);
   if (!tls.ok()) {
     return nullptr;
@@ -170,7 +173,7 @@ QuicConnection* QuicServer::Admit(const UdpPath& path, const QuicConnection::Fir
   }
   QuicConnection* const connection = made->get();
   connections_[connection].connection = *std::move(made);
-  ++handshakes_;
+  handshakes_.Begin(connection, path.remote);
   for (const ngtcp2_cid& id : connection->Ids()) {
     OnIdIssued(*connection, id);
   }
@@ -190,13 +193,7 @@ void QuicServer::OnIdRetired(const ngtcp2_cid& id) {
   }
 }
 
-void QuicServer::OnReady(QuicConnection& connection) {
-  Entry& entry = connections_.at(&connection);
-  if (entry.handshaking) {
-    entry.handshaking = false;
-    --handshakes_;
-  }
-}
+void QuicServer::OnReady(QuicConnection& connection) { handshakes_.End(&connection); }
 
 void QuicServer::OnUntrusted(QuicConnection& connection, const std::string& reason) {
   if (options_.on_untrusted) {
@@ -210,16 +207,20 @@ void QuicServer::OnGone(QuicConnection& connection) {
 }
 
 void QuicServer::BuryGone() {
-  for (QuicConnection* const connection : gone_) {
-    const auto found = connections_.find(connection);
-    for (const std::string& id : found->second.ids) {
-      by_id_.erase(id);
-    }
-    handshakes_ -= found->second.handshaking ? 1U : 0U;
-    std::erase(touched_, connection);
-    connections_.erase(found);
+  for (QuicConnection* const connection : std::exchange(gone_, {})) {
+    Bury(*connection);
   }
-  gone_.clear();
+}
+
+void QuicServer::Bury(QuicConnection& connection) {
+  const auto found = connections_.find(&connection);
+  for (const std::string& id : found->second.ids) {
+    by_id_.erase(id);
+  }
+  handshakes_.End(&connection);
+  std::erase(touched_, &connection);
+  std::erase(gone_, &connection);
+  connections_.erase(found);
 }
 
 void QuicServer::Touch(QuicConnection& connection) {

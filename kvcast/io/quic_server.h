@@ -10,6 +10,7 @@
 
 #include "kvcast/base/result.h"
 #include "kvcast/io/event_loop.h"
+#include "kvcast/io/handshake_book.h"
 #include "kvcast/io/port_share.h"
 #include "kvcast/io/quic_connection.h"
 #include "kvcast/io/quic_credentials.h"
@@ -28,7 +29,9 @@ class QuicServer : public QuicConnectionOwner {
     UdpSocket::Options socket;
     // Clients beyond these are not answered, and try again.
     size_t connections_max = 10'000;
-    // Of those, how many may still be proving who they are: it costs a client nothing to begin.
+    // Of those, how many may still be proving who they are: it costs a client nothing to begin. At
+    // so many the oldest goes, of the network that has most, when another comes that has shown
+    // where it is: whoever begins and never ends keeps nobody out but his neighbours.
     size_t handshakes_max = 256;
     // From so many on, a client has to show first that it is where it says, which costs it a round
     // trip: what comes from made-up addresses then takes no place of others.
@@ -67,7 +70,7 @@ class QuicServer : public QuicConnectionOwner {
   // Where it listens, with the port that the system chose if none was asked for.
   const SocketAddress& local() const { return port_->local(); }
   size_t connections() const { return connections_.size(); }
-  size_t handshakes() const { return handshakes_; }
+  size_t handshakes() const { return handshakes_.size(); }
   // How many clients were asked to come again, and how many peers told that we do not know them.
   uint64_t retries() const { return retries_; }
   uint64_t resets() const { return resets_; }
@@ -92,6 +95,7 @@ class QuicServer : public QuicConnectionOwner {
   void FlushTouched();
   void FlushAll();
   void BuryGone();
+  void Bury(QuicConnection& connection);
 
   ServerCredentials credentials_;
   Options options_;
@@ -103,12 +107,11 @@ class QuicServer : public QuicConnectionOwner {
   struct Entry {
     std::unique_ptr<QuicConnection> connection;
     std::vector<std::string> ids;
-    bool handshaking = true;
     bool touched = false;
   };
   std::unordered_map<QuicConnection*, Entry> connections_;
   std::unordered_map<std::string, QuicConnection*> by_id_;
-  size_t handshakes_ = 0;
+  HandshakeBook<QuicConnection*> handshakes_;
   uint64_t retries_ = 0;
   uint64_t resets_ = 0;
   uint64_t resets_left_ = 0;  // Until the second is over that began at

@@ -38,6 +38,35 @@ TEST_F(QuicServerTest, AnswersFromTheAddressThatItWasAskedAt) {
   }
 }
 
+// Their first packets get here, and nothing else of them ever does.
+TEST_F(QuicServerTest, LetsANewcomerInWhenHandshakesThatNobodyEndsHaveAllPlaces) {
+  QuicServer::Options options;
+  options.handshakes_max = 2;
+  options.connection.handshake_timeout = std::chrono::hours(1);
+  Listen(options);
+  auto stranger = *UdpSocket::Bind(SocketAddress::Loopback(0));
+  for (size_t begun = 1; begun <= options.handshakes_max; ++begun) {
+    auto silent = *UdpSocket::Bind(SocketAddress::Loopback(0));
+    const auto client = *QuicClient::Connect(
+        *loop_, {silent.local(), "localhost"}, *ClientCredentials::Make(InsecureLoopbackOnly{}), {},
+        [](QuicConnection&) { return std::make_unique<TestUser>(); });
+    std::string first;
+    ASSERT_TRUE(Until([&] {
+      silent.Receive([&](const UdpPath&, std::span<const std::byte> packet) {
+        first = first.empty() ? std::string(AsText(packet)) : first;
+      });
+      return !first.empty();
+    }));
+    stranger.Send(server_->local(), AsBytes(first), first.size());
+    ASSERT_TRUE(Until([&] { return server_->handshakes() == begun; }));
+  }
+  target_ = server_->local();
+  Connect();
+  ASSERT_TRUE(Until([&] { return server_user_ != nullptr; }));
+  EXPECT_EQ(server_->retries(), 1U);  // It has shown where it is before anybody goes for it.
+  EXPECT_EQ(server_->handshakes(), 1U);
+}
+
 TEST_F(QuicServerTest, AsksNobodyToComeAgainWhileThereIsRoom) {
   ListenAndConnect();
   EXPECT_EQ(server_->retries(), 0U);
