@@ -94,6 +94,7 @@ void Session::OnTimeout(Instant now) {
   }
   streams_.MakeRoom();
   streams_.DropLongWaiting();
+  streams_.DropSilent();
   streams_.Settle();
 }
 
