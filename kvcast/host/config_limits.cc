@@ -98,7 +98,8 @@ std::vector<ConfigKey> IdentityLimitKeys() {
   const char* const in = "limits";
   return {
       SizeKey(in, "identity_queue_bytes", KVCAST_BYTES(relay.identity_queue_bytes),
-              "Bytes that wait for all sessions of one identity: beyond it they share it equally",
+              "Bytes that wait for all sessions of one identity: beyond it they share it equally, "
+              "and at twice as much no fetch of theirs gets more",
               64 * kKibibyte),
       SizeKey(in, "node_queue_bytes", KVCAST_BYTES(relay.node_queue_bytes),
               "The same for all peers; 0 is a quarter of the memory for blocks"),
@@ -111,8 +112,12 @@ std::vector<ConfigKey> IdentityLimitKeys() {
               "The same of all peers; 0 is a quarter of the memory for blocks, and 64MiB at least"),
       TimeKey(in, "stall_patience", KVCAST_TIME(relay.stall_patience),
               "A fetch or a subscription of which something waits, and nothing was sent for so "
-              "long, is ended",
+              "long, is ended; after a sixth of it while fetches wait for room that others take",
               kSecond),
+      CountKey(in, "sessions_max", KVCAST_COUNT(relay.sessions_max),
+               "Sessions of one identity at a time, a relay's as well; more are closed. Less than "
+               "connections_max, so that one token cannot keep everybody else out",
+               1),
       CountKey(in, "requests_per_second", KVCAST_COUNT(relay.requests_per_second),
                "Requests of one identity, updates included; 0 bounds nothing"),
       CountKey(in, "requests_burst", KVCAST_COUNT(relay.requests_burst),
@@ -211,6 +216,10 @@ std::vector<ConfigKey> SessionObjectKeys() {
               "Bytes of messages and objects that are not whole, at which the stream that brings "
               "more is refused",
               64 * kKibibyte),
+      TimeKey(in, "stream_patience", KVCAST_TIME(session.stream_patience),
+              "How long nothing may come on any stream that brings objects while one has begun and "
+              "may go on: then those that have begun are refused",
+              1 * kMillisecond),
       SizeKey(in, "datagram_queue_bytes", KVCAST_BYTES(session.datagram_queue_bytes),
               "Objects of datagrams that wait to be taken, per track; more are dropped", kKibibyte),
       SizeKey(in, "rules_bytes", KVCAST_BYTES(session.rules_bytes),
@@ -262,8 +271,12 @@ std::vector<ConfigKey> QuicLimitKeys() {
   return {
       CountKey(in, "connections_max", KVCAST_COUNT(quic.connections_max),
                "Connections; clients beyond these are not answered, and try again", 1),
-      CountKey(in, "handshakes_max", KVCAST_COUNT(quic.handshakes_max),
-               "Of those, how many may still be proving who they are", 1),
+      CountKey(
+          in, "handshakes_max", KVCAST_COUNT(quic.handshakes_max),
+          "Of those, how many may still be proving who they are. At so many the oldest goes, of "
+          "the network (24 bits of an IPv4 address, 56 of an IPv6 one) that has most, when "
+          "another comes that has shown where it is",
+          1),
       CountKey(in, "handshakes_before_retry", KVCAST_COUNT(quic.handshakes_before_retry),
                "From so many on, a client has to show first that it is where it says"),
       CountKey(in, "resets_per_second", KVCAST_COUNT(quic.resets_per_second),

@@ -7,6 +7,7 @@
 
 #include "kvcast/base/check.h"
 #include "kvcast/relay/grant.h"
+#include "kvcast/store/disk_index.h"
 
 namespace kvcast::relay {
 
@@ -61,6 +62,12 @@ void Catalogs::DropOne() {
   }
 }
 
+size_t Catalogs::BytesOf(const TrackName& track) {
+  return 2 * (kNodeBytes + HeapBytesOf(track)) +
+         sizeof(std::pair<const uint32_t, Holdings::Track>) +
+         sizeof(std::pair<const TrackName, uint32_t>);
+}
+
 bool Catalogs::List(const TrackName& track, uint64_t group, const Digest& key, uint64_t bytes) {
   KVCAST_CHECK(CanList(track));
   const TrackNamespace scope = track.space().First(2);
@@ -68,9 +75,12 @@ bool Catalogs::List(const TrackName& track, uint64_t group, const Digest& key, u
   if (catalog == nullptr) {
     return false;
   }
-  const size_t before = catalog->writer.holdings().block_count();
-  const bool listed = catalog->writer.Add(track, group, key, bytes).ok();
-  block_count_ += catalog->writer.holdings().block_count() - before;
+  CatalogWriter& writer = catalog->writer;
+  const size_t before = writer.holdings().block_count();
+  const size_t tracks = writer.holdings().tracks().size();
+  const bool listed = writer.Add(track, group, key, bytes).ok();
+  block_count_ += writer.holdings().block_count() - before;
+  track_bytes_ += writer.holdings().tracks().size() > tracks ? BytesOf(track) : 0;
   changed_.insert(scope);
   if (catalog->writer.holdings().block_count() == 0) {
     OnEmptied(scope);
@@ -91,8 +101,10 @@ void Catalogs::Unlist(const TrackName& track, uint64_t group) {
     return;
   }
   const size_t before = writer.holdings().block_count();
+  const size_t tracks = writer.holdings().tracks().size();
   writer.Remove(track, group);
   block_count_ -= before - writer.holdings().block_count();
+  track_bytes_ -= writer.holdings().tracks().size() < tracks ? BytesOf(track) : 0;
   changed_.insert(found->first);
   if (writer.holdings().block_count() == 0) {
     OnEmptied(found->first);

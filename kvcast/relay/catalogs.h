@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvcast/base/digest.h"
@@ -59,6 +60,8 @@ class Catalogs {
   // The names of all catalogs below a prefix.
   std::vector<TrackName> Below(const TrackNamespace& prefix) const;
   size_t block_count() const { return block_count_; }
+  // What it takes of memory to know them, beside the objects that tell of them.
+  size_t bytes() const { return block_count_ * kBlockBytes + track_bytes_; }
   size_t catalog_count() const { return scopes_.size(); }
 
  private:
@@ -79,6 +82,12 @@ class Catalogs {
   Catalog* Filled(const TrackNamespace& scope);
   void OnEmptied(const TrackNamespace& scope);
   void DropOne();
+  // What a track costs that a writer lists, with its two places there.
+  static size_t BytesOf(const TrackName& track);
+  // A block in a map: a node, and what stands in front of it on the heap.
+  static constexpr size_t kNodeBytes = 4 * sizeof(void*) + 2 * sizeof(size_t);
+  static constexpr size_t kBlockBytes =
+      kNodeBytes + sizeof(std::pair<const uint64_t, Holdings::Block>);
 
   NodeId node_;
   BootId boot_;
@@ -92,6 +101,7 @@ class Catalogs {
   std::map<TrackNamespace, Forgotten> forgotten_;
   std::set<TrackNamespace> forgotten_changed_;
   size_t block_count_ = 0;
+  size_t track_bytes_ = 0;
 };
 
 }  // namespace kvcast::relay

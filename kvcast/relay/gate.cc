@@ -16,6 +16,12 @@ namespace {
 // The part of memory that may wait to be sent to all peers, and that may have come from them, where
 // nothing else is said.
 constexpr size_t kPartOfMemory = 4;
+// How much sooner those are ended who take nothing, while others wait for their room.
+constexpr int kImpatience = 6;
+// Of those who wait, so many are looked at in one go.
+constexpr size_t kWakeAtOnce = 64;
+// What has come is counted in so many steps of the memory.
+constexpr size_t kReceivedSteps = 1024;
 
 // What a request is about. One of track and prefix is there, unless it changes something else of a
 // request that was admitted before.
@@ -86,6 +92,7 @@ void Gate::SetRoom() {
 
 void Gate::OnLimits() {
   SetRoom();
+  identities_.OnLimits(relay_->now_);
   for (auto& [id, peer] : relay_->peers_) {
     if (peer.account != nullptr) {
       SetRoomOf(*peer.account);
@@ -244,7 +251,17 @@ void Gate::OnSetup(Peer& peer, const moqt::Setup& setup) {
                               "session " + std::to_string(peer.id), NowUs()));
 }
 
+// Of one connection that came to several shards of a node, the first one says it.
+bool Gate::HasSessionFor(const Peer& peer, const Identity& identity) const {
+  const bool is_newcomer = peer.account == nullptr && !peer.route && !peer.uncounted && !peer.guest;
+  return !is_newcomer || identities_.SessionsOf(identity.name) < relay_->limits_.sessions_max;
+}
+
 void Gate::Welcome(Peer& peer, Access::Welcome welcome) {
+  if (!welcome.refusal && !HasSessionFor(peer, welcome.identity)) {
+    welcome.refusal = {moqt::SessionCode::kUnauthorized,
+                       "This credential has as many sessions here as it may."};
+  }
   if (welcome.refusal) {
     relay_->metrics_.unauthorized.Add();
     relay_->log_.Info("peer not let in", {{"peer", peer.id}, {"reason", welcome.refusal->reason}});
@@ -261,7 +278,9 @@ void Gate::Welcome(Peer& peer, Access::Welcome welcome) {
   if (!peer.uncounted) {
     peer.session->ShareRoom({peer.account->room, room_, peer.route.has_value()});
   }
-  shares_.Join(peer.id, peer.identity.name);
+  if (!peer.uncounted) {
+    shares_.Join(peer.id, peer.identity.name);
+  }
   if (const std::optional<uint64_t> until = peer.identity.until_us()) {
     EndGrantAt({InstantOf(*until), peer.id, kWholeSession});
   }
@@ -366,6 +385,11 @@ void Gate::EndGrants() {
   }
 }
 
+// Who stands still keeps others from going on only for so long.
+Duration Gate::StallPatience() const {
+  return relay_->limits_.stall_patience / (starved_.empty() ? 1 : kImpatience);
+}
+
 void Gate::EndStalled() {
   if (!stalls_.IsTime(relay_->now_)) {
     return;
@@ -374,8 +398,7 @@ void Gate::EndStalled() {
   for (auto& [peer_id, peer] : relay_->peers_) {
     for (const moqt::RequestId request : peer.session->QueuedRequests()) {
       const SubscriberId id{peer_id, request};
-      if (!stalls_.Look(id, peer.session->progress(request), relay_->now_,
-                        relay_->limits_.stall_patience)) {
+      if (!stalls_.Look(id, peer.session->progress(request), relay_->now_, StallPatience())) {
         continue;
       }
       relay_->Touch(peer_id);
@@ -399,10 +422,18 @@ void Gate::OnTime() {
   EndStalled();
 }
 
+// In steps, so that not every packet has the store look for room. Half is left to a store that is
+// smaller than what may come.
+void Gate::CountReceived() {
+  const size_t step = ram_bytes_ / kReceivedSteps + 1;
+  const size_t bytes = (room_->bytes() + step - 1) / step * step;
+  relay_->stock_.CountReceived(std::min(bytes, ram_bytes_ / 2), relay_->now_);
+}
+
 void Gate::Settle() {
   relay_->metrics_.receptions.bytes.Set(static_cast<int64_t>(room_->bytes()));
   if (shares_.total() > 0) {
-    stalls_.Expect(relay_->now_, relay_->limits_.stall_patience);
+    stalls_.Expect(relay_->now_, StallPatience());
   } else {
     stalls_.Rest();
   }
@@ -416,7 +447,34 @@ std::optional<Instant> Gate::deadline() const {
   return first;
 }
 
+void Gate::OnCrowded(Peer& peer) {
+  if (peer.session->queued_bytes() == 0 && !std::exchange(peer.starved, true)) {
+    starved_.push_back(peer.id);
+  }
+}
+
+void Gate::WakeStarved() {
+  for (size_t looked = std::min(starved_.size(), kWakeAtOnce); looked > 0; --looked) {
+    const PeerId id = starved_.front();
+    starved_.pop_front();
+    const auto found = relay_->peers_.find(id);
+    if (found == relay_->peers_.end()) {
+      continue;
+    }
+    Peer& peer = found->second;
+    peer.starved = !peer.crowded.empty() && shares_.IsFull(id);
+    if (peer.starved) {
+      starved_.push_back(id);
+    } else if (!peer.crowded.empty()) {
+      relay_->Touch(id);
+    }
+  }
+}
+
 size_t Gate::FetchRoom(const Peer& peer) const {
+  if (!peer.uncounted && shares_.IsFull(peer.id)) {
+    return 0;
+  }
   return std::min(relay_->limits_.fetch_queue_bytes, shares_.MostFor(peer.id));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -50,6 +51,12 @@ class Gate {
 
   // How much may wait for a peer before its fetches pause.
   size_t FetchRoom(const Peer& peer) const;
+  // One of them did. Where it has nothing waiting itself, others have, and WakeStarved() has it go
+  // on once they have less.
+  void OnCrowded(Peer& peer);
+  void WakeStarved();
+  // What has come takes room that blocks would have.
+  void CountReceived();
   SendShares& shares() { return shares_; }
 
  private:
@@ -57,6 +64,7 @@ class Gate {
   static constexpr size_t kEndingsMin = 1024;
 
   void Welcome(Peer& peer, Access::Welcome welcome);
+  bool HasSessionFor(const Peer& peer, const Identity& identity) const;
   std::optional<moqt::RequestError> OverloadBy(Peer& peer, const moqt::Event& event);
   // It did something that leads to nothing, and may not do that for ever.
   void OnUseless(Peer& peer);
@@ -70,6 +78,7 @@ class Gate {
   bool IsOpen(SubscriberId id) const;
   void EndGrants();
   void EndStalled();
+  Duration StallPatience() const;
   uint64_t NowUs() const;
   Instant InstantOf(uint64_t wall_us) const;
 
@@ -82,6 +91,7 @@ class Gate {
   std::set<Ending> endings_;       // Of sessions, and of requests with tokens of their own.
   size_t swept_at_ = kEndingsMin;  // So many endings, and those of requests that are over go.
   StallBook stalls_;
+  std::deque<PeerId> starved_;  // Whose fetches wait for others, who came first in front.
 };
 
 }  // namespace kvcast::relay

@@ -44,6 +44,18 @@ class IdentityBook {
   // forgotten before its rates have recovered, so that coming back is no way around them.
   Account& Join(const std::string& name);
   void Leave(const std::string& name, Instant now);
+  // How many sessions it has.
+  size_t SessionsOf(const std::string& name) const {
+    const auto found = accounts_.find(name);
+    return found == accounts_.end() ? 0 : found->second.sessions;
+  }
+  // The limits are others now, of accounts that there are, too.
+  void OnLimits(Instant now) {
+    for (auto& [name, account] : accounts_) {
+      account.requests.Set(limits_->requests_per_second, limits_->requests_burst, now);
+      account.useless.Set(limits_->useless_per_second, limits_->useless_burst, now);
+    }
+  }
   // One session of it holds this now, instead of that.
   static void Move(Account& account, Held& from, const Held& to);
   size_t size() const { return accounts_.size(); }

@@ -15,8 +15,9 @@ struct Limits {
   // The same of a single subscription.
   size_t subscription_queue_bytes = 8 * 1024 * 1024;
   // The same of all sessions of one identity, and of all peers: beyond it, each session for which
-  // anything waits has an equal part, and is treated as above when it has more. Of all peers, 0
-  // stands for a quarter of the memory for blocks.
+  // anything waits has an equal part, and is treated as above when it has more; at twice as much,
+  // no fetch gets more until some of it has gone. Of all peers, 0 stands for a quarter of the
+  // memory for blocks.
   size_t identity_queue_bytes = 256 * 1024 * 1024;
   size_t node_queue_bytes = 0;
   // Bytes that have come of all sessions of one identity, or of all peers, and are neither whole
@@ -26,9 +27,13 @@ struct Limits {
   size_t identity_receive_bytes = 256 * 1024 * 1024;
   size_t node_receive_bytes = 0;
   // A fetch or a subscription of which something waits, and nothing was sent for so long, is ended.
-  // Windows are opened in steps, so that who is slow may seem to stand still for a while.
+  // Windows are opened in steps, so that who is slow may seem to stand still for a while. While
+  // fetches wait for room that others take, a sixth of it is enough.
   Duration stall_patience = std::chrono::seconds(60);
 
+  // Sessions of one identity at a time, a relay's as well: one that is beyond it is closed, so that
+  // whoever has a token cannot take every connection that there is.
+  size_t sessions_max = 4096;
   // What one identity may ask for, over all its sessions; a relay's is limited by bytes alone.
   // Requests, with updates, in a second, and so many at once after a pause; 0 bounds nothing.
   uint64_t requests_per_second = 20'000;

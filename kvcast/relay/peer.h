@@ -44,6 +44,7 @@ struct Peer {
   std::map<moqt::RequestId, moqt::FetchReceived> open_fetches;
   std::set<moqt::RequestId> open_statuses;  // And questions that wait for somebody upstream.
   std::set<moqt::RequestId> crowded;        // Fetches that wait for the peer as a whole.
+  bool starved = false;                     // They wait for what others have waiting.
   std::map<moqt::RequestId, Prefix> prefixes;
   // Tracks below one that have begun again, while the peer has yet to hear of their end.
   std::map<TrackName, moqt::RequestId> postponed;

@@ -13,6 +13,14 @@ class Rate {
   Rate(uint64_t per_second, uint64_t burst)
       : per_second_(per_second), burst_(burst), left_(static_cast<double>(burst)) {}
 
+  // From now on so many, and so many at once: what is left of them stays, as far as it may.
+  void Set(uint64_t per_second, uint64_t burst, Instant now) {
+    Refill(now);
+    per_second_ = per_second;
+    burst_ = burst;
+    left_ = std::min(left_, static_cast<double>(burst));
+  }
+
   // Whether one more is within the bound; it is counted if it is. Nothing is bounded by zero a
   // second.
   bool Take(Instant now) {

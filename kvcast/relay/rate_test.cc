@@ -32,6 +32,17 @@ TEST(Rate, SavesNoMoreThanABurst) {
   EXPECT_EQ(TakenAt(rate, Instant() + hours(5), 100), 20);
 }
 
+TEST(Rate, IsAnotherOneFromNowOn) {
+  Rate rate(10, 20);
+  Instant now{};
+  EXPECT_EQ(TakenAt(rate, now, 15), 15);
+  now += milliseconds(100);
+  rate.Set(100, 3, now);
+  EXPECT_EQ(TakenAt(rate, now, 100), 3);  // Six were left, of which so many may be.
+  now += milliseconds(20);
+  EXPECT_EQ(TakenAt(rate, now, 100), 2);
+}
+
 TEST(Rate, TellsHowLongToWait) {
   Rate rate(10, 1);
   EXPECT_EQ(rate.Wait(Instant()), Duration::zero());

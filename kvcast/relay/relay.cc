@@ -163,6 +163,7 @@ void Relay::Settle() {
     TakeReads();
     ContinueHeld();
     TakeAcks();
+    gate_.CountReceived();
     for (const CatalogChange& change : stock_.Settle(now_)) {
       if (change.is_over) {
         above_->EndCatalog(change.track);
@@ -193,6 +194,7 @@ void Relay::Settle() {
     for (const PeerId id : audience_.TakeTouched()) {
       Touch(id);
     }
+    gate_.WakeStarved();
   } while (!to_drain_.empty());
   gate_.Settle();
 }
@@ -360,6 +362,7 @@ void Relay::Continue(Peer& peer, moqt::RequestId request) {
     EndFetch(peer, fetch);
   } else if (state == FetchAnswer::State::kCrowded) {
     peer.crowded.insert(request);
+    gate_.OnCrowded(peer);
   }
 }
 

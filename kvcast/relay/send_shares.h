@@ -12,11 +12,14 @@ namespace kvcast::relay {
 
 // What waits to be sent, of each session, each identity and the node, and how much of it a session
 // may have. While the node or an identity is beyond its bound, those for whom something waits share
-// it equally: whoever keeps up has next to nothing waiting, and notices nothing.
+// it equally: whoever keeps up has next to nothing waiting, and notices nothing. Parts shrink with
+// everyone who shares; and at twice the bound nothing is to be begun for whoever can wait.
+//
+// What waits is counted for everyone it waits for, also where many wait for one payload.
 class SendShares {
  public:
-  // However many share, each may have this much: else nobody would get on.
-  static constexpr size_t kLeast = 256 * 1024;
+  // However many share, each may have this much: what is smaller than a part waits for nobody.
+  static constexpr size_t kLeast = 16 * 1024;
 
   SendShares(const Limits& limits, size_t node_bytes) : limits_(&limits), node_bytes_(node_bytes) {}
   void SetNodeBytes(size_t bytes) { node_bytes_ = bytes; }
@@ -53,9 +56,20 @@ class SendShares {
     size_t most = std::min(limits_->peer_queue_bytes, PartOf(node_, node_bytes_));
     const auto found = peers_.find(peer);
     if (found != peers_.end()) {
-      most = std::min(most, PartOf(found->second.identity->second, limits_->identity_queue_bytes));
+      most = std::min(most, PartOf(found->second.identity->second, identity_bytes()));
     }
     return most;
+  }
+  // So much waits that what can wait has to.
+  bool IsFull(uint64_t peer) const {
+    if (node_.queued / 2 >= node_bytes_) {
+      return true;
+    }
+    const auto found = peers_.find(peer);
+    if (found == peers_.end()) {
+      return false;
+    }
+    return found->second.identity->second.queued / 2 >= identity_bytes();
   }
   size_t total() const { return node_.queued; }
 
@@ -70,6 +84,11 @@ class SendShares {
     size_t queued = 0;
   };
 
+  // Where there are others, no identity has more than half of what all have.
+  size_t identity_bytes() const {
+    return std::min(limits_->identity_queue_bytes,
+                    identities_.size() > 1 ? node_bytes_ / 2 : SIZE_MAX);
+  }
   static void Move(Sum& sum, size_t from, size_t to) {
     sum.queued += to - from;
     sum.waiting += size_t{to > 0} - size_t{from > 0};

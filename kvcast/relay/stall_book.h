@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,9 +19,7 @@ class StallBook {
   std::optional<Instant> next() const { return next_; }
   // Something waits: it is to be looked at after this.
   void Expect(Instant now, Duration patience) {
-    if (!next_) {
-      next_ = now + patience / 4;
-    }
+    next_ = std::min(next_.value_or(Instant::max()), now + patience / 4);
   }
 
   // Nothing waits for anybody.

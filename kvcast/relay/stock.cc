@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "kvcast/base/planted.h"
 #include "kvcast/catalog/block_key.h"
@@ -46,8 +47,14 @@ void Stock::DropKey(const TrackName& track, uint64_t group) {
 }
 
 void Stock::CountBooks(Instant now) {
-  store_.ram().CountBeside(expiries_.bytes() + key_bytes_);
+  store_.ram().CountBeside(expiries_.bytes() + key_bytes_ + catalogs_.bytes() + received_bytes_);
   store_.SettleRam(now);
+}
+
+void Stock::CountReceived(size_t bytes, Instant now) {
+  if (std::exchange(received_bytes_, bytes) != bytes) {
+    CountBooks(now);
+  }
 }
 
 Result<void> Stock::Describe(const TrackName& track, const Properties& properties,

@@ -88,6 +88,9 @@ class Stock {
   // Remembers it. REQUIRES: CheckGap() passes.
   void AddGap(const TrackName& track, const LocationRange& gap, Durability level, Instant now);
 
+  // So much has come of what is not here yet. It takes the room that blocks would have.
+  void CountReceived(size_t bytes, Instant now);
+
   // A tier had input, or the time has come for something.
   void OnTime(Instant now);
   // Gives up what may be kept no longer, and takes what is there.
@@ -169,6 +172,7 @@ class Stock {
   Log log_;
   std::function<std::optional<uint64_t>(const Properties&)> max_cache_ms_;
   size_t key_bytes_ = 0;
+  size_t received_bytes_ = 0;
   Keys keys_{CountedAllocator<std::pair<const GroupName, Digest>>(&key_bytes_)};
   std::deque<Listing> listings_;
   // Groups that may be kept only for so long, and nobody knows since when.

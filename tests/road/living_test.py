@@ -175,6 +175,25 @@ class Living(unittest.TestCase):
         node.process.send_signal(signal.SIGHUP)
         until(lambda: node.log.read_text().count("configuration reloaded") > before, "nothing said")
 
+    def test_sighup_takes_rates_for_those_who_are_here(self):
+        tokens, token = self.folder / "tokens", self.folder / "token"
+        made = kvcast("token", "new", "--tenant", "_all", "--tokens", str(tokens), "--out", str(token))
+        self.assertEqual(made.returncode, 0, made.stderr)
+        keys = f'[tls]\ntokens = "{tokens}"\n'
+        node = self.configured(keys + "[limits]\nrequests_per_second = 1\nrequests_burst = 1\n")
+        stays = subprocess.Popen([KVCAST, "moq", "sub", node.address, "a--b", "--rendezvous", "60",
+                                  "--timeout", "60", "--token-file", token],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(stays.wait)
+        self.addCleanup(stays.kill)
+        until(lambda: self.peers(node) == 1, "the client did not come in")
+        self.config.write_text('[cache]\ndirectory = "none"\n' + keys)
+        self.reload(node)
+        # Of the same identity, whose requests are counted for as long as one of it is here.
+        for _ in range(10):
+            asked = kvcast("moq", "ls", node.address, "a", "--token-file", str(token))
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+
     def test_sighup_takes_that_there_is_a_file_of_tokens_and_that_there_is_none(self):
         tokens, token = self.folder / "tokens", self.folder / "token"
         made = kvcast("token", "new", "--tenant", "_all", "--may", "admin", "--tokens", str(tokens), "--out",
