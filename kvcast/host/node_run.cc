@@ -214,7 +214,8 @@ Result<void> NodeRun::Renew(const NodeConfig& config) {
   const bool is_new = credentials.fingerprint() != ground_.credentials.fingerprint();
   const relay::Limits limits = ShardLimits(config.relay, config_.shards);
   OnAll([&](NodeServer& node) {
-    node.Renew(credentials, limits, config.session, QuicOf(config, node.options().quic));
+    node.Renew(credentials, limits, config.session,
+               ShardDoor(QuicOf(config, node.options().quic), config_.shards));
   });
   ground_.credentials = std::move(credentials);
   if (const std::string names = NeedsRestart(config); !names.empty()) {

@@ -326,6 +326,9 @@ void NodeServer::Renew(const ServerCredentials& credentials, const relay::Limits
   ChunkPool* const chunks = options_.session.payload_chunks;
   options_.session = session;
   options_.session.payload_chunks = chunks;
+  for (const auto& upstream : upstreams_) {
+    upstream->SetLimits(options_.session);
+  }
   options_.quic = quic;
   quic_->Renew(credentials, quic);
 }

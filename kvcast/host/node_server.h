@@ -89,8 +89,8 @@ class NodeServer : private NodePeerOwner {
   // Call it after the relay was asked for something other than by a peer.
   void OnAsked() { PokeTouched(nullptr); }
 
-  // For peers from now on: what they are shown, and what they may cost. Limits of the relay hold
-  // for all.
+  // For peers from now on, and sessions with upstreams: what they are shown, and what they may
+  // cost. Limits of the relay hold for all.
   void Renew(const ServerCredentials& credentials, const relay::Limits& limits,
              const moqt::Limits& session, const QuicServer::Options& quic);
 

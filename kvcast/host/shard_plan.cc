@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <span>
@@ -45,6 +46,17 @@ void Divide(std::map<std::string, uint64_t>& reservations, size_t count) {
   for (auto& [tenant, bytes] : reservations) {
     bytes /= count;
   }
+}
+
+// What an identity has at each shard, however many there are: its tracks may all be there.
+constexpr uint64_t kRequestsLeast = 1024;
+constexpr uint64_t kBytesLeast = uint64_t{64} << 20;
+// The same of connections, which come to shards by chance.
+constexpr uint64_t kConnectionsLeast = 16;
+
+// A limit of 0 bounds nothing, and goes on doing so.
+uint64_t PartOf(uint64_t limit, uint64_t part, uint64_t least) {
+  return std::min(limit, std::max(part, least));
 }
 
 uint64_t RandomNumber() {
@@ -150,7 +162,25 @@ relay::Limits ShardLimits(relay::Limits limits, size_t count) {
   limits.node_queue_bytes /= count;
   limits.node_receive_bytes /= count;
   limits.pledged_bytes /= count;
+  // Not what is asked of prefixes, and sessions: every shard hears of all of them.
+  for (size_t* const limit :
+       {&limits.requests_per_second, &limits.requests_burst, &limits.useless_per_second,
+        &limits.useless_burst, &limits.streams_max, &limits.data_streams_max,
+        &limits.publications_max, &limits.subscriptions_max, &limits.fetches_max}) {
+    *limit = PartOf(*limit, *limit / count * 2, kRequestsLeast);
+  }
+  for (size_t* const limit : {&limits.identity_queue_bytes, &limits.identity_receive_bytes}) {
+    *limit = PartOf(*limit, *limit / count * 2, kBytesLeast);
+  }
   return limits;
+}
+
+QuicServer::Options ShardDoor(QuicServer::Options door, size_t count) {
+  for (size_t* const limit :
+       {&door.connections_max, &door.handshakes_max, &door.handshakes_before_retry}) {
+    *limit = PartOf(*limit, (*limit + count - 1) / count, kConnectionsLeast);
+  }
+  return door;
 }
 
 Result<NodeServer::Options> ShardOptions(const NodeServer::Options& node, size_t index,
@@ -169,6 +199,7 @@ Result<NodeServer::Options> ShardOptions(const NodeServer::Options& node, size_t
   shard.relay.warming.burst_bytes /= count;
   shard.relay.reads.bytes_max /= count;
   shard.relay.limits = ShardLimits(shard.relay.limits, count);
+  shard.quic = ShardDoor(shard.quic, count);
   shard.relay.node = ShardNode(node.relay.node, index);
   shard.relay.boot = DrawBoot(shard.relay.node, index, count);
   shard.relay.secret = RandomNumber();

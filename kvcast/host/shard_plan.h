@@ -43,7 +43,11 @@ NodeId ShardNode(NodeId node, size_t index);
 // question by which a shard looks for rings, see RingWatch, comes back to that shard.
 size_t ShardAsked(const NodeId& node, const TrackNamespace& space, size_t count);
 
-// What it may cost peers to have the shard.
+// What peers may cost one shard of so many. What counts for the node is divided; of what counts for
+// one identity, whose tracks are never spread evenly, each shard has twice an equal part, and no
+// less than a few need.
 relay::Limits ShardLimits(relay::Limits limits, size_t count);
+// How many connections one shard of so many takes.
+QuicServer::Options ShardDoor(QuicServer::Options door, size_t count);
 
 }  // namespace kvcast

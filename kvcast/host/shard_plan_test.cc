@@ -97,6 +97,37 @@ TEST(ShardPlan, DividesWhatIsReservedInABucketToo) {
   }
 }
 
+// An identity's tracks are on all shards, and so are its requests; but not evenly.
+TEST(ShardPlan, DividesWhatAnIdentityMayAskForAmongShards) {
+  relay::Limits limits;
+  limits.fetches_max = 100;
+  limits.requests_per_second = 0;
+  const relay::Limits part = ShardLimits(limits, 8);
+  EXPECT_EQ(part.requests_burst, limits.requests_burst / 4);
+  EXPECT_EQ(part.data_streams_max, limits.data_streams_max / 4);
+  EXPECT_EQ(part.identity_queue_bytes, limits.identity_queue_bytes / 4);
+  EXPECT_EQ(part.requests_per_second, 0u);            // Nothing is bounded.
+  EXPECT_EQ(part.fetches_max, 100u);                  // So few may all be at one shard.
+  EXPECT_EQ(part.sessions_max, limits.sessions_max);  // Every shard hears of each of these.
+  EXPECT_EQ(part.namespaces_max, limits.namespaces_max);
+  const relay::Limits two = ShardLimits(limits, 2);
+  EXPECT_EQ(two.streams_max, limits.streams_max);
+}
+
+TEST(ShardPlan, DividesConnectionsAndHandshakesAmongShards) {
+  QuicServer::Options door;
+  door.connections_max = 10'001;
+  const QuicServer::Options part = ShardDoor(door, 4);
+  EXPECT_EQ(part.connections_max, 2501u);
+  EXPECT_EQ(part.handshakes_max, 64u);
+  EXPECT_EQ(part.handshakes_before_retry, 16u);
+  const ScratchDirectory scratch = *ScratchDirectory::Make();
+  NodeServer::Options node;
+  node.quic = door;
+  EXPECT_EQ(ShardOptions(node, 1, 4, scratch.path())->quic.connections_max, 2501u);
+  EXPECT_EQ(ShardOptions(node, 0, 1, scratch.path())->quic.connections_max, 10'001u);
+}
+
 TEST(ShardPlan, RefusesADirectoryOfAnotherNumberOfShards) {
   const ScratchDirectory scratch = *ScratchDirectory::Make();
   EXPECT_TRUE(CheckShardDirectory(scratch.path() / "absent", 2).ok());

@@ -56,6 +56,8 @@ class UpstreamLink : private NodePeerOwner {
   // Sessions that another has taken the place of, and at which something is still under way.
   size_t leaving() const { return before_.size(); }
   uint64_t connections() const { return connections_; }  // How often it came to that.
+  // For sessions from now on.
+  void SetLimits(const moqt::Limits& limits) { limits_ = limits; }
   // It leads back to us: it is left alone for long.
   void LeaveRing();
   // For good.

@@ -197,6 +197,30 @@ TEST_F(UpstreamLinks, AreOpenedAgainForEver) {
   AwaitUpstream(*edge);
 }
 
+TEST_F(UpstreamLinks, HaveNewLimitsFromTheNextSessionOn) {
+  auto origin = StartNode({});
+  const SocketAddress place = origin->server->local();
+  const auto edge = StartNode({AddressOf(*origin)});
+  AwaitUpstream(*edge);
+  moqt::Limits limits;
+  limits.object_bytes_max = 12'345;
+  edge->server->Renew(edge->credentials, edge->server->relay().limits(), limits, {});
+  origin->server->Close();
+  ASSERT_TRUE(LoopUntil(*loop_, kLevelPatience,
+                        [&] { return !edge->server->upstreams().front()->connected(); }));
+  origin->server.reset();
+  NodeServer::Options options;
+  options.listen = place;
+  options.relay.ram_bytes = size_t{64} << 20;
+  origin->server =
+      *NodeServer::Start(*loop_, options, origin->credentials, origin->metrics, &origin->log);
+  AwaitUpstream(*edge);
+  const auto& peers = edge->server->peers();
+  EXPECT_TRUE(std::ranges::any_of(peers, [](const auto& peer) {
+    return peer.second->session().limits().object_bytes_max == 12'345;
+  }));
+}
+
 TEST_F(UpstreamLinks, TellWhetherTheyStandAndHowOftenTheyWereOpened) {
   auto origin = StartNode({});
   const NodeAddress address = AddressOf(*origin);
