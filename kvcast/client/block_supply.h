@@ -23,8 +23,9 @@ class BlockSupply {
 
   virtual size_t block_count() const = 0;
   // The first so many blocks can be read from now on. Called with one or more before anything below
-  // is, and may be again. What fails is that they cannot be encoded.
-  virtual Result<void> Prepare(size_t) { return {}; }
+  // is, and may be again. False: it takes jobs, and is to be called again when jobs are done,
+  // before anything below is but Stop(). What fails is that they cannot be encoded.
+  virtual Result<bool> Prepare(size_t) { return true; }
   // What the track says of itself, beside these.
   virtual Properties TrackProperties(const Properties& others) const { return others; }
   // The ids of a block's objects are below this. REQUIRES, here and below: a block there is.

@@ -233,12 +233,9 @@ Result<OperationId> Client::Publish(std::vector<BlockHash> blocks, PromptPages p
                                           std::to_string(pages.block_count()) + " blocks.");
   }
   const CacheKind kind = options_.kind.At(terms.rung.value_or(options_.kind.rung()));
-  KVCAST_TRY_VOID(options_.ladder.CheckPublishes(kind.rung()));
+  KVCAST_TRY_VOID(options_.ladder.CheckPublishes(kind.rung(), pages));
   auto supply = std::make_unique<PageSupply>(std::move(pages), options_.ladder, kind.rung(),
                                              *executor_, options_.work, terms.coding);
-  if (terms.ready > 0) {
-    KVCAST_TRY_VOID(supply->Prepare(terms.ready));
-  }
   const Generation generation =
       Planted(PlantedBug::kOneGeneration) ? Generation() : terms.generation;
   return Begin({std::make_unique<Publication>(

@@ -5,26 +5,19 @@
 #include <string>
 #include <utility>
 
+#include "kvcast/base/check.h"
 #include "kvcast/codec/bands.h"
-#include "kvcast/codec/survey.h"
 #include "kvcast/kv/track_properties.h"
 
 namespace kvcast {
 namespace {
 
-// Enough to know which exponents a prompt has; all others are written out, and cost a byte more.
-constexpr size_t kBlocksLookedAt = 4;
-
 bool IsPlain(Rung rung) { return rung == Rung::kBf16 || rung == Rung::kFp16; }
 
-// Constants for the very pages that are published.
-Result<TrackFormat> FormatSuiting(Rung rung, HalfType type, const PromptPages& pages) {
-  Survey survey(pages.shape(), type, pages.slice());
-  const size_t step = std::max<size_t>(pages.block_count() / kBlocksLookedAt, 1);
-  for (size_t block = 0; block < pages.block_count(); block += step) {
-    survey.Add(pages.Block(block));
-  }
-  return survey.FormatOf(rung);
+bool IsLossless(Rung rung) { return rung == Rung::kBf16Lossless || rung == Rung::kFp16Lossless; }
+
+bool HasConstants(Rung rung) {
+  return !IsPlain(rung) && rung != Rung::kInt8 && rung != Rung::kInt4;
 }
 
 // Its layers are the model's own, of which the pages may be a slice.
@@ -95,7 +88,7 @@ std::vector<Rung> Ladder::LoadedBetween(Rung best, Rung least) const {
   return rungs;
 }
 
-Result<void> Ladder::CheckPublishes(Rung rung) const {
+Result<void> Ladder::CheckPublishes(Rung rung, const PromptPages& pages) const {
   if (!Publishes(rung)) {
     return Error(ErrorCode::kUnsupported,
                  "Pages of " + std::string(ToString(pages_)) + " cannot be published as " +
@@ -103,23 +96,29 @@ Result<void> Ladder::CheckPublishes(Rung rung) const {
                      (calibration_ == nullptr ? " without a calibration of the model."
                                               : " with this calibration."));
   }
+  if (HasConstants(rung) && calibration_ != nullptr) {
+    KVCAST_TRY_VOID(FormatCalibrated(rung, pages_, pages, *calibration_));
+  }
   return {};
 }
 
-Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages) const {
-  KVCAST_TRY_VOID(CheckPublishes(rung));
-  const bool constants = !IsPlain(rung) && rung != Rung::kInt8 && rung != Rung::kInt4;
-  Result<TrackFormat> format = TrackFormat::Of(rung, pages_, pages.shape(), pages.slice());
-  if (constants) {
-    format = calibration_ == nullptr ? FormatSuiting(rung, pages_, pages)
-                                     : FormatCalibrated(rung, pages_, pages, *calibration_);
-  }
-  if (!format.ok()) {
-    return std::move(format).error();
+bool Ladder::LooksAtPages(Rung rung) const {
+  return calibration_ == nullptr && IsLossless(rung) && Publishes(rung);
+}
+
+Result<std::shared_ptr<const Codec>> Ladder::Encoder(Rung rung, const PromptPages& pages,
+                                                     const ExponentSurvey* seen) const {
+  KVCAST_TRY_VOID(CheckPublishes(rung, pages));
+  TrackFormat format = TrackFormat::Of(rung, pages_, pages.shape(), pages.slice());
+  if (LooksAtPages(rung)) {
+    KVCAST_CHECK(seen != nullptr);
+    KVCAST_TRY(format, seen->FormatOf(rung));
+  } else if (HasConstants(rung)) {
+    KVCAST_TRY(format, FormatCalibrated(rung, pages_, pages, *calibration_));
   }
   KVCAST_TRY(std::unique_ptr<const Codec> codec, calibration_ == nullptr
-                                                     ? Codec::Of(*format, pages_)
-                                                     : Codec::Of(*format, pages_, *calibration_));
+                                                     ? Codec::Of(format, pages_)
+                                                     : Codec::Of(format, pages_, *calibration_));
   return std::shared_ptr<const Codec>(std::move(codec));
 }
 

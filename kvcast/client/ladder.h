@@ -8,6 +8,7 @@
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/codec/calibration.h"
 #include "kvcast/codec/codec.h"
+#include "kvcast/codec/exponent_survey.h"
 #include "kvcast/codec/half_type.h"
 #include "kvcast/kv/rung.h"
 #include "kvcast/object/properties.h"
@@ -38,12 +39,16 @@ class Ladder {
   // And that are no truer than `best`.
   std::vector<Rung> LoadedBetween(Rung best, Rung least) const;
 
-  // Unsupported: a rung at which it cannot publish.
-  Result<void> CheckPublishes(Rung rung) const;
-  // What encodes these pages. Without a calibration the lossless rungs take constants that suit
-  // some of the blocks. Unsupported: a rung at which it cannot publish. Mismatch: the calibration
-  // is of other layers or values.
-  Result<std::shared_ptr<const Codec>> Encoder(Rung rung, const PromptPages& pages) const;
+  // Unsupported: a rung at which it cannot publish. Mismatch: the calibration is of other layers or
+  // values than these pages.
+  Result<void> CheckPublishes(Rung rung, const PromptPages& pages) const;
+  // Without a calibration the lossless rungs take constants that suit the very pages that are
+  // published: those are to be looked at first.
+  bool LooksAtPages(Rung rung) const;
+  // What encodes these pages; `seen` is what was seen of them, where they are to be looked at.
+  // Fails as CheckPublishes() does.
+  Result<std::shared_ptr<const Codec>> Encoder(Rung rung, const PromptPages& pages,
+                                               const ExponentSurvey* seen = nullptr) const;
 
   // What decodes a track into these pages, by the track's own properties: those of a plain rung
   // need not say anything. Mismatch: it is of another rung, shape, slice or calibration.

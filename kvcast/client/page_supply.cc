@@ -14,18 +14,34 @@ PageSupply::PageSupply(PromptPages pages, Ladder ladder, Rung rung, Executor& ex
     : pages_(std::move(pages)),
       ladder_(std::move(ladder)),
       rung_(rung),
+      executor_(&executor),
       work_(work),
       coding_(coding != nullptr ? std::move(coding) : std::make_shared<TrackCoding>()),
       jobs_(executor.Open()) {}
 
 // What the track says of its coding stays, so later blocks are not asked.
-Result<void> PageSupply::Prepare(size_t blocks) {
+Result<bool> PageSupply::Prepare(size_t blocks) {
   if (coding_->codec == nullptr) {
-    KVCAST_TRY(coding_->codec, ladder_.Encoder(rung_, pages_.First(blocks)));
+    if (ladder_.LooksAtPages(rung_) && !survey_) {
+      survey_.emplace(pages_.First(blocks), ladder_.pages(), *executor_, work_);
+    }
+    if (survey_ && !survey_->Look()) {
+      return false;
+    }
+    KVCAST_TRY(coding_->codec,
+               ladder_.Encoder(rung_, pages_, survey_ ? &survey_->seen() : nullptr));
     KVCAST_CHECK(coding_->codec->shape() == pages_.shape());
   }
+  survey_.reset();
   codec_ = coding_->codec;
-  return {};
+  return true;
+}
+
+void PageSupply::Stop() {
+  if (survey_) {
+    survey_->Stop();
+  }
+  jobs_.Close();
 }
 
 Properties PageSupply::TrackProperties(const Properties& others) const {

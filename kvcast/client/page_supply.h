@@ -14,6 +14,7 @@
 #include "kvcast/client/encode_job.h"
 #include "kvcast/client/executor.h"
 #include "kvcast/client/ladder.h"
+#include "kvcast/client/page_survey.h"
 #include "kvcast/client/prompt_pages.h"
 #include "kvcast/client/track_coding.h"
 #include "kvcast/client/work_limits.h"
@@ -32,7 +33,7 @@ class PageSupply final : public BlockSupply {
              const WorkLimits& work, std::shared_ptr<TrackCoding> coding);
 
   size_t block_count() const override { return pages_.block_count(); }
-  Result<void> Prepare(size_t blocks) override;
+  Result<bool> Prepare(size_t blocks) override;
   Properties TrackProperties(const Properties& others) const override;
   uint32_t EndOf(size_t block) const override;
   uint64_t FirstFrom(size_t block, uint64_t object) const override;
@@ -43,7 +44,7 @@ class PageSupply final : public BlockSupply {
   void Expect(size_t block, uint32_t object) override;
   bool wants_more() const override { return plan_.empty() && !IsFull(); }
   std::optional<size_t> last_expected() const override;
-  void Stop() override { jobs_.Close(); }
+  void Stop() override;
 
  private:
   // What one job makes, from its beginning until all of it was asked for.
@@ -66,8 +67,10 @@ class PageSupply final : public BlockSupply {
   const PromptPages pages_;
   const Ladder ladder_;
   const Rung rung_;
+  Executor* const executor_;
   const WorkLimits work_;
   const std::shared_ptr<TrackCoding> coding_;
+  std::optional<PageSurvey> survey_;  // While it is not known how they are coded.
   std::shared_ptr<const Codec> codec_;
   std::shared_ptr<const BlockView> view_;  // Of the block that jobs were last begun of.
   size_t viewed_ = 0;

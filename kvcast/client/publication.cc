@@ -93,6 +93,7 @@ void Publication::LeaveOutHeld() {
 }
 
 // How the track is coded is told with the offer, and may depend on what the first blocks hold.
+// While that is being looked at, others may publish them.
 void Publication::Ask() {
   if (missing_.empty()) {
     BeOver();
@@ -101,10 +102,20 @@ void Publication::Ask() {
   if (ready_ == 0) {
     return;
   }
-  if (const Result<void> prepared = offer_.supply->Prepare(ready_); !prepared.ok()) {
+  const Result<bool> prepared = offer_.supply->Prepare(ready_);
+  if (!prepared.ok()) {
     Fail(PublishFault::kRefused, prepared.error().message());
-    return;
+  } else if (!*prepared) {
+    state_ = State::kPreparing;
+  } else if (state_ == State::kPreparing) {
+    LeaveOutHeld();
+    missing_.empty() ? BeOver() : AskNode();
+  } else {
+    AskNode();
   }
+}
+
+void Publication::AskNode() {
   const Properties properties = offer_.supply->TrackProperties(
       asks_durability() ? DurabilityProperties(offer_.durability) : Properties());
   const Result<moqt::RequestId> request = session_->Publish(track_, {}, properties);
@@ -331,6 +342,10 @@ void Publication::Look(Instant now) {
       Decide();
     }
   }
+  if (state_ == State::kPreparing) {
+    Ask();
+    last_progress_ = now;  // The node is waited for from now on.
+  }
   if (state_ == State::kSending || state_ == State::kSent) {
     TakeAcks(now);
   }
@@ -424,9 +439,9 @@ std::optional<Instant> Publication::deadline() const {
   if (over()) {
     return std::nullopt;
   }
-  const Instant patient = state_ == State::kNew || making_ || IsWaitingForBlocks()
-                              ? Instant::max()
-                              : last_progress_ + patience_;
+  const bool is_ours =
+      state_ == State::kNew || state_ == State::kPreparing || making_ || IsWaitingForBlocks();
+  const Instant patient = is_ours ? Instant::max() : last_progress_ + patience_;
   const Instant checked = check_ ? check_->deadline().value_or(Instant::max()) : Instant::max();
   const Instant first = std::min({patient, checked, offer_.deadline});
   return first == Instant::max() ? std::nullopt : std::optional(first);

@@ -116,7 +116,16 @@ class Publication {
   std::vector<Standing> Standings() const;
 
  private:
-  enum class State : uint8_t { kNew, kChecking, kDecided, kAsking, kSending, kSent, kOver };
+  enum class State : uint8_t {
+    kNew,
+    kChecking,
+    kDecided,
+    kPreparing,
+    kAsking,
+    kSending,
+    kSent,
+    kOver
+  };
 
   bool asks_durability() const { return offer_.durability != Durability::kMemory; }
   // The node has done all that it was given to do: what is missing is blocks to send.
@@ -127,7 +136,9 @@ class Publication {
   void Check(Instant now);
   void Decide();
   void LeaveOutHeld();
+  // Once it is known how blocks are coded, which may take jobs.
   void Ask();
+  void AskNode();
   void FollowAcks();
   void TakeAcks(Instant now);
   void OnAck(const AckRecord& record);

@@ -46,15 +46,16 @@ RungConstants RungConstants::Sliced(std::span<const LayerShape> layers, const Sl
 Result<TrackFormat> RungConstants::FormatOf(Rung rung, HalfType type, const BlockShape& shape,
                                             const Slice& slice) const {
   TrackFormat format = TrackFormat::Of(rung, type, shape, slice);
-  KVCAST_CHECK(fp8.size() == format.RowCount() && fp4.size() == format.PlaneCount() &&
-               tables.size() == format.PlaneCount());
   if (rung == Rung::kFp8) {
+    KVCAST_CHECK(fp8.size() == format.RowCount());
     format.scales = fp8;
   }
   if (rung == Rung::kFp4) {
+    KVCAST_CHECK(fp4.size() == format.PlaneCount());
     format.scales = fp4;
   }
   if (rung == Rung::kBf16Lossless || rung == Rung::kFp16Lossless) {
+    KVCAST_CHECK(tables.size() == format.PlaneCount());
     format.tables = tables;
     format.run_tokens = RunTokensOf(shape, kRunValues);
   }

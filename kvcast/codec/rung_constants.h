@@ -16,7 +16,7 @@ struct RungConstants {
   RungConstants Sliced(std::span<const LayerShape> layers, const Slice& slice) const;
 
   // The format of a rung for blocks of a shape, which is the slice's. Invalid: too many constants
-  // for one track. REQUIRES: constants of that shape.
+  // for one track. REQUIRES: the rung's constants, of that shape.
   Result<TrackFormat> FormatOf(Rung rung, HalfType type, const BlockShape& shape,
                                const Slice& slice) const;
 };
