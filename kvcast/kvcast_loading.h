@@ -50,14 +50,15 @@ typedef struct kvcast_prefetch kvcast_prefetch;
  * The terms are those of the load to come, and choose the best rung that there is; where they have
  * follow_us or begin_us, blocks that nobody holds yet are waited for, to timeout_us. There is room
  * for prefetch_bytes_max (kvcast_node): what was brought before gives way, and what does not fit is
- * left out from the end. A load of the same prompt ends it and fetches the rest itself. Waits for
- * nothing; `terms` may be null. The cache must stay open until the prefetch is gone. */
+ * left out from the end. Blocks that a load of this cache asks for are left to it; that ends the
+ * prefetch if no others are left. Waits for nothing; `terms` may be null. The cache must stay open
+ * until the prefetch is gone. */
 KVCAST_API kvcast_code kvcast_cache_begin_prefetch(kvcast_cache* cache, const kvcast_prompt* prompt,
                                                    const kvcast_terms* terms,
                                                    kvcast_prefetch** prefetch);
 /* How it ended: it is gone then. KVCAST_PENDING: it goes on. wait_us as in kvcast_loading_wait().
  * Of the report: blocks and tokens that are here, with those that are skipped; bytes that came;
- * `held` blocks were here before. */
+ * `held` blocks were here before, or left to a load. */
 KVCAST_API kvcast_code kvcast_prefetch_wait(kvcast_prefetch* prefetch, int64_t wait_us,
                                             kvcast_report* report);
 /* Nothing more is fetched, and it is gone; what has come stays here. Null is none. */

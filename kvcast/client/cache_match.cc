@@ -137,9 +137,13 @@ std::optional<LoadRun> CacheMatch::RunFrom(size_t block, Rung rung, size_t block
 
 std::vector<LoadRun> CacheMatch::BestRuns() const {
   std::vector<LoadRun> runs;
-  for (size_t block = first_block_; block < end_block() && !offers(block).empty();
-       block = runs.back().end_block()) {
+  for (size_t block = first_block_; block < end_block();) {
+    if (offers(block).empty()) {
+      ++block;
+      continue;
+    }
     runs.push_back(*RunFrom(block, offers(block).front().rung, block_count()));
+    block = runs.back().end_block();
   }
   return runs;
 }
@@ -198,6 +202,18 @@ bool CacheMatch::Extend(const PrefixIndex& index, std::span<const BlockHash> blo
     is_more = true;
   }
   return is_more;
+}
+
+void CacheMatch::ExtendOver(const BlockShelf& shelf, const PrefixIndex& index,
+                            std::span<const BlockHash> blocks, const CacheKind& kind) {
+  const std::vector<CacheKind> kinds = KindsOf(kind, rungs_);
+  while (end_block() < blocks.size()) {
+    std::vector<BlockOffer> offers = Lookup(index, blocks, kinds, end_block());
+    if (offers.empty() && !shelf.Has(blocks[end_block()], rungs_, generation_)) {
+      return;
+    }
+    offers_.push_back(std::move(offers));
+  }
 }
 
 }  // namespace kvcast

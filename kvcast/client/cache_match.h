@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvcast/client/block_shelf.h"
 #include "kvcast/client/cache_kind.h"
 #include "kvcast/client/load_run.h"
 #include "kvcast/kv/prefix_chain.h"
@@ -50,14 +51,15 @@ class CacheMatch {
   const std::optional<Generation>& generation() const { return generation_; }
   const TrackName& track(uint32_t number) const { return tracks_[number]; }
 
-  // REQUIRES below: a block of the match.
+  // REQUIRES below: a block of the match. None: it is on a shelf, or was withdrawn.
   std::span<const BlockOffer> offers(size_t block) const { return offers_[block - first_block_]; }
   // How large it is at that rung; absent where it is not to be had so.
   std::optional<uint64_t> BytesAt(size_t block, Rung rung) const;
   // The run of at most so many blocks from this one on that reaches furthest: no other choice needs
   // fewer fetches. Absent where no track holds the block at that rung.
   std::optional<LoadRun> RunFrom(size_t block, Rung rung, size_t blocks_max) const;
-  // As few runs as possible for all blocks, each at the best rung that its first block has.
+  // As few runs as possible for all blocks that somebody offers, each at the best rung that its
+  // first block has.
   std::vector<LoadRun> BestRuns() const;
   // What those runs take.
   uint64_t bytes() const;
@@ -68,6 +70,10 @@ class CacheMatch {
   // those that have none left. Whether there were any. REQUIRES: the blocks and the kind it is of.
   bool Extend(const PrefixIndex& index, std::span<const BlockHash> blocks, const CacheKind& kind,
               size_t end);
+  // The same by what is on the shelf: blocks behind the last that are there, which nobody need
+  // offer, and what the index says of those behind them.
+  void ExtendOver(const BlockShelf& shelf, const PrefixIndex& index,
+                  std::span<const BlockHash> blocks, const CacheKind& kind);
 
  private:
   std::vector<BlockOffer> Lookup(const PrefixIndex& index, std::span<const BlockHash> blocks,

@@ -205,8 +205,13 @@ CacheMatch Client::Find(std::span<const BlockHash> blocks, size_t first_block,
                         std::span<const Rung> rungs,
                         const std::optional<Generation>& generation) const {
   const Rung own = options_.kind.rung();
-  return CacheMatch::Of(index_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
-                        first_block, generation);
+  CacheMatch match =
+      CacheMatch::Of(index_, blocks, options_.kind, rungs.empty() ? std::span(&own, 1) : rungs,
+                     first_block, generation);
+  if (options_.shelf != nullptr && !options_.shelf->empty()) {
+    match.ExtendOver(*options_.shelf, index_, blocks, options_.kind);
+  }
+  return match;
 }
 
 std::vector<BlockPlace> Client::Places(std::span<const BlockHash> blocks, size_t first_block,
@@ -285,8 +290,10 @@ Result<OperationId> Client::Load(CacheMatch match, std::vector<BlockHash> blocks
     return Error(ErrorCode::kInvalid, "The match has " + std::to_string(match.end_block()) +
                                           " blocks, and not all have a name and a place.");
   }
+  const size_t end =
+      terms.follow ? std::min(blocks.size(), pages.block_count()) : match.end_block();
   for (const auto& [prefetch, prefetching] : prefetches_) {
-    prefetching->GiveWayTo(blocks);
+    prefetching->GiveWayTo(std::span(blocks).first(end));
   }
   const OperationId operation = next_operation_++;
   const Loading::Ground ground{session_,         pace_.get(), &index_,        &options_.kind,

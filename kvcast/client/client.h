@@ -78,8 +78,8 @@ class Client {
   std::optional<ClientEvent> NextEvent();
 
   // Which blocks of the prompt can be had, from `first_block` on, where, and at which of these
-  // rungs, the best first; at the client's own if none are named. With a generation, only what was
-  // published under it. Asks nobody.
+  // rungs, the best first; at the client's own if none are named. Those that are on the shelf can
+  // be, whoever lists them. With a generation, only what was published under it. Asks nobody.
   CacheMatch Find(std::span<const BlockHash> blocks, size_t first_block = 0,
                   std::span<const Rung> rungs = {},
                   const std::optional<Generation>& generation = {}) const;

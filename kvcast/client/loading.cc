@@ -45,6 +45,11 @@ Loading::Loading(const Ground& ground, CacheMatch match, std::vector<BlockHash> 
       progress_{now},
       since_(now),
       now_(now) {
+  for (size_t block = match_.first_block(); !follows() && block < match_.end_block(); ++block) {
+    if (match_.offers(block).empty()) {
+      unoffered_.insert(block);
+    }
+  }
   Settle();
 }
 

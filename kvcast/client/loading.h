@@ -91,8 +91,7 @@ class Loading {
   }
   // Blocks loaded so far without a hole. Only rises, and those stay loaded.
   size_t leading() const { return leading_; }
-  // REQUIRES: over().
-  LoadReport Report() const;
+  LoadReport Report() const;  // REQUIRES: over().
 
  private:
   using Run = DecodingRun;
@@ -139,8 +138,7 @@ class Loading {
   // Looks at jobs that are done, and takes what had to wait for them; false if none are.
   bool Collect();
   bool CollectDone();
-  // The run gives nothing more than has come.
-  void GiveUp(Runs::iterator run, LoadFault fault);
+  void GiveUp(Runs::iterator run, LoadFault fault);  // It gives nothing more than has come.
   // If something is wrong with it, another source is tried for the rest, once none of it is being
   // decoded any more: what comes from there goes to the same pages. The run may be gone then.
   void Conclude(Runs::iterator run);
@@ -154,6 +152,7 @@ class Loading {
   // Of blocks that were prefetched; in loading_shelf.cc.
   void TakeShelved();
   void Decode(size_t block, const BlockShelf::Block& taken);
+  void FailUnshelved();
 
   // What follows is of computing instead, and in loading_worth.cc.
   // After every input: what came of the block that is needed next, and what is left to ask for.
@@ -217,7 +216,8 @@ class Loading {
   size_t end_block_;          // Nothing is wanted from here on.
   size_t room_;               // Nothing is asked for from here on, yet.
   uint64_t shelf_version_ = 0;
-  std::set<size_t> shelved_;  // Blocks that are there, and that nobody was asked for.
+  std::set<size_t> shelved_;    // Blocks that are there, and that nobody was asked for.
+  std::set<size_t> unoffered_;  // Blocks that were nowhere else when the load began.
   std::vector<RungChoice> choices_;
   size_t fetches_made_ = 0;
   size_t leading_ = 0;

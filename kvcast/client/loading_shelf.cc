@@ -32,6 +32,20 @@ void Loading::TakeShelved() {
     }
     CollectDone();
   }
+  FailUnshelved();
+}
+
+// What nobody offers may be gone from the shelf before it is this load's turn: to another load, or
+// for what is prefetched now. Who follows waits for somebody to list it.
+void Loading::FailUnshelved() {
+  while (!unoffered_.empty() && !IsFree(*unoffered_.begin())) {
+    unoffered_.erase(unoffered_.begin());
+  }
+  if (!unoffered_.empty() && !shelved_.contains(*unoffered_.begin())) {
+    Fail(*unoffered_.begin(),
+         {BlockOutcome::kNotHeld,
+          "It had been prefetched and is gone, and nobody is known to hold it."});
+  }
 }
 
 // What is wrong with it is no matter of its track: the node is asked for the block then.

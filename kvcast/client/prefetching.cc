@@ -36,17 +36,16 @@ bool Prefetching::IsShelved(size_t block) const {
 
 void Prefetching::GoOn() {
   while (!over_ && !fetch_) {
-    const size_t end = terms_.waits ? blocks_.size() : match_.end_block();
-    for (; next_ < end && IsShelved(next_); ++next_) {
+    for (; next_ < end() && IsShelved(next_); ++next_) {
       ++report_.held;
       ++report_.blocks;
     }
-    if (next_ == end) {
+    if (next_ == end()) {
       over_ = true;
     } else if (next_ >= match_.end_block()) {
       return;  // Nobody holds it yet.
     } else if (match_.offers(next_).empty()) {
-      End(*fault_);
+      End(fault_.value_or(LoadFault{BlockOutcome::kNotHeld, "Nobody is known to hold it."}));
     } else {
       Start(NextRun());
     }
@@ -181,6 +180,7 @@ void Prefetching::EndBlock() {
   }
   ++report_.blocks;
   ++next_;
+  fault_.reset();
 }
 
 void Prefetching::GiveUp(LoadFault fault) {
@@ -234,11 +234,26 @@ void Prefetching::OnTimeout(Instant now) {
 
 void Prefetching::Cancel() { End({BlockOutcome::kCancelled, "It was cancelled."}); }
 
-void Prefetching::GiveWayTo(const std::vector<BlockHash>& blocks) {
-  if (!over_ && next_ < std::min(blocks.size(), blocks_.size()) &&
-      blocks[next_] == blocks_[next_]) {
-    End({BlockOutcome::kCancelled, "It is being loaded."});
+void Prefetching::GiveWayTo(std::span<const BlockHash> loaded) {
+  size_t behind = next_;
+  while (behind < std::min(loaded.size(), end()) && loaded[behind] == blocks_[behind]) {
+    ++behind;
   }
+  if (over_ || behind == next_) {
+    return;
+  }
+  if (behind == end()) {
+    End({BlockOutcome::kCancelled, "It is being loaded."});
+    return;
+  }
+  if (fetch_) {
+    EndFetch(/*cancel=*/true);  // Most of it may be what is loaded.
+  }
+  report_.held += behind - next_;
+  report_.blocks += behind - next_;
+  next_ = behind;
+  fault_.reset();
+  GoOn();
 }
 
 std::optional<Instant> Prefetching::deadline() const {

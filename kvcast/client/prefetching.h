@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct PrefetchTerms {
 struct PrefetchReport {
   size_t first_block = 0;
   size_t blocks = 0;   // From that one on, without a hole: on the shelf when it was their turn.
-  size_t held = 0;     // Of them, those that were there before.
+  size_t held = 0;     // Of them, those that were there before, or left to a load.
   uint64_t bytes = 0;  // Of payload that came.
   std::optional<BlockOutcome> fault;  // Why not more; absent: all that was wanted is there.
   std::string reason;                 // A sentence for a person; empty if there is no fault.
@@ -66,9 +67,9 @@ class Prefetching {
   void OnNodeLost(const std::string& reason);
   void OnTimeout(Instant now);
   void Cancel();
-  // Ends it if these blocks are a prompt that has the block which it would bring next: whoever
-  // loads them fetches that now.
-  void GiveWayTo(const std::vector<BlockHash>& blocks);
+  // Leaves out those of these blocks that it would bring: whoever loads them, from a prompt's first
+  // on, fetches them now. Ends it if there are no others.
+  void GiveWayTo(std::span<const BlockHash> loaded);
 
   bool over() const { return over_; }
   // Absent once it is over.
@@ -86,6 +87,8 @@ class Prefetching {
   };
 
   void GoOn();
+  // Of the blocks that it is to bring.
+  size_t end() const { return terms_.waits ? blocks_.size() : match_.end_block(); }
   LoadRun NextRun() const;
   void Start(const LoadRun& run);
   bool IsShelved(size_t block) const;
@@ -109,7 +112,7 @@ class Prefetching {
   const BlockShelf::Turn turn_;
   size_t next_;  // What stands before it has had its turn.
   std::optional<Fetch> fetch_;
-  std::optional<LoadFault> fault_;  // Of the next block, by who was asked last.
+  std::optional<LoadFault> fault_;  // Of the next block, by who was asked last, if anybody.
   uint64_t index_version_ = 0;      // That the match knows of.
   PrefetchReport report_;
   bool over_ = false;

@@ -185,6 +185,52 @@ TEST_F(Prefetch, GivesWayToALoadOfTheSame) {
   ExpectLoaded(pair_.Loaded(load).value(), 0);
 }
 
+// A prompt that only begins alike loads nothing of what is behind that.
+TEST_F(Prefetch, GoesOnBehindALoadOfAPromptThatBeginsAlike) {
+  constexpr size_t kShared = 2;
+  const std::vector<BlockHash> other = TestBlocks(kBlocks, /*family=*/1, kShared);
+  pair_.node().script.hold_fetches = true;
+  pair_.node().Hold(source_, blocks_, 0, kBlocks);
+  pair_.Run();
+  const OperationId fetch = Begin();
+  pair_.Run();
+  EngineMemory pages(kBlocks, /*seed=*/3);
+  const OperationId load = pair_.Load(pages, other);
+  pair_.Run();
+  EXPECT_FALSE(Ended(fetch).has_value());
+  pair_.node().ServeHeld();
+  pair_.Run();
+  EXPECT_EQ(pair_.Loaded(load)->loaded(), kShared);
+  EXPECT_EQ(pages.Block(1), source_.Block(1));
+  ASSERT_TRUE(Ended(fetch).has_value());
+  EXPECT_FALSE(Ended(fetch)->fault.has_value()) << Ended(fetch)->reason;
+  EXPECT_EQ(Ended(fetch)->blocks, kBlocks);
+  EXPECT_EQ(Ended(fetch)->held, kShared);
+  pair_.node().script = {};
+  ExpectLoaded(Loaded(), kBlocks - kShared);
+}
+
+// Nor does one whose pages end before it, and what nobody holds yet is waited for as before.
+TEST_F(Prefetch, GoesOnBehindALoadOfItsBeginning) {
+  pair_.node().Hold(source_, blocks_, 0, 2);
+  pair_.node().script.hold_fetches = true;
+  pair_.Run();
+  const OperationId fetch = Begin({.deadline = pair_.now() + seconds(60), .waits = true});
+  pair_.Run();
+  const OperationId load = pair_.Load(target_, blocks_);
+  pair_.node().ServeHeld();
+  pair_.node().script = {};
+  pair_.Run();
+  EXPECT_EQ(pair_.Loaded(load)->loaded(), 2u);
+  EXPECT_FALSE(Ended(fetch).has_value());
+  pair_.node().Hold(source_, blocks_, 2, kBlocks - 2);
+  pair_.Run();
+  ASSERT_TRUE(Ended(fetch).has_value());
+  EXPECT_EQ(Ended(fetch)->blocks, kBlocks);
+  EXPECT_EQ(Ended(fetch)->held, 2u);
+  ExpectLoaded(Loaded(), kBlocks - 2);
+}
+
 TEST_F(Prefetch, WaitsForBlocksThatNobodyHoldsYet) {
   pair_.node().Hold(source_, blocks_, 0, 1);
   pair_.Run();
@@ -292,6 +338,98 @@ TEST_F(Prefetch, IsAsGoodAtAnotherNode) {
   next.Run();
   ExpectLoaded(next.Loaded(load).value(), kBlocks);
   EXPECT_TRUE(next.node().fetches().empty());
+}
+
+// Names never change their bytes, so what came from a node that is gone needs nobody to list it.
+TEST_F(Prefetch, IsFoundWhereTheNextNodeDoesNotListIt) {
+  pair_.node().Hold(source_, blocks_, 0, kBlocks);
+  pair_.Run();
+  EXPECT_EQ(Fetched().blocks, kBlocks);
+  ClientPair next({}, {}, With(shelf_));
+  next.node().Hold(source_, blocks_, 4, 1, /*generation=*/5);  // Of no use to others.
+  next.Run();
+  EXPECT_EQ(next.client().Find(blocks_).block_count(), kBlocks);
+  const OperationId load = next.Load(target_, blocks_);
+  next.Run();
+  ExpectLoaded(next.Loaded(load).value(), kBlocks);
+  EXPECT_TRUE(next.node().fetches().empty());
+  EXPECT_TRUE(next.client().Find(blocks_).empty());  // Each is taken once.
+}
+
+TEST_F(Prefetch, IsFoundBeforeAndAmongWhatTheNextNodeLists) {
+  pair_.node().Hold(source_, blocks_, 0, 4);
+  pair_.Run();
+  EXPECT_EQ(Fetched().blocks, 4u);
+  ClientPair next({}, {}, With(shelf_));
+  next.node().Hold(source_, blocks_, 1, 1, /*generation=*/5);
+  next.node().Hold(source_, blocks_, 4, kBlocks - 4, /*generation=*/5);
+  next.Run();
+  const CacheMatch match = next.client().Find(blocks_);
+  EXPECT_EQ(match.block_count(), kBlocks);
+  const std::vector<LoadRun> runs = match.BestRuns();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].first_block, 1u);
+  EXPECT_EQ(runs[1].first_block, 4u);
+  const OperationId load = next.Load(target_, blocks_);
+  next.Run();
+  ExpectLoaded(next.Loaded(load).value(), 4);
+  EXPECT_EQ(next.node().fetches().size(), 1u);
+}
+
+// Whose turn comes second is told so at once, and computes.
+TEST_F(Prefetch, IsTakenByOneOfTwoLoadsWhereNobodyListsIt) {
+  pair_.node().Hold(source_, blocks_, 0, 3);
+  pair_.Run();
+  EXPECT_EQ(Fetched().blocks, 3u);
+  ClientPair next({}, {}, With(shelf_));
+  next.Run();
+  const CacheMatch match = next.client().Find(blocks_);
+  EXPECT_EQ(match.block_count(), 3u);
+  const OperationId first = next.Load(target_, blocks_);
+  EngineMemory pages(kBlocks, /*seed=*/3);
+  const OperationId second =
+      *next.client().Load(match, blocks_, pages.Pages(), {next.now() + seconds(10)}, next.now());
+  next.Run();
+  ExpectLoaded(next.Loaded(first).value(), 3);
+  ASSERT_TRUE(next.Loaded(second).has_value());
+  EXPECT_EQ(next.Loaded(second)->loaded(), 0u);
+  EXPECT_EQ(next.Loaded(second)->outcomes[0], BlockOutcome::kNotHeld);
+}
+
+TEST_F(Prefetch, EndsALoadWhereItIsDamagedAndNobodyListsIt) {
+  pair_.node().Hold(source_, blocks_, 0, 3);
+  pair_.Run();
+  pair_.node().script.alter = [](std::vector<moqt::FetchItem>& items) {
+    Object& object = std::get<Object>(items[kTestBlockTokens + 1]);
+    std::string payload = object.payload.ToString();
+    payload.back() = static_cast<char>(payload.back() ^ 1);
+    object.payload = Bytes::Of(payload);
+  };
+  EXPECT_EQ(Fetched().blocks, 3u);
+  ClientPair next({}, {}, With(shelf_));
+  next.Run();
+  const OperationId load = next.Load(target_, blocks_);
+  next.Run();
+  ASSERT_TRUE(next.Loaded(load).has_value());
+  EXPECT_EQ(next.Loaded(load)->loaded(), 1u);
+  EXPECT_EQ(next.Loaded(load)->outcomes[1], BlockOutcome::kWrong);
+}
+
+// What is prefetched later may need the room of what nobody lists any more.
+TEST_F(Prefetch, SaysSoWhereWhatWasHereIsGoneAgain) {
+  pair_.node().Hold(source_, blocks_, 0, 3);
+  pair_.Run();
+  EXPECT_EQ(Fetched().blocks, 3u);
+  ClientPair next({}, {}, With(shelf_));
+  next.Run();
+  const CacheMatch match = next.client().Find(blocks_);
+  for (const BlockHash& block : blocks_) {
+    (void)shelf_->Take(block, match.rungs(), {});
+  }
+  const OperationId again = next.client().Prefetch(match, blocks_, {}, next.now());
+  next.Run();
+  ASSERT_TRUE(next.End<PrefetchEnded>(again).has_value());
+  EXPECT_EQ(next.End<PrefetchEnded>(again)->fault, BlockOutcome::kNotHeld);
 }
 
 }  // namespace
