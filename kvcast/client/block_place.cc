@@ -13,7 +13,8 @@ constexpr size_t kPlacesMax = 16;
 std::vector<BlockPlace> PlacesOf(const PrefixIndex& index, const NodeIds& nodes,
                                  std::span<const BlockHash> blocks, const CacheKind& kind,
                                  std::span<const Rung> rungs, size_t first_block,
-                                 const NodePace& pace, Instant now) {
+                                 const std::optional<Generation>& generation, const NodePace& pace,
+                                 Instant now) {
   std::vector<BlockPlace> places;
   const PrefixMatch found = index.LongestMatch(blocks);
   for (size_t block = first_block; found.Has(block); ++block) {
@@ -28,7 +29,8 @@ std::vector<BlockPlace> PlacesOf(const PrefixIndex& index, const NodeIds& nodes,
         }
         const Result<CacheTrack> track = CacheTrack::Parse(source.track);
         const auto node = nodes.find(source.node);
-        if (!track.ok() || node == nodes.end()) {
+        if (!track.ok() || node == nodes.end() ||
+            (generation && track->generation != *generation)) {
           continue;
         }
         BlockPlace place{block, rung, track->generation, node->second, source.bytes};

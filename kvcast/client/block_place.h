@@ -31,10 +31,12 @@ using NodeIds = std::map<NodeRef, NodeId>;
 
 // Where the blocks from `first_block` on are, for who wants to know or to show it; a match is what
 // a load needs. In the prompt's order, up to the first that is nowhere; of a block those of the
-// first rung come first, and few of each.
+// first rung come first, and few of each. With a generation, only what was published under it
+// counts, for all of that.
 std::vector<BlockPlace> PlacesOf(const PrefixIndex& index, const NodeIds& nodes,
                                  std::span<const BlockHash> blocks, const CacheKind& kind,
                                  std::span<const Rung> rungs, size_t first_block,
-                                 const NodePace& pace, Instant now);
+                                 const std::optional<Generation>& generation, const NodePace& pace,
+                                 Instant now);
 
 }  // namespace kvcast

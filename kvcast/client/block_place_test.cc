@@ -25,8 +25,9 @@ class Places : public testing::Test {
       ASSERT_TRUE(index_.Add(ref, block, blocks_[block], 1000).ok());
     }
   }
-  std::vector<BlockPlace> Of(const std::vector<Rung>& rungs, size_t first = 0) {
-    return PlacesOf(index_, nodes_, blocks_, TestKind(), rungs, first, pace_, now_);
+  std::vector<BlockPlace> Of(const std::vector<Rung>& rungs, size_t first = 0,
+                             const std::optional<Generation>& generation = {}) {
+    return PlacesOf(index_, nodes_, blocks_, TestKind(), rungs, first, generation, pace_, now_);
   }
 
   PrefixIndex index_;
@@ -74,6 +75,21 @@ TEST_F(Places, AreFewThoughManyPublishTheSame) {
   EXPECT_EQ(Of({Rung::kBf16}).size(), 16u);
 }
 
+// However many others publish the same, and wherever those have what this one lacks.
+TEST_F(Places, AreOfTheGenerationThatIsAskedForAlone) {
+  for (uint8_t generation = 0; generation < 40; ++generation) {
+    Add(0, generation, Rung::kBf16, 0, 2);
+  }
+  Add(0, 39, Rung::kBf16, 3, 2);
+  Add(0, 38, Rung::kBf16, 2, 1);
+  for (const uint8_t generation : {uint8_t{0}, uint8_t{20}, uint8_t{39}}) {
+    const std::vector<BlockPlace> places = Of({Rung::kBf16}, 0, Generation{std::byte{generation}});
+    ASSERT_EQ(places.size(), 2u) << +generation;
+    EXPECT_EQ(places[1].block, 1u);
+    EXPECT_EQ(places[1].generation, Generation{std::byte{generation}});
+  }
+}
+
 TEST_F(Places, TellWhatTheyTakeOnceTheNodeIsKnown) {
   Add(0, 1, Rung::kBf16, 0, 1);
   EXPECT_FALSE(Of({Rung::kBf16})[0].time.has_value());
@@ -93,13 +109,13 @@ TEST(ClientPlaces, NameTheNode) {
   pair.node().Hold(memory, blocks, 0, 2, /*generation=*/7);
   pair.Run();
   for (int run = 0; run < 2; ++run) {
-    const std::vector<BlockPlace> places = pair.client().Places(blocks, 0, {}, pair.now());
+    const std::vector<BlockPlace> places = pair.client().Places(blocks, 0, {}, {}, pair.now());
     ASSERT_EQ(places.size(), 2u);
     EXPECT_EQ(places[1].node, NodeId{});  // The scripted one's.
     EXPECT_EQ(places[1].generation, Generation{std::byte{7}});
     pair.node().Restart(static_cast<uint8_t>(2 + run));
     pair.Run();
-    EXPECT_TRUE(pair.client().Places(blocks, 0, {}, pair.now()).empty());
+    EXPECT_TRUE(pair.client().Places(blocks, 0, {}, {}, pair.now()).empty());
     pair.node().Hold(memory, blocks, 0, 2, /*generation=*/7);
     pair.Run();
   }

@@ -215,10 +215,12 @@ CacheMatch Client::Find(std::span<const BlockHash> blocks, size_t first_block,
 }
 
 std::vector<BlockPlace> Client::Places(std::span<const BlockHash> blocks, size_t first_block,
-                                       std::span<const Rung> rungs, Instant now) const {
+                                       std::span<const Rung> rungs,
+                                       const std::optional<Generation>& generation,
+                                       Instant now) const {
   const Rung own = options_.kind.rung();
   return PlacesOf(index_, held_.writers(), blocks, options_.kind,
-                  rungs.empty() ? std::span(&own, 1) : rungs, first_block, *pace_, now);
+                  rungs.empty() ? std::span(&own, 1) : rungs, first_block, generation, *pace_, now);
 }
 
 Result<void> Client::CheckPages(const PromptPages& pages) const {

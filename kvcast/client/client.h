@@ -86,7 +86,8 @@ class Client {
 
   // The same in full: everybody who holds them, and what they take to come.
   std::vector<BlockPlace> Places(std::span<const BlockHash> blocks, size_t first_block,
-                                 std::span<const Rung> rungs, Instant now) const;
+                                 std::span<const Rung> rungs,
+                                 const std::optional<Generation>& generation, Instant now) const;
 
   struct PublishTerms {
     Generation generation{};  // Drawn anew for each.

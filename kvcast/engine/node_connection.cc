@@ -283,9 +283,8 @@ std::vector<BlockPlace> NodeConnection::Places(std::span<const BlockHash> blocks
                                                size_t first_block, std::span<const Rung> rungs,
                                                const std::optional<Generation>& generation) {
   std::vector<BlockPlace> places;
-  Command([&](Client& client) { places = client.Places(blocks, first_block, rungs, Now()); });
-  std::erase_if(places, [&](const BlockPlace& place) {
-    return generation && place.generation != *generation;
+  Command([&](Client& client) {
+    places = client.Places(blocks, first_block, rungs, generation, Now());
   });
   return places;
 }
