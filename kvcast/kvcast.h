@@ -21,6 +21,8 @@
  * What is left out is zero, and zero is always a sensible default. Functions and fields are added,
  * never changed or removed, while the library's SOVERSION stays.
  *
+ * Times: of any that is given, timeouts and waits too, what goes beyond an hour counts as an hour.
+ *
  * docs/reference/api.md has all of it, docs/guides/embed.md begins with a program. */
 #ifndef KVCAST_KVCAST_H_
 #define KVCAST_KVCAST_H_

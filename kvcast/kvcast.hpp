@@ -95,7 +95,8 @@ enum class Status : int32_t {
   kCancelled = KVCAST_ITEM_CANCELLED,
   kLost = KVCAST_ITEM_LOST,
   kInvalid = KVCAST_ITEM_INVALID,
-  kLossy = KVCAST_ITEM_LOSSY
+  kLossy = KVCAST_ITEM_LOSSY,
+  kNotDurable = KVCAST_ITEM_NOT_DURABLE
 };
 inline bool IsGood(Status status) { return status > Status::kPending; }
 inline const char* ToString(Status status) {

@@ -146,6 +146,9 @@ typedef struct kvcast_report {
   char reason[256];    /* A sentence for a person; empty if all are. */
   uint64_t live;       /* Of a load: blocks that came as they were published, */
   uint64_t prefetched; /* and those that were in this host's memory already. */
+  /* Of a publication that is there: what its blocks have reached, all of them and at all rungs, as
+   * the node says; KVCAST_IN_MEMORY where no more was asked for, though it may be on a disk. */
+  int32_t durability;
 } kvcast_report;
 
 /* The longest prefix that can be had, from what is known here: asks nobody. */

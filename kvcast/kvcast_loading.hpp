@@ -10,8 +10,16 @@ inline namespace v0 {
 namespace detail {
 
 inline CacheReport ReportOf(const kvcast_report& told) {
-  return {told.blocks, told.tokens, told.bytes, told.held,      static_cast<Status>(told.status),
-          told.reason, told.live,   {},         told.prefetched};
+  return {told.blocks,
+          told.tokens,
+          told.bytes,
+          told.held,
+          static_cast<Status>(told.status),
+          told.reason,
+          told.live,
+          {},
+          told.prefetched,
+          static_cast<Durability>(told.durability)};
 }
 inline std::vector<CacheBlock> EachOf(const std::vector<kvcast_block>& blocks, size_t count) {
   std::vector<CacheBlock> each;

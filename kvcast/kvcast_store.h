@@ -77,9 +77,10 @@ enum {
   KVCAST_ITEM_LATE = -4,       /* The deadline passed first. */
   KVCAST_ITEM_REFUSED = -5,    /* The node would not give it, take it or keep it. */
   KVCAST_ITEM_CANCELLED = -6,
-  KVCAST_ITEM_LOST = -7,    /* There is no connection to the node. */
-  KVCAST_ITEM_INVALID = -8, /* Not a key, or not within registered memory. */
-  KVCAST_ITEM_LOSSY = -9    /* Of a cache's publication: it is not as true as the rung. */
+  KVCAST_ITEM_LOST = -7,        /* There is no connection to the node. */
+  KVCAST_ITEM_INVALID = -8,     /* Not a key, or not within registered memory. */
+  KVCAST_ITEM_LOSSY = -9,       /* Of a cache's publication: it is not as true as the rung. */
+  KVCAST_ITEM_NOT_DURABLE = -10 /* Of a publication: the node could not make it as durable. */
 };
 KVCAST_API const char* kvcast_item_text(int32_t status);
 

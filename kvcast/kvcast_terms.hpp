@@ -92,6 +92,7 @@ struct CacheReport {
   uint64_t live = 0;
   std::vector<CacheBlock> each{};  // Of a load: of each of the prompt's blocks.
   uint64_t prefetched = 0;
+  Durability durability = Durability::kMemory;  // Of a publication: what all of it has reached.
 };
 
 namespace detail {

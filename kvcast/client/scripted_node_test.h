@@ -23,7 +23,8 @@ struct NodeScript {
   bool silent_on_tracks = false;
   bool refuse_publish = false;
   bool silent_on_publish = false;
-  bool hold_publish = false;  // Accepts, but wants no objects for now.
+  size_t publishes_answered = SIZE_MAX;  // And is silent on those that come after.
+  bool hold_publish = false;             // Accepts, but wants no objects for now.
   std::optional<moqt::SubscriptionFilter> publish_filter{};  // Wants only some objects.
   std::function<void(const moqt::PublishDone&)> on_publish_done;
   // Subscribes to a track of this name in every namespace that it is told of, once with each of
@@ -312,6 +313,9 @@ class ScriptedNode {
     published_properties_ = offered.properties;
     properties_[offered.track] = offered.properties;
     last_publish_ = offered.request;
+    if (publishes_ > script.publishes_answered) {
+      return;
+    }
     if (script.refuse_publish) {
       Refuse(offered.request);
     } else if (!script.silent_on_publish) {

@@ -71,33 +71,55 @@ bool Count(const PublishReport& published, kvcast_report& said, std::string& rea
   return !published.fault;
 }
 
+// What all rungs came to: those up to the first that failed.
+Result<void> TellPublication(const kvcast_cache& cache, const LessTrueBlocks& less_true,
+                             const std::vector<PublishReport>& rungs, kvcast_report* report) {
+  kvcast_report said{};
+  std::string reason;
+  std::optional<Durability> reached;
+  for (size_t i = 0; i < rungs.size(); ++i) {
+    if (i == 0) {
+      said = ReportOf(cache, rungs[i].blocks, 0);
+      said.held = rungs[i].skipped;
+    }
+    // What is listed is in memory, or better, though nobody was asked.
+    const Durability level = rungs[i].reached.value_or(Durability::kMemory);
+    reached = std::min(reached.value_or(level), level);
+    if (!Count(rungs[i], said, reason)) {
+      break;
+    }
+  }
+  if (said.status == KVCAST_ITEM_PENDING) {
+    said.durability = static_cast<int32_t>(reached.value_or(Durability::kMemory));
+  }
+  less_true.Tell(cache, said, reason);
+  said.held = std::min(said.held, said.blocks);
+  return Tell(said, reason, report);
+}
+
 Result<kvcast_code> Publish(kvcast_cache& cache, const kvcast_prompt* prompt,
                             const kvcast_terms* terms, kvcast_report* report) {
   KVCAST_TRY_VOID(Tell({}, "", report));
   KVCAST_TRY(const CacheTerms taken, CacheTerms::Of(terms));
   KVCAST_TRY(const GivenPrompt given, GivenPrompt::Of(cache, prompt));
   const size_t blocks = given.chain.blocks().size();
-  const std::vector<Rung> rungs = PublishedRungs(cache, taken);
-  kvcast_report said = ReportOf(cache, blocks, 0);
-  std::string reason;
+  std::vector<PublishReport> published;
   LessTrueBlocks less_true;
-  for (const Rung rung : rungs) {
+  for (const Rung rung : PublishedRungs(cache, taken)) {
     const size_t left = less_true.Left(blocks, given.PublishedAt(rung, cache, taken));
     if (left == 0) {
       continue;
     }
     KVCAST_TRY(const PromptPages pages, given.Pages(cache, left));
     KVCAST_TRY(
-        const PublishReport published,
+        published.emplace_back(),
         cache.node->Publish(given.chain.blocks().first(left), pages,
                             {taken.deadline, {}, {}, taken.durability, rung, taken.generation}));
-    said.held = rung == rungs.front() ? published.skipped : said.held;
-    if (!Count(published, said, reason)) {
+    if (published.back().fault) {
       break;
     }
   }
-  less_true.Tell(cache, said, reason);
-  KVCAST_TRY_VOID(Tell(said, reason, report));
+  KVCAST_TRY_VOID(TellPublication(cache, less_true, published, report));
   return KVCAST_OK;
 }
 
@@ -136,25 +158,6 @@ void Ready(kvcast_publication& publication, uint64_t computed) {
   }
 }
 
-// What all rungs came to.
-Result<void> TellPublication(const kvcast_publication& publication,
-                             const std::vector<PublishReport>& rungs, kvcast_report* report) {
-  const kvcast_cache& cache = *publication.cache;
-  kvcast_report said{};
-  std::string reason;
-  for (size_t i = 0; i < rungs.size(); ++i) {
-    if (i == 0) {
-      said = ReportOf(cache, rungs[i].blocks, 0);
-      said.held = rungs[i].skipped;
-    }
-    if (!Count(rungs[i], said, reason)) {
-      break;
-    }
-  }
-  publication.less_true.Tell(cache, said, reason);
-  return Tell(said, reason, report);
-}
-
 Result<kvcast_code> Finish(std::unique_ptr<kvcast_publication> publication, int64_t timeout_us,
                            kvcast_report* report) {
   KVCAST_TRY_VOID(Tell({}, "", report));
@@ -166,7 +169,7 @@ Result<kvcast_code> Finish(std::unique_ptr<kvcast_publication> publication, int6
       break;  // The others are given up with it.
     }
   }
-  KVCAST_TRY_VOID(TellPublication(*publication, rungs, report));
+  KVCAST_TRY_VOID(TellPublication(*publication->cache, publication->less_true, rungs, report));
   return KVCAST_OK;
 }
 
@@ -184,8 +187,11 @@ Result<kvcast_code> WaitForPublication(kvcast_publication* publication, int64_t 
       return KVCAST_PENDING;
     }
     rungs.push_back(*ended);
+    if (ended->fault) {
+      break;  // As above.
+    }
   }
-  KVCAST_TRY_VOID(TellPublication(*publication, rungs, report));
+  KVCAST_TRY_VOID(TellPublication(*publication->cache, publication->less_true, rungs, report));
   delete publication;
   return KVCAST_OK;
 }

@@ -56,9 +56,10 @@ int32_t StatusOf(PublishFault fault) {
       return KVCAST_ITEM_LATE;
     case PublishFault::kCancelled:
       return KVCAST_ITEM_CANCELLED;
+    case PublishFault::kNotDurable:
+      return KVCAST_ITEM_NOT_DURABLE;
     case PublishFault::kRefused:
     case PublishFault::kNotKept:
-    case PublishFault::kNotDurable:
       break;
   }
   return KVCAST_ITEM_REFUSED;

@@ -194,7 +194,7 @@ const char* kvcast_item_text(int32_t status) {
       return kvcast::ToString(outcome).data();  // A literal, and so ended by a zero.
     }
   }
-  return "unknown";
+  return status == KVCAST_ITEM_NOT_DURABLE ? "not durable" : "unknown";
 }
 
 kvcast_code kvcast_store_submit(kvcast_store* store, const kvcast_batch* batch, uint64_t* id) {

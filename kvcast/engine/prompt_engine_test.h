@@ -37,12 +37,12 @@ class ToyModel {
   }
   std::string folder() const { return (scratch_.path() / "toy").string(); }
 
- private:
   void Write(const std::string& name, std::string_view content) {
     std::filesystem::create_directories(folder());
     ASSERT_TRUE(WriteFileAtomically(folder() + "/" + name, AsBytes(content)).ok());
   }
 
+ private:
   ScratchDirectory scratch_ = *ScratchDirectory::Make();
 };
 
@@ -59,8 +59,12 @@ inline kvcast_input InputAt(uint64_t position, std::string_view content) {
 // it publishes, and where it loads.
 class PromptEngine {
  public:
-  explicit PromptEngine(kvcast_node where) {
+  // With a calibration's file, if one is given.
+  explicit PromptEngine(kvcast_node where, std::string_view calibration = {}) {
     where.struct_size = sizeof(where);
+    if (!calibration.empty()) {
+      model_.Write("model.kvcal", calibration);
+    }
     const std::string folder = model_.folder();
     kvcast_model model{};
     model.struct_size = sizeof(model);
@@ -82,7 +86,8 @@ class PromptEngine {
     terms.struct_size = sizeof(terms);
     terms.timeout_us = 60'000'000;  // Only so as not to hang.
   }
-  explicit PromptEngine(const std::string& address) : PromptEngine(NodeAt(address)) {}
+  explicit PromptEngine(const std::string& address, std::string_view calibration = {})
+      : PromptEngine(NodeAt(address), calibration) {}
   ~PromptEngine() { kvcast_cache_close(cache_); }
   PromptEngine(const PromptEngine&) = delete;
   PromptEngine& operator=(const PromptEngine&) = delete;
