@@ -62,10 +62,14 @@ bool DemotionDesk::Begin(const Leaving& leaving, Group& group, Instant now) {
   return false;
 }
 
-bool DemotionDesk::HasRoom(size_t tier, const EvictedContents& contents) const {
+bool DemotionDesk::HasRoom(size_t tier, const Leaving& leaving, Instant now) {
+  const uint64_t wanted = leaving.contents.bytes;
   const auto found = bytes_.find(tier);
-  return found == bytes_.end() || found->second == 0 ||
-         found->second + contents.bytes <= bytes_max_;
+  const uint64_t before = found == bytes_.end() ? 0 : found->second;
+  if (!leaving.is_copy) {
+    return before == 0 || before + wanted <= bytes_max_;
+  }
+  return before + wanted <= bytes_max_ / 2 && tiers_->at(tier).HasSpareRoom(wanted, now);
 }
 
 uint64_t DemotionDesk::bytes() const {
@@ -73,11 +77,12 @@ uint64_t DemotionDesk::bytes() const {
                          [](uint64_t sum, const auto& one) { return sum + one.second; });
 }
 
-std::vector<size_t> DemotionDesk::HomesOf(const TrackName& track, TierKind kind) const {
+std::vector<size_t> DemotionDesk::HomesOf(const Leaving& leaving, TierKind kind) const {
   std::vector<size_t> homes;
   for (const TierKind one : {TierKind::kDisk, TierKind::kBucket}) {
-    if (one >= kind) {
-      std::ranges::copy(tiers_->HomesOf(track, one), std::back_inserter(homes));
+    if (one >= kind && !(leaving.is_copy && one == TierKind::kBucket)) {
+      std::ranges::copy(tiers_->HomesOf(leaving.contents.group.track, one),
+                        std::back_inserter(homes));
     }
   }
   return homes;
@@ -88,8 +93,8 @@ bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
   if (FindIn(contents.group.track, contents.group.group) != nullptr) {
     return true;  // Once is enough.
   }
-  for (const size_t tier : HomesOf(contents.group.track, kind)) {
-    if (!tiers_->at(tier).ready() || !HasRoom(tier, contents) || !Admits(tier, contents)) {
+  for (const size_t tier : HomesOf(leaving, kind)) {
+    if (!tiers_->at(tier).ready() || !HasRoom(tier, leaving, now) || !Admits(tier, contents)) {
       continue;
     }
     Group group;
@@ -108,7 +113,7 @@ bool DemotionDesk::Take(const Leaving& leaving, TierKind kind, Instant now) {
       return true;
     }
   }
-  ++refused_;
+  refused_ += leaving.is_copy ? 0u : 1u;  // It is not lost.
   return false;
 }
 

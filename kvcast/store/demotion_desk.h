@@ -20,6 +20,9 @@ namespace kvcast {
 //
 // Bounded in bytes for each tier, or to one group: while too much is on its way to one, the next is
 // tried, and what none takes goes for good. A demotion is not a promise to anybody.
+//
+// What a bucket has goes to disks alone, which have it nearer, and takes half of that at most, and
+// of a disk only what nothing has to make room for that no other tier has.
 class DemotionDesk {
  public:
   // The tiers must outlive this. `secret` keys the handles by which admissions know groups.
@@ -28,7 +31,8 @@ class DemotionDesk {
 
   struct Leaving {
     EvictedContents contents;
-    TrackFacts facts;  // Of the track.
+    TrackFacts facts;      // Of the track.
+    bool is_copy = false;  // A bucket has it.
   };
   // To a tier of this kind, or of one further down. False: none admits it, or takes it now.
   // REQUIRES: it is a whole group.
@@ -68,8 +72,8 @@ class DemotionDesk {
 
   bool Admits(size_t tier, const EvictedContents& contents);
   // In the order in which they are tried: disks as of any put, so that all of them are used.
-  std::vector<size_t> HomesOf(const TrackName& track, TierKind kind) const;
-  bool HasRoom(size_t tier, const EvictedContents& contents) const;
+  std::vector<size_t> HomesOf(const Leaving& leaving, TierKind kind) const;
+  bool HasRoom(size_t tier, const Leaving& leaving, Instant now);
   // False: the tier does not take it.
   bool Begin(const Leaving& leaving, Group& group, Instant now);
   // Asks for as much of it as the tier takes at a time: the rest follows what is written. False: it

@@ -12,6 +12,9 @@ namespace {
 
 // So many victims in one go, so that nobody waits long for the loop; the next time goes on.
 constexpr size_t kCondemnedAtOnce = 16384;
+// Of what may be remembered of groups that are gone, one part in so many is for those that were
+// spare.
+constexpr size_t kSpareGhostsPart = 4;
 
 }  // namespace
 
@@ -30,17 +33,22 @@ Result<std::unique_ptr<DiskEviction>> DiskEviction::Of(const DiskEvictionOptions
     left -= reserved;
     Pool& pool = made->pools_[tenant];
     pool.reserved = reserved;
-    KVCAST_TRY(pool.eviction, MakeEviction(options.eviction, limits));
+    EvictionLimits spare = limits;
+    spare.ghosts_max /= kSpareGhostsPart;
+    EvictionLimits rest = limits;
+    rest.ghosts_max -= spare.ghosts_max;
+    KVCAST_TRY(pool.eviction, MakeEviction(options.eviction, rest));
+    KVCAST_TRY(pool.spare, MakeEviction(options.eviction, spare));
   }
   made->common_ = &made->pools_.at("");
   return made;
 }
 
 size_t DiskEviction::bytes() const {
-  size_t bytes = sizeof(*this) + bytes_ + handles_.bytes();
+  size_t bytes = sizeof(*this) + bytes_ + handles_.bytes() + condemned_.bytes() + spares_.bytes();
   constexpr size_t kNodeBytes = sizeof(decltype(pools_)::value_type) + 4 * sizeof(void*);
   for (const auto& [tenant, pool] : pools_) {
-    bytes += kNodeBytes + pool.eviction->bytes();
+    bytes += kNodeBytes + pool.eviction->bytes() + pool.spare->bytes();
   }
   return bytes;
 }
@@ -74,15 +82,27 @@ DiskEviction::Held* DiskEviction::FindIn(Track* track, uint64_t group) {
   return held == track->groups.end() ? nullptr : &held->second;
 }
 
+const DiskEviction::Held* DiskEviction::Find(const TrackName& name, uint64_t group) const {
+  const auto track = tracks_.find(name);
+  if (track == tracks_.end()) {
+    return nullptr;
+  }
+  const auto held = track->second.groups.find(group);
+  return held == track->second.groups.end() ? nullptr : &held->second;
+}
+
 void DiskEviction::Insert(Pool& pool, const Held& held) {
   pool.bytes += held.group.bytes;
-  pool.eviction->Insert(held.group);
+  EvictionOf(pool, held).Insert(held.group);
 }
 
 void DiskEviction::OnStored(const TrackName& name, uint64_t group, const std::optional<Digest>& key,
                             uint64_t bytes) {
   Track* const known = FindTrack(name);
   if (Held* const held = FindIn(known, group)) {
+    if (held->spare) {
+      KeepAgain(*known->pool, *held);  // Somebody wants it here.
+    }
     const uint64_t before = std::exchange(held->group.bytes, bytes);
     if (held->condemned) {
       Reprieve(*known->pool, *held);
@@ -111,7 +131,7 @@ void DiskEviction::OnUsed(const TrackName& name, uint64_t group, uint64_t object
   if (held->condemned) {
     Reprieve(*track->pool, *held);
   } else if (again) {
-    track->pool->eviction->Hit(held->group.handle);
+    EvictionOf(*track->pool, *held).Hit(held->group.handle);
   }
 }
 
@@ -120,63 +140,87 @@ void DiskEviction::Condemn(uint64_t handle, const DiskIndex& index) {
   Track* const track = FindTrack(*owner.track);
   Held* const held = FindIn(track, owner.group);
   KVCAST_CHECK(held != nullptr && !held->condemned);
-  track->pool->eviction->Evict(handle);
+  EvictionOf(*track->pool, *held).Evict(handle);
   track->pool->bytes -= held->group.bytes;
   held->condemned = true;
-  const auto lies = index.SharesOf(*owner.track, owner.group);
-  condemned_.try_emplace(handle, lies.begin(), lies.end(), CountedAllocator<SegmentShare>(&bytes_));
-  std::ranges::for_each(lies, [&](const SegmentShare& share) { CountCondemned(share); });
+  condemned_.Add(handle, index.SharesOf(*owner.track, owner.group));
 }
 
-void DiskEviction::DiscountCondemned(const SegmentShare& share) {
-  const auto bytes = condemned_bytes_.find(share.segment);
-  KVCAST_CHECK(bytes != condemned_bytes_.end() && bytes->second >= share.bytes);
-  bytes->second -= share.bytes;
-  if (bytes->second == 0) {
-    condemned_bytes_.erase(bytes);
-  }
-}
-
-void DiskEviction::ForgetCondemned(uint64_t handle) {
-  const auto found = condemned_.find(handle);
-  KVCAST_CHECK(found != condemned_.end());
-  for (const SegmentShare& share : found->second) {
-    if (share.bytes > 0) {
-      DiscountCondemned(share);
+void DiskEviction::ForgetShares(uint64_t handle) {
+  for (SegmentTally* const tally : {&condemned_, &spares_}) {
+    if (tally->Has(handle)) {
+      tally->Remove(handle);
     }
   }
-  condemned_.erase(found);
 }
 
 void DiskEviction::OnMoved(const TrackName& track, uint64_t group, uint32_t from,
                            const SegmentShare& to) {
-  const Held* const held = FindIn(FindTrack(track), group);
-  if (held == nullptr || !held->condemned) {
+  if (const Held* const held = Find(track, group)) {
+    condemned_.Move(held->group.handle, from, to);
+    spares_.Move(held->group.handle, from, to);
+  }
+}
+
+void DiskEviction::OnSpare(const TrackName& name, uint64_t group, bool spare,
+                           const DiskIndex& index) {
+  Track* const track = FindTrack(name);
+  Held* const held = FindIn(track, group);
+  if (held == nullptr || held->spare == spare) {
     return;
   }
-  Shares& shares = condemned_.at(held->group.handle);
-  const auto left = std::ranges::find(shares, from, &SegmentShare::segment);
-  if (left == shares.end() || left->bytes < to.bytes) {
-    return;  // It came there after the group was condemned.
+  if (!spare) {
+    KeepAgain(*track->pool, *held);
+    return;
   }
-  left->bytes -= to.bytes;
-  DiscountCondemned({from, to.bytes});
-  auto here = std::ranges::find(shares, to.segment, &SegmentShare::segment);
-  here = here == shares.end() ? shares.insert(here, {to.segment, 0}) : here;
-  here->bytes += to.bytes;
-  CountCondemned(to);
+  held->spare = true;
+  if (!held->condemned) {
+    track->pool->eviction->Forget(held->group.handle);
+    track->pool->spare->Insert(held->group);
+  }
+  if (track->pool == common_) {
+    spares_.Add(held->group.handle, index.SharesOf(name, group));
+  }
+}
+
+void DiskEviction::KeepAgain(Pool& pool, Held& held) {
+  if (!held.condemned) {
+    pool.spare->Forget(held.group.handle);
+    pool.bytes -= held.group.bytes;
+  }
+  ForgetShares(held.group.handle);
+  held.condemned = false;
+  held.spare = false;
+  Insert(pool, held);
+}
+
+bool DiskEviction::IsSpare(const TrackName& track, uint64_t group) const {
+  const Held* const held = Find(track, group);
+  return held != nullptr && held->spare;
+}
+
+uint64_t DiskEviction::SpareRoom(std::span<const SegmentView> segments) const {
+  uint64_t room = 0;
+  for (const SegmentView& view : segments) {
+    const uint64_t spare = spares_.BytesIn(view.segment);
+    const uint64_t rest = view.live_bytes - std::min(view.live_bytes, spare) + view.note_bytes;
+    room += spare > 0 && rest <= MovedBytesMax(view.bytes) ? view.bytes - rest : 0;
+  }
+  return room;
+}
+
+uint64_t DiskEviction::MovedMax(uint32_t segment, uint64_t segment_bytes) const {
+  return segment == spared_ ? UINT64_MAX : MovedBytesMax(segment_bytes);
 }
 
 void DiskEviction::Reprieve(Pool& pool, Held& held) {
   held.condemned = false;
-  ForgetCondemned(held.group.handle);
+  condemned_.Remove(held.group.handle);
   Insert(pool, held);
 }
 
 void DiskEviction::Drop(Tracks::iterator track, Groups::iterator group) {
-  if (group->second.condemned) {
-    ForgetCondemned(group->second.group.handle);
-  }
+  ForgetShares(group->second.group.handle);
   handles_.Remove(group->second.group.handle);
   track->second.groups.erase(group);
   if (track->second.groups.empty()) {
@@ -195,7 +239,7 @@ void DiskEviction::OnGone(const TrackName& track, uint64_t group) {
     return;
   }
   if (!held->second.condemned) {
-    owner->second.pool->eviction->Evict(held->second.group.handle);
+    EvictionOf(*owner->second.pool, held->second).Evict(held->second.group.handle);
     owner->second.pool->bytes -= held->second.group.bytes;
   }
   Drop(owner, held);
@@ -207,10 +251,9 @@ void DiskEviction::OnTrackGone(const TrackName& track) {
     return;
   }
   for (const auto& [number, held] : owner->second.groups) {
-    if (held.condemned) {
-      ForgetCondemned(held.group.handle);
-    } else {
-      owner->second.pool->eviction->Forget(held.group.handle);
+    ForgetShares(held.group.handle);
+    if (!held.condemned) {
+      EvictionOf(*owner->second.pool, held).Forget(held.group.handle);
       owner->second.pool->bytes -= held.group.bytes;
     }
     handles_.Remove(held.group.handle);
@@ -248,11 +291,16 @@ bool DiskEviction::IsOwed(const Track& track, const Held& held) {
 }
 
 std::optional<uint64_t> DiskEviction::NextVictim() {
+  const std::optional<uint64_t> spare = NextOf(&Pool::spare);
+  return spare ? spare : NextOf(&Pool::eviction);
+}
+
+std::optional<uint64_t> DiskEviction::NextOf(std::unique_ptr<Eviction> Pool::*which) {
   std::optional<uint64_t> victim;
   uint64_t most = 0;
   for (auto& [tenant, pool] : pools_) {
     const std::optional<uint64_t> next =
-        pool.beyond() > most ? pool.eviction->Victim() : std::nullopt;
+        pool.beyond() > most ? (pool.*which)->Victim() : std::nullopt;
     if (next) {
       const Owner owner = handles_.At(*next);
       const uint64_t bytes = FindIn(FindTrack(*owner.track), owner.group)->group.bytes;
@@ -269,8 +317,7 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
                                           const DiskIndex& index) {
   Rooms rooms;
   for (const SegmentView& view : segments) {
-    const auto found = condemned_bytes_.find(view.segment);
-    const uint64_t condemned = found == condemned_bytes_.end() ? 0 : found->second;
+    const uint64_t condemned = condemned_.BytesIn(view.segment);
     const uint64_t most = view.bytes / 4 * 3;
     rooms[view.segment] = {view.live_bytes - std::min(condemned, view.live_bytes) + view.note_bytes,
                            std::min(MovedBytesMax(view.bytes) + view.note_bytes, most), most,
@@ -304,6 +351,15 @@ DiskEviction::Rooms DiskEviction::RoomsOf(std::span<const SegmentView> segments,
   return rooms;
 }
 
+std::optional<uint32_t> DiskEviction::SparedOf(const Rooms& rooms) const {
+  std::optional<uint32_t> best;
+  for (const auto& [segment, room] : rooms) {
+    const bool enough = spares_.BytesIn(segment) >= room.most / 3 && room.wanted <= room.most;
+    best = enough && (!best || room.wanted < rooms.at(*best).wanted) ? segment : best;
+  }
+  return best;
+}
+
 std::optional<uint32_t> DiskEviction::Victim(std::span<const SegmentView> segments,
                                              const DiskIndex& index) {
   Rooms rooms = RoomsOf(segments, index);
@@ -311,13 +367,21 @@ std::optional<uint32_t> DiskEviction::Victim(std::span<const SegmentView> segmen
     return std::ranges::min_element(rooms, {}, [](const auto& room) { return room.second.wanted; });
   };
   auto best = least();
-  for (size_t count = 0; count < kCondemnedAtOnce; ++count) {
+  spared_.reset();
+  bool only_spares = true;
+  for (size_t count = 0; count < kCondemnedAtOnce && !spared_; ++count) {
     const std::optional<uint64_t> next = NextVictim();
     if (best->second.wanted <= best->second.moved_max || !next) {
       break;
     }
+    const Owner& owner = handles_.At(*next);
+    if (only_spares && !IsSpare(*owner.track, owner.group)) {
+      only_spares = false;
+      spared_ = SparedOf(rooms);
+      continue;
+    }
     Condemn(*next, index);
-    for (const SegmentShare& share : condemned_.at(*next)) {
+    for (const SegmentShare& share : condemned_.At(*next)) {
       const auto room = rooms.find(share.segment);
       if (room != rooms.end()) {
         room->second.wanted -= std::min(room->second.wanted, share.bytes);
@@ -327,6 +391,10 @@ std::optional<uint32_t> DiskEviction::Victim(std::span<const SegmentView> segmen
   }
   if (best->second.wanted <= best->second.moved_max) {
     return best->first;
+  }
+  spared_ = spared_ ? spared_ : SparedOf(rooms);
+  if (spared_) {
+    return spared_;
   }
   // Nobody else may be condemned now. What is not owed need not be moved; what is takes its room
   // elsewhere, and where that is nearly all of a segment nothing would be won, again and again.

@@ -15,6 +15,7 @@
 #include "kvcast/store/disk_policy.h"
 #include "kvcast/store/eviction.h"
 #include "kvcast/store/group_handles.h"
+#include "kvcast/store/segment_tally.h"
 
 namespace kvcast {
 
@@ -35,6 +36,10 @@ struct DiskEvictionOptions {
 // taken from whoever has most beyond its reservation, never from one that would fall below it; and
 // what is reserved is moved when its segment goes, however much that is. So reservations may be
 // half of the disk at most: a segment that goes must bring more room than it costs.
+//
+// What a bucket has, too, is spare: it goes before anything else of a pool, the cheapest first.
+// Where that alone brings a segment a quarter of its room, all else in it is moved, however much it
+// is: nothing that only the disk has goes for the sake of what need not be here.
 class DiskEviction final : public DiskPolicy {
  public:
   // Invalid: no policy of this name, or more than half of the disk is reserved.
@@ -45,6 +50,10 @@ class DiskEviction final : public DiskPolicy {
   void CondemnSome(size_t groups, const DiskIndex& index) override;
   bool Keep(const TrackName& track, uint64_t group, bool used) override;
   bool Owes(const TrackName& track, uint64_t group) const override;
+  uint64_t MovedMax(uint32_t segment, uint64_t segment_bytes) const override;
+  void OnSpare(const TrackName& track, uint64_t group, bool spare, const DiskIndex& index) override;
+  bool IsSpare(const TrackName& track, uint64_t group) const override;
+  uint64_t SpareRoom(std::span<const SegmentView> segments) const override;
   bool listens() const override { return true; }
   void OnStored(const TrackName& track, uint64_t group, const std::optional<Digest>& key,
                 uint64_t bytes) override;
@@ -65,8 +74,9 @@ class DiskEviction final : public DiskPolicy {
   // The groups of one tenant that has bytes reserved, or of all others.
   struct Pool {
     uint64_t reserved = 0;
-    uint64_t bytes = 0;  // Of groups that are not condemned.
-    std::unique_ptr<Eviction> eviction;
+    uint64_t bytes = 0;                  // Of groups that are not condemned.
+    std::unique_ptr<Eviction> eviction;  // Of what only the disk has,
+    std::unique_ptr<Eviction> spare;     // and of the others.
 
     uint64_t beyond() const { return bytes > reserved ? bytes - reserved : 0; }
   };
@@ -74,6 +84,7 @@ class DiskEviction final : public DiskPolicy {
     StoredGroup group;
     std::optional<uint64_t> last_object;  // That was read.
     bool condemned = false;
+    bool spare = false;
   };
   using Groups =
       std::map<uint64_t, Held, std::less<>, CountedAllocator<std::pair<const uint64_t, Held>>>;
@@ -100,26 +111,30 @@ class DiskEviction final : public DiskPolicy {
     uint64_t owed = 0;  // Reserved, or no object: moved, however much that is.
   };
   using Rooms = std::map<uint32_t, Room>;
-  template <typename Key, typename Value>
-  using Nodes = CountedAllocator<std::pair<const Key, Value>>;
-  using Shares = std::vector<SegmentShare, CountedAllocator<SegmentShare>>;
 
   explicit DiskEviction(uint64_t secret) : handles_(secret) {}
   Tracks::iterator TrackFor(const TrackName& name);
   // Absent: null.
   Track* FindTrack(const TrackName& track);
   static Held* FindIn(Track* track, uint64_t group);
+  const Held* Find(const TrackName& track, uint64_t group) const;
+  static Eviction& EvictionOf(const Pool& pool, const Held& held) {
+    return held.spare ? *pool.spare : *pool.eviction;
+  }
   void Insert(Pool& pool, const Held& held);
   void Condemn(uint64_t handle, const DiskIndex& index);
   void Reprieve(Pool& pool, Held& held);
-  void CountCondemned(const SegmentShare& share) { condemned_bytes_[share.segment] += share.bytes; }
-  void DiscountCondemned(const SegmentShare& share);
-  // It is condemned no more, or here no more.
-  void ForgetCondemned(uint64_t handle);
-  // The next to be condemned; absent if nobody may be.
+  // It is spare no more: if it was condemned, it need not go.
+  void KeepAgain(Pool& pool, Held& held);
+  // It is neither condemned nor spare any more.
+  void ForgetShares(uint64_t handle);
+  // The next to be condemned, of what is spare or else of the rest; absent if nobody may be.
   std::optional<uint64_t> NextVictim();
+  std::optional<uint64_t> NextOf(std::unique_ptr<Eviction> Pool::*which);
   static bool IsOwed(const Track& track, const Held& held);
   Rooms RoomsOf(std::span<const SegmentView> segments, const DiskIndex& index);
+  // One of which a quarter was spare, and little enough is left to be moved.
+  std::optional<uint32_t> SparedOf(const Rooms& rooms) const;
   void Drop(Tracks::iterator track, Groups::iterator group);
 
   size_t bytes_ = 0;
@@ -127,11 +142,10 @@ class DiskEviction final : public DiskPolicy {
   Pool* common_ = nullptr;  // Of everybody without a reservation.
   Tracks tracks_{CountedAllocator<std::pair<const TrackName, Track>>(&bytes_)};
   GroupHandles<Owner> handles_;
-  // Where they lie, so that nobody has to look for them.
-  std::map<uint64_t, Shares, std::less<>, Nodes<uint64_t, Shares>> condemned_{
-      Nodes<uint64_t, Shares>(&bytes_)};
-  std::map<uint32_t, uint64_t, std::less<>, Nodes<uint32_t, uint64_t>> condemned_bytes_{
-      Nodes<uint32_t, uint64_t>(&bytes_)};
+  SegmentTally condemned_;
+  SegmentTally spares_;  // Of those without a reservation, condemned or not.
+  std::optional<uint32_t>
+      spared_;  // The segment that goes, and all but what is condemned is moved.
   uint64_t walked_ = 0;
 };
 

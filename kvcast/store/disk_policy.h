@@ -42,6 +42,19 @@ class DiskPolicy {
   // Whether it is moved even beyond that room: its tenant has it reserved.
   virtual bool Owes(const TrackName& /*track*/, uint64_t /*group*/) const { return false; }
 
+  // Of a segment that it has chosen, how much is moved: more than usual where what nothing else has
+  // would go for the sake of what a bucket has too.
+  virtual uint64_t MovedMax(uint32_t /*segment*/, uint64_t segment_bytes) const {
+    return MovedBytesMax(segment_bytes);
+  }
+
+  // A tier below has the group, too, or no longer: such groups go before any other.
+  virtual void OnSpare(const TrackName& /*track*/, uint64_t /*group*/, bool /*spare*/,
+                       const DiskIndex& /*index*/) {}
+  virtual bool IsSpare(const TrackName& /*track*/, uint64_t /*group*/) const { return false; }
+  // How much room would come if they all went, and little had to be moved for it.
+  virtual uint64_t SpareRoom(std::span<const SegmentView> /*segments*/) const { return 0; }
+
   // What happens to groups, for those who listen. More of a group is here: its records take `bytes`
   // in all.
   virtual bool listens() const { return false; }

@@ -85,6 +85,10 @@ class DiskTier final : public IndexedTier {
   std::vector<DeviceRequest> TakeRequests() { return outbox_.Take(); }
   void OnCompletion(const DeviceCompletion& completion, Instant now);
   void HandOverEvicted() override { hands_over_ = true; }
+  void SetSpare(const TrackName& track, uint64_t group, bool spare) override {
+    policy_->OnSpare(track, group, spare, *index_);
+  }
+  bool HasSpareRoom(uint64_t bytes, Instant now) override;
   void OnTime(Instant now) override;
   std::optional<Instant> deadline() const override;
 
@@ -160,6 +164,8 @@ class DiskTier final : public IndexedTier {
   void StartDrain(std::optional<SegmentDrain>& drain, uint32_t segment, SegmentDrain::Why why);
   std::optional<uint32_t> FrailSegment(Instant now) const;
   std::optional<uint32_t> Victim(Instant now);
+  // Those that may be emptied now.
+  std::vector<SegmentView> Views(Instant now) const;
   void PumpDrain(std::optional<SegmentDrain>& drain, Instant now);
   void FinishDrain(std::optional<SegmentDrain>& drain);
   bool OnRemoved(const DeviceCompletion& completion, Instant now);
@@ -190,6 +196,9 @@ class DiskTier final : public IndexedTier {
   uint32_t newest_unread_ = 0;
   SegmentRemovals removals_;     // While segments are unread.
   bool removals_weigh_ = false;  // On the disk, when room was last needed.
+  // What would come of groups that a bucket has too, when there were as many segments.
+  std::optional<std::pair<uint64_t, uint64_t>> spare_room_at_;
+  uint64_t spare_room_ = 0;
   std::optional<SegmentLoad> late_;
   uint64_t last_drain_ = 0;
   std::optional<SegmentDrain> rescue_;

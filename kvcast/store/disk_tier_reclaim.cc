@@ -121,23 +121,44 @@ std::optional<uint32_t> DiskTier::FrailSegment(Instant now) const {
   return std::nullopt;
 }
 
-std::optional<uint32_t> DiskTier::Victim(Instant now) {
+std::vector<SegmentView> DiskTier::Views(Instant now) const {
   std::vector<SegmentView> views;
-  uint64_t removal_bytes = 0;
   for (const auto& [number, segment] : table_.segments) {
-    const uint64_t removals = table_.RemovalBytesOf(number);
-    removal_bytes += removals;
     const bool may_go =
         segment.state == SegmentState::kSealed || segment.state == SegmentState::kHeld;
     // What was read in vain so often need not be waited for once more.
     const bool in_vain = segment.state == SegmentState::kHeld && segment.held_count >= kUnreadTries;
     if (may_go && !segment.draining && (now >= segment.retry_at || in_vain)) {
-      views.push_back(
-          {number, segment.bytes, index_->LiveBytes(number), removals + index_->FactBytes(number)});
+      views.push_back({number, segment.bytes, index_->LiveBytes(number),
+                       table_.RemovalBytesOf(number) + index_->FactBytes(number)});
     }
   }
+  return views;
+}
+
+// A segment stays free besides, so that puts find what has come in a segment that may go, and not
+// in the one that is being written.
+bool DiskTier::HasSpareRoom(uint64_t bytes, Instant now) {
+  if (state_ != State::kReady || index_bytes() > options_.index_bytes_max / 8 * 7) {
+    return false;
+  }
+  const std::pair at(table_.last_number, counts_.segments_removed);
+  if (spare_room_at_ != at) {
+    spare_room_at_ = at;
+    spare_room_ = policy_->SpareRoom(Views(now));
+  }
+  const uint64_t kept = (DiskLog::kLastSegments + 1) * superblock_.segment_bytes;
+  return table_.allocated + kept + log_->queued_bytes() + bytes <= options_.bytes_max + spare_room_;
+}
+
+std::optional<uint32_t> DiskTier::Victim(Instant now) {
+  const std::vector<SegmentView> views = Views(now);
   if (views.empty()) {
     return std::nullopt;
+  }
+  uint64_t removal_bytes = 0;
+  for (const auto& [number, segment] : table_.segments) {
+    removal_bytes += table_.RemovalBytesOf(number);
   }
   // A removal is moved along until all that was here before it has gone, so it is the oldest that
   // must go for removals to get fewer. Perhaps all of it has to be moved: there is room for that.

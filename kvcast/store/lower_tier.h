@@ -95,6 +95,11 @@ class LowerTier {
   // From now on, whole groups that have to go are told with their contents, as far as they can be
   // had: there is someone else to keep them.
   virtual void HandOverEvicted() {}
+  // Whether a tier below has a group of this one, too, for good: its room is had before that of any
+  // other, and it need not be handed over.
+  virtual void SetSpare(const TrackName& /*track*/, uint64_t /*group*/, bool /*spare*/) {}
+  // So many bytes more could be taken, and nothing would have to go that no other tier has.
+  virtual bool HasSpareRoom(uint64_t /*bytes*/, Instant /*now*/) { return true; }
 
   virtual void OnTime(Instant now) = 0;
   virtual std::optional<Instant> deadline() const = 0;

@@ -19,9 +19,9 @@ constexpr uint32_t kHeldMax = 3;
 SegmentDrain::SegmentDrain(uint32_t segment, Why why, const Parts& parts)
     : segment_(segment), why_(why), parts_(parts) {
   const uint64_t bytes = parts_.table->segments.at(segment).bytes;
-  keep_bytes_left_ = MovedBytesMax(bytes);
+  keep_bytes_left_ = parts_.policy->MovedMax(segment, bytes);
   keep_all_ = why == Why::kRescue ||
-              (why == Why::kRoom && parts_.index->LiveBytes(segment) <= keep_bytes_left_);
+              (why == Why::kRoom && parts_.index->LiveBytes(segment) <= MovedBytesMax(bytes));
   if (bytes < kSegmentBytesMin || parts_.table->segments.at(segment).unmade) {
     return;  // Its making was cut short: there is nothing in it.
   }
@@ -139,6 +139,7 @@ void SegmentDrain::WalkObjects() {
 void SegmentDrain::LetGo(const TrackName& track, uint64_t group) {
   const auto listed = parts_.index->Listed(track, group);
   if (why_ != Why::kRescue && listed && listed->facts.whole() &&
+      !parts_.policy->IsSpare(track, group) &&
       GroupReader::BytesOf(*listed, *parts_.index) <= parts_.hand_over_bytes_max) {
     leaving_.emplace(
         *listed, GroupReader::Parts{parts_.directory, parts_.index, parts_.table, parts_.outbox});

@@ -96,6 +96,7 @@ std::optional<Instant> Store::FirstLate() const {
   return late;
 }
 
+// What it was to write may be there when it is back, or not.
 void Store::GiveUpLate(Instant now) {
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     const bool silent = tiers_.kind(tier) == TierKind::kDisk && tiers_.at(tier).away();
@@ -416,7 +417,7 @@ void Store::SettleRam(Instant now) {
     const EvictedGroup group = evicted.group;
     // Half of it in each of two tiers is of no use.
     if (!tiers_.empty() && IsWhole(evicted) &&
-        !tiers_.HasWhole(group.track, group.group, Durability::kDisk)) {
+        !tiers_.HasWhole(group.track, group.group, TierKind::kDisk)) {
       (void)Demote(std::move(evicted), TierKind::kDisk, now);
     }
     LeaveToTiers(group.track, now);
@@ -426,8 +427,10 @@ void Store::SettleRam(Instant now) {
 
 bool Store::Demote(EvictedContents evicted, TierKind kind, Instant now) {
   tiers_touched_ = true;
-  TrackFacts facts = Find(evicted.group.track).value_or(TrackFacts());
-  return demotions_.Take({std::move(evicted), std::move(facts)}, kind, now);
+  const auto& [track, group] = evicted.group;
+  TrackFacts facts = Find(track).value_or(TrackFacts());
+  const bool is_copy = tiers_.HasWhole(track, group, TierKind::kBucket);
+  return demotions_.Take({std::move(evicted), std::move(facts), is_copy}, kind, now);
 }
 
 uint64_t Store::pledged_bytes(Durability level) const {

@@ -20,6 +20,7 @@
 #include "kvcast/store/pledge_book.h"
 #include "kvcast/store/ram_tier.h"
 #include "kvcast/store/read_desk.h"
+#include "kvcast/store/spare_survey.h"
 #include "kvcast/store/store_events.h"
 #include "kvcast/store/tier_set.h"
 #include "kvcast/store/warm_queue.h"
@@ -60,8 +61,8 @@ struct StoreCounts {
 // Objects in RAM and in the tiers below, and the policy that moves them.
 //
 // What is put goes to RAM, and where durability asks for it to a tier as well, at once; what RAM
-// evicts and no tier has goes down then, if a tier admits it, and what a disk evicts goes to a
-// bucket. What is read from below comes up again. docs/design/tiers.md tells why.
+// evicts goes down then, if a tier admits it, and what a disk evicts goes to a bucket. What is read
+// from below comes up again. docs/design/tiers.md tells why.
 //
 // Nothing is called back: what comes later has a ticket and is taken out as an event, after every
 // input. Whoever drives a tier calls OnTime() when that has had input.
@@ -149,8 +150,7 @@ class Store {
            demotions_.FindGroup(track, group);
   }
 
-  // From every tier, and from those to which it is on its way. Whoever removes it knows; IsBelow()
-  // then: a tier takes nothing just now, a removal neither.
+  // From every tier and all ways there. IsBelow() then: a tier takes nothing now, nor a removal.
   void Remove(const TrackName& track, uint64_t group, Instant now);
   // Forgets what outlived a track's objects; false if there are any.
   bool Forget(const TrackName& track, Instant now);
@@ -183,8 +183,7 @@ class Store {
   StoreTicket Promise(size_t tier, TierTicket asked, size_t bytes, const TrackName& track,
                       Instant now, std::optional<std::optional<uint64_t>> removed = std::nullopt);
   void Settle(size_t tier, const PledgeBook::Pledge& pledge, const std::optional<Error>& error);
-  // When a disk that is away has kept somebody waiting for too long, and what is done then: what it
-  // was to write may be there when it is back, or not.
+  // When a disk that is away has kept somebody waiting for too long, and what is done then.
   std::optional<Instant> FirstLate() const;
   void GiveUpLate(Instant now);
   // The level of the tiers that Write() chooses.
@@ -227,6 +226,7 @@ class Store {
   std::vector<bool> was_ready_;
   ReadDesk desk_;
   DemotionDesk demotions_;
+  SpareSurvey spares_{tiers_};
   WarmQueue warming_;
   std::optional<Instant> warm_again_;  // There was too much to look through at once.
   PledgeBook pledges_;

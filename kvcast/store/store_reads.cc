@@ -76,6 +76,7 @@ void Store::OnTime(Instant now) {
   }
   TellInTime(now);
   GiveUpLate(now);
+  spares_.GoOn(now);
   Pump(now);
 }
 
@@ -85,6 +86,7 @@ std::optional<Instant> Store::deadline() const {
     first = other && (!first || *other < *first) ? other : first;
   };
   take(tell_again_);
+  take(spares_.deadline());
   take(FirstLate());
   if (std::exchange(tiers_touched_, false)) {
     tiers_deadline_.reset();
@@ -115,6 +117,7 @@ void Store::Pump(Instant now) {
     for (size_t tier = 0; tier < tiers_.size(); ++tier) {
       if (tiers_.at(tier).ready() && !was_ready_[tier]) {
         was_ready_[tier] = true;
+        spares_.Restart(now);
         events_.push_back(StoreTierReady{tier});
       }
       while (std::optional<TierEvent> event = tiers_.at(tier).Next()) {
@@ -129,6 +132,7 @@ void Store::Pump(Instant now) {
     }
     WarmSome(now);  // After what came was paid for.
     for (EvictedGroup& arrived : demotions_.TakeFinished()) {
+      spares_.Look(arrived.track, arrived.group);
       events_.push_back(StoreMoved{std::move(arrived)});
     }
   }
@@ -141,13 +145,18 @@ void Store::On(size_t tier, TierEvent event, Instant now) {
     const auto& [track, group] = evicted->group;
     const bool barred = evicted->contents && !evicted->contents->objects.empty() &&
                         IsBarred(track, evicted->contents->objects.front().received_us);
-    if (evicted->contents && !barred && !tiers_.HasWhole(track, group, Durability::kBucket)) {
+    if (evicted->contents && !barred && !tiers_.HasWhole(track, group, TierKind::kBucket)) {
       (void)Demote(*std::move(evicted->contents), TierKind::kBucket, now);
     }
+    spares_.Look(track, group);
     events_.push_back(StoreMoved{std::move(evicted->group)});
   } else if (auto* arrived = std::get_if<TierArrived>(&event)) {
+    spares_.Look(arrived->group.track, arrived->group.group);
     events_.push_back(StoreArrived{std::move(arrived->group)});
   } else if (auto* told = std::get_if<TierTold>(&event)) {
+    if (told->group) {
+      spares_.Look(told->track, *told->group);
+    }
     events_.push_back(StoreTold{std::move(told->track), told->group});
   } else {
     const TierWritten& written = std::get<TierWritten>(event);

@@ -103,8 +103,8 @@ TEST_F(StoreTest, WritesToAnotherDiskWhenOneRefuses) {
   disks_[1]->FinishWrites();
   Take();
   EXPECT_EQ(written_.size(), 3u);
-  EXPECT_TRUE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kDisk));
-  EXPECT_FALSE(store_->tiers().HasWhole(kStoreTrack, 0, Durability::kBucket));
+  EXPECT_TRUE(store_->tiers().HasWhole(kStoreTrack, 0, TierKind::kDisk));
+  EXPECT_FALSE(store_->tiers().HasWhole(kStoreTrack, 0, TierKind::kBucket));
 }
 
 // Half of a group on each of two disks is a group on neither.

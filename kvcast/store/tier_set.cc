@@ -137,9 +137,9 @@ std::optional<GroupFacts> TierSet::FindGroup(const TrackName& track, uint64_t gr
   return best;
 }
 
-bool TierSet::HasWhole(const TrackName& track, uint64_t group, Durability level) const {
+bool TierSet::HasWhole(const TrackName& track, uint64_t group, TierKind kind) const {
   return std::ranges::any_of(tiers_, [&](const Entry& entry) {
-    if (!entry.tier->ready() || LevelOf(entry.kind) < level) {
+    if (!entry.tier->ready() || entry.kind != kind) {
       return false;
     }
     const std::optional<GroupFacts> found = entry.tier->FindGroup(track, group);

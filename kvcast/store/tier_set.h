@@ -55,9 +55,10 @@ class TierSet {
   bool Expects(const TrackName& track, uint64_t group) const;
   // This tier has something of the group, or is about to.
   bool HasOrExpects(size_t tier, const TrackName& track, uint64_t group) const;
-  // Whether a tier of at least this level has the whole group, as far as anybody can tell.
-  bool HasWhole(const TrackName& track, uint64_t group, Durability level) const;
-  // The same, and all that makes it whole has become durable: its end, and the gaps that it has.
+  // Whether a tier of this kind has the whole group, as far as anybody can tell.
+  bool HasWhole(const TrackName& track, uint64_t group, TierKind kind) const;
+  // Whether one of at least this level has it, and all that makes it whole has become durable: its
+  // end, and the gaps that it has.
   bool HasWritten(const TrackName& track, uint64_t group, Durability level) const;
   std::optional<uint64_t> GroupFrom(const TrackName& track, uint64_t group) const;
   std::optional<uint64_t> GroupUpTo(const TrackName& track, uint64_t group) const;
