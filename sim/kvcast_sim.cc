@@ -132,12 +132,14 @@ int PlayRoads(const Seeds& seeds) {
       [](const auto& total) {
         return fmt::format(
             "{} blocks published, {} skipped, {} loaded, {} to compute again; {} connections "
-            "broken, {} stalled, {} operations cancelled, {} prefills given up, {} restarts, {} "
+            "broken, {} stalled, {} operations cancelled, {} prefills given up, {} publications "
+            "that lie, "
+            "{} restarts, {} "
             "nodes with little "
             "room; {} loads followed, {} blocks came as they were published",
             total.published, total.skipped, total.loaded, total.again, total.broken, total.stalls,
-            total.cancels, total.given_up, total.restarts, total.small_nodes, total.followed,
-            total.live);
+            total.cancels, total.given_up, total.lies, total.restarts, total.small_nodes,
+            total.followed, total.live);
       });
 }
 

@@ -40,6 +40,7 @@ void RoadWorldCounts::Add(const RoadWorldCounts& more) {
   stalls += more.stalls;
   cancels += more.cancels;
   given_up += more.given_up;
+  lies += more.lies;
   followed += more.followed;
   live += more.live;
   small_nodes += more.small_nodes;
@@ -53,7 +54,8 @@ RoadFaults RoadFaults::Draw(Random& random) {
           .restart_node = chance(0.003),
           .stall = chance(0.02),
           .cancel = chance(0.02),
-          .give_up = chance(0.1)};
+          .give_up = chance(0.1),
+          .lie = chance(0.3)};
 }
 
 RoadWorld::RoadWorld(uint64_t seed)
@@ -164,20 +166,33 @@ void RoadWorld::Restart() {
   StartNode();
 }
 
+// The last one names the track, so that whoever follows the prompt comes to it.
+std::vector<BlockHash> RoadWorld::Said(size_t prompt) {
+  std::vector<BlockHash> blocks = prompts_.blocks(prompt);
+  const std::vector<BlockHash>& other = prompts_.blocks(random_.Below(RoadPrompts::kPrompts));
+  const size_t most = std::min(blocks.size() - 1, other.size());
+  if (most > 0 && random_.Happens(faults_.lie)) {
+    const size_t block = random_.Below(most);
+    counts_.lies += blocks[block] == other[block] ? 0u : 1u;
+    blocks[block] = other[block];
+  }
+  return blocks;
+}
+
 void RoadWorld::StartPublish(Seat& seat, size_t prompt) {
-  const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
+  const std::vector<BlockHash> blocks = Said(prompt);
   seat.engine.Compute(blocks);
   const Result<OperationId> id = seat.client->Publish(blocks, seat.engine.Pages(blocks.size()),
                                                       {NewGeneration(seat.engine.number())}, now_);
   if (!id.ok()) {
     return Violate("A publication was not taken: " + id.error().ToString());
   }
-  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + kPublishMax};
+  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + kPublishMax, {}, blocks};
   TakeEvents(seat);
 }
 
 void RoadWorld::StartPrefill(Seat& seat, size_t prompt) {
-  const std::vector<BlockHash>& blocks = prompts_.blocks(prompt);
+  const std::vector<BlockHash> blocks = Said(prompt);
   seat.engine.Scribble(random_);  // So that whoever reads too early is found out.
   Client::PublishTerms terms{NewGeneration(seat.engine.number())};
   terms.ready = 0;
@@ -186,14 +201,14 @@ void RoadWorld::StartPrefill(Seat& seat, size_t prompt) {
   if (!id.ok()) {
     return Violate("A publication was not taken: " + id.error().ToString());
   }
-  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + kPublishMax, 0};
+  seat.operation = Operation{*id, prompt, false, {}, {}, now_ + kPublishMax, 0, blocks};
   TakeEvents(seat);
 }
 
 void RoadWorld::Prefill(Seat& seat) {
   size_t& computed = *seat.operation->computed;
   const OperationId id = seat.operation->id;
-  const std::vector<BlockHash>& blocks = prompts_.blocks(seat.operation->prompt);
+  const std::vector<BlockHash> blocks = seat.operation->blocks;
   seat.operation->latest = now_ + kPublishMax;
   if (computed < blocks.size() && random_.Happens(faults_.give_up)) {
     ++counts_.given_up;

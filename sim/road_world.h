@@ -29,6 +29,7 @@ struct RoadFaults {
   double stall = 0;         // A connection moves nothing for a while.
   double cancel = 0;
   double give_up = 0;  // A prefill ends before its prompt does.
+  double lie = 0;      // A track that is named after a prompt has a block of another one in it.
 
   static RoadFaults Draw(Random& random);
 };
@@ -43,6 +44,7 @@ struct RoadWorldCounts {
   uint64_t stalls = 0;
   uint64_t cancels = 0;
   uint64_t given_up = 0;
+  uint64_t lies = 0;
   uint64_t followed = 0;     // Loads that waited for what is published,
   uint64_t live = 0;         // and blocks that came to them as they were.
   uint64_t small_nodes = 0;  // That had too little memory for all.
@@ -53,8 +55,9 @@ struct RoadWorldCounts {
 };
 
 // Engines that publish and load prompts through one node, all of them the real code, over
-// connections that stall and break, with a node that restarts. Some publish while they compute, and
-// some load while others publish. Codec work is done late and in any order. In it, at every step:
+// connections that stall and break, with a node that restarts. Some publish while they compute,
+// some load while others publish, and some publish tracks in which not all is what their names say.
+// Codec work is done late and in any order. In it, at every step:
 //
 //   a block that is said to be loaded holds exactly what the publisher of its track had computed;
 //   no page outside the blocks of a load is touched by it;
@@ -86,7 +89,8 @@ class RoadWorld {
     CacheMatch match;  // Of a load, as are the pages before it.
     std::vector<std::string> before;
     Instant latest;                     // It has ended by then.
-    std::optional<size_t> computed{};   // Of a publication: blocks so far, if not all.
+    std::optional<size_t> computed{};   // Of a publication: blocks so far, if not all,
+    std::vector<BlockHash> blocks{};    // and what it says that they are.
     std::optional<size_t> end_block{};  // Of a load that follows.
   };
   // An engine and its connection to the node.
@@ -118,6 +122,8 @@ class RoadWorld {
   void Restart();
   void DoSomething();
   void Hurt(Seat& seat);
+  // What a publisher says that a prompt's blocks are, which may not be true.
+  std::vector<BlockHash> Said(size_t prompt);
   void StartPublish(Seat& seat, size_t prompt);
   // The same while the prompt is being computed.
   void StartPrefill(Seat& seat, size_t prompt);

@@ -13,7 +13,7 @@ void RoadWorld::OnPublishEnded(Seat& seat, const PublishReport& report) {
   if (!report.fault && report.skipped + report.sent != report.blocks) {
     Violate("A publication ended well without having sent everything.");
   }
-  const std::vector<BlockHash>& blocks = prompts_.blocks(seat.operation->prompt);
+  const std::vector<BlockHash>& blocks = seat.operation->blocks;
   if (!report.fault && seat.client->Find(blocks).end_block() < report.blocks) {
     Violate("A publication ended well and is not found.");
   }

@@ -16,9 +16,10 @@ TEST(RoadWorld, CarriesExactBytesOrNone) {
   // Faults that never happen prove nothing, and neither do caches that never travel.
   EXPECT_GT(total.published, 1000u);
   EXPECT_GT(total.loaded, 1000u);
-  for (const uint64_t count : {total.skipped, total.again, total.broken, total.restarts,
-                               total.stalls, total.cancels, total.small_nodes, total.given_up,
-                               total.followed, total.live, total.jobs, total.withdrawn}) {
+  for (const uint64_t count :
+       {total.skipped, total.again, total.broken, total.restarts, total.stalls, total.cancels,
+        total.small_nodes, total.given_up, total.followed, total.live, total.lies, total.jobs,
+        total.withdrawn}) {
     EXPECT_GT(count, 20u);
   }
 }

@@ -19,8 +19,9 @@ enum class PlantedBug : uint8_t {
   kContradictionKept,     // Other bytes are taken under a name that stands in a lower tier.
   kDeltaLost,             // A catalog's reader does not notice that it has missed an object.
   kEvictedStaysListed,    // A catalog goes on listing what has been evicted.
+  kKeyNotCompared,        // A block is loaded whatever its key is.
 };
-inline constexpr int kPlantedBugs = static_cast<int>(PlantedBug::kEvictedStaysListed);
+inline constexpr int kPlantedBugs = static_cast<int>(PlantedBug::kKeyNotCompared);
 
 #ifdef KVCAST_PLANTED_BUGS
 // The one that is in this process; the simulator's main sets it before anything else.
