@@ -10,9 +10,11 @@
 #include <emmintrin.h>
 #endif
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -30,8 +32,10 @@ namespace kvcast {
 namespace {
 
 constexpr uint32_t kLayers = 32;
-constexpr uint32_t kTokens = 16;
-constexpr size_t kBlocks = 512;  // 2 MiB each.
+constexpr uint32_t kPageTokens = 16;
+constexpr uint32_t kTokens = 128;  // Of a block, as they are unless configured.
+constexpr uint32_t kBlockPages = kTokens / kPageTokens;
+constexpr size_t kBlocks = 64;  // 16 MiB each.
 constexpr size_t kLayerBytes = size_t{kTokens} * 8 * 128 * 2;
 constexpr size_t kBlockBytes = 2 * kLayers * kLayerBytes;
 
@@ -70,13 +74,14 @@ class BenchCache {
                         memory_.subspan((2 * layer + 1) * plane, plane)});
     }
     cache_.emplace(
-        *PagedCache::Of(Shape(), {PageOrder::kNhd, KvPlacement::kApart, kTokens, 2}, layers));
+        *PagedCache::Of(Shape(), {PageOrder::kNhd, KvPlacement::kApart, kPageTokens, 2}, layers));
   }
   static BlockShape Shape() {
     return BlockShape(std::vector<LayerShape>(kLayers, {8, 128, 128}), kTokens);
   }
   BlockView Block(uint32_t index) const {
-    const uint32_t table[] = {index};
+    std::array<uint32_t, kBlockPages> table{};
+    std::iota(table.begin(), table.end(), index * kBlockPages);
     return *BlockView::Of(*cache_, table, 0, kTokens);
   }
   std::span<std::byte> memory() { return memory_; }
@@ -129,7 +134,7 @@ Bench& Shared() {
 // AC and KTC of these pages, the transform per head; made once, as it takes a while.
 const Calibration& BenchCalibration() {
   static const Calibration calibration = [] {
-    constexpr uint32_t kSampled = 32;
+    constexpr uint32_t kSampled = 4;
     Shared().pages.Fill();  // Decoding has made them all alike.
     const BlockShape shape = BenchCache::Shape();
     const Rope rope{0, false, std::vector<uint64_t>(64, uint64_t{1} << 55)};
@@ -179,7 +184,7 @@ void ReadAndWrite(std::span<const std::span<const std::byte>> payloads, BlockVie
   }
   for (uint32_t layer = 0; layer < kLayers; ++layer) {
     for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-      std::byte* const page = view.MutableRow(0, layer, plane, 0).data();  // All its tokens.
+      std::byte* const page = view.MutableRow(0, layer, plane, 0).data();  // Its pages lie in a row.
       for (size_t i = 0; i < kLayerBytes; i += sizeof(seen)) {
         _mm_stream_si128(reinterpret_cast<__m128i*>(page + i), seen);
       }
@@ -255,7 +260,7 @@ class BenchRing {
   std::vector<size_t> sizes_ = std::vector<size_t>(slots_ * objects_);
 };
 
-constexpr size_t kPart = 8;  // Blocks in a row.
+constexpr size_t kPart = 2;  // Blocks in a row.
 
 void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, Work work, double wanted) {
   Bench& bench = Shared();
@@ -279,7 +284,7 @@ void Measure(benchmark::State& state, Rung rung, const Kernels* kernels, Work wo
 // second does as much as the first.
 void MeasureTwo(benchmark::State& state, Rung rung, Work work) {
   BenchRing ring(rung, BestKernels());
-  constexpr size_t kApart = 128;  // Blocks between what the two work on.
+  constexpr size_t kApart = kBlocks / 4;  // Blocks between what the two work on.
   size_t next = 0;
   Interleave(
       state, "of_one", [&] { ring.Run(next, kPart, work); },

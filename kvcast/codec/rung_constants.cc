@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kRunValues = 128 * 1024;
 // The same where values take few bits.
 constexpr size_t kBandRunValues = 1024 * 1024;
+// The same where a matrix is read for each run: the more tokens it serves, the less that costs.
+constexpr size_t kMatrixRunValues = 8 * 1024 * 1024;
 
 uint32_t RunTokensOf(const BlockShape& shape, size_t values) {
   const size_t least = (values + shape.values_per_token() - 1) / shape.values_per_token();
@@ -60,7 +62,8 @@ Result<TrackFormat> RungConstants::FormatOf(Rung rung, HalfType type, const Bloc
     format.run_tokens = RunTokensOf(shape, kRunValues);
   }
   if (BandRungIndex(rung)) {
-    format.run_tokens = RunTokensOf(shape, kBandRunValues);
+    format.run_tokens =
+        RunTokensOf(shape, rung == Rung::kAc ? kBandRunValues : kMatrixRunValues);
   }
   KVCAST_TRY_VOID(format.Check());
   return format;

@@ -89,7 +89,7 @@ class Node:
             status = self.process.wait(PATIENCE_S)
         finally:
             self.process.kill()
-            said = self.log.read_text(errors="replace")
+            said = self.log.read_text(errors="replace") if self.log.exists() else ""  # It was stopped before.
             self.scratch.cleanup()
         if FINDING.search(said):
             raise AssertionError(f"A sanitizer found something in the node. It said:\n{said}")
