@@ -129,16 +129,6 @@ CreditBook::Heap CreditBook::LargestHeap() const {
   return most;
 }
 
-std::vector<StreamId> CreditBook::Awaited() const {
-  std::vector<StreamId> awaited;
-  for (const StreamId stream : begun_) {
-    if (MayCredit(accounts_.at(stream))) {
-      awaited.push_back(stream);
-    }
-  }
-  return awaited;
-}
-
 bool CreditBook::MayRead(StreamId stream) const {
   const auto found = accounts_.find(stream);
   return found == accounts_.end() ||

@@ -74,10 +74,6 @@ class CreditBook {
     size_t bytes = 0;
   };
   Heap LargestHeap() const;
-  // Whether an object has begun, and it is not us who keeps such from coming; and the streams that
-  // bring those which may go on.
-  bool awaits_rest() const { return !begun_.empty() && !too_much_begun() && !crowded() && !full(); }
-  std::vector<StreamId> Awaited() const;
   // Nothing more should be queued.
   bool full() const { return queued_bytes_ >= limits_->untaken_bytes_max; }
 

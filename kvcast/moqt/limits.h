@@ -47,10 +47,6 @@ struct Limits {
   // let in.
   size_t partial_bytes = 64 * 1024 * 1024;
   size_t partial_bytes_max = 768 * 1024 * 1024;
-  // How long nothing may come on any stream that brings objects, while some of them has begun and
-  // may go on: then those that have begun are refused. As long as anything comes, the others may
-  // merely have to wait for what is more urgent.
-  Duration stream_patience = std::chrono::seconds(10);
   // Datagrams' objects that wait to be taken, per track; more are dropped.
   size_t datagram_queue_bytes = 1024 * 1024;
 

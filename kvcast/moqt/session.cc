@@ -94,7 +94,6 @@ void Session::OnTimeout(Instant now) {
   }
   streams_.MakeRoom();
   streams_.DropLongWaiting();
-  streams_.DropSilent();
   streams_.Settle();
 }
 

@@ -31,7 +31,6 @@ void SessionStreams::OnUniData(StreamId stream, std::span<const std::byte> bytes
       found->second.Refuse(static_cast<uint64_t>(ResetCode::kExcessiveLoad));
     }
   }
-  last_came_ = state_->now;
   if (!Check(found->second.OnData(bytes, fin))) {
     return;
   }
@@ -289,27 +288,6 @@ void SessionStreams::DropLongWaiting() {
                 [since](const WaitingDatagram& each) { return each.since <= since; });
 }
 
-std::optional<Instant> SessionStreams::silence_due() const {
-  return state_->credit.awaits_rest() ? std::optional(last_came_ + state_->limits.stream_patience)
-                                      : std::nullopt;
-}
-
-// Who sends anything at all may have had to put these off, and goes on with them later.
-void SessionStreams::DropSilent() {
-  const std::optional<Instant> due = silence_due();
-  if (!due || state_->now < *due) {
-    return;
-  }
-  last_came_ = state_->now;
-  for (const StreamId stream : state_->credit.Awaited()) {
-    const auto uni = unis_.find(stream);
-    if (uni != unis_.end() && uni->second.is_data()) {
-      uni->second.Refuse(static_cast<uint64_t>(ResetCode::kDeliveryTimeout));
-      ForgetUni(uni);
-    }
-  }
-}
-
 std::optional<Instant> SessionStreams::deadline() const {
   std::optional<Instant> since;
   if (const auto oldest = state_->waiting.oldest()) {
@@ -321,9 +299,6 @@ std::optional<Instant> SessionStreams::deadline() const {
   std::optional<Instant> due = room_due();
   if (since) {
     due = std::min(due.value_or(Instant::max()), *since + state_->limits.track_patience);
-  }
-  if (const std::optional<Instant> silent = silence_due()) {
-    due = std::min(due.value_or(Instant::max()), *silent);
   }
   return due;
 }

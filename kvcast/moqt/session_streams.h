@@ -47,9 +47,8 @@ class SessionStreams {
   void Settle();
   // Forgets a request that is over, and of which nothing waits to be taken.
   void EraseRequest(const Request& request);
-  // Gives up on what has waited too long for its track, or for its rest; and when that is due.
+  // Gives up on what has waited too long for its track, and when that is due.
   void DropLongWaiting();
-  void DropSilent();
   std::optional<Instant> deadline() const;
 
   // What nobody takes keeps the peer from sending anything else. If that lasts, and somebody waits
@@ -81,7 +80,6 @@ class SessionStreams {
   void EndRequests();
   void GiveUpUntaken(Request& request);
   std::optional<Instant> room_due() const;
-  std::optional<Instant> silence_due() const;
   void ForgetUni(std::map<StreamId, UniStream>::iterator stream);
   void ForgetBidi(std::map<StreamId, RequestStream>::iterator stream);
 
@@ -93,7 +91,6 @@ class SessionStreams {
   std::vector<WaitingDatagram> waiting_datagrams_;  // In the order they came.
   std::optional<Instant> no_room_since_;            // As long as
   uint64_t times_cleared_ = 0;                      // the credit book still says this.
-  Instant last_came_;  // When there was last a byte of an object, or reason to want none.
   bool was_set_up_ = false;
   bool closed_ = false;
 };

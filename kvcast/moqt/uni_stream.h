@@ -38,10 +38,6 @@ class UniStream {
   Decoded<void> ReadOn();
   // Nobody wants what it brings.
   void Refuse(uint64_t code);
-  // It brings objects, and not what controls the session.
-  bool is_data() const {
-    return std::holds_alternative<Subgroup>(kind_) || std::holds_alternative<FetchData>(kind_);
-  }
 
   bool waiting() const { return waiting_.waiting(); }
   // The peer sends no more on it, and all that it sent was read.

@@ -224,7 +224,6 @@ TEST_F(RelayRanges, WaitForStreamsThatAreOpen) {
 TEST_F(RelayRanges, WaitForAnObjectOfWhichOnlyAPartHasCome) {
   RelayWorld::Options options;
   options.connection.cut_max = 50;
-  options.session.stream_patience = patience_ * 4;
   RelayWorld world(options);
   Client& publisher = world.Join();
   Client& subscriber = world.Join();
