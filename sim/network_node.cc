@@ -12,7 +12,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr size_t kNetworkRamPlenty = 8 << 20;
-constexpr size_t kNetworkRamLittle = 24 << 10;
+constexpr size_t kNetworkRamLittle = 40 << 10;
 constexpr uint64_t kNetworkSegmentBytes = 32 << 10;
 constexpr uint64_t kNetworkDiskBytes = kSuperblockBytes + 24 * kNetworkSegmentBytes;
 // As a host has it: how long a start waits for tiers that do not answer.
@@ -175,7 +175,9 @@ std::string NetworkNode::Excess() {
     return "";
   }
   if (relay_->stored_bytes() > ram_bytes()) {
-    return "memory holds " + std::to_string(relay_->stored_bytes()) + " bytes";
+    return "memory holds " + std::to_string(relay_->stored_bytes()) + " bytes, " +
+           std::to_string(relay_->pinned_bytes()) + " of them for fetches, and " +
+           std::to_string(metrics_->Value("kvcast_relay_receiving_bytes")) + " are on their way";
   }
   if (relay_->fetch_count() == 0 && relay_->pinned_bytes() > 0) {
     return std::to_string(relay_->pinned_bytes()) + " bytes are held for fetches that are over";

@@ -216,10 +216,6 @@ std::vector<ConfigKey> SessionObjectKeys() {
               "Bytes of messages and objects that are not whole, at which the stream that brings "
               "more is refused",
               64 * kKibibyte),
-      TimeKey(in, "stream_patience", KVCAST_TIME(session.stream_patience),
-              "How long nothing may come on any stream that brings objects while one has begun and "
-              "may go on: then those that have begun are refused",
-              1 * kMillisecond),
       SizeKey(in, "datagram_queue_bytes", KVCAST_BYTES(session.datagram_queue_bytes),
               "Objects of datagrams that wait to be taken, per track; more are dropped", kKibibyte),
       SizeKey(in, "rules_bytes", KVCAST_BYTES(session.rules_bytes),
