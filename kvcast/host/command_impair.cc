@@ -154,7 +154,8 @@ int RunImpair(const ImpairOptions& asked) {
   PrintStart(options->server, (*proxy)->local(), asked.json);
   const Duration pause =
       asked.report_every_s > 0 ? FromSeconds(asked.report_every_s) : std::chrono::hours(1);
-  for (Instant report = Now() + pause; !asked_to_stop;) {
+  Instant report = Now() + pause;
+  while (!asked_to_stop) {
     (*loop)->RunOnce(std::max(report - Now(), Duration::zero()));
     if (Now() >= report) {
       report = Now() + pause;
