@@ -112,6 +112,10 @@ Result<std::optional<DiskRecord>> ExportReader::Next() {
   if (buffer_.size() < length) {
     return none;
   }
+  const uint64_t filling = length - header->size();
+  if (buffer_.Slice(header->size(), filling) != ZeroBytes(filling)) {
+    return Error(ErrorCode::kMalformed, "What fills a record up is not zero.").At(offset_);
+  }
   auto parsed = ParseRecord(buffer_.Slice(0, length), seat);
   if (!parsed.ok()) {
     // By where the record begins: what it says of itself counts from there.

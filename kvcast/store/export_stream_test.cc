@@ -86,7 +86,7 @@ TEST(ExportStream, GivesBackWhatWasWrittenHoweverItComes) {
   }
 }
 
-TEST(ExportStream, NoticesEveryFlippedBitThatMatters) {
+TEST(ExportStream, NoticesEveryFlippedBit) {
   const std::string text = TestExport();
   Random random(5);
   for (int i = 0; i < 2000; ++i) {
@@ -94,14 +94,7 @@ TEST(ExportStream, NoticesEveryFlippedBitThatMatters) {
     const size_t at = random.Below(text.size());
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << random.Below(8)));
     const ReadBack back = ReadAll(flipped, text.size());
-    if (back.error || !back.ended) {
-      continue;
-    }
-    // What is left are the zeros between records.
-    ASSERT_EQ(back.records.size(), 5u) << at;
-    EXPECT_EQ(std::get<StoredObject>(back.records[3].body).object.payload,
-              Bytes::Of(std::string(10000, 'x')));
-    EXPECT_EQ(text[at], '\0') << at;
+    EXPECT_TRUE(back.error || !back.ended) << at;
   }
 }
 
