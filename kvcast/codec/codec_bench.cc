@@ -184,7 +184,8 @@ void ReadAndWrite(std::span<const std::span<const std::byte>> payloads, BlockVie
   }
   for (uint32_t layer = 0; layer < kLayers; ++layer) {
     for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-      std::byte* const page = view.MutableRow(0, layer, plane, 0).data();  // Its pages lie in a row.
+      std::byte* const page =
+          view.MutableRow(0, layer, plane, 0).data();  // Its pages lie in a row.
       for (size_t i = 0; i < kLayerBytes; i += sizeof(seen)) {
         _mm_stream_si128(reinterpret_cast<__m128i*>(page + i), seen);
       }

@@ -62,8 +62,7 @@ Result<TrackFormat> RungConstants::FormatOf(Rung rung, HalfType type, const Bloc
     format.run_tokens = RunTokensOf(shape, kRunValues);
   }
   if (BandRungIndex(rung)) {
-    format.run_tokens =
-        RunTokensOf(shape, rung == Rung::kAc ? kBandRunValues : kMatrixRunValues);
+    format.run_tokens = RunTokensOf(shape, rung == Rung::kAc ? kBandRunValues : kMatrixRunValues);
   }
   KVCAST_TRY_VOID(format.Check());
   return format;
