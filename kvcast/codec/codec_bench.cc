@@ -184,8 +184,8 @@ void ReadAndWrite(std::span<const std::span<const std::byte>> payloads, BlockVie
   }
   for (uint32_t layer = 0; layer < kLayers; ++layer) {
     for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-      std::byte* const page =
-          view.MutableRow(0, layer, plane, 0).data();  // Its pages lie in a row.
+      // Its pages lie in a row.
+      std::byte* const page = view.MutableRow(0, layer, plane, 0).data();
       for (size_t i = 0; i < kLayerBytes; i += sizeof(seen)) {
         _mm_stream_si128(reinterpret_cast<__m128i*>(page + i), seen);
       }
@@ -332,8 +332,11 @@ void CopyPages(benchmark::State& state) {
       const std::byte* from = whole.data() + block * kBlockBytes;
       for (uint32_t layer = 0; layer < kLayers; ++layer) {
         for (const Plane plane : {Plane::kKey, Plane::kValue}) {
-          std::memcpy(view.MutableRow(0, layer, plane, 0).data(), from, kLayerBytes);
-          from += kLayerBytes;
+          for (uint32_t token = 0; token < kTokens; token += kPageTokens) {
+            constexpr size_t kPageBytes = kLayerBytes / kBlockPages;
+            std::memcpy(view.MutableRow(token, layer, plane, 0).data(), from, kPageBytes);
+            from += kPageBytes;
+          }
         }
       }
     }

@@ -82,7 +82,7 @@ bool Catalogs::List(const TrackName& track, uint64_t group, const Digest& key, u
   block_count_ += writer.holdings().block_count() - before;
   track_bytes_ += writer.holdings().tracks().size() > tracks ? BytesOf(track) : 0;
   changed_.insert(scope);
-  if (catalog->writer.holdings().block_count() == 0) {
+  if (writer.holdings().block_count() == 0) {
     OnEmptied(scope);
   }
   return listed;
